@@ -1,0 +1,201 @@
+"""Build: run the models over what has landed since the last build, and publish.
+
+Python decides what to run and where files lie; every definition is in models/. A build
+1. takes the deliveries no build has finished with,
+2. lets the models say which RAID-hours they touch,
+3. computes those, batch by batch, from raw,
+4. publishes (drivetail/publish.py), and only then marks the deliveries as finished: a build that is killed at any
+   instant is simply done again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import duckdb
+
+from drivetail.dbt import Project
+from drivetail.publish import Publication, publish
+from drivetail.sources import point, point_whole_tables
+from drivetail.store import SCHEMA, Batch, commit_batch, live_batches, stored_rows
+from drivetail.warehouse import Warehouse, quoted
+from ingest.raw_store import drive_hour_files, list_deliveries
+
+MAX_BATCH_ROWS = 12_000_000
+"""Drive-hours computed at a time; bounds memory at a day of 460,000 drives."""
+
+HOUR = timedelta(hours=1)
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class BuildSummary:
+    """What one build did: deliveries taken in, RAID-hours and drive-hours computed, and the publication it ended in."""
+
+    delivery_count: int
+    raid_hour_count: int
+    drive_hour_count: int
+    batch_count: int
+    publication: Publication
+
+
+def build(warehouse: Warehouse, *, target: str = "duckdb", full_refresh: bool = False, on_progress: Progress | None = None) -> BuildSummary:
+    """Bring the marts up to what has landed and publish them.
+
+    `full_refresh` forgets every computed RAID-hour and computes all of raw again.
+    `on_progress(phase, done, total)` is called as batches finish.
+    Raises: ModelError when a model or a data test fails; the last publication then stays as it is.
+    """
+    report = on_progress or (lambda phase, done, total: None)
+    with warehouse.only_builder():
+        if full_refresh:
+            forget(warehouse)
+        return Build(warehouse, target, report).run()
+
+
+def forget(warehouse: Warehouse) -> None:
+    """Drop the build database. The store's files stay while a publication needs them."""
+    for path in warehouse.build.glob("build.duckdb*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+class Build:
+    """One build: the deliveries to take in and the project to run over them."""
+
+    def __init__(self, warehouse: Warehouse, target: str, report: Progress) -> None:
+        self.warehouse = warehouse
+        self.report = report
+        self.deliveries = list_deliveries(warehouse.root)
+        with self.connect() as connection:
+            connection.execute(SCHEMA)
+            connection.execute("create schema if not exists raw; create schema if not exists plan")
+            finished = {row[0] for row in connection.execute("select delivery_seq from state.finished_deliveries").fetchall()}
+            known = {row[0] for row in connection.execute("select build_seq from state.batches").fetchall()}
+        self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
+        self.is_first = not finished
+        self.next_build_seq = 1 + max([0, *known, *(int(path.name.split("-")[1]) for path in warehouse.store.glob("batch-*"))])
+        warehouse.note("plan", deliveries=len(self.deliveries), new=len(self.new))
+        self.project = Project(warehouse, target)
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """Open the build database. dbt opens it too, in between: never hold both."""
+        return duckdb.connect(str(self.warehouse.build_database))
+
+    def run(self) -> BuildSummary:
+        """See build()."""
+        self.plan()
+        batches = self.batches()
+        raid_hours = drive_hours = 0
+        for number, batch in enumerate(batches):
+            self.report("models", number, len(batches))
+            counts = self.compute(batch)
+            raid_hours, drive_hours = raid_hours + counts[0], drive_hours + counts[1]
+        self.report("models", len(batches), len(batches))
+        publication = publish(self.warehouse, self.project.manifest, self.deliveries)
+        with self.connect() as connection:
+            connection.execute("insert or ignore into state.finished_deliveries select delivery_seq from plan.new_deliveries")
+        self.warehouse.note("finished", deliveries=len(self.new), publication=publication.publication_id)
+        return BuildSummary(len(self.new), raid_hours, drive_hours, len(batches), publication)
+
+    def plan(self) -> None:
+        """Point the sources at what has arrived and let the models say what it touches."""
+        spans = [(d.first_hour, d.last_hour) for d in self.new if d.first_hour is not None and d.last_hour is not None]
+        first = min((span[0] for span in spans), default=None)
+        last = max((span[1] for span in spans), default=None)
+        has_inventory = self.is_first or any((d.path / name).exists() for d in self.new for name in ("drives.parquet", "retired_drives.parquet"))
+        with self.connect() as connection:
+            point_whole_tables(connection, self.deliveries)
+            connection.execute("create or replace table plan.new_deliveries (delivery_seq bigint)")
+            if self.new:
+                connection.executemany("insert into plan.new_deliveries values (?)", [[delivery.seq] for delivery in self.new])
+            files = [path for delivery in self.new for path in drive_hour_files(delivery)]
+            point(connection, "arrived_drive_hours", "drive_hours", files)
+            point(connection, "drive_hours", "drive_hours", [])
+            # inventory may reach back to any hour; drive-hours touch their own hours and the one after
+            if has_inventory:
+                stored = live_batches(connection)
+            elif first is not None and last is not None:
+                stored = live_batches(connection, first, last + HOUR)
+            else:
+                stored = []
+            (recomputed,) = connection.execute("select count(*) from state.recomputed").fetchone() or (0,)
+            for view, model, columns in (
+                ("stored_raid_hours", "int_raid_hours", "cast(null as varchar) as raid_group_id, cast(null as timestamp) as hour_utc, cast(null as bigint) as build_seq"),
+                (
+                    "stored_drive_hours",
+                    "int_drive_hours",
+                    "cast(null as varchar) as drive_id, cast(null as varchar) as raid_group_id, cast(null as timestamp) as hour_utc",
+                ),
+            ):
+                rows = stored_rows(self.warehouse, model, stored, recomputed > 0, "state.recomputed")
+                connection.execute(f"create or replace view plan.{view} as {rows or f'select {columns} where false'}")
+            connection.execute(
+                """
+                create table if not exists plan.publication as
+                select '' as publication_id, timestamp '1970-01-01' as published_at, cast(null as timestamp) as last_hour_utc
+                """
+            )
+        if has_inventory:
+            self.project.run("run", "--select", "staging", "tag:inventory", "tag:lateness")
+        else:
+            self.project.run("run", "--select", "tag:lateness")
+
+    def batches(self) -> list[Batch]:
+        """Cut the touched hours into batches of whole days that fit into memory; one empty batch when there is nothing to compute."""
+        with self.connect() as connection:
+            days = connection.execute(
+                """
+                select cast(hour_utc as date) as day, min(hour_utc), max(hour_utc), count(distinct hour_utc)
+                from intermediate.int_raid_hours__touched group by day order by day
+                """
+            ).fetchall()
+            batches: list[tuple[datetime, datetime]] = []
+            weight = MAX_BATCH_ROWS
+            for _, first, last, hours in days:
+                files = self.files_between(first, last)
+                rows = connection.execute(f"select sum(num_rows) from parquet_file_metadata([{', '.join(map(quoted, files))}])").fetchone() if files else None
+                day_weight = (rows[0] if rows and rows[0] else 0) * hours / 24
+                if batches and weight + day_weight <= MAX_BATCH_ROWS:
+                    batches[-1] = (batches[-1][0], last)
+                    weight += day_weight
+                else:
+                    batches.append((first, last))
+                    weight = day_weight
+        nothing = datetime(1970, 1, 1)
+        return [Batch(self.next_build_seq + number, *span) for number, span in enumerate(batches or [(nothing, nothing)])]
+
+    def files_between(self, first: datetime, last: datetime) -> list[Path]:
+        """Raw drive-hour files that may hold an hour of a span (inclusive)."""
+        return [
+            path
+            for delivery in self.deliveries
+            if delivery.overlaps(first, last)
+            for path in drive_hour_files(delivery, first, last)
+        ]
+
+    def compute(self, batch: Batch) -> tuple[int, int]:
+        """Run the models and their tests over one batch and enter it into the store.
+
+        Returns: RAID-hours and drive-hours computed.
+        """
+        folder = batch.folder(self.warehouse)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        with self.connect() as connection:
+            point(connection, "drive_hours", "drive_hours", self.files_between(batch.first_hour_utc - HOUR, batch.last_hour_utc))
+            connection.execute("create or replace table plan.batch (first_hour_utc timestamp, last_hour_utc timestamp, build_seq bigint, batch_folder varchar)")
+            connection.execute(
+                "insert into plan.batch values (?, ?, ?, ?)",
+                [batch.first_hour_utc, batch.last_hour_utc, batch.build_seq, str(folder)],
+            )
+        self.warehouse.note("models", batch=batch.build_seq, first=batch.first_hour_utc, last=batch.last_hour_utc)
+        self.project.run("build", "--exclude", "tag:inventory", "tag:lateness", "staging", "--exclude-resource-type", "unit_test")
+        with self.connect() as connection:
+            (drive_hours,) = connection.execute("select count(*) from intermediate.int_drive_hours").fetchone() or (0,)
+            raid_hours = commit_batch(connection, batch)
+        self.warehouse.note("stored", batch=batch.build_seq, raid_hours=raid_hours, drive_hours=drive_hours)
+        return raid_hours, int(drive_hours)

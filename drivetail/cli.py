@@ -1,0 +1,217 @@
+"""The one command: `drivetail`. Each subcommand is a few lines over the module that does the work."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from drivetail.console import failed_rows, human, progress, rows_table, say
+from drivetail.warehouse import Warehouse
+
+SOURCES = ("bundle", "perseus")
+
+
+class Failure(click.ClickException):
+    """Anything but a usage error: one line, exit code 1."""
+
+    exit_code = 1
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"drivetail: {self.message}", err=True)
+
+
+def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--warehouse`, and turn what can go wrong into one line."""
+
+    @click.option(
+        "--warehouse",
+        "-w",
+        "root",
+        metavar="DIR",
+        envvar="DRIVETAIL_WAREHOUSE",
+        default="./warehouse",
+        show_default=True,
+        show_envvar=True,
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Folder of the warehouse.",
+    )
+    @wraps(command)
+    def wrapped(*args: Any, root: Path, **kwargs: Any) -> Any:
+        from drivetail.dbt import ModelError
+        from drivetail.queries import QueryError
+        from ingest import IngestError
+
+        try:
+            return command(*args, warehouse=Warehouse(root.resolve()), **kwargs)
+        except IngestError as error:
+            raise click.UsageError(str(error)) from error
+        except (ModelError, QueryError) as error:
+            raise Failure(str(error)) from error
+        except OSError as error:
+            raise Failure(f"{error.filename or root}: {error.strerror or error}; check the path, its permissions and the free space") from error
+
+    return wrapped
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(importlib.metadata.version("drivetail"), prog_name="drivetail")
+def main() -> None:
+    """Find the drives that are not dead but slow.
+
+    Hourly per-drive latency, I/O counts and drive events go in; slowdown against the drives of the same RAID group,
+    tails, slow intervals and a weekly report come out.
+
+    \b
+    A first look, on a simulated fleet:       drivetail demo
+    Your own fleet:                           drivetail ingest bundle DELIVERY/ && drivetail build
+    What the week was like:                   drivetail report
+    A question of your own:                   drivetail sql "select * from marts.fct_raid_hours where is_tail_hour"
+    Where a number comes from:                drivetail explain DRIVE "2026-01-05 07:00"
+    """
+    logging.basicConfig(level=logging.WARNING, format="drivetail: %(message)s")
+
+
+@main.command()
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("demo"), show_default=True, help="Folder for the fleet, its warehouse and the report.")
+def demo(out: Path) -> None:
+    """Simulate a small fleet, ingest it, build, and write the weekly report. Takes a minute or two."""
+    from drivetail.demo import run_demo
+
+    run_demo(out.resolve())
+
+
+@main.command()
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write the bundle to; its ground truth goes to DIR/truth.")
+@click.option("--disk-groups", type=click.IntRange(min=0), default=12, show_default=True, help="RAID groups of disks.")
+@click.option("--ssd-groups", type=click.IntRange(min=0), default=6, show_default=True, help="RAID groups of SSDs.")
+@click.option("--days", type=click.IntRange(min=1), default=14, show_default=True, help="Days of telemetry.")
+@click.option("--hours", type=click.IntRange(min=1), default=None, help="Hours of telemetry, instead of --days.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed and options write the same fleet.")
+@click.option("--start", type=click.DateTime(["%Y-%m-%d"]), default="2026-01-05", show_default=True, help="First day (UTC).")
+@click.option("--format", "file_format", type=click.Choice(["parquet", "csv", "csv.gz", "csv.zst", "ndjson"]), default="parquet", show_default=True, help="File format of the bundle.")
+@click.option("--awkward", "awkward", multiple=True, help="An awkward case to plant, or `all`; may be given more than once.")
+@click.option("--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON file of simulator parameters to change.")
+def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any) -> None:
+    """Write a call-home bundle of a simulated fleet, and the truth about it beside it.
+
+    Drives behave: they serve a workload, fall slow and recover, age, and operators unplug them. Slowdowns are not
+    drawn; they come out when a drive is compared with its group.
+    """
+    from drivetail.demo import run_simulate
+
+    run_simulate(out.resolve(), start=start.date(), parameters=parameters, **options)
+
+
+@main.command()
+@click.argument("source", type=click.Choice(SOURCES))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
+@click.option("--kind", type=click.Choice(["disk", "ssd"]), help="What the drives are, where the delivery does not say.")
+@click.option("--min-coverage", type=click.FloatRange(0, 1), help="Share of an hour that must be observed for the hour to count.  [default: 0.5]")
+@click.option("--strict", is_flag=True, help="Exit 1 if any record was rejected.")
+@warehouse_option
+def ingest(warehouse: Warehouse, source: str, paths: tuple[str, ...], kind: str | None, min_coverage: float | None, strict: bool) -> None:
+    """Land deliveries of one SOURCE in the raw store. Ingesting the same file again changes nothing.
+
+    \b
+    bundle    folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON
+    perseus   Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]
+    """
+    from ingest import ingest as land
+
+    warehouse.create()
+    with progress("Ingesting") as advance:
+        def on_progress(phase: str, done: int, total: int) -> None:
+            warehouse.note(phase, done=done, total=total)
+            advance(phase, done, total)
+
+        summary = land(source, paths, warehouse.root, kind=kind, min_coverage=min_coverage, on_progress=on_progress)
+    failed = failed_rows(summary)
+    if failed:
+        raise Failure(failed)
+    if strict and summary.rows_rejected:
+        raise Failure(f"{human(summary.rows_rejected)} records were rejected and --strict was given; the others have landed. See `drivetail status`")
+
+
+@main.command()
+@click.option("--target", type=click.Choice(["duckdb"]), default="duckdb", show_default=True, help="Engine the models run on.")
+@click.option("--full-refresh", is_flag=True, help="Compute everything again from the raw store.")
+@warehouse_option
+def build(warehouse: Warehouse, target: str, full_refresh: bool) -> None:
+    """Run the models over what has landed since the last build, test the result, and publish it."""
+    from drivetail.build import build as run_build
+
+    with progress("Building") as advance:
+        summary = run_build(warehouse, target=target, full_refresh=full_refresh, on_progress=advance)
+    say(
+        f"Built {human(summary.drive_hour_count)} drive-hours in {human(summary.raid_hour_count)} RAID-hours from "
+        f"{human(summary.delivery_count)} new deliveries; published {summary.publication.publication_id} in {warehouse.published}"
+    )
+
+
+@main.command()
+@click.option("--week", metavar="2026-W46", help="ISO week (UTC).  [default: the last complete one]")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.  [default: DIR/reports/WEEK.html]")
+@warehouse_option
+def report(warehouse: Warehouse, week: str | None, out: Path | None) -> None:
+    """Write the weekly fleet report: one HTML file that needs nothing else."""
+    from report import write_report
+
+    say(f"Report: {write_report(warehouse, week=week, out=out)}")
+
+
+@main.command()
+@click.argument("query", metavar="SELECT_OR_FILE")
+@click.option("--format", "output", type=click.Choice(["table", "csv", "json", "parquet"]), default="table", show_default=True, help="How to print the rows.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write instead of printing (needed for parquet).")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows that the table format prints.")
+@warehouse_option
+def sql(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: int) -> None:
+    """Run a read-only query on the published warehouse: SQL text, or a file that holds it.
+
+    \b
+    drivetail sql "select kind, count(*) from marts.fct_raid_hours where is_tail_hour group by kind"
+    """
+    from drivetail.queries import run_query
+
+    if output == "parquet" and out is None:
+        raise click.UsageError("--format parquet needs --out FILE")
+    text = run_query(warehouse, query, output, out, limit)
+    if text:
+        click.echo(text)
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--check", is_flag=True, help="Exit 1 when something needs an operator.")
+@warehouse_option
+def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
+    """What has landed, how fresh it is, what was rejected and why, and who is missing."""
+    from drivetail.status import collect_status, render_status
+
+    collected = collect_status(warehouse)
+    click.echo(collected.to_json() if as_json else render_status(collected))
+    if check and collected.problems:
+        raise Failure("; ".join(collected.problems))
+
+
+@main.command()
+@click.argument("drive")
+@click.argument("hour", required=False)
+@warehouse_option
+def explain(warehouse: Warehouse, drive: str, hour: str | None) -> None:
+    """Walk one number back: a DRIVE, or one HOUR of it ("2026-01-05 07:00", UTC), to the file and row it came from."""
+    from drivetail.explain import explain_drive, explain_hour
+
+    click.echo(explain_hour(warehouse, drive, hour) if hour else explain_drive(warehouse, drive))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

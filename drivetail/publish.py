@@ -1,0 +1,152 @@
+"""Publication: one small DuckDB file whose views show immutable Parquet files (docs/decisions/0003-publication.md).
+
+A reader opens `warehouse.duckdb` and keeps the file it opened; the next publication takes its place by one rename.
+What is copied is what one hour of the fleet weighs (drives, inventory); drive-hours and RAID-hours are shown where they lie.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import struct
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from drivetail.sources import point, point_whole_tables
+from drivetail.store import STORED_MODELS, live_batches, stored_rows
+from drivetail.warehouse import Warehouse, quoted, sync
+from ingest.raw_store import Delivery, drive_hour_files
+
+STORAGE_VERSION = "v1.5.0"
+"""The oldest DuckDB that opens a publication."""
+
+KEEP_SECONDS = 3600
+"""A publication that nobody holds open is kept this long after it was replaced: copies and readers on other hosts show no lock."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """One publication: publication_id, published_at (UTC) and the last hour with a valid RAID-hour (UTC, None without one)."""
+
+    publication_id: str
+    published_at: datetime
+    last_hour_utc: datetime | None
+    path: Path
+
+
+def publish(warehouse: Warehouse, manifest: Any, deliveries: Sequence[Delivery]) -> Publication:
+    """Make a publication of the store and the build database and put it in the place of the last one.
+
+    `manifest` is dbt's, for what each mart is made of.
+    """
+    published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    number = 1 + max((int(path.name.split("-")[0]) for path in warehouse.publications.glob("*-*.duckdb")), default=0)
+    publication_id = f"{number:06d}-{published_at:%Y%m%dT%H%M%SZ}"
+    path = warehouse.publications / f"{publication_id}.duckdb"
+    draft = warehouse.publications / "draft.duckdb"
+    warehouse.note("publish", publication=publication_id)
+    for leftover in warehouse.publications.glob("draft.duckdb*"):
+        leftover.unlink()
+    folders, last_hour = _write(warehouse, manifest, deliveries, draft, publication_id, published_at)
+    (warehouse.publications / f"{publication_id}.json").write_text(json.dumps({"root": str(warehouse.root), "store": folders}))
+    sync(draft)
+    os.replace(draft, path)
+    warehouse.note("swap", publication=publication_id)
+    link = warehouse.publications / "draft.link"
+    link.unlink(missing_ok=True)
+    os.link(path, link)
+    os.replace(link, warehouse.published)
+    sync(warehouse.root)
+    sync(warehouse.publications)
+    warehouse.note("clean-up", publication=publication_id)
+    clean_up(warehouse, publication_id)
+    return Publication(publication_id, published_at, last_hour, path)
+
+
+def _write(
+    warehouse: Warehouse, manifest: Any, deliveries: Sequence[Delivery], draft: Path, publication_id: str, published_at: datetime
+) -> tuple[list[str], datetime | None]:
+    """Write the file. Returns: the store folders it needs and the last valid RAID-hour."""
+    with duckdb.connect(str(warehouse.build_database)) as connection:
+        # views over files, copied tables and their order come from one list: what the marts are made of
+        batches = live_batches(connection)
+        (recomputed,) = connection.execute("select count(*) from state.recomputed").fetchone() or (0,)
+        texts = dict(connection.execute("select schema_name || '.' || view_name, sql from duckdb_views() where not internal").fetchall())
+        connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
+        for schema in ("raw", "plan", "store", "seeds", "staging", "intermediate", "marts"):
+            connection.execute(f"create schema publication.{schema}")
+        connection.execute("create table publication.store.recomputed as select * from state.recomputed order by hour_utc, raid_group_id")
+        connection.execute("create table publication.plan.root as select ? as root", [str(warehouse.root)])
+        connection.execute("use publication")
+        point_whole_tables(connection, deliveries)
+        point(connection, "drive_hours", "drive_hours", [file for d in deliveries for file in drive_hour_files(d)])
+        connection.execute("create table plan.publication (publication_id varchar, published_at timestamp, last_hour_utc timestamp)")
+        for schema, name, kind in _relations(manifest):
+            if name in STORED_MODELS:
+                rows = stored_rows(warehouse, name, batches, recomputed > 0, "store.recomputed")
+                if rows is None:
+                    connection.execute(f"create table {schema}.{name} as select * from build.{schema}.{name} where false")
+                else:
+                    connection.execute(f"create view {schema}.{name} as {rows}")
+            elif kind == "view":
+                connection.execute(texts[f"{schema}.{name}"])
+            else:
+                connection.execute(f"create table {schema}.{name} as select * from build.{schema}.{name}")
+        (last_hour,) = connection.execute("select max(last_hour_utc) from marts.dim_raid_groups").fetchone() or (None,)
+        connection.execute("insert into plan.publication values (?, ?, ?)", [publication_id, published_at, last_hour])
+        connection.execute("use build; detach publication")
+    return [batch.folder(warehouse).name for batch in batches], last_hour
+
+
+def _relations(manifest: Any) -> list[tuple[str, str, str]]:
+    """Schema, name and kind of every model a mart is made of, dependencies first; stored models are leaves."""
+    found: dict[str, tuple[str, str, str]] = {}
+
+    def visit(unique_id: str) -> None:
+        node = manifest.nodes.get(unique_id)
+        if node is None or unique_id in found:
+            return
+        if node.name not in STORED_MODELS:
+            for parent in getattr(node.depends_on, "nodes", []):  # a seed has none
+                visit(parent)
+        found[unique_id] = (node.schema, node.name, node.config.materialized)
+
+    for unique_id, node in sorted(manifest.nodes.items()):
+        if node.resource_type == "model" and node.schema == "marts":
+            visit(unique_id)
+    return list(found.values())
+
+
+def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECONDS) -> None:
+    """Remove publications that nobody can be reading any more, and store folders that no kept publication and no build needs."""
+    kept: set[str] = set()
+    paths = sorted(warehouse.publications.glob("*-*.duckdb"))
+    for path, successor in zip(paths, [*paths[1:], None], strict=True):
+        needs = path.with_suffix(".json")
+        replaced_for = time.time() - successor.stat().st_mtime if successor else 0.0
+        if path.stem != current and replaced_for > keep_seconds and not _is_open(path):
+            path.unlink()
+            needs.unlink(missing_ok=True)
+        elif needs.exists():
+            kept.update(json.loads(needs.read_text())["store"])
+    with duckdb.connect(str(warehouse.build_database)) as connection:
+        kept.update(batch.folder(warehouse).name for batch in live_batches(connection))
+    for folder in warehouse.store.glob("batch-*"):
+        if folder.name not in kept:
+            shutil.rmtree(folder)
+
+
+def _is_open(path: Path) -> bool:
+    """Whether some process of this host holds DuckDB's lock on the file: asked without taking it."""
+    with path.open("rb+") as handle:
+        # struct flock: type, whence, start, length, pid
+        answer = fcntl.fcntl(handle, fcntl.F_GETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    return bool(struct.unpack("hhqqi4x", answer)[0] != fcntl.F_UNLCK)

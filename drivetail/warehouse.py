@@ -1,0 +1,94 @@
+"""Where things lie in a warehouse folder, and the lock that keeps writers apart."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+"""The dbt project: the checkout that this command was installed from."""
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """The folder of one warehouse; `DIR/warehouse.duckdb` is where readers look."""
+
+    root: Path
+
+    @property
+    def raw(self) -> Path:
+        """System of record: what was delivered."""
+        return self.root / "raw"
+
+    @property
+    def store(self) -> Path:
+        """Computed RAID-hours, one folder of Parquet files per batch; made from raw."""
+        return self.root / "store"
+
+    @property
+    def build(self) -> Path:
+        """Scratch and state of the builds; made from raw."""
+        return self.root / "build"
+
+    @property
+    def build_database(self) -> Path:
+        """The database dbt works in. Nobody else reads it: DuckDB locks out readers of a file that is being written."""
+        return self.build / "build.duckdb"
+
+    @property
+    def publications(self) -> Path:
+        """Every publication that a reader may still have open."""
+        return self.root / "publications"
+
+    @property
+    def published(self) -> Path:
+        """The current publication."""
+        return self.root / "warehouse.duckdb"
+
+    @property
+    def log(self) -> Path:
+        """What ran when: one JSON object a line (at, pid, phase, progress)."""
+        return self.root / "drivetail.log"
+
+    def create(self) -> None:
+        """Make the folders."""
+        for folder in (self.raw, self.store, self.build, self.publications):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    @contextlib.contextmanager
+    def only_builder(self) -> Iterator[None]:
+        """Hold the build lock: one build or publication at a time; a second one waits for the first."""
+        self.create()
+        with (self.build / "build.lock").open("a") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+    def note(self, phase: str, **progress: object) -> None:
+        """Append one line to the log. Never fails the work it reports on."""
+        line = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "pid": os.getpid(), "phase": phase, **progress}
+        try:
+            with self.log.open("a", encoding="utf-8") as handle:
+                handle.write(json.dumps(line, default=str) + "\n")
+        except OSError:
+            logging.getLogger(__name__).warning("cannot write %s", self.log)
+
+
+def sync(path: Path) -> None:
+    """Flush a file or a folder's entries to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def quoted(text: object) -> str:
+    """A SQL string literal."""
+    return "'" + str(text).replace("'", "''") + "'"

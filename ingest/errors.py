@@ -1,0 +1,14 @@
+"""What can go wrong, for whom it is."""
+
+from __future__ import annotations
+
+
+class IngestError(ValueError):
+    """The call itself is wrong (unknown source, no such path, nothing of that source in it); nothing was landed."""
+
+
+class UnreadableFile(Exception):
+    """One delivered file cannot be read; it lands nothing, the other files of the call are taken.
+
+    The message is one sentence that names what was expected and what was found, without the file's path.
+    """

@@ -1,0 +1,223 @@
+"""One call in the making: what was read of each file, what was rejected, what is staged; counted as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from ingest.errors import UnreadableFile
+from ingest.files import SourceFile, sha256_of
+from ingest.judge import Verdict, judge_drive_hours, judge_table
+from ingest.raw_store import Part, StagedDelivery, known_files, utc_now
+from ingest.readers import one_line
+from ingest.schema import DEFAULT_MIN_COVERAGE, INGESTED_FILES, RAW, REJECTED_RECORDS
+
+T = TypeVar("T")
+LANDED, UNREADABLE, ALREADY_LANDED = "landed", "unreadable", "already landed"
+
+# What only a broken content can raise out of Polars and Arrow; a full disk is not among them.
+_CONTENT_ERRORS = (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, TypeError, OverflowError)
+
+
+@dataclass
+class FileResult:
+    """One file of a call. Counts are rows of the file (for `perseus` samples), judged as it came:
+    delivered = accepted + rejected + duplicate + superseded. A file `already landed` counts nothing.
+    """
+
+    file: str
+    record_kind: str | None
+    status: str = LANDED
+    rows_delivered: int = 0
+    rows_accepted: int = 0
+    rows_rejected: int = 0
+    rows_duplicate: int = 0
+    rows_superseded: int = 0
+    notes: list[str] = field(default_factory=list)
+    sha256: str = ""
+    file_no: int | None = None
+    ingested_at: datetime | None = None
+
+    @property
+    def note(self) -> str | None:
+        """What is worth saying about the file; for an unreadable one, why."""
+        return "; ".join(self.notes) or None
+
+
+@dataclass
+class Landing:
+    """What a source module fills while it reads. `kind` and `min_coverage` are the options of the call."""
+
+    source: str
+    staged: StagedDelivery
+    kind: str | None
+    min_coverage: float | None
+    identity: Callable[[SourceFile], str]
+    on_progress: Callable[[str, int, int], None]
+    total_files: int = 0
+    results: list[FileResult] = field(default_factory=list)
+    _hashes: dict[str, str] = field(default_factory=dict)
+    _by_hash: dict[str, list[tuple[str, str, str | None]]] = field(default_factory=dict)
+    _tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"drive_events": [], "drives": []})
+    _rejected: dict[int, list[pl.DataFrame]] = field(default_factory=dict)
+    _parts: dict[int, list[Part]] = field(default_factory=dict)
+    _samples: list[pl.DataFrame] = field(default_factory=list)
+
+    def prepare(self, files: list[SourceFile]) -> None:
+        """Hash the files and look up which of them earlier deliveries hold."""
+        self.total_files = len(files)
+        self._hashes = {}
+        for number, file in enumerate(files):
+            self._hashes[file.file] = sha256_of(file.path)
+            self.on_progress("hash", number + 1, len(files))
+        known = known_files(self.staged.deliveries, self.source, set(self._hashes.values()))
+        for sha256, name, status, note in known.select("sha256", "file", "status", "note").iter_rows():
+            self._by_hash.setdefault(sha256, []).append((name, status, note))
+
+    def start(self, file: SourceFile) -> FileResult | None:
+        """Begin a file; null where there is nothing to read of it (already landed, or refused as it was found)."""
+        self.on_progress("read", len(self.results), self.total_files)
+        result = FileResult(file.file, file.record_kind, sha256=self._hashes[file.file])
+        self.results.append(result)
+        name = self.identity(file)
+        for known, status, note in self._by_hash.get(result.sha256, []):
+            if known == file.file or known.endswith(("/" + name, "!" + name)):
+                # known by its content and its name within what was given, wherever that lies now
+                result.status = UNREADABLE if status == UNREADABLE else ALREADY_LANDED
+                result.notes = [note] if note and status == UNREADABLE else []
+                return None
+        self._by_hash.setdefault(result.sha256, []).append((file.file, LANDED, None))
+        result.file_no = sum(other.file_no is not None for other in self.results) + 1
+        result.ingested_at = utc_now()
+        if file.fault is not None:
+            self.mark_unreadable(result, file.fault)
+            return None
+        return result
+
+    def guard(self, step: Callable[[], T]) -> T:
+        """Run a step on delivered content; what it raises on broken content becomes `UnreadableFile`."""
+        try:
+            return step()
+        except _CONTENT_ERRORS as error:
+            raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
+
+    def guarded(self, chunks: Iterator[T]) -> Iterator[T]:
+        """Chunks with every step guarded."""
+        end = object()
+        while (chunk := self.guard(lambda: next(chunks, end))) is not end:
+            yield chunk  # type: ignore[misc]
+
+    def reject(self, result: FileResult, rejected: pl.DataFrame) -> None:
+        """Count and keep rejections (columns row, reason, column, value) of a file."""
+        if rejected.height and result.file_no is not None:
+            result.rows_rejected += rejected.height
+            self._rejected.setdefault(result.file_no, []).append(rejected)
+
+    def accept(self, record_kind: str, rows: pl.DataFrame, result: FileResult | None) -> None:
+        """Stage records: contract columns and `row_no`; with `file_no` too where they come of several files (no result)."""
+        if result is not None:
+            result.rows_accepted += rows.height
+            rows = rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no"))
+        rows = rows.with_columns(pl.lit(self.staged.seq, pl.Int64()).alias("delivery_seq"))
+        if record_kind == "drive_hours":
+            min_coverage = DEFAULT_MIN_COVERAGE if self.min_coverage is None else self.min_coverage
+            rows = rows.with_columns(pl.lit(min_coverage).alias("min_coverage"), pl.lit(self.kind, pl.String()).alias("declared_kind"))
+        rows = rows.select(pl.col(name).cast(dtype) for name, dtype in RAW[record_kind].items())
+        if record_kind != "drive_hours":
+            self._tables[record_kind].append(rows)
+            return
+        parts = self.staged.add_drive_hours(rows)
+        if result is not None and result.file_no is not None:
+            self._parts.setdefault(result.file_no, []).extend(parts)
+
+    def count_samples(self, samples: pl.DataFrame) -> None:
+        """Say how many delivered rows stand behind a rolled-up drive-hour: file_no, row_no (of the record), of_file_no, samples."""
+        self._samples.append(samples)
+
+    def mark_unreadable(self, result: FileResult, why: str) -> None:
+        """Take back what a file has landed so far and note why."""
+        result.status, result.notes = UNREADABLE, [why]
+        result.rows_delivered = result.rows_accepted = result.rows_rejected = result.rows_duplicate = result.rows_superseded = 0
+        if result.file_no is None:
+            return
+        self._rejected.pop(result.file_no, None)
+        self.staged.drop_parts(self._parts.pop(result.file_no, []))
+        for record_kind, tables in self._tables.items():
+            self._tables[record_kind] = [rows.filter(pl.col("file_no") != result.file_no) for rows in tables]
+
+    def judge(self) -> dict[str, int]:
+        """Judge all that was staged and write the tables of the delivery; returns stored rows by table."""
+        stored: dict[str, int] = {}
+        verdict = judge_drive_hours(self.staged, lambda done, total: self.on_progress("judge", done, total))
+        self.staged.drop_rows(verdict.dropped)
+        self._recount(verdict, pl.concat(self._samples) if self._samples else None)
+        stored["drive_hours"] = sum(len(part.hashes) for part in self.staged.parts)
+        stored["retired_drive_hours"] = self._write("retired_drive_hours", verdict.retired)
+        for record_kind, tables in self._tables.items():
+            rows = pl.concat(tables) if tables else pl.DataFrame(schema=RAW[record_kind])
+            verdict = judge_table(self.staged, record_kind, rows)
+            stored[record_kind] = self._write(
+                record_kind, rows.join(verdict.dropped, on=["file_no", "row_no"], how="anti", maintain_order="left")
+            )
+            stored[f"retired_{record_kind}"] = self._write(f"retired_{record_kind}", verdict.retired)
+            if not self._samples:  # the inventory of a rolled-up source is derived, not delivered
+                self._recount(verdict, None)
+        stored["rejected_records"] = self._write("rejected_records", self.rejected())
+        stored["ingested_files"] = self._write("ingested_files", self.ingested_files())
+        return stored
+
+    def _write(self, table: str, rows: pl.DataFrame) -> int:
+        self.staged.write_table(table, rows)
+        return rows.height
+
+    def _recount(self, verdict: Verdict, samples: pl.DataFrame | None) -> None:
+        by_no = {result.file_no: result for result in self.results if result.file_no is not None}
+        for ids, count in ((verdict.duplicate, "rows_duplicate"), (verdict.superseded, "rows_superseded")):
+            if samples is None:
+                counts = ids.group_by("file_no").len()
+            else:
+                counts = ids.join(samples, on=["file_no", "row_no"]).group_by("of_file_no").agg(pl.col("samples").sum())
+            for file_no, rows in counts.iter_rows():
+                result = by_no[file_no]
+                result.rows_accepted -= rows
+                setattr(result, count, getattr(result, count) + rows)
+
+    def rejected(self, limit: int | None = None) -> pl.DataFrame:
+        """The rejected records of the call, by file and row; the first `limit` of them."""
+        now = utc_now()
+        frames = [pl.DataFrame(schema=REJECTED_RECORDS)]
+        left = limit
+        for result in self.results:
+            for rows in self._rejected.get(result.file_no or 0, []):
+                rows = rows if left is None else rows.head(left)
+                left = None if left is None else left - rows.height
+                frames.append(
+                    rows.with_columns(
+                        pl.lit(self.source).alias("source"),
+                        pl.lit(result.file).alias("file"),
+                        pl.lit(now, pl.Datetime("us")).alias("rejected_at"),
+                        pl.lit(self.staged.seq, pl.Int64()).alias("delivery_seq"),
+                    ).select(pl.col(name).cast(dtype) for name, dtype in REJECTED_RECORDS.items())
+                )
+        return pl.concat(frames)
+
+    def ingested_files(self) -> pl.DataFrame:
+        """The files of the call that no earlier delivery holds."""
+        min_coverage = DEFAULT_MIN_COVERAGE if self.min_coverage is None else self.min_coverage
+        rows = [
+            {
+                **{name: getattr(result, name) for name in INGESTED_FILES if hasattr(result, name)},
+                "source": self.source,
+                "min_coverage": min_coverage,
+                "declared_kind": self.kind,
+                "delivery_seq": self.staged.seq,
+            }
+            for result in self.results
+            if result.file_no is not None
+        ]
+        return pl.DataFrame(rows, schema=INGESTED_FILES)

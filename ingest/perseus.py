@@ -1,0 +1,185 @@
+"""Source `perseus`: Alibaba's fail-slow set, samples of 15 seconds rolled up to drive-hours.
+
+Layout: `cluster_X/host_N/DATE.csv[.gz]` with ts (unix seconds, the END of the interval), disk_id, throughput (bytes/s)
+and latency (microseconds). The peers of a drive are the drives of its host, so the host is the RAID group. There is no
+I/O count: the hour's latency is the plain mean of its samples, zeros included, and its coverage the samples over 240.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from ingest.errors import UnreadableFile
+from ingest.files import SourceFile
+from ingest.parse import Check, convert, negative_checks, null_checks, split, type_checks
+from ingest.readers import format_of, read_chunks
+from ingest.schema import CONTRACT, Layout
+
+if TYPE_CHECKING:
+    from ingest.landing import FileResult, Landing
+
+EXPECTED = "cluster_*/host_*/DATE.csv or .csv.gz (give the root, a cluster, a host or a file)"
+RECORD_KIND = "samples"
+SAMPLE_SECONDS = 15
+SAMPLES_PER_HOUR = 3600 // SAMPLE_SECONDS
+FLUSH_ROWS = 500_000
+
+_TYPES: dict[str, pl.DataType] = {"ts": pl.Int64(), "disk_id": pl.String(), "throughput": pl.Float64(), "latency": pl.Float64()}
+_LAYOUT = Layout(tuple(_TYPES), (("ts", "disk_id", "latency"),))
+_FOLDERS = re.compile(r"(cluster_[\w-]+)/(host_[\w-]+)")
+# 1 January of the years 1 and 9999, in unix seconds
+_FIRST_TS, _END_TS = -62_135_596_800 + SAMPLE_SECONDS, 253_370_764_800
+# more than any drive moves; keeps the hour's sum within 64 bits
+_MAX_THROUGHPUT = 1e14
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`samples` for a CSV file in a folder host_* in a folder cluster_*, else null."""
+    is_csv = format_of(absolute.name) == "csv"
+    return RECORD_KIND if is_csv and _FOLDERS.fullmatch("/".join(absolute.parts[-3:-1])) else None
+
+
+def identity(file: SourceFile) -> str:
+    """cluster/host/date: what a file is known by wherever it lies."""
+    return "/".join(PurePosixPath(file.file.replace("!", "/")).parts[-3:])
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Roll up the samples of every host and stage its drive-hours and its inventory.
+
+    Counts are in samples; a drive-hour that loses a conflict takes its samples with it.
+    """
+    hosts: dict[str, list[SourceFile]] = {}
+    for file in files:
+        parts = PurePosixPath(file.file.replace("!", "/")).parts
+        hosts.setdefault("/".join(parts[-3:-1]) if file.fault is None else "", []).append(file)
+    waiting: list[pl.DataFrame] = []
+    for host, host_files in hosts.items():
+        samples, results = _read_host(host_files, landing)
+        if samples is None:
+            continue
+        hours, drives, counts = roll_up(samples, host, landing.kind or "ssd")
+        for file_no, rows in counts.group_by("of_file_no").agg(pl.col("samples").sum()).iter_rows():
+            results[file_no].rows_accepted += rows
+        landing.accept("drives", drives, None)
+        landing.count_samples(counts)
+        waiting.append(hours)
+        if sum(rows.height for rows in waiting) >= FLUSH_ROWS:
+            landing.accept("drive_hours", pl.concat(waiting).sort("hour_utc", "drive_id"), None)
+            waiting = []
+    if waiting:
+        landing.accept("drive_hours", pl.concat(waiting).sort("hour_utc", "drive_id"), None)
+
+
+def _read_host(files: list[SourceFile], landing: Landing) -> tuple[pl.DataFrame | None, dict[int, FileResult]]:
+    """The good samples of one host, one per (disk, ts), with file_no and row_no; the losers are counted in their files."""
+    frames: list[pl.DataFrame] = []
+    results: dict[int, FileResult] = {}
+    for file in files:
+        result = landing.start(file)
+        if result is None or result.file_no is None:
+            continue
+        results[result.file_no] = result
+        good: list[pl.DataFrame] = []
+        try:
+            for chunk in landing.guarded(read_chunks(file.path, _LAYOUT, result.notes)):
+                samples, unreadable = convert(chunk.frame, _TYPES)
+                samples, rejected = split(chunk, samples, _checks(unreadable))
+                result.rows_delivered += chunk.delivered
+                landing.reject(result, rejected)
+                good.append(samples.select(*_TYPES, "row_no").with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")))
+        except UnreadableFile as error:
+            landing.mark_unreadable(result, str(error))
+            continue
+        frames += good
+    if not frames or not sum(frame.height for frame in frames):
+        return None, results
+    # in order, the greatest of one (disk, ts) is last, and of equal ones the first delivered
+    order = ["disk_id", "ts", "throughput", "latency", "file_no", "row_no"]
+    samples = pl.concat(frames).sort(order, descending=[False] * 4 + [True] * 2, nulls_last=False)
+    following = [pl.col(name).eq_missing(pl.col(name).shift(-1)) & (pl.int_range(pl.len()) < pl.len() - 1) for name in order[:4]]
+    samples = samples.with_columns(
+        pl.all_horizontal(following[:2]).alias("is_loser"),
+        pl.all_horizontal(following).alias("is_duplicate"),
+    )
+    lost = (
+        samples.filter("is_loser")
+        .group_by("file_no")
+        .agg(pl.col("is_duplicate").sum(), (~pl.col("is_duplicate")).sum().alias("is_superseded"))
+    )
+    for file_no, duplicate, superseded in lost.iter_rows():
+        results[file_no].rows_duplicate += duplicate
+        results[file_no].rows_superseded += superseded
+    return samples.filter(~pl.col("is_loser")).drop("is_loser", "is_duplicate"), results
+
+
+def _checks(unreadable: dict[str, str]) -> list[Check]:
+    checks = [
+        *type_checks(unreadable),
+        *null_checks("ts", "disk_id"),
+        Check("ts", "outside the years 1 to 9998", ~pl.col("ts").is_between(_FIRST_TS, _END_TS)),
+        *negative_checks("throughput", "latency"),
+        Check("throughput", "not a plausible rate in bytes/s", ~(pl.col("throughput") <= _MAX_THROUGHPUT) | pl.col("throughput").is_nan()),
+        Check("latency", "NaN", pl.col("latency").is_nan()),
+        Check("latency", "infinite", pl.col("latency").is_infinite()),
+    ]
+    return sorted(checks, key=lambda check: list(_TYPES).index(check.column))
+
+
+def roll_up(samples: pl.DataFrame, host: str, kind: str) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Samples of one host, in order of (disk_id, ts) -> its drive-hours, its inventory, and the samples behind each hour.
+
+    samples: disk_id, ts (unix s), throughput (bytes/s), latency (us), file_no, row_no; throughput and latency may be null.
+    A drive-hour is named by the file and row of its first sample. Sums run in order of ts, so they repeat to the bit.
+    """
+    samples = samples.with_columns(((pl.col("ts") - SAMPLE_SECONDS) // 3600).alias("hour"))
+    starts_hour = ((pl.col("disk_id") != pl.col("disk_id").shift(1)) | (pl.col("hour") != pl.col("hour").shift(1))).fill_null(True)
+    samples = samples.with_columns((starts_hour.cum_sum() - 1).alias("hour_no"))
+    starts = np.flatnonzero(samples.select(starts_hour.alias("starts")).to_series().to_numpy())
+
+    def summed(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+        totals = np.add.reduceat(values.fill_null(0.0).to_numpy(), starts)
+        counts = np.add.reduceat(values.is_not_null().to_numpy().astype(np.int64), starts)
+        return pl.Series(totals), pl.Series(counts)
+
+    latency, observed = summed(samples["latency"])
+    moved, known = summed(samples["throughput"] * SAMPLE_SECONDS)
+    first = samples[starts.tolist()]
+    hours = first.select(
+        (pl.col("hour") * 3_600_000_000).cast(pl.Datetime("us")).alias("hour_utc"),
+        (pl.lit(host + "/") + pl.col("disk_id")).alias("drive_id"),
+        pl.lit(host).alias("raid_group_id"),
+        "file_no",
+        "row_no",
+    ).with_columns(
+        (latency / observed.set(observed == 0, None)).alias("latency_us"),
+        pl.Series(np.rint(moved.to_numpy())).cast(pl.Int64).set(known == 0, None).alias("bytes"),
+        (observed / SAMPLES_PER_HOUR).clip(upper_bound=1.0).alias("coverage"),
+    )
+    counts = (
+        samples.group_by("hour_no", pl.col("file_no").alias("of_file_no"))
+        .agg(pl.len().cast(pl.Int64).alias("samples"))
+        .join(first.select("hour_no", "file_no", "row_no"), on="hour_no")
+        .select("file_no", "row_no", "of_file_no", "samples")
+    )
+    drives = hours.sort("drive_id", "hour_utc").unique("drive_id", keep="first", maintain_order=True)
+    drives = drives.select(
+        "drive_id",
+        "raid_group_id",
+        pl.lit("data").alias("role"),
+        pl.lit(kind).alias("kind"),
+        pl.lit(host).alias("host"),
+        "file_no",
+        "row_no",
+    )
+    return _completed(hours, "drive_hours"), _completed(drives, "drives"), counts
+
+
+def _completed(rows: pl.DataFrame, record_kind: str) -> pl.DataFrame:
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in CONTRACT[record_kind].items() if name not in rows.columns]
+    return rows.with_columns(missing).select(*CONTRACT[record_kind], "file_no", "row_no")

@@ -1,0 +1,253 @@
+"""`WAREHOUSE/raw`: one immutable folder per delivery, committed by one rename (docs/decisions/0001-raw-store.md)."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ingest.schema import INGESTED_FILES, KEY
+
+_FOLDER = re.compile(r"(\d{6,})\.(?:no-hours|(\d{4}-\d\d-\d\dT\d\d)\.(\d{4}-\d\d-\d\dT\d\d))")
+_DAY_FILE = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.\d+)?\.parquet")
+ROW_GROUP_ROWS = 250_000
+
+
+@dataclass(frozen=True, order=True)
+class Delivery:
+    """A committed delivery; the hours are those of its stored drive-hours, null when it holds none."""
+
+    seq: int
+    first_hour: datetime | None
+    last_hour: datetime | None
+    path: Path
+
+    def overlaps(self, first: datetime, last: datetime) -> bool:
+        """Whether its drive-hours may lie in the closed range of hours [first, last]."""
+        return self.first_hour is not None and self.last_hour is not None and self.first_hour <= last and first <= self.last_hour
+
+
+def raw_root(warehouse: Path) -> Path:
+    """Where the raw store of a warehouse lies."""
+    return Path(warehouse) / "raw"
+
+
+def list_deliveries(warehouse: Path) -> list[Delivery]:
+    """Every committed delivery in order of sequence number, from the folder names alone (one scan of one folder)."""
+    found = []
+    try:
+        with os.scandir(raw_root(warehouse) / "deliveries") as entries:
+            for entry in entries:
+                match = _FOLDER.fullmatch(entry.name)
+                if match:
+                    first, last = (datetime.strptime(text, "%Y-%m-%dT%H") if text else None for text in match.groups()[1:])
+                    found.append(Delivery(int(match[1]), first, last, Path(entry.path)))
+    except FileNotFoundError:
+        return []
+    return sorted(found, key=lambda delivery: delivery.seq)
+
+
+def drive_hour_files(delivery: Delivery, first: datetime | None = None, last: datetime | None = None) -> list[Path]:
+    """The drive-hour files of a delivery whose day lies in the closed range [first, last], by file name, in order."""
+    if delivery.first_hour is None:
+        return []
+    days: list[tuple[date, str]] = []
+    with os.scandir(delivery.path / "drive_hours") as entries:
+        for entry in entries:
+            match = _DAY_FILE.fullmatch(entry.name)
+            if match:
+                day = date.fromisoformat(match[1])
+                if (first is None or first.date() <= day) and (last is None or day <= last.date()):
+                    days.append((day, entry.path))
+    return [Path(path) for _, path in sorted(days)]
+
+
+def table_files(deliveries: Iterable[Delivery], table: str) -> list[Path]:
+    """The files `TABLE.parquet` of those deliveries that have one (`drive_events`, `retired_drives`, ...), in order."""
+    return [path for delivery in deliveries if (path := delivery.path / f"{table}.parquet").exists()]
+
+
+def known_files(deliveries: Iterable[Delivery], source: str, hashes: Iterable[str]) -> pl.DataFrame:
+    """What earlier deliveries of `source` noted on files of these SHA-256: columns of `ingested_files`."""
+    paths = [delivery.path / "ingested_files.parquet" for delivery in deliveries]
+    if not paths:
+        return pl.DataFrame(schema=INGESTED_FILES)
+    wanted = pl.Series(list(hashes), dtype=pl.String())
+    scan = pl.scan_parquet(paths, glob=False)
+    return scan.filter((pl.col("source") == source) & pl.col("sha256").is_in(wanted.implode())).collect()
+
+
+@contextmanager
+def ingest_lock(warehouse: Path) -> Iterator[None]:
+    """Hold the one lock under which deliveries are judged and committed; waits for another ingest to end."""
+    root = raw_root(warehouse)
+    (root / "deliveries").mkdir(parents=True, exist_ok=True)
+    (root / ".staging").mkdir(exist_ok=True)
+    with (root / "ingest.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield  # closing the file gives the lock back, also when the process dies
+
+
+@dataclass
+class Part:
+    """One staged drive-hour file of one UTC day, rows in hour order; `hashes` are those of the rows' keys."""
+
+    path: Path
+    first_hour: datetime
+    last_hour: datetime
+    hashes: NDArray[np.uint64]
+
+    def overlaps(self, first: datetime, last: datetime) -> bool:
+        """Whether any row may lie in the closed range of hours [first, last]."""
+        return self.first_hour <= last and first <= self.last_hour
+
+
+class StagedDelivery:
+    """A delivery being written under `.staging`; `commit` makes it one of `deliveries`, anything else leaves no trace.
+
+    Use inside `ingest_lock`: what lies in `.staging` then belongs to dead processes and is removed.
+    """
+
+    def __init__(self, warehouse: Path) -> None:
+        self.root = raw_root(warehouse)
+        for left in (self.root / ".staging").iterdir():
+            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+        self.deliveries = list_deliveries(warehouse)
+        self.seq = self.deliveries[-1].seq + 1 if self.deliveries else 1
+        name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self.path = self.root / ".staging" / name
+        self.scratch = self.root / ".staging" / f"{name}.scratch"
+        self.path.mkdir()
+        self.scratch.mkdir()
+        self.parts: list[Part] = []
+        self._day_counts: dict[str, int] = {}
+
+    def discard(self) -> None:
+        """Remove what was staged; does nothing after a commit."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def add_drive_hours(self, rows: pl.DataFrame) -> list[Part]:
+        """Write drive-hours in raw columns, one file per UTC day; returns the parts, their rows in hour order."""
+        if not rows.height:
+            return []
+        if not rows["hour_utc"].is_sorted():
+            rows = rows.sort("hour_utc", maintain_order=True)
+        (self.path / "drive_hours").mkdir(exist_ok=True)
+        added = []
+        first, last = rows["hour_utc"][0], rows["hour_utc"][-1]
+        if first.date() == last.date():
+            days = [rows]
+        else:
+            days = rows.with_columns(pl.col("hour_utc").dt.date().alias("\0day")).partition_by(
+                "\0day", maintain_order=True, include_key=False
+            )
+        for day in days:
+            name = day["hour_utc"][0].date().isoformat()
+            count = self._day_counts.get(name, 0)
+            self._day_counts[name] = count + 1
+            path = self.path / "drive_hours" / (f"{name}.{count}.parquet" if count else f"{name}.parquet")
+            write_parquet(day, path)
+            added.append(Part(path, day["hour_utc"][0], day["hour_utc"][-1], key_hashes(day, "drive_hours")))
+        self.parts += added
+        return added
+
+    def drop_parts(self, parts: Iterable[Part]) -> None:
+        """Take staged parts back, for a file that turned out unreadable half way."""
+        for part in parts:
+            part.path.unlink()
+            self.parts.remove(part)
+
+    def drop_rows(self, dropped: pl.DataFrame) -> None:
+        """Write those parts anew that hold records named in `dropped` (file_no, row_no)."""
+        if not dropped.height:
+            return
+        gone = np.sort(_record_number(dropped))
+        files = dropped["file_no"].unique().implode()
+        for part in list(self.parts):
+            if not pl.scan_parquet(part.path, glob=False).select(pl.col("file_no").is_in(files).any()).collect().item():
+                continue
+            rows = pl.read_parquet(part.path, glob=False)
+            number = _record_number(rows)
+            at = np.minimum(np.searchsorted(gone, number), gone.size - 1)
+            kept = rows.filter(pl.Series(gone[at] != number))
+            if kept.height == rows.height:
+                continue
+            if not kept.height:
+                self.drop_parts([part])
+                continue
+            write_parquet(kept, part.path)
+            part.first_hour, part.last_hour = kept["hour_utc"][0], kept["hour_utc"][-1]
+            part.hashes = key_hashes(kept, "drive_hours")
+
+    def write_table(self, table: str, rows: pl.DataFrame) -> None:
+        """Write `TABLE.parquet`; no file for a table without rows."""
+        if rows.height:
+            write_parquet(rows, self.path / f"{table}.parquet")
+
+    def commit(self, description: Mapping[str, Any]) -> Delivery:
+        """Describe, sync and publish the delivery by one rename; after it returns, the delivery survives a power cut."""
+        first = min((part.first_hour for part in self.parts), default=None)
+        last = max((part.last_hour for part in self.parts), default=None)
+        # strftime does not pad a year below 1000
+        hours = "no-hours" if first is None or last is None else f"{first.isoformat()[:13]}.{last.isoformat()[:13]}"
+        target = self.root / "deliveries" / f"{self.seq:06d}.{hours}"
+        text = json.dumps({"delivery_seq": self.seq, **description}, indent=2, default=str)
+        (self.path / "delivery.json").write_text(text + "\n", encoding="utf-8")
+        drive_hours = self.path / "drive_hours"
+        if drive_hours.exists() and not any(drive_hours.iterdir()):
+            drive_hours.rmdir()
+        for folder, _, names in os.walk(self.path, topdown=False):
+            for name in names:
+                sync(Path(folder, name))
+            sync(Path(folder))
+        os.rename(self.path, target)
+        sync(target.parent)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        return Delivery(self.seq, first, last, target)
+
+
+def _record_number(ids: pl.DataFrame) -> NDArray[np.int64]:
+    """(file_no, row_no) as one number; a file of 2^40 rows would be the first to break it."""
+    return ids.select(pl.col("file_no") * (1 << 40) + pl.col("row_no")).to_series().to_numpy()
+
+
+def write_parquet(rows: pl.DataFrame, path: Path) -> None:
+    """Write rows as Parquet (zstd): fast to write, and row groups small enough to skip hours by their statistics."""
+    rows.write_parquet(path, compression="zstd", compression_level=1, row_group_size=ROW_GROUP_ROWS)
+
+
+def sync(path: Path) -> None:
+    """Bring a file or folder to the disk."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def utc_now() -> datetime:
+    """Now, UTC without zone, as raw keeps every instant."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def key_hashes(rows: pl.DataFrame, record_kind: str) -> NDArray[np.uint64]:
+    """One 64-bit hash of each row's key. Equal keys have equal hashes within one process, never across processes."""
+    hashes = np.zeros(rows.height, dtype=np.uint64)
+    for name in KEY[record_kind]:
+        hashes *= np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= rows[name].hash().to_numpy()
+    return hashes

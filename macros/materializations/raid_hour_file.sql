@@ -1,0 +1,19 @@
+{#- A model keyed by RAID-hour, written as one immutable Parquet file per batch, behind a view of the same name.
+    The batch (plan.batch, one row) names the folder. The publication later shows the files of all batches together; rows of a RAID-hour
+    that a later batch computed again are left out there (docs/decisions/0002-stored-by-raid-hour.md). -#}
+{% materialization raid_hour_file, adapter='duckdb' %}
+    {%- set target_relation = this.incorporate(type='view') -%}
+    {{ run_hooks(pre_hooks) }}
+    {%- set folder = run_query('select batch_folder from plan.batch').columns[0].values()[0] -%}
+    {%- set path = folder ~ '/' ~ this.identifier ~ '.parquet' -%}
+    {%- if config.get("contract").enforced %}{{ get_assert_columns_equivalent(sql) }}{% endif -%}
+    {% call statement('main') -%}
+        copy ({{ sql }}) to '{{ path | replace("'", "''") }}' (format parquet, compression zstd, compression_level 1)
+    {%- endcall %}
+    {% call statement('view') -%}
+        create or replace view {{ target_relation }} as select * from read_parquet('{{ path | replace("'", "''") }}')
+    {%- endcall %}
+    {{ run_hooks(post_hooks) }}
+    {{ adapter.commit() }}
+    {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}

@@ -1,0 +1,25 @@
+-- What a drive is: the attributes of its latest period, nulls included. Grain: drive_id.
+with ranked as (
+    select
+        *,
+        row_number() over (
+            partition by drive_id order by valid_from desc nulls last, valid_to desc nulls first
+        ) as period_rank
+    from {{ ref('stg_raw__drives') }}
+)
+
+select
+    drive_id,
+    raid_group_id,
+    coalesce(kind, 'unknown') as kind,
+    vendor,
+    model,
+    firmware,
+    flash_cell,
+    capacity_bytes,
+    rpm,
+    interface,
+    host,
+    deployed_on
+from ranked
+where period_rank = 1

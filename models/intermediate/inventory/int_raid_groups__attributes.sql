@@ -1,0 +1,41 @@
+-- What inventory says of a RAID group: its kind, the commonest known kind of its data drives, and its RAID level. Grain: raid_group_id.
+with members as (
+    select distinct raid_group_id, drive_id from {{ ref('stg_raw__drives') }} where role = 'data'
+),
+
+kinds as (
+    select
+        members.raid_group_id,
+        drives.kind,
+        row_number() over (
+            partition by members.raid_group_id order by count(*) desc, drives.kind asc nulls last
+        ) as kind_rank
+    from members
+    inner join {{ ref('int_drives__attributes') }} as drives on members.drive_id = drives.drive_id
+    where drives.kind <> 'unknown'
+    group by members.raid_group_id, drives.kind
+),
+
+levels as (
+    select
+        raid_group_id,
+        raid_level,
+        row_number() over (
+            partition by raid_group_id
+            order by valid_from desc nulls last, valid_to desc nulls first, raid_level desc nulls last
+        ) as level_rank
+    from {{ ref('stg_raw__drives') }}
+    where raid_level is not null
+),
+
+raid_groups as (
+    select distinct raid_group_id from {{ ref('stg_raw__drives') }}
+)
+
+select
+    raid_groups.raid_group_id,
+    coalesce(kinds.kind, 'unknown') as kind,
+    levels.raid_level
+from raid_groups
+left join kinds on raid_groups.raid_group_id = kinds.raid_group_id and kinds.kind_rank = 1
+left join levels on raid_groups.raid_group_id = levels.raid_group_id and levels.level_rank = 1

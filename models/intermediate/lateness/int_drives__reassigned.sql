@@ -1,0 +1,108 @@
+-- Hours in which the inventory that has just arrived says something else of a drive than the inventory before it.
+-- One row per stretch of hours and RAID group that gained or lost the drive (or saw its role change).
+-- Grain: drive_id, raid_group_id, from_hour_utc.
+-- Both sides are read from raw, not from what the last build left, so a build that was cut off loses nothing.
+with retired_before as (
+    select delivery_seq, file_no, row_no
+    from {{ source('raw', 'retired_drives') }}
+    where retired_by_delivery_seq not in (select delivery_seq from {{ source('plan', 'new_deliveries') }})
+),
+
+changed_drives as (
+    select drive_id
+    from {{ source('raw', 'drives') }}
+    where delivery_seq in (select delivery_seq from {{ source('plan', 'new_deliveries') }})
+    union
+    select drive_id
+    from {{ source('raw', 'retired_drives') }}
+    where retired_by_delivery_seq in (select delivery_seq from {{ source('plan', 'new_deliveries') }})
+),
+
+periods_before as (
+    select
+        delivered.drive_id,
+        delivered.raid_group_id,
+        coalesce(delivered.role, 'data') as role,
+        coalesce(delivered.valid_from, timestamp '{{ var("beginning_of_time") }}') as valid_from,
+        coalesce(date_trunc('hour', delivered.valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
+        coalesce(date_trunc('hour', delivered.valid_to), timestamp '{{ var("end_of_time") }}') as to_hour_utc
+    from {{ source('raw', 'drives') }} as delivered
+    where delivered.drive_id in (select drive_id from changed_drives)
+        and delivered.delivery_seq not in (select delivery_seq from {{ source('plan', 'new_deliveries') }})
+        and not exists (
+            select 1
+            from retired_before
+            where retired_before.delivery_seq = delivered.delivery_seq
+                and retired_before.file_no = delivered.file_no
+                and retired_before.row_no = delivered.row_no
+        )
+),
+
+periods_now as (
+    select
+        drive_id,
+        raid_group_id,
+        role,
+        coalesce(valid_from, timestamp '{{ var("beginning_of_time") }}') as valid_from,
+        from_hour_utc,
+        to_hour_utc
+    from {{ ref('stg_raw__drives') }}
+    where drive_id in (select drive_id from changed_drives)
+),
+
+boundaries as (
+    select drive_id, from_hour_utc as hour_utc from periods_before
+    union
+    select drive_id, to_hour_utc as hour_utc from periods_before
+    union
+    select drive_id, from_hour_utc as hour_utc from periods_now
+    union
+    select drive_id, to_hour_utc as hour_utc from periods_now
+),
+
+stretches as (
+    select
+        drive_id,
+        hour_utc as from_hour_utc,
+        lead(hour_utc) over (partition by drive_id order by hour_utc) as to_hour_utc
+    from boundaries
+),
+
+said_before as (
+    select stretches.drive_id, stretches.from_hour_utc, stretches.to_hour_utc, periods.raid_group_id, periods.role, periods.valid_from
+    from stretches
+    inner join periods_before as periods
+        on stretches.drive_id = periods.drive_id
+        and periods.from_hour_utc <= stretches.from_hour_utc
+        and periods.to_hour_utc >= stretches.to_hour_utc
+),
+
+said_now as (
+    select stretches.drive_id, stretches.from_hour_utc, stretches.to_hour_utc, periods.raid_group_id, periods.role, periods.valid_from
+    from stretches
+    inner join periods_now as periods
+        on stretches.drive_id = periods.drive_id
+        and periods.from_hour_utc <= stretches.from_hour_utc
+        and periods.to_hour_utc >= stretches.to_hour_utc
+),
+
+differing as (
+    (select * from said_before except select * from said_now)
+    union
+    (select * from said_now except select * from said_before)
+),
+
+differing_stretches as (
+    select distinct drive_id, from_hour_utc from differing
+)
+
+-- where anything differs, every group either side names may have gained or lost the drive: with overlapping periods
+-- the one that counts can change without its own record changing
+select distinct said.drive_id, said.raid_group_id, said.from_hour_utc, said.to_hour_utc
+from (
+    select * from said_before
+    union
+    select * from said_now
+) as said
+inner join differing_stretches
+    on said.drive_id = differing_stretches.drive_id and said.from_hour_utc = differing_stretches.from_hour_utc

@@ -1,0 +1,77 @@
+{{ config(materialized="raid_hour_file") }}
+-- Each drive-hour against its peers. Every accepted row, of any role; stored by RAID-hour. Grain: drive_id, hour_utc.
+with drive_hours as (
+    select
+        measured.*,
+        raid_hours.is_valid,
+        raid_hours.latency_count,
+        raid_hours.data_drive_count,
+        raid_hours.median_latency_us as raid_median_latency_us,
+        raid_hours.max_latency_us,
+        raid_hours.median_io_count,
+        raid_hours.median_io_size_bytes,
+        raid_hours.median_read_latency_us,
+        raid_hours.median_write_latency_us,
+        raid_hours.previous_is_valid,
+        raid_hours.previous_median_latency_us,
+        measured.is_data_drive and measured.is_covered as is_peer
+    from {{ ref('int_drive_hours__measured') }} as measured
+    inner join {{ ref('int_raid_hours__medians') }} as raid_hours
+        on measured.raid_group_id = raid_hours.raid_group_id and measured.hour_utc = raid_hours.hour_utc
+    where raid_hours.is_stored
+),
+
+-- the same drive in the same group one hour earlier
+previous as (
+    select drive_id, raid_group_id, hour_utc + interval 1 hour as next_hour_utc, latency_us
+    from {{ ref('int_drive_hours__measured') }}
+    where is_data_drive and is_covered
+),
+
+slowdowns as (
+    select
+        drive_hours.*,
+        case when is_peer and is_valid then drive_hours.latency_us / drive_hours.raid_median_latency_us end as slowdown,
+        previous.drive_id is not null as was_peer,
+        case
+            when drive_hours.previous_is_valid then previous.latency_us / drive_hours.previous_median_latency_us
+        end as previous_slowdown
+    from drive_hours
+    left join previous
+        on drive_hours.drive_id = previous.drive_id
+        and drive_hours.raid_group_id = previous.raid_group_id
+        and drive_hours.hour_utc = previous.next_hour_utc
+)
+
+select
+    drive_id,
+    hour_utc,
+    raid_group_id,
+    is_data_drive,
+    is_data_drive and data_drive_count >= {{ var('min_group_width') }} as is_in_population,
+    latency_us,
+    case when is_valid then raid_median_latency_us end as median_latency_us,
+    slowdown,
+    case
+        when slowdown is not null then null
+        when not is_covered then 'low_coverage'
+        when latency_us is null then 'no_io'
+        when latency_count < {{ var('min_reporting_drives') }} then 'too_few_drives'
+        else 'zero_median'
+    end as exclusion_reason,
+    coverage,
+    io_count,
+    case when is_peer then cast(io_count as double) / nullif(median_io_count, 0.0) end as rate_imbalance,
+    io_size_bytes,
+    case when is_peer then io_size_bytes / nullif(median_io_size_bytes, 0.0) end as size_imbalance,
+    case when is_peer then read_latency_us / nullif(median_read_latency_us, 0.0) end as read_slowdown,
+    case when is_peer then write_latency_us / nullif(median_write_latency_us, 0.0) end as write_slowdown,
+    -- ties at the top: every drive that is as slow as the slowest
+    coalesce(slowdown = max_latency_us / raid_median_latency_us, false) as is_slowest,
+    is_peer and was_peer as is_peer_again,
+    -- null: the drive had no slowdown in this group the hour before
+    case when slowdown is not null then previous_slowdown >= {{ var('slow_threshold') }} end as was_slow,
+    case when slowdown is not null then previous_slowdown >= {{ var('mild_threshold') }} end as was_mild,
+    batch.build_seq
+from slowdowns
+cross join {{ source('plan', 'batch') }} as batch

@@ -1,0 +1,54 @@
+-- What each drive-hour measured, and the role its drive had. All rows of the hours at work, of any role. Grain: drive_id, hour_utc.
+with drive_hours as (
+    select *
+    from {{ ref('stg_raw__drive_hours') }}
+    where hour_utc in (select hour_utc from {{ ref('int_raid_hours__batch') }})
+),
+
+placed as (
+    select
+        drive_hours.*,
+        segments.raid_group_id as inventory_raid_group_id,
+        segments.role as inventory_role,
+        own_segments.role as own_role,
+        -- the split directions count where both are given
+        drive_hours.read_ios is not null and drive_hours.write_ios is not null as is_split,
+        drive_hours.read_blocks is not null and drive_hours.write_blocks is not null as has_blocks,
+        coalesce(drive_hours.coverage, 1.0) >= drive_hours.min_coverage as is_covered
+    from drive_hours
+    left join {{ ref('int_drives__segments') }} as segments
+        on drive_hours.drive_id = segments.drive_id
+        and segments.from_hour_utc <= drive_hours.hour_utc
+        and segments.to_hour_utc > drive_hours.hour_utc
+    -- where inventory names several groups at once, the one of the row counts
+    left join {{ ref('int_drives__group_segments') }} as own_segments
+        on drive_hours.drive_id = own_segments.drive_id
+        and drive_hours.raid_group_id = own_segments.raid_group_id
+        and own_segments.from_hour_utc <= drive_hours.hour_utc
+        and own_segments.to_hour_utc > drive_hours.hour_utc
+)
+
+select
+    drive_id,
+    hour_utc,
+    raid_group_id,
+    inventory_raid_group_id,
+    inventory_role,
+    coalesce(own_role, inventory_role, 'data') = 'data' as is_data_drive,
+    is_covered,
+    coverage,
+    case
+        when not is_split then latency_us
+        -- the whole hour's average: each direction weighs what it moved, an idle one adds nothing
+        when read_ios + write_ios > 0 then (
+            coalesce(cast(read_ios as double) * read_latency_us, 0.0) + coalesce(cast(write_ios as double) * write_latency_us, 0.0)
+        ) / cast(read_ios + write_ios as double)
+    end as latency_us,
+    case when is_split then read_ios + write_ios else io_count end as io_count,
+    case
+        when has_blocks then cast((read_blocks + write_blocks) * block_bytes as double)
+        else cast(bytes as double)
+    end / nullif(cast(case when is_split then read_ios + write_ios else io_count end as double), 0.0) as io_size_bytes,
+    case when is_split and read_ios > 0 then read_latency_us end as read_latency_us,
+    case when is_split and write_ios > 0 then write_latency_us end as write_latency_us
+from placed

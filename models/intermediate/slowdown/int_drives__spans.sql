@@ -1,0 +1,27 @@
+{{ config(materialized='incremental', unique_key='drive_id', incremental_strategy='delete+insert', on_schema_change='fail') }}
+-- First and last accepted drive-hour of each drive. Rows are corrected but never taken back, so a span only grows. Grain: drive_id.
+with arrived as (
+    select
+        drive_id,
+        min(hour_utc) as first_hour_utc,
+        max(hour_utc) as last_hour_utc,
+        max_by(raid_group_id, hour_utc) as last_raid_group_id
+    from {{ ref('int_drive_hours') }}
+    group by drive_id
+)
+
+{% if is_incremental() %}
+select
+    arrived.drive_id,
+    least(arrived.first_hour_utc, coalesce(known.first_hour_utc, arrived.first_hour_utc)) as first_hour_utc,
+    greatest(arrived.last_hour_utc, coalesce(known.last_hour_utc, arrived.last_hour_utc)) as last_hour_utc,
+    -- at the same hour what has just been computed corrects what was known
+    case
+        when known.last_hour_utc > arrived.last_hour_utc then known.last_raid_group_id
+        else arrived.last_raid_group_id
+    end as last_raid_group_id
+from arrived
+left join {{ this }} as known on arrived.drive_id = known.drive_id
+{% else %}
+select drive_id, first_hour_utc, last_hour_utc, last_raid_group_id from arrived
+{% endif %}

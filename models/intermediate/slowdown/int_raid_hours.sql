@@ -1,0 +1,50 @@
+{{ config(materialized="raid_hour_file") }}
+-- Tails, width and throughput of each RAID-hour that has a row, valid or not; stored by RAID-hour. Grain: raid_group_id, hour_utc.
+with tails as (
+    select
+        raid_group_id,
+        hour_utc,
+        count(slowdown) as reporting_drive_count,
+        {{ largest('slowdown', 3) }} as longest,
+        min(case when is_slowest then drive_id end) as slowest_drive_id,
+        count(case when slowdown >= {{ var('slow_threshold') }} then 1 end) as slow_drive_count,
+        count(case when is_peer_again then 1 end) as same_drive_count
+    from {{ ref('int_drive_hours') }}
+    group by raid_group_id, hour_utc
+)
+
+select
+    raid_hours.raid_group_id,
+    raid_hours.hour_utc,
+    raid_hours.is_valid,
+    raid_hours.data_drive_count,
+    tails.reporting_drive_count,
+    case when raid_hours.is_valid then raid_hours.median_latency_us end as median_latency_us,
+    {{ nth('tails.longest', 1) }} as tail_1,
+    {{ nth('tails.longest', 2) }} as tail_2,
+    {{ nth('tails.longest', 3) }} as tail_3,
+    tails.slowest_drive_id,
+    tails.slow_drive_count,
+    raid_hours.raid_io_count,
+    case
+        when raid_hours.is_valid
+            and raid_hours.previous_is_valid
+            and tails.same_drive_count = raid_hours.covered_drive_count
+            and tails.same_drive_count = raid_hours.previous_covered_drive_count
+            then cast(raid_hours.previous_raid_io_count as double) / nullif(cast(raid_hours.raid_io_count as double), 0.0)
+    end as rio_degradation,
+    case
+        when raid_hours.is_valid and raid_hours.previous_is_valid then
+            case
+                when raid_hours.previous_max_latency_us / raid_hours.previous_median_latency_us >= {{ var('slow_threshold') }}
+                    then 'tail' else 'stable'
+            end
+            || '_to_'
+            || case when {{ nth('tails.longest', 1) }} >= {{ var('slow_threshold') }} then 'tail' else 'stable' end
+    end as transition,
+    batch.build_seq
+from {{ ref('int_raid_hours__medians') }} as raid_hours
+inner join tails
+    on raid_hours.raid_group_id = tails.raid_group_id and raid_hours.hour_utc = tails.hour_utc
+cross join {{ source('plan', 'batch') }} as batch
+where raid_hours.is_stored

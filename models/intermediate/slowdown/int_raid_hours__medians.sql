@@ -1,0 +1,92 @@
+-- The peers a drive is held against: a RAID group's width and medians in each hour. Data drives with enough coverage only.
+-- Grain: raid_group_id, hour_utc; the batch and the hour before each of its RAID-hours.
+with drive_hours as (
+    select
+        *,
+        case when is_data_drive and is_covered then latency_us end as peer_latency_us,
+        case when is_data_drive and is_covered then io_count end as peer_io_count,
+        case when is_data_drive and is_covered then io_size_bytes end as peer_io_size_bytes,
+        case when is_data_drive and is_covered then read_latency_us end as peer_read_latency_us,
+        case when is_data_drive and is_covered then write_latency_us end as peer_write_latency_us,
+        coalesce(inventory_raid_group_id = raid_group_id, false) as is_where_inventory_says
+    from {{ ref('int_drive_hours__measured') }}
+),
+
+reported as (
+    select
+        raid_group_id,
+        hour_utc,
+        count(*) as row_count,
+        count(case when is_data_drive and not is_where_inventory_says then 1 end) as unexpected_drive_count,
+        count(case when is_data_drive and is_covered then 1 end) as covered_drive_count,
+        count(peer_latency_us) as latency_count,
+        median(peer_latency_us) as median_latency_us,
+        max(peer_latency_us) as max_latency_us,
+        count(peer_io_count) as io_count_count,
+        cast(sum(peer_io_count) as bigint) as known_io_count,
+        median(cast(peer_io_count as double)) as median_io_count,
+        median(peer_io_size_bytes) as median_io_size_bytes,
+        count(peer_read_latency_us) as read_latency_count,
+        median(peer_read_latency_us) as median_read_latency_us,
+        count(peer_write_latency_us) as write_latency_count,
+        median(peer_write_latency_us) as median_write_latency_us
+    from drive_hours
+    group by raid_group_id, hour_utc
+),
+
+-- drives that inventory counts here but that report from another group
+absent as (
+    select inventory_raid_group_id as raid_group_id, hour_utc, count(*) as absent_drive_count
+    from drive_hours
+    where inventory_raid_group_id <> raid_group_id and inventory_role = 'data'
+    group by inventory_raid_group_id, hour_utc
+),
+
+raid_hours as (
+    select
+        batch.is_stored,
+        reported.*,
+        coalesce(steps.expected_drive_count, 0) + reported.unexpected_drive_count
+        - coalesce(absent.absent_drive_count, 0) as data_drive_count,
+        reported.latency_count >= {{ var('min_reporting_drives') }} and reported.median_latency_us > 0 as is_valid,
+        case when reported.io_count_count = reported.covered_drive_count then reported.known_io_count end as raid_io_count
+    from reported
+    inner join {{ ref('int_raid_hours__batch') }} as batch
+        on reported.raid_group_id = batch.raid_group_id and reported.hour_utc = batch.hour_utc
+    left join {{ ref('int_raid_groups__width_steps') }} as steps
+        on reported.raid_group_id = steps.raid_group_id
+        and steps.from_hour_utc <= reported.hour_utc
+        and steps.to_hour_utc > reported.hour_utc
+    left join absent
+        on reported.raid_group_id = absent.raid_group_id and reported.hour_utc = absent.hour_utc
+)
+
+select
+    raid_hours.raid_group_id,
+    raid_hours.hour_utc,
+    raid_hours.is_stored,
+    raid_hours.row_count,
+    raid_hours.covered_drive_count,
+    raid_hours.data_drive_count,
+    raid_hours.is_valid,
+    raid_hours.latency_count,
+    raid_hours.median_latency_us,
+    raid_hours.max_latency_us,
+    raid_hours.raid_io_count,
+    raid_hours.median_io_count,
+    raid_hours.median_io_size_bytes,
+    case
+        when raid_hours.read_latency_count >= {{ var('min_reporting_drives') }} then raid_hours.median_read_latency_us
+    end as median_read_latency_us,
+    case
+        when raid_hours.write_latency_count >= {{ var('min_reporting_drives') }} then raid_hours.median_write_latency_us
+    end as median_write_latency_us,
+    coalesce(previous.is_valid, false) as previous_is_valid,
+    previous.median_latency_us as previous_median_latency_us,
+    previous.max_latency_us as previous_max_latency_us,
+    previous.covered_drive_count as previous_covered_drive_count,
+    previous.raid_io_count as previous_raid_io_count
+from raid_hours
+left join raid_hours as previous
+    on raid_hours.raid_group_id = previous.raid_group_id
+    and raid_hours.hour_utc = previous.hour_utc + interval 1 hour

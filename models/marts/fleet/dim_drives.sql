@@ -1,0 +1,28 @@
+{{ config(materialized='table') }}
+-- Every drive seen in any record. Grain: drive_id.
+with drives as (
+    select drive_id from {{ ref('int_drives__spans') }}
+    union
+    select drive_id from {{ ref('int_drives__attributes') }}
+    union
+    select drive_id from {{ ref('stg_raw__drive_events') }}
+)
+
+select
+    drives.drive_id,
+    coalesce(attributes.kind, 'unknown') as kind,
+    attributes.vendor,
+    attributes.model,
+    attributes.firmware,
+    attributes.flash_cell,
+    attributes.capacity_bytes,
+    attributes.rpm,
+    attributes.interface,
+    attributes.host,
+    attributes.deployed_on,
+    spans.first_hour_utc,
+    spans.last_hour_utc,
+    coalesce(spans.last_raid_group_id, attributes.raid_group_id) as current_raid_group_id
+from drives
+left join {{ ref('int_drives__attributes') }} as attributes on drives.drive_id = attributes.drive_id
+left join {{ ref('int_drives__spans') }} as spans on drives.drive_id = spans.drive_id

@@ -1,0 +1,3 @@
+-- Records that were turned away, each for its first failing column. Grain: file, row, as often as it was sent.
+select source, file, "row", reason, "column", value, rejected_at
+from {{ source('raw', 'rejected_records') }}

@@ -1,0 +1,283 @@
+"""`simulate()`: make a fleet, run it, write its bundle and, beside it, the truth."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from simulate.awkward import AWKWARD_CASES, Awkward
+from simulate.groups import HOURS_PER_YEAR, Group, instant, inventory, make_group
+from simulate.operators import GroupHistory, event_frame, live
+from simulate.parameters import KINDS, Kind, ParameterError, Parameters, meanings, with_overrides
+from simulate.telemetry import Fleet, assemble, day_cells, frames
+from simulate.workload import group_workload
+from simulate.write import FILE_FORMATS, FileFormat, write_records
+
+DEFAULT_START = date(2026, 1, 5)
+"""A Monday, so that whole weeks of the span are whole ISO weeks."""
+TRUTH_FOLDER, LATE_FOLDER = "truth", "late"
+OWN_FILES = ("drive_hours*", "drive_events*", "drives*", f"{LATE_FOLDER}/*", f"{TRUTH_FOLDER}/truth_*")
+
+README = """The truth behind the bundle in the folder above: what was simulated, not what was measured.
+
+truth_episodes.parquet  one row per slow episode: drive_id, raid_group_id, kind, started_at, ended_at (UTC), severity
+                        (latency over the drive's own normal latency, ratio), cause. An episode of a few minutes, or of
+                        half a group, need not show as a slow hour.
+truth_drives.parquet    one row per drive and period in a group: its fixed factors (ratios) and its rate of episodes.
+truth_awkward.csv       the awkward records asked for: case, drive_id, hour_utc (empty = whole span), what.
+truth_parameters.json   options, seed and every parameter; the same ones make the same bundle again.
+"""
+
+
+class SimulationError(ValueError):
+    """The options ask for something that cannot be simulated; nothing was written."""
+
+
+@dataclass(frozen=True)
+class SimulationSummary:
+    """What one simulation wrote."""
+
+    out: Path
+    truth: Path
+    late: Path | None  # a second delivery, with the awkward case `late`
+    files: tuple[Path, ...]  # bundle files, those of the late delivery included
+    drive_hour_rows: dict[str, int]  # by kind, parity drives and the late delivery included
+    drive_rows: int
+    event_rows: int
+    episode_count: int
+    first_hour_utc: datetime
+    hours: int
+    seconds: float
+
+    @property
+    def row_count(self) -> int:
+        """All `drive_hours` rows written."""
+        return sum(self.drive_hour_rows.values())
+
+
+def simulate(
+    out: Path,
+    *,
+    disk_groups: int = 20,
+    ssd_groups: int = 6,
+    days: int = 28,
+    hours: int | None = None,
+    seed: int = 1,
+    start: date = DEFAULT_START,
+    file_format: FileFormat = "parquet",
+    awkward: Sequence[str] = (),
+    parameters: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> SimulationSummary:
+    """Write a call-home bundle to `out` and its truth to `out/truth`.
+
+    Args:
+        out: the folder; `drivetail ingest bundle out` takes what lies directly in it.
+        disk_groups, ssd_groups: number of RAID groups; group n is the same however many there are.
+        days, hours: length of the span; `hours` counts where both are given.
+        seed: 0 to 2**63 - 1; the same options make the same rows.
+        start: first UTC day of the span.
+        file_format: of the bundle's files; the truth is always parquet, csv and json.
+        awkward: cases of `AWKWARD_CASES`, or `["all"]`.
+        parameters: overrides by flat name, e.g. `{"disk.frailty_sigma": 1.2}`.
+        overwrite: replace an earlier simulation in `out`; its files are removed first.
+        on_progress: called with (hours written, hours in all).
+
+    Raises: SimulationError for options that do not go together, ParameterError for a wrong override.
+    """
+    began = time.perf_counter()
+    length = days * 24 if hours is None else hours
+    cases = set(AWKWARD_CASES) if "all" in awkward else set(awkward)
+    _check(out, disk_groups, ssd_groups, length, seed, file_format, cases, overwrite)
+    numbers = with_overrides(parameters)
+    first_hour = datetime(start.year, start.month, start.day)
+    group_counts: dict[Kind, int] = {"disk": disk_groups, "ssd": ssd_groups}
+    plan = Awkward(cases, seed, first_hour)
+    fleet, histories = _run(numbers, seed, first_hour, length, group_counts, plan)
+
+    for pattern in OWN_FILES if overwrite else ():
+        for old in out.glob(pattern):
+            old.unlink()
+    files: list[Path] = []
+    rows: dict[str, int] = {kind: 0 for kind in KINDS}
+
+    def write(name: str, parts: Iterator[pl.DataFrame]) -> int:
+        path = out / f"{name}.{file_format}"
+        files.append(path)
+        return write_records(path, file_format, parts)
+
+    def counted(parts: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        for part in parts:
+            for kind in KINDS:
+                rows[kind] += int(part["raid_group_id"].str.starts_with(kind).sum())
+            yield part
+
+    for day, first in enumerate(range(0, length, 24)):
+        last = min(first + 24, length)
+        name = f"drive_hours-{first_hour + timedelta(hours=first):%Y-%m-%d}"
+        parts = frames(fleet, day_cells(fleet, first, last, day))
+        if cases:
+            edited, late = plan.edit_day(pl.concat(parts), day)
+            if late.height:
+                write(f"{LATE_FOLDER}/{name}", counted(iter([late])))
+            parts = iter([edited])
+        write(name, counted(parts))
+        if on_progress is not None:
+            on_progress(last, length)
+
+    drives, late_drives, events, late_events = plan.hold_back(
+        inventory(fleet.groups, first_hour, length), event_frame(list(zip(fleet.groups, histories, strict=True)), first_hour)
+    )
+    for name, now, late in (("drives", drives, late_drives), ("drive_events", events, late_events)):
+        write(name, iter([now]))
+        if late.height:
+            write(f"{LATE_FOLDER}/{name}", iter([late]))
+    options = {
+        "disk_groups": disk_groups,
+        "ssd_groups": ssd_groups,
+        "hours": length,
+        "seed": seed,
+        "start": start.isoformat(),
+        "file_format": file_format,
+        "awkward": sorted(cases),
+    }
+    episode_count = _write_truth(out / TRUTH_FOLDER, fleet, histories, plan, options)
+    return SimulationSummary(
+        out=out,
+        truth=out / TRUTH_FOLDER,
+        late=out / LATE_FOLDER if "late" in cases else None,
+        files=tuple(files),
+        drive_hour_rows=rows,
+        drive_rows=drives.height + late_drives.height,
+        event_rows=events.height + late_events.height,
+        episode_count=episode_count,
+        first_hour_utc=first_hour,
+        hours=length,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _check(out: Path, disk_groups: int, ssd_groups: int, hours: int, seed: int, file_format: str, cases: set[str], overwrite: bool) -> None:
+    """Raise SimulationError where the options make no fleet."""
+    if min(disk_groups, ssd_groups) < 0 or disk_groups + ssd_groups < 1:
+        raise SimulationError(f"{disk_groups} disk groups and {ssd_groups} SSD groups: at least one group is needed")
+    if hours < 1:
+        raise SimulationError(f"a span of {hours} hours: at least one hour is needed")
+    if not 0 <= seed < 2**63:
+        raise SimulationError(f"seed {seed}: must be 0 to 2**63 - 1")
+    if file_format not in FILE_FORMATS:
+        raise SimulationError(f"format {file_format!r}: must be one of {', '.join(FILE_FORMATS)}")
+    if unknown := sorted(cases - set(AWKWARD_CASES)):
+        raise SimulationError(f"awkward case {unknown[0]!r}: must be 'all' or one of {', '.join(AWKWARD_CASES)}")
+    if not overwrite and (old := [path for pattern in OWN_FILES for path in out.glob(pattern)]):
+        raise SimulationError(f"{out} already holds a bundle ({old[0].name} and {len(old) - 1} more): choose another folder or overwrite")
+
+
+def _run(
+    parameters: Parameters, seed: int, start: datetime, hours: int, counts: Mapping[Kind, int], plan: Awkward
+) -> tuple[Fleet, list[GroupHistory]]:
+    """Make every group and run its workload and its drives' lives."""
+    groups: list[Group] = []
+    histories: list[GroupHistory] = []
+    workloads = []
+    for kind in KINDS:
+        p = parameters.of(kind)
+        for ordinal in range(counts[kind]):
+            group = make_group(kind, ordinal, p, seed, start, hours)
+            history = live(group, p, seed, start, hours)
+            workloads.append(group_workload(group, p, seed, start, hours, history.loads))
+            groups.append(group)
+            histories.append(history)
+    plan.change_fleet(groups, histories, hours)
+    return assemble(seed, start, hours, parameters, groups, histories, workloads), histories
+
+
+def _write_truth(folder: Path, fleet: Fleet, histories: Sequence[GroupHistory], plan: Awkward, options: Mapping[str, Any]) -> int:
+    """Write the truth files; returns the number of episodes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    start = fleet.start
+    episodes = pl.DataFrame(
+        [
+            (
+                member.drive_id,
+                group.raid_group_id,
+                group.kind,
+                instant(start, episode.started_at),
+                instant(start, episode.ended_at),
+                1 + episode.excess,
+                episode.cause,
+            )
+            for group, history in zip(fleet.groups, histories, strict=True)
+            for member, episode in history.episodes
+            if episode.ended_at > 0 and max(episode.started_at, member.active_from) < min(fleet.hours, member.active_to)
+        ],
+        schema={
+            "drive_id": pl.String(),
+            "raid_group_id": pl.String(),
+            "kind": pl.String(),
+            "started_at": pl.Datetime("us"),
+            "ended_at": pl.Datetime("us"),
+            "severity": pl.Float64(),
+            "cause": pl.String(),
+        },
+        orient="row",
+    ).sort("raid_group_id", "drive_id", "started_at")
+    episodes.write_parquet(folder / "truth_episodes.parquet")
+    pl.DataFrame(
+        [
+            (
+                m.drive_id,
+                group.raid_group_id,
+                group.kind,
+                m.role,
+                m.slot,
+                m.frailty,
+                m.hazard_per_hour * HOURS_PER_YEAR,
+                m.severity_factor,
+                m.fail_slow_excess > 0,
+                1 + m.fail_slow_excess,
+                m.latency_factor,
+                m.rate_share,
+                m.io_size_factor,
+                m.noise_factor,
+                group.is_coarse,
+                m.is_replacement,
+            )
+            for group in fleet.groups
+            for m in sorted(group.members, key=lambda m: m.drive_id)
+        ],
+        schema={
+            "drive_id": pl.String(),
+            "raid_group_id": pl.String(),
+            "kind": pl.String(),
+            "role": pl.String(),
+            "slot": pl.Int64(),
+            "frailty": pl.Float64(),
+            "episodes_per_year": pl.Float64(),
+            "severity_factor": pl.Float64(),
+            "is_fail_slow": pl.Boolean(),
+            "fail_slow_factor": pl.Float64(),
+            "latency_factor": pl.Float64(),
+            "rate_share_factor": pl.Float64(),
+            "io_size_factor": pl.Float64(),
+            "noise_factor": pl.Float64(),
+            "is_coarse_timer": pl.Boolean(),
+            "is_replacement": pl.Boolean(),
+        },
+        orient="row",
+    ).write_parquet(folder / "truth_drives.parquet")
+    if plan.cases:
+        plan.truth().write_csv(folder / "truth_awkward.csv", datetime_format="%Y-%m-%dT%H:%M:%S")
+    described = {"options": options, "parameters": fleet.parameters.flat(), "meanings": meanings()}
+    (folder / "truth_parameters.json").write_text(json.dumps(described, indent=1) + "\n")
+    (folder / "truth_README.txt").write_text(README)
+    return episodes.height
+
+
+__all__ = ["AWKWARD_CASES", "DEFAULT_START", "ParameterError", "SimulationError", "SimulationSummary", "simulate"]

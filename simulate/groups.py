@@ -1,0 +1,325 @@
+"""The fleet's make-up: RAID groups, the drives in their slots, what inventory says about them.
+
+Times are hours since the start of the simulated span (real numbers; negative = before it).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from simulate.parameters import Kind, KindParameters
+from simulate.streams import Purpose, stream
+
+Floats = npt.NDArray[np.float64]
+
+FAR_PAST, FAR_FUTURE = -math.inf, math.inf
+HOURS_PER_YEAR = 24 * 365.25
+SPARE_SHARE = 0.25
+LEAST_EXTRA_SIZE = 0.8
+LARGEST_EXTRA_SIZE = 40.0
+AGE_SHAPE = 2.6
+OLDEST_YEARS = {"disk": 9.9, "ssd": 3.95}
+
+
+@dataclass(frozen=True)
+class Family:
+    """A drive model as inventory names it. `speed` multiplies the kind's base latency."""
+
+    vendor: str
+    model: str
+    capacity_bytes: int
+    interface: str
+    speed: float
+    rpm: int | None = None
+    flash_cell: str | None = None
+
+
+CATALOGUE: dict[Kind, tuple[Family, ...]] = {
+    "disk": (
+        Family("Northgate", "NG-E3000", 3_000_000_000_000, "SATA", 1.10, rpm=7200),
+        Family("Northgate", "NG-P600", 600_000_000_000, "SAS", 0.75, rpm=15000),
+        Family("Calder", "CD-900S", 900_000_000_000, "SAS", 0.85, rpm=10000),
+        Family("Calder", "CD-1000N", 1_000_000_000_000, "FC", 1.15, rpm=7200),
+    ),
+    # one SLC vendor, two MLC vendors of which the second is small, as in section 4.3.3 of the paper
+    "ssd": (
+        Family("Avocet", "AV-100S", 100_000_000_000, "SAS", 0.9, flash_cell="SLC"),
+        Family("Avocet", "AV-200S", 200_000_000_000, "SAS", 0.95, flash_cell="SLC"),
+        Family("Calder", "CD-400M", 400_000_000_000, "SAS", 1.05, flash_cell="MLC"),
+        Family("Brink", "BR-800M", 800_000_000_000, "SATA", 1.2, flash_cell="MLC"),
+    ),
+}
+# the load follows the site's winter offset from UTC all year: a shift of an hour in summer would show nowhere
+SITES: tuple[tuple[str, str, int], ...] = (
+    ("ams1", "Europe/Amsterdam", 1),
+    ("iad1", "America/New_York", -5),
+    ("pdx2", "America/Los_Angeles", -8),
+    ("sin1", "Asia/Singapore", 8),
+    ("syd1", "Australia/Sydney", 10),
+)
+
+
+@dataclass
+class Member:
+    """One drive in one slot of a group for a while: an inventory period, and a column of the telemetry."""
+
+    drive_id: str
+    slot: int
+    role: str
+    family: int
+    firmware: str
+    deployed_on: date
+    active_from: float
+    active_to: float
+    latency_factor: float  # against the group's base latency, for life
+    io_size_factor: float  # against the group's I/O size
+    rate_share: float  # against an even share of the group's I/Os
+    noise_factor: float
+    fail_slow_excess: float  # extra latency for good; 0 for nearly every drive
+    frailty: float  # own multiplier of the episode rate
+    hazard_per_hour: float  # rate of first episodes, everything included
+    severity_factor: float
+    outages: list[tuple[float, float]] = field(default_factory=list)
+    is_listed: bool = True  # false: inventory forgot it
+    is_replacement: bool = False
+
+
+@dataclass
+class Group:
+    """One RAID group and what is fixed about it."""
+
+    raid_group_id: str
+    kind: Kind
+    ordinal: int
+    data_width: int
+    has_double_parity: bool
+    site: int
+    host: str
+    family: int
+    is_model_known: bool
+    deployed_on: date
+    joined_at: float
+    base_latency_us: float
+    is_coarse: bool
+    is_closed_loop: bool
+    members: list[Member] = field(default_factory=list)
+    spare_id: str | None = None
+
+    @property
+    def utc_offset_hours(self) -> int:
+        """Local time less UTC."""
+        return SITES[self.site][2]
+
+
+def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: datetime, hours: int) -> Group:
+    """Group number `ordinal` of `kind` with its first drives, as it stands when the span begins (or when it joins)."""
+    rng = stream(seed, kind, ordinal, Purpose.INVENTORY)
+    width = _width(rng, p)
+    years = float(rng.gamma(AGE_SHAPE, p.age_mean_years / AGE_SHAPE))
+    oldest = OLDEST_YEARS[kind]
+    years = years if years < oldest else float(rng.uniform(0, oldest))
+    joins_late, joined_at = rng.random() < p.short_observation_share, math.floor(rng.uniform(0, hours))
+    shares = np.asarray(p.family_shares) / sum(p.family_shares)
+    family = int(rng.choice(len(shares), p=shares))
+    group = Group(
+        raid_group_id=f"{kind}-g{ordinal:06d}",
+        kind=kind,
+        ordinal=ordinal,
+        data_width=width,
+        has_double_parity=bool(rng.random() < p.double_parity_share),
+        site=int(rng.integers(len(SITES))),
+        host="",
+        family=family,
+        is_model_known=bool(rng.random() >= p.unknown_model_share),
+        deployed_on=(start - timedelta(days=years * 365.25)).date(),
+        joined_at=float(joined_at) if joins_late else FAR_PAST,
+        base_latency_us=p.base_latency_us * CATALOGUE[kind][family].speed * math.exp(p.base_latency_sigma * rng.standard_normal()),
+        is_coarse=bool(rng.random() < p.coarse_timer_group_share),
+        is_closed_loop=bool(rng.random() < p.closed_loop_share),
+    )
+    group.host = f"{SITES[group.site][0]}-{kind}-h{ordinal // 4:05d}"
+    noise = math.exp(p.hour_latency_group_sigma * rng.standard_normal())
+    roles = ["data"] * width + ["parity_p"] + ["parity_q"] * group.has_double_parity
+    firmware = f"{kind[0].upper()}{family}{int(rng.integers(1, 5)):02d}"
+    z = rng.standard_normal((len(roles), 5))
+    size_u = rng.random((len(roles), 2))
+    u = rng.random((len(roles), 4))
+    for slot, role in enumerate(roles):
+        own_family = family if u[slot, 0] >= p.mixed_model_share else int(u[slot, 1] * len(shares))
+        # drives of a group came together; one in twelve was swapped in at some time since
+        age_years = years if u[slot, 2] >= 1 / 12 else years * u[slot, 3]
+        group.members.append(
+            _member(
+                p,
+                f"{kind[0].upper()}{ordinal:06d}{slot:02d}A",
+                slot,
+                role,
+                own_family,
+                firmware,
+                (start - timedelta(days=age_years * 365.25)).date(),
+                group.joined_at,
+                age_years,
+                noise,
+                z[slot],
+                size_u[slot],
+                float(rng.random()),
+            )
+        )
+    if rng.random() < SPARE_SHARE:
+        group.spare_id = f"{kind[0].upper()}{ordinal:06d}{len(roles):02d}A"
+    return group
+
+
+def successor(rng: np.random.Generator, group: Group, old: Member, p: KindParameters, at: float, start: datetime) -> Member:
+    """The new drive that takes the slot of `old` at hour `at`."""
+    return _member(
+        p,
+        old.drive_id[:-1] + chr(ord(old.drive_id[-1]) + 1),
+        old.slot,
+        old.role,
+        group.family,
+        old.firmware,
+        (start + timedelta(hours=at)).date(),
+        at,
+        0.0,
+        old.noise_factor / p.family_noises[old.family],
+        rng.standard_normal(5),
+        rng.random(2),
+        float(rng.random()),
+        is_replacement=True,
+    )
+
+
+def _member(
+    p: KindParameters,
+    drive_id: str,
+    slot: int,
+    role: str,
+    family: int,
+    firmware: str,
+    deployed_on: date,
+    active_from: float,
+    age_years: float,
+    group_noise: float,
+    z: Floats,
+    size_u: Floats,
+    u: float,
+    is_replacement: bool = False,
+) -> Member:
+    """A drive of `age_years` from five normal draws and three uniform draws."""
+    ageing = math.exp(p.age_hazard_per_year * (age_years - 1))
+    frailty = math.exp(p.frailty_sigma * z[0] - p.frailty_sigma**2 / 2)
+    extra_size = min(LEAST_EXTRA_SIZE * (1 - size_u[1]) ** (-1 / p.hot_spot_exponent), LARGEST_EXTRA_SIZE)
+    is_fail_slow = u < p.fail_slow_share * ageing * p.family_hazards[family]
+    return Member(
+        drive_id=drive_id,
+        slot=slot,
+        role=role,
+        family=family,
+        firmware=firmware,
+        deployed_on=deployed_on,
+        active_from=active_from,
+        active_to=FAR_FUTURE,
+        latency_factor=math.exp((p.drive_latency_sigma + p.drive_latency_sigma_per_year * age_years) * z[1]),
+        io_size_factor=1 + extra_size if size_u[0] < p.large_io_drive_share else 1.0,
+        rate_share=math.exp(p.rate_share_sigma * z[2]),
+        noise_factor=group_noise * p.family_noises[family],
+        fail_slow_excess=p.fail_slow_median_excess * math.exp(p.fail_slow_sigma * z[3]) if is_fail_slow else 0.0,
+        frailty=frailty,
+        hazard_per_hour=p.episode_rate_per_drive_year / HOURS_PER_YEAR * frailty * ageing * p.family_hazards[family],
+        severity_factor=math.exp(p.severity_drive_sigma * z[4]),
+        is_replacement=is_replacement,
+    )
+
+
+def _width(rng: np.random.Generator, p: KindParameters) -> int:
+    """Number of data drives, 3 to `width_maximum`; a draw beyond the widest is folded back to any width."""
+    if rng.random() < p.standard_width_share:
+        return round(p.standard_width)
+    drawn = round(p.width_median * math.exp(p.width_sigma * rng.standard_normal()))
+    return drawn if 3 <= drawn <= p.width_maximum else int(rng.integers(3, int(p.width_maximum) + 1))
+
+
+DRIVES_SCHEMA: dict[str, pl.DataType] = {
+    "drive_id": pl.String(),
+    "raid_group_id": pl.String(),
+    "role": pl.String(),
+    "kind": pl.String(),
+    "slot": pl.Int64(),
+    "vendor": pl.String(),
+    "model": pl.String(),
+    "firmware": pl.String(),
+    "flash_cell": pl.String(),
+    "capacity_bytes": pl.Int64(),
+    "rpm": pl.Int64(),
+    "interface": pl.String(),
+    "raid_level": pl.String(),
+    "host": pl.String(),
+    "enclosure": pl.String(),
+    "site": pl.String(),
+    "timezone": pl.String(),
+    "deployed_on": pl.Date(),
+    "valid_from": pl.Datetime("us"),
+    "valid_to": pl.Datetime("us"),
+    "collected_at": pl.Datetime("us"),
+}
+
+
+def inventory(groups: Sequence[Group], start: datetime, hours: int) -> pl.DataFrame:
+    """The `drives` records: one row per drive and period of membership, spares included, sorted by group and drive."""
+    rows: list[tuple[object, ...]] = []
+    for group in groups:
+        site, timezone, _ = SITES[group.site]
+        listed = [m for m in group.members if m.is_listed]
+        for m in sorted(listed, key=lambda m: (m.drive_id, m.active_from)):
+            rows.append(_inventory_row(group, m.drive_id, m.role, m.slot, m, site, timezone, start))
+        if group.spare_id is not None and listed:
+            slot = group.data_width + 1 + group.has_double_parity
+            rows.append(_inventory_row(group, group.spare_id, "spare", slot, listed[0], site, timezone, start))
+    end = start + timedelta(hours=hours)
+    frame = pl.DataFrame(rows, schema=DRIVES_SCHEMA, orient="row")
+    # a period that begins or ends after the span is not known yet when the last record is sent
+    return frame.filter(pl.col("valid_from") < end).with_columns(valid_to=pl.when(pl.col("valid_to") < end).then("valid_to"))
+
+
+def _inventory_row(
+    group: Group, drive_id: str, role: str, slot: int, m: Member, site: str, timezone: str, start: datetime
+) -> tuple[object, ...]:
+    family = CATALOGUE[group.kind][m.family]
+    deployed = datetime(m.deployed_on.year, m.deployed_on.month, m.deployed_on.day)
+    valid_from = deployed if m.active_from == FAR_PAST else instant(start, m.active_from)
+    valid_to = None if m.active_to == FAR_FUTURE else instant(start, m.active_to)
+    known = group.is_model_known
+    return (
+        drive_id,
+        group.raid_group_id,
+        role,
+        group.kind,
+        slot,
+        family.vendor if known else None,
+        family.model if known else None,
+        m.firmware if known else None,
+        family.flash_cell if known else None,
+        family.capacity_bytes if known else None,
+        family.rpm if known else None,
+        family.interface if known else None,
+        "raid6" if group.has_double_parity else "raid5",
+        group.host,
+        f"{group.host}-e{group.ordinal % 4}",
+        site,
+        timezone,
+        m.deployed_on,
+        valid_from,
+        valid_to,
+        max(start, valid_to or valid_from) + timedelta(minutes=2),
+    )
+
+
+def instant(start: datetime, hour: float) -> datetime:
+    """The whole second at `hour` hours after `start`."""
+    return start + timedelta(seconds=round(hour * 3600))

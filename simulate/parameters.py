@@ -1,0 +1,206 @@
+"""Every number of the fleet's behaviour, per drive kind, with its unit in its name.
+
+One flat set of at most 200 numbers: `flat()` gives `{"disk.episode_rate_per_drive_year": 2.6, ...}`, `with_overrides()`
+takes the same names. A tuple counts each of its numbers and is overridden as a whole (a JSON list).
+What no calibration moves (the drive catalogue, sites, calendar, the 250 us timer) stands as constants where it is used.
+No number here is a slowdown distribution: slowdowns come out after dividing by the group's median.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal
+
+Kind = Literal["disk", "ssd"]
+KINDS: tuple[Kind, ...] = ("disk", "ssd")
+MAXIMUM_NUMBERS = 200
+
+
+class ParameterError(ValueError):
+    """A parameter override names no parameter, or has the wrong shape or range."""
+
+
+def _each(disk: Any, ssd: Any, meaning: str) -> Any:
+    """A parameter with its default per kind and its meaning."""
+    return field(metadata={"disk": disk, "ssd": ssd, "meaning": meaning})
+
+
+@dataclass(frozen=True)
+class KindParameters:
+    """The parameters of one drive kind."""
+
+    # groups and drives
+    width_median: float = _each(11.0, 5.5, "median number of data drives of a group of no standard width")
+    width_sigma: float = _each(0.45, 0.55, "log spread of that number")
+    width_maximum: float = _each(26.0, 22.0, "widest group, data drives; the narrowest has 3")
+    standard_width: float = _each(14.0, 14.0, "the most common width, data drives")
+    standard_width_share: float = _each(0.15, 0.08, "share of groups of exactly that width")
+    double_parity_share: float = _each(0.95, 0.95, "share of groups with P and Q parity; the others have P only")
+    short_observation_share: float = _each(0.14, 0.16, "share of groups that join at a uniform moment of the span instead of before it")
+    age_mean_years: float = _each(2.6, 1.3, "mean age of a group's drives at the start of the span")
+    unknown_model_share: float = _each(0.30, 0.14, "share of groups whose inventory carries no model information")
+    mixed_model_share: float = _each(0.08, 0.05, "share of drives of another family than their group's")
+    family_shares: tuple[float, ...] = _each(
+        (0.34, 0.28, 0.22, 0.16), (0.38, 0.22, 0.36, 0.04), "share of groups per model family, in catalogue order"
+    )
+    family_hazards: tuple[float, ...] = _each(
+        (0.8, 1.0, 1.3, 1.0), (0.8, 0.9, 1.1, 2.5), "episode rate multiplier per model family (ratio)"
+    )
+    family_noises: tuple[float, ...] = _each(
+        (1.0, 1.0, 1.05, 0.95), (0.9, 0.95, 1.2, 1.7), "hourly latency noise multiplier per model family (ratio)"
+    )
+
+    # workload
+    rate_median_iops: float = _each(18.0, 220.0, "median over groups of a drive's mean I/O rate, I/Os per second")
+    rate_sigma: float = _each(1.1, 1.2, "log spread over groups of that rate")
+    daily_amplitude: float = _each(0.45, 0.40, "log amplitude of the daily rhythm, peak at 14:00 local")
+    weekend_factor: float = _each(0.6, 0.7, "rate on Saturday and Sunday over the rate on a weekday (ratio)")
+    hour_rate_sigma: float = _each(0.32, 0.36, "log spread of a group's rate from hour to hour")
+    hour_rate_memory: float = _each(0.75, 0.70, "share of that deviation kept to the next hour (0..1)")
+    burst_rate_per_hour: float = _each(0.035, 0.04, "batch jobs a group starts per hour")
+    burst_mean_hours: float = _each(1.5, 1.5, "mean length of a batch job, hours")
+    burst_factor_median: float = _each(4.0, 4.0, "median rate during a batch job over the rate without (ratio)")
+    idle_group_share: float = _each(0.03, 0.03, "share of groups without any I/O from 01:00 to 05:00 local")
+    read_share_mean: float = _each(0.58, 0.65, "mean share of reads among I/Os (0..1)")
+    read_share_spread: float = _each(0.7, 0.7, "spread over groups of the read share, log odds")
+    rate_share_sigma: float = _each(0.02, 0.025, "log spread over the drives of a group of their share of the I/Os")
+    rate_hour_sigma: float = _each(0.025, 0.03, "log spread of that share from hour to hour")
+    io_blocks_median: float = _each(6.0, 4.0, "median I/O size, blocks of 4096 bytes")
+    io_blocks_sigma: float = _each(0.6, 0.5, "log spread over groups of the I/O size")
+    hot_spot_rate_per_drive_year: float = _each(50.0, 35.0, "times a drive attracts more I/Os than its peers, per year")
+    hot_spot_median_hours: float = _each(3.0, 3.0, "median length of a hot spot, hours")
+    hot_spot_sigma: float = _each(1.2, 1.2, "log spread of that length")
+    hot_spot_exponent: float = _each(
+        1.6, 1.6, "Pareto exponent of a hot spot's extra rate (0.3 and more) and of the extra size of larger I/Os"
+    )
+    large_io_drive_share: float = _each(
+        0.09, 0.05, "share of drives that always serve larger I/Os than their peers, by 0.8 and more (ratio)"
+    )
+    closed_loop_share: float = _each(0.25, 0.55, "share of groups whose clients wait for the slowest drive")
+    closed_loop_exponent: float = _each(0.7, 0.8, "such a group's rate is divided by its largest slowness to this power")
+
+    # latency
+    base_latency_us: float = _each(7500.0, 550.0, "median latency of an unloaded drive, microseconds")
+    base_latency_sigma: float = _each(0.18, 0.30, "log spread over groups of the base latency")
+    drive_latency_sigma: float = _each(0.035, 0.030, "log spread of the drives of a group, fixed for life")
+    drive_latency_sigma_per_year: float = _each(0.003, 0.004, "growth of that spread per year of age")
+    hour_latency_sigma: float = _each(0.045, 0.048, "log spread of a drive's latency from hour to hour")
+    hour_latency_group_sigma: float = _each(0.45, 0.5, "log spread over groups of that noise")
+    single_io_sigma: float = _each(1.0, 1.2, "noise of one I/O over its mean; an hourly average of n I/Os has this over sqrt(n)")
+    direction_sigma: float = _each(0.015, 0.015, "log noise of read against write latency of a drive-hour")
+    write_latency_factor: float = _each(0.7, 0.6, "write latency over read latency, disk cache or SSD buffer (ratio)")
+    capacity_iops: float = _each(700.0, 9000.0, "I/O rate at which a drive saturates, I/Os per second")
+    io_size_exponent: float = _each(-0.04, -0.03, "latency grows as a drive's I/O size over its group's to this power")
+    coarse_timer_group_share: float = _each(0.0, 0.04, "share of groups that report latencies as whole timer ticks")
+
+    # slowness
+    frailty_sigma: float = _each(1.6, 1.6, "log spread over drives of the rate of slow episodes")
+    episode_rate_per_drive_year: float = _each(0.5, 0.6, "mean number of first episodes of a year-old drive, per year")
+    age_hazard_per_year: float = _each(0.12, 0.15, "log growth of the episode rate per year of age")
+    aftershock_count: float = _each(0.55, 0.55, "mean number of episodes that one episode brings after it (below 1)")
+    aftershock_median_hours: float = _each(9.0, 10.0, "median wait from an episode's end to its aftershock, hours")
+    aftershock_sigma: float = _each(1.8, 1.8, "log spread of that wait")
+    aftershock_severity_sigma: float = _each(0.5, 0.5, "log spread of an aftershock's severity around its parent's")
+    episode_median_hours: float = _each(0.5, 0.5, "median length of an episode, hours")
+    episode_sigma: float = _each(2.5, 1.5, "log spread of that length")
+    episode_maximum_hours: float = _each(1400.0, 200.0, "no episode is longer than this, hours")
+    severity_minimum_excess: float = _each(0.35, 0.35, "least extra latency of an episode over the normal latency (ratio)")
+    severity_exponent: float = _each(1.4, 1.5, "Pareto exponent of the extra latency")
+    severity_drive_sigma: float = _each(0.4, 0.4, "log spread over drives of the extra latency")
+    severity_maximum: float = _each(3000.0, 400.0, "no episode multiplies the latency by more than this (ratio)")
+    severity_hour_sigma: float = _each(0.15, 0.25, "log variation of the extra latency within an episode, hour by hour")
+    fail_slow_share: float = _each(0.012, 0.02, "share of drives of one year's age that are mildly slow for good")
+    fail_slow_median_excess: float = _each(0.28, 0.28, "median extra latency of such a drive (ratio)")
+    fail_slow_sigma: float = _each(0.25, 0.25, "log spread of that extra")
+    shared_rate_per_group_year: float = _each(5.0, 24.0, "times a path shared by several drives of a group is slow, per year")
+    shared_frailty_sigma: float = _each(1.8, 2.0, "log spread over groups of that rate")
+    shared_drive_share: float = _each(0.2, 0.5, "mean share of a group's data drives on that path, the same ones for good (always under half of them)"
+    )
+    shared_median_hours: float = _each(0.9, 1.0, "median length of such an episode, hours")
+    explicit_event_rate_per_drive_year: float = _each(0.006, 0.004, "not_spinning (disks) and not_responding events, per drive and year")
+    explicit_event_slow_share: float = _each(0.9, 0.9, "share of those events that begin a slow episode")
+
+    # operators
+    unplug_share: float = _each(0.035, 0.045, "share of episodes of twice the latency after which an operator acts")
+    unplug_severity_exponent: float = _each(0.6, 0.5, "that share grows with the severity to this power")
+    unplug_maximum_share: float = _each(0.4, 0.4, "and is at most this")
+    unplug_wait_median_hours: float = _each(12.0, 4.0, "median wait from an episode's start to the unplug, hours")
+    unplug_wait_sigma: float = _each(2.2, 1.4, "log spread of that wait")
+    routine_unplug_rate_per_drive_year: float = _each(0.05, 0.05, "unplugs without a cause, per drive and year")
+    replacement_share: float = _each(0.11, 0.0, "share of unplugs that end in another drive in the slot")
+    outage_median_hours: float = _each(1.7, 1.5, "median time from unplug to replug, hours; a new drive takes 10 times as long")
+    outage_sigma: float = _each(1.3, 1.0, "log spread of the outage and of the wait for a new drive")
+    cure_share: float = _each(0.55, 0.40, "share of replugs that end the drive's present series of episodes")
+    recurrence_median_hours: float = _each(30.0, 16.0, "median wait from a replug that cured nothing to the next episode, hours")
+    recurrence_sigma: float = _each(1.8, 1.5, "log spread of that wait")
+    rebuild_median_hours: float = _each(6.0, 2.0, "median length of a rebuild after a drive came in, hours")
+    rebuild_rate_factor: float = _each(1.4, 1.3, "the group's I/O rate during a rebuild or scrub over the rate without (ratio)")
+    quiet_event_rate_per_drive_year: float = _each(
+        0.02, 0.02, "scsi_timeout, media_error and response_timeout out of nothing, per drive and year"
+    )
+    slow_event_rate_per_hour: float = _each(0.0004, 0.0004, "the same events per hour of an episode")
+
+    # collection
+    gap_rate_per_group_year: float = _each(12.0, 12.0, "times a group's records are lost, per year")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The whole parameter set."""
+
+    disk: KindParameters
+    ssd: KindParameters
+
+    def of(self, kind: Kind) -> KindParameters:
+        """The parameters of `kind`."""
+        return self.disk if kind == "disk" else self.ssd
+
+    def flat(self) -> dict[str, Any]:
+        """`{"disk.name": number or list, ...}`, ready for JSON."""
+        return {
+            f"{kind}.{name}": list(value) if isinstance(value, tuple) else value
+            for kind in KINDS
+            for name, value in asdict(self.of(kind)).items()
+        }
+
+
+def defaults() -> Parameters:
+    """The default parameter set."""
+    made = {kind: KindParameters(**{f.name: f.metadata[kind] for f in fields(KindParameters)}) for kind in KINDS}
+    return Parameters(**made)
+
+
+def meanings() -> dict[str, str]:
+    """What each parameter means, by its name without the kind."""
+    return {f.name: f.metadata["meaning"] for f in fields(KindParameters)}
+
+
+def number_count(parameters: Parameters) -> int:
+    """How many numbers the set holds; a tuple counts each of its numbers."""
+    return sum(len(value) if isinstance(value, list) else 1 for value in parameters.flat().values())
+
+
+def with_overrides(overrides: Mapping[str, Any] | None, base: Parameters | None = None) -> Parameters:
+    """`base` (the defaults if none) with the parameters named in `overrides` replaced.
+
+    Raises: ParameterError for an unknown name, a value that is not a number, or a list of the wrong length.
+    """
+    made = base or defaults()
+    changes: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+    known = made.flat()
+    for name, value in (overrides or {}).items():
+        if name not in known:
+            raise ParameterError(f"parameter {name!r} does not exist; names look like 'disk.episode_rate_per_drive_year'")
+        kind, _, plain = name.partition(".")
+        numbers = list(value) if isinstance(value, list | tuple) else [value]
+        if isinstance(known[name], list) != isinstance(value, list | tuple):
+            raise ParameterError(f"parameter {name!r} is a {'list' if isinstance(known[name], list) else 'number'}, not {value!r}")
+        for number in numbers:
+            if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= abs(number) < 1e12:
+                raise ParameterError(f"parameter {name!r}: {number!r} is not a finite number")
+        if isinstance(known[name], list) and len(numbers) != len(known[name]):
+            raise ParameterError(f"parameter {name!r} needs {len(known[name])} numbers, one per model family, not {len(numbers)}")
+        changes[kind][plain] = tuple(float(n) for n in numbers) if isinstance(known[name], list) else float(numbers[0])
+    made = Parameters(disk=replace(made.disk, **changes["disk"]), ssd=replace(made.ssd, **changes["ssd"]))
+    if number_count(made) > MAXIMUM_NUMBERS:
+        raise ParameterError(f"{number_count(made)} numbers; at most {MAXIMUM_NUMBERS} are allowed")
+    return made

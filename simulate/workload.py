@@ -1,0 +1,95 @@
+"""What the clients ask of each group and drive: I/O rates, their rhythm, hot spots, I/O sizes.
+
+Rates are I/Os per second and drive. Group arrays are float32 of shape (hours, groups).
+"""
+
+import math
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from simulate.groups import HOURS_PER_YEAR, Group
+from simulate.parameters import KindParameters
+from simulate.streams import Purpose, stream
+
+Floats = npt.NDArray[np.float32]
+
+PEAK_LOCAL_HOUR = 14
+IDLE_LOCAL_HOURS = (1, 5)
+BURST_FACTOR_SIGMA = 0.9
+LEAST_EXTRA = 0.3
+"""A hot spot is at least this much over an even share."""
+
+
+@dataclass
+class GroupWorkload:
+    """The workload of one group over the span."""
+
+    rate_iops: Floats  # per hour, per drive
+    read_share: Floats  # per hour
+    io_blocks: float  # mean I/O size, blocks of 4096 bytes
+    hot_spots: list[tuple[int, float, float, float]] = field(default_factory=list)  # member index, from, to, rate factor
+
+
+def group_workload(
+    group: Group, p: KindParameters, seed: int, start: datetime, hours: int, loads: list[tuple[float, float, float]]
+) -> GroupWorkload:
+    """Draw the workload of `group`; `loads` are (from, to, factor) of rebuilds and scrubs, hours since the start."""
+    rng = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD)
+    level = p.rate_median_iops * math.exp(p.rate_sigma * rng.standard_normal())
+    odds = math.log(p.read_share_mean / (1 - p.read_share_mean)) + p.read_share_spread * rng.standard_normal()
+    io_blocks = min(max(p.io_blocks_median * math.exp(p.io_blocks_sigma * rng.standard_normal()), 1.0), 64.0)
+    is_idle_at_night = rng.random() < p.idle_group_share
+    amplitude = p.daily_amplitude * (0.5 + rng.random())
+
+    hour = np.arange(hours) + start.hour + group.utc_offset_hours
+    local_hour = hour % 24
+    weekday = (start.weekday() + hour // 24) % 7
+    log_rate = amplitude * np.cos((local_hour - PEAK_LOCAL_HOUR) * (2 * math.pi / 24))
+    log_rate = log_rate + np.where(weekday >= 5, math.log(p.weekend_factor), 0.0) + _wander(rng, p, hours)
+    rate = level * np.exp(log_rate)
+    for at in rng.uniform(0, hours, rng.poisson(p.burst_rate_per_hour * hours)).tolist():
+        factor = 1 + p.burst_factor_median * math.exp(BURST_FACTOR_SIGMA * rng.standard_normal())
+        _load(rate, at, at + rng.exponential(p.burst_mean_hours), factor)
+    for since, until, factor in loads:
+        _load(rate, since, until, factor)
+    # clients are held back by a group that is full
+    rate = np.minimum(rate, 0.9 * p.capacity_iops)
+    if is_idle_at_night:
+        rate[(local_hour >= IDLE_LOCAL_HOURS[0]) & (local_hour < IDLE_LOCAL_HOURS[1])] = 0.0
+    read_share = 1 / (1 + np.exp(-(odds + 0.3 * rng.standard_normal(hours))))
+    made = GroupWorkload(rate.astype(np.float32), read_share.astype(np.float32), io_blocks)
+    made.hot_spots = _spots(rng, p, group, hours)
+    return made
+
+
+def _wander(rng: np.random.Generator, p: KindParameters, hours: int) -> npt.NDArray[np.float64]:
+    """A group's deviation from its rhythm: each hour keeps a share of the last one's."""
+    shocks = rng.standard_normal(hours)
+    memory, fresh = p.hour_rate_memory, math.sqrt(1 - p.hour_rate_memory**2)
+    values, last = np.empty(hours), shocks[0] if hours else 0.0
+    for i, shock in enumerate(shocks.tolist()):
+        last = memory * last + fresh * shock if i else shock
+        values[i] = last
+    return values * p.hour_rate_sigma
+
+
+def _load(rate: npt.NDArray[np.float64], since: float, until: float, factor: float) -> None:
+    """Multiply the rate by `factor` from `since` to `until`; an hour covered in part gets its part."""
+    first, last = max(math.floor(since), 0), min(math.ceil(until), len(rate))
+    for hour in range(first, last):
+        rate[hour] *= 1 + (factor - 1) * (min(hour + 1, until) - max(hour, since))
+
+
+def _spots(rng: np.random.Generator, p: KindParameters, group: Group, hours: int) -> list[tuple[int, float, float, float]]:
+    """Stretches during which one drive gets more than its share: member index, from, to, factor."""
+    width = len(group.members)
+    made = []
+    for _ in range(rng.poisson(p.hot_spot_rate_per_drive_year / HOURS_PER_YEAR * hours * width)):
+        since = float(rng.uniform(0, hours))
+        until = since + p.hot_spot_median_hours * math.exp(p.hot_spot_sigma * rng.standard_normal())
+        extra = LEAST_EXTRA * (1 - rng.random()) ** (-1 / p.hot_spot_exponent)
+        made.append((int(rng.integers(width)), since, until, 1 + min(extra, 50.0)))
+    return made

@@ -1,0 +1,1237 @@
+"""The data warehouse's contract computed the slow way, to test the fast way against.
+
+Every rule quotes the sentence of `contract.md` it implements (marked with `>`), so that the file can be read beside the
+contract. Nothing of the project's own code is imported. Units: latencies in microseconds, sizes in bytes, hours and
+instants as naive `datetime` in UTC.
+
+Names used throughout:
+  row     one accepted `drive_hours` record, a dict with the contract's columns and `_min_coverage`
+  period  one accepted `drives` record (a period of membership)
+  event   one accepted `drive_events` record, its type normalised
+  h       an hour, a datetime on the hour
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+HOUR = timedelta(hours=1)
+DEFAULT_MIN_COVERAGE = 0.5
+DEFAULT_BLOCK_BYTES = 4096
+WINDOW = timedelta(days=28)
+THRESHOLDS = (2.0, 1.5)
+Record = dict[str, Any]
+
+
+class Delivery(NamedTuple):
+    """One `drivetail ingest bundle PATH`: the folder and its options."""
+
+    path: Path
+    min_coverage: float | None = None
+    kind: str | None = None
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The record kinds of contract section 2: columns in the contract's order, with their types.
+
+DRIVE_HOURS = {
+    "hour_utc": "timestamp",
+    "drive_id": "text",
+    "raid_group_id": "text",
+    "read_ios": "integer",
+    "write_ios": "integer",
+    "read_latency_us": "real",
+    "write_latency_us": "real",
+    "read_blocks": "integer",
+    "write_blocks": "integer",
+    "block_bytes": "integer",
+    "read_latency_per_block_us": "real",
+    "write_latency_per_block_us": "real",
+    "latency_us": "real",
+    "io_count": "integer",
+    "bytes": "integer",
+    "coverage": "real",
+    "collected_at": "timestamp",
+}
+DRIVE_EVENTS = {
+    "occurred_at": "timestamp",
+    "drive_id": "text",
+    "event_type": "text",
+    "raid_group_id": "text",
+    "slot": "text",
+    "ended_at": "timestamp",
+    "detail": "text",
+    "collected_at": "timestamp",
+}
+DRIVES = {
+    "drive_id": "text",
+    "raid_group_id": "text",
+    "role": "text",
+    "kind": "text",
+    "slot": "text",
+    "vendor": "text",
+    "model": "text",
+    "firmware": "text",
+    "flash_cell": "text",
+    "capacity_bytes": "integer",
+    "rpm": "integer",
+    "interface": "text",
+    "raid_level": "text",
+    "host": "text",
+    "enclosure": "text",
+    "site": "text",
+    "timezone": "text",
+    "deployed_on": "date",
+    "valid_from": "timestamp",
+    "valid_to": "timestamp",
+    "collected_at": "timestamp",
+}
+SCHEMAS = {"drive_hours": DRIVE_HOURS, "drive_events": DRIVE_EVENTS, "drives": DRIVES}
+EVENT_TYPES = (
+    "unplug", "replug", "replacement", "not_spinning", "not_responding", "response_timeout", "scsi_timeout", "media_error",
+    "rebuild", "scrub", "maintenance", "other",
+)  # fmt: skip
+
+# --------------------------------------------------------------------------------------------------------------------
+# The relations of contract section 3: columns with their types, key columns first in KEYS.
+
+
+def _columns(**kinds: str) -> dict[str, str]:
+    """Turn type="name name ..." into {name: type}."""
+    return {name: kind for kind, names in kinds.items() for name in names.split()}
+
+
+RELATIONS: dict[str, dict[str, str]] = {
+    "dim_drives": _columns(
+        varchar="drive_id kind vendor model firmware flash_cell interface host current_raid_group_id",
+        bigint="capacity_bytes rpm",
+        date="deployed_on",
+        timestamp="first_hour_utc last_hour_utc",
+    ),
+    "dim_raid_groups": _columns(
+        varchar="raid_group_id kind raid_level",
+        bigint="data_drive_count",
+        timestamp="first_hour_utc last_hour_utc",
+        double="duration_days",
+    ),
+    "fct_drive_hours": _columns(
+        varchar="drive_id raid_group_id kind exclusion_reason",
+        timestamp="hour_utc",
+        double="latency_us median_latency_us slowdown coverage rate_imbalance io_size_bytes size_imbalance read_slowdown write_slowdown",
+        boolean="is_slow is_slow_15",
+        bigint="io_count age_year",
+    ),
+    "fct_raid_hours": _columns(
+        varchar="raid_group_id kind slowest_drive_id transition",
+        timestamp="hour_utc",
+        bigint="data_drive_count reporting_drive_count slow_drive_count raid_io_count",
+        double="median_latency_us tail_1 tail_2 tail_3 rio_degradation",
+        boolean="is_tail_hour is_tail_hour_15",
+    ),
+    "fct_slowdown_intervals": _columns(
+        varchar="drive_id raid_group_id kind severity",
+        double="threshold first_slowdown max_slowdown mean_slowdown",
+        timestamp="started_at ended_at unplugged_at",
+        bigint="interval_hours hours_until_stable wait_hours",
+        boolean="is_left_censored is_right_censored",
+    ),
+    "fct_slowdown_arrivals": _columns(varchar="drive_id kind", timestamp="hour_utc previous_hour_utc", bigint="gap_hours"),
+    "fct_drive_slowness": _columns(
+        varchar="drive_id kind",
+        bigint="drive_hours slow_hours interval_count window_drive_hours",
+        double="max_slowdown median_slowdown",
+        boolean="is_acute is_chronic",
+    ),
+    "fct_drive_transitions": _columns(varchar="kind", bigint="normal to_slow slow_persist back_to_stable"),
+    "fct_drive_events": _columns(
+        varchar="drive_id event_type kind raid_group_id",
+        timestamp="occurred_at",
+        boolean="is_in_population slow_within_window",
+    ),
+    "fct_unplug_episodes": _columns(
+        varchar="drive_id kind preceding_severity",
+        timestamp="unplugged_at replugged_at",
+        double="outage_hours",
+        boolean="is_in_population is_replugged is_replaced",
+        bigint="recur_hours",
+    ),
+    "rejected_records": _columns(varchar="file column", bigint="row"),
+    "ingested_files": _columns(
+        varchar="source file sha256 status",
+        timestamp="ingested_at",
+        bigint="rows_delivered rows_accepted rows_rejected rows_duplicate rows_superseded",
+    ),
+}
+KEYS: dict[str, tuple[str, ...]] = {
+    "dim_drives": ("drive_id",),
+    "dim_raid_groups": ("raid_group_id",),
+    "fct_drive_hours": ("drive_id", "hour_utc"),
+    "fct_raid_hours": ("raid_group_id", "hour_utc"),
+    "fct_slowdown_intervals": ("drive_id", "threshold", "started_at"),
+    "fct_slowdown_arrivals": ("drive_id", "hour_utc"),
+    "fct_drive_slowness": ("drive_id",),
+    "fct_drive_transitions": ("kind",),
+    "fct_drive_events": ("drive_id", "occurred_at", "event_type"),
+    "fct_unplug_episodes": ("drive_id", "unplugged_at"),
+    "rejected_records": ("file", "row", "column"),
+    "ingested_files": ("file",),
+}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Small arithmetic
+
+
+def floor_hour(instant: datetime) -> datetime:
+    """The hour that holds the instant."""
+    return instant.replace(minute=0, second=0, microsecond=0)
+
+
+def hours_between(later: datetime, earlier: datetime) -> int:
+    """Whole hours between two datetimes that both lie on the hour."""
+    return (later - earlier) // HOUR
+
+
+def median(values: Iterable[float]) -> float | None:
+    """> The median of an even count is (a + b) / 2 in double."""
+    ordered = sorted(float(value) for value in values)
+    if not ordered:
+        return None
+    middle = len(ordered) // 2
+    if len(ordered) % 2 == 1:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2.0
+
+
+def nearest_rank(values: Iterable[float], q: str) -> float | None:
+    """Percentile of metrics.md section 1: sort v[1..n], k = ceil(q*n) (k >= 1), answer v[k]; q a decimal text, so q*n is exact."""
+    ordered = sorted(values)
+    if not ordered:
+        return None
+    rank = max(1, math.ceil(Fraction(q) * len(ordered)))
+    return ordered[rank - 1]
+
+
+def percentile_of(values: Iterable[float], x: float) -> Fraction | None:
+    """Percentile of a value x (metrics.md section 1): 100 * P(V < x)."""
+    taken = list(values)
+    if not taken:
+        return None
+    return Fraction(100 * sum(1 for value in taken if value < x), len(taken))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Reading a bundle
+
+
+class _Bad:
+    """Marks a value that could not be read as its column's type."""
+
+    def __repr__(self) -> str:
+        return "BAD"
+
+
+BAD = _Bad()
+
+
+def parse(value: Any, kind: str) -> Any:
+    """One raw value (from Parquet, CSV text or JSON) as the column's type; None where null, BAD where unreadable."""
+    if value is None or value == "":  # CSV has no other way to say null
+        return None
+    try:
+        if kind == "text":
+            return value if isinstance(value, str) else str(value)
+        if kind == "real":
+            return BAD if isinstance(value, bool) else float(value)
+        if kind == "integer":
+            return _parse_integer(value)
+        if kind == "timestamp":
+            return _parse_timestamp(value)
+        return _parse_date(value)
+    except (ValueError, TypeError, OverflowError):
+        return BAD
+
+
+def _parse_integer(value: Any) -> Any:
+    if isinstance(value, bool):
+        return BAD
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            value = float(value)
+    return int(value) if value == math.floor(value) else BAD
+
+
+def _parse_timestamp(value: Any) -> datetime:
+    """> start of the half-open UTC hour; a timestamp with an offset is converted"""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    instant = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    if instant.tzinfo is not None:
+        instant = instant.astimezone(UTC).replace(tzinfo=None)
+    return instant
+
+
+def _parse_date(value: Any) -> date:
+    if isinstance(value, datetime):
+        return value.date()
+    return value if isinstance(value, date) else date.fromisoformat(value)
+
+
+SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst", ".ndjson")
+
+
+def files_of(folder: Path) -> list[tuple[str, Path]]:
+    """> A folder with any of three record kinds, each as .parquet, ... : `drive_hours*`, `drive_events*`, `drives*`.  -> (kind, path)"""
+    found = []
+    for path in sorted(Path(folder).iterdir()):
+        for kind in SCHEMAS:
+            if path.name.startswith(kind) and path.name.endswith(SUFFIXES):
+                found.append((kind, path))
+    return found
+
+
+def read_raw(path: Path) -> list[Record]:
+    """The raw records of one file, in file order."""
+    if path.name.endswith(".parquet"):
+        return pq.ParquetFile(path).read().to_pylist()
+    content = path.read_bytes()
+    if path.name.endswith(".gz"):
+        content = gzip.decompress(content)
+    elif path.name.endswith(".zst"):
+        content = pa.input_stream(str(path), compression="zstd").read()
+    text = content.decode("utf-8")
+    if ".csv" in path.name:
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def typed(raw: Record, kind: str) -> Record:
+    """> Unknown extra columns are left out with a note, never an error; a missing optional column is null."""
+    return {column: parse(raw.get(column), of) for column, of in SCHEMAS[kind].items()}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rejection
+
+
+def is_negative(value: Any) -> bool:
+    return value is not None and value is not BAD and value < 0
+
+
+def is_no_latency(value: Any) -> bool:
+    """Given, but NaN, infinite or negative."""
+    return value is not None and (math.isnan(value) or math.isinf(value) or value < 0)
+
+
+def has_ios(value: Any) -> bool:
+    return value is not None and value is not BAD and value > 0
+
+
+OTHER_DIRECTION = {
+    "read_ios": "write_ios",
+    "write_ios": "read_ios",
+    "read_blocks": "write_blocks",
+    "write_blocks": "read_blocks",
+}
+
+
+def drive_hour_fails(record: Record, column: str) -> bool:
+    """Whether this column makes a `drive_hours` record a rejected one."""
+    value = record[column]
+    if value is BAD:
+        return True
+    # > a key (hour_utc, drive_id, raid_group_id) is null; `hour_utc` is unreadable or not on the hour
+    if column == "hour_utc":
+        return value is None or value != floor_hour(value)
+    if column in ("drive_id", "raid_group_id"):
+        return value is None
+    # > a count is negative, or null where the other direction's is given
+    if column in OTHER_DIRECTION:
+        return is_negative(value) or (value is None and record[OTHER_DIRECTION[column]] is not None)
+    if column in ("io_count", "bytes"):
+        return is_negative(value)
+    # > a direction with I/Os has a latency that is null, NaN, infinite or negative
+    if column == "read_latency_us":
+        return has_ios(record["read_ios"]) and (value is None or is_no_latency(value))
+    if column == "write_latency_us":
+        return has_ios(record["write_ios"]) and (value is None or is_no_latency(value))
+    # > (latency_us and io_count follow the same rules); the split ones count where both are given
+    if column == "latency_us":
+        if record["read_ios"] is not None and record["write_ios"] is not None:
+            return False
+        if record["io_count"] is None:
+            return is_no_latency(value)
+        return has_ios(record["io_count"]) and (value is None or is_no_latency(value))
+    # > coverage lies outside 0..1   (NaN lies nowhere inside)
+    if column == "coverage":
+        return value is not None and not 0.0 <= value <= 1.0
+    return False
+
+
+def record_fails(record: Record, kind: str, column: str) -> bool:
+    """Whether this column rejects the record; the keys of events and inventory are the required ones of theirs."""
+    if kind == "drive_hours":
+        return drive_hour_fails(record, column)
+    keys = ("occurred_at", "drive_id") if kind == "drive_events" else ("drive_id", "raid_group_id")
+    return record[column] is BAD or (column in keys and record[column] is None)
+
+
+def failing_column(record: Record, kind: str) -> str | None:
+    """> A record is rejected, one row in `marts.rejected_records` for its first failing column"""
+    for column in SCHEMAS[kind]:
+        if record_fails(record, kind, column):
+            return column
+    return None
+
+
+def normalised(record: Record, kind: str) -> Record:
+    """The accepted record as it is compared and used."""
+    if kind == "drive_hours":
+        # > A direction without I/O has its latency nulled, whatever it held.
+        if not has_ios(record["read_ios"]):
+            record["read_latency_us"] = None
+        if not has_ios(record["write_ios"]):
+            record["write_latency_us"] = None
+        if record["read_ios"] is None and record["io_count"] == 0:
+            record["latency_us"] = None
+    # > An unknown type becomes `other` and is kept in `detail`.
+    if kind == "drive_events" and record["event_type"] not in EVENT_TYPES:
+        kept = [text for text in (record["event_type"], record["detail"]) if text is not None]
+        record["detail"] = ": ".join(kept) if kept else None
+        record["event_type"] = "other"
+    return record
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Duplicates and conflicts
+
+
+def key_of(record: Record, kind: str) -> tuple:
+    """> per (drive_id, hour_utc) ... Inventory has one record per (drive_id, valid_from), events one per (drive_id, occurred_at, event_type)"""
+    if kind == "drive_hours":
+        return record["drive_id"], record["hour_utc"]
+    if kind == "drives":
+        return record["drive_id"], record["valid_from"]
+    return record["drive_id"], record["occurred_at"], record["event_type"]
+
+
+def sortable(value: Any) -> tuple:
+    """> a null losing, text bytewise"""
+    if value is None:
+        return (0,)
+    if isinstance(value, str):
+        return (1, value.encode("utf-8"))
+    if isinstance(value, float) and math.isnan(value):
+        return (2,)
+    return (1, value)
+
+
+def rank(record: Record, kind: str) -> tuple:
+    """> latest collected_at (null oldest), then the greatest row column by column in the order above
+
+    Two records of a key with the same rank are equal in every contract column: exact duplicates.
+    """
+    return sortable(record["collected_at"]), tuple(sortable(record[column]) for column in SCHEMAS[kind])
+
+
+class Landed:
+    """What the deliveries left: winners by key and kind, and the accounts.
+
+    `winners[kind][key]` is the winning record; `rejected` and `files` are the rows of the two accounting relations.
+    """
+
+    def __init__(self) -> None:
+        self.winners: dict[str, dict[tuple, Record]] = {kind: {} for kind in SCHEMAS}
+        self.seen: dict[str, set[tuple]] = {kind: set() for kind in SCHEMAS}
+        self.rejected: list[Record] = []
+        self.files: list[Record] = []
+        self.known_files: set[tuple[str, str]] = set()
+
+    def take(self, delivery: Delivery) -> None:
+        """Ingest one bundle folder."""
+        if delivery.kind is not None:
+            raise NotImplementedError("the reference reads bundles only, which name the kind themselves")
+        for kind, path in files_of(delivery.path):
+            sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+            if (path.name, sha256) in self.known_files:  # > repeating it changes nothing
+                continue
+            self.known_files.add((path.name, sha256))
+            self._take_file(kind, path, sha256, delivery)
+
+    def _take_file(self, kind: str, path: Path, sha256: str, delivery: Delivery) -> None:
+        account: Record = {
+            "source": "bundle",
+            "file": path.name,
+            "sha256": sha256,
+            "ingested_at": None,
+            "status": None,
+            "rows_delivered": 0,
+            "rows_accepted": 0,
+            "rows_rejected": 0,
+            "rows_duplicate": 0,
+            "rows_superseded": 0,
+        }
+        self.files.append(account)
+        try:
+            raw = read_raw(path)
+        except Exception:  # noqa: BLE001  > A file that cannot be read is one record with status `unreadable` ..., lands nothing
+            account["status"] = "unreadable"
+            return
+        # > Row numbers count data rows from 1.
+        for number, values in enumerate(raw, start=1):
+            verdict = self._judge(kind, path, number, typed(values, kind), delivery)
+            account["rows_delivered"] += 1
+            account[f"rows_{verdict}"] += 1
+
+    def _judge(self, kind: str, path: Path, number: int, record: Record, delivery: Delivery) -> str:
+        """> Per file they say how each row was judged when it came."""
+        # > Rejection comes before duplicates: a bad row sent twice is rejected twice.
+        column = failing_column(record, kind)
+        if column is not None:
+            self.rejected.append({"file": path.name, "row": number, "column": column})
+            return "rejected"
+        # > Rows are compared after parsing and after an idle direction's latency is nulled.
+        record = normalised(record, kind)
+        if kind == "drive_hours":
+            record["_min_coverage"] = DEFAULT_MIN_COVERAGE if delivery.min_coverage is None else delivery.min_coverage
+        # > Equal in every contract column, collected_at included = exact duplicate.
+        mine = rank(record, kind)
+        if mine in self.seen[kind]:
+            return "duplicate"
+        self.seen[kind].add(mine)
+        key = key_of(record, kind)
+        holder = self.winners[kind].get(key)
+        if holder is not None and rank(holder, kind) > mine:
+            return "superseded"
+        self.winners[kind][key] = record
+        return "accepted"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Membership
+
+
+class Fleet:
+    """The accepted records, indexed, and the contract's membership rules over them."""
+
+    def __init__(self, landed: Landed) -> None:
+        self.rows: dict[tuple[str, datetime], Record] = landed.winners["drive_hours"]
+        self.events: list[Record] = list(landed.winners["drive_events"].values())
+        self.periods: list[Record] = list(landed.winners["drives"].values())
+        self.rows_of_hour: dict[datetime, list[Record]] = defaultdict(list)
+        self.hours_of_drive: dict[str, list[datetime]] = defaultdict(list)
+        for (drive, h), row in self.rows.items():
+            self.rows_of_hour[h].append(row)
+            self.hours_of_drive[drive].append(h)
+        self.periods_of: dict[str, list[Record]] = defaultdict(list)
+        for period in self.periods:
+            self.periods_of[period["drive_id"]].append(period)
+        self.events_of: dict[str, list[Record]] = defaultdict(list)
+        for event in sorted(self.events, key=lambda event: event["occurred_at"]):
+            self.events_of[event["drive_id"]].append(event)
+        self._data_drives: dict[datetime, dict[str, set[str]]] = {}
+
+    # ---- periods
+
+    def chosen_period(self, drive: str, h: datetime) -> Record | None:
+        """> where a drive's periods overlap, the one of the row's group counts, else the latest valid_from"""
+        covering = [period for period in self.periods_of.get(drive, []) if covers(period, h)]
+        row = self.rows.get((drive, h))
+        of_row_group = [period for period in covering if row is not None and period["raid_group_id"] == row["raid_group_id"]]
+        return max(of_row_group or covering, key=lambda period: sortable(period["valid_from"]), default=None)
+
+    def is_data(self, drive: str, h: datetime) -> bool:
+        """> A drive's role at h comes from the period that covers h; with none it is a data drive.   (a null role is data)"""
+        period = self.chosen_period(drive, h)
+        return period is None or has_data_role(period)
+
+    def group_at(self, drive: str, h: datetime) -> str | None:
+        """The drive's group at h, by row or else by covering period.
+
+        > The row's `raid_group_id` is the drive's group in that hour; if inventory names another, the row wins
+        """
+        row = self.rows.get((drive, h))
+        if row is not None:
+            return row["raid_group_id"]
+        period = self.chosen_period(drive, h)
+        return None if period is None else period["raid_group_id"]
+
+    def data_drives(self, group: str | None, h: datetime) -> set[str]:
+        """> N(group, h) = the distinct data drives whose group at h, by row or else by covering period, is this group."""
+        if h not in self._data_drives:
+            by_group: dict[str, set[str]] = defaultdict(set)
+            drives = set(self.periods_of) | {row["drive_id"] for row in self.rows_of_hour.get(h, [])}
+            for drive in drives:
+                its_group = self.group_at(drive, h)
+                if its_group is not None and self.is_data(drive, h):
+                    by_group[its_group].add(drive)
+            self._data_drives[h] = by_group
+        return set() if group is None else self._data_drives[h].get(group, set())
+
+    def n(self, group: str | None, h: datetime) -> int:
+        return len(self.data_drives(group, h))
+
+    # ---- drives and groups
+
+    def latest_period(self, drive: str) -> Record | None:
+        """> those of its latest period (greatest valid_from, null least; then valid_to, null greatest), nulls included"""
+        return max(self.periods_of.get(drive, []), key=latest_order, default=None)
+
+    def attribute(self, drive: str, column: str) -> Any:
+        period = self.latest_period(drive)
+        return None if period is None else period[column]
+
+    def kind(self, drive: str) -> str:
+        """> without any period kind is `unknown`   (and with a null one)"""
+        return self.attribute(drive, "kind") or "unknown"
+
+    def group_kind(self, group: str) -> str:
+        """> A group's kind is the commonest known kind of its inventory data drives (ties: smallest text), else `unknown`"""
+        members = {period["drive_id"] for period in self.periods if period["raid_group_id"] == group and has_data_role(period)}
+        known = Counter(kind for kind in map(self.kind, members) if kind in ("disk", "ssd"))
+        return min(known, key=lambda kind: (-known[kind], kind), default="unknown")
+
+    def last_row(self, drive: str) -> Record | None:
+        hours = self.hours_of_drive.get(drive)
+        return self.rows[(drive, max(hours))] if hours else None
+
+    def current_group(self, drive: str) -> str | None:
+        """> current_raid_group_id (of its last accepted row, else its latest period)"""
+        row = self.last_row(drive)
+        return self.attribute(drive, "raid_group_id") if row is None else row["raid_group_id"]
+
+    # ---- events
+
+    def event_group(self, event: Record) -> str | None:
+        """> An event's group: the drive's row of that hour, else the event's own raid_group_id, else the covering period, else null."""
+        h = floor_hour(event["occurred_at"])
+        row = self.rows.get((event["drive_id"], h))
+        if row is not None:
+            return row["raid_group_id"]
+        if event["raid_group_id"] is not None:
+            return event["raid_group_id"]
+        period = self.chosen_period(event["drive_id"], h)
+        return None if period is None else period["raid_group_id"]
+
+    def event_slot(self, event: Record) -> str | None:
+        """The event's own slot, else the covering period's."""
+        if event["slot"] is not None:
+            return event["slot"]
+        period = self.chosen_period(event["drive_id"], floor_hour(event["occurred_at"]))
+        return None if period is None else period["slot"]
+
+    def event_in_population(self, event: Record) -> bool:
+        """> is_in_population (data drive of a group with N >= 3 at that hour)   (its group by row, else by covering period)"""
+        h = floor_hour(event["occurred_at"])
+        group = self.group_at(event["drive_id"], h)
+        return group is not None and self.is_data(event["drive_id"], h) and self.n(group, h) >= 3
+
+    def drives(self) -> set[str]:
+        """> every drive seen in any record ... Rejected records make no drive."""
+        return set(self.hours_of_drive) | set(self.periods_of) | set(self.events_of)
+
+
+def covers(period: Record, h: datetime) -> bool:
+    """> An inventory period covers hour h when valid_from <= h < valid_to, both floored to the hour, null = open"""
+    begun = period["valid_from"] is None or floor_hour(period["valid_from"]) <= h
+    ended = period["valid_to"] is not None and floor_hour(period["valid_to"]) <= h
+    return begun and not ended
+
+
+def has_data_role(period: Record) -> bool:
+    return period["role"] is None or period["role"] == "data"
+
+
+def latest_order(period: Record) -> tuple:
+    """Sort key of periods: > greatest valid_from, null least; then valid_to, null greatest"""
+    valid_to = period["valid_to"]
+    return sortable(period["valid_from"]), (1, datetime.min) if valid_to is None else (0, valid_to)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# fct_drive_hours
+
+
+def is_split(row: Record) -> bool:
+    """> (the split ones count where both are given)"""
+    return row["read_ios"] is not None and row["write_ios"] is not None
+
+
+def merged_latency(row: Record) -> float | None:
+    """> latency_us = (read_ios*read_latency_us + write_ios*write_latency_us) / (read_ios + write_ios) in double, in this order,
+    > a direction without I/O adding 0."""
+    if not is_split(row):
+        return row["latency_us"]
+    reads, writes = row["read_ios"], row["write_ios"]
+    if reads + writes == 0:
+        return None
+    read_part = float(reads) * row["read_latency_us"] if reads > 0 else 0.0
+    write_part = float(writes) * row["write_latency_us"] if writes > 0 else 0.0
+    return (read_part + write_part) / float(reads + writes)
+
+
+def io_count(row: Record) -> int | None:
+    """> io_count: likewise, the merged count; null = unknown"""
+    return row["read_ios"] + row["write_ios"] if is_split(row) else row["io_count"]
+
+
+def io_size(row: Record) -> float | None:
+    """Z (bytes per I/O) = (read_blocks + write_blocks) * block_bytes / R, or bytes / R; null where R is 0 or unknown."""
+    count = io_count(row)
+    if row["read_blocks"] is not None and row["write_blocks"] is not None:
+        block = DEFAULT_BLOCK_BYTES if row["block_bytes"] is None else row["block_bytes"]
+        moved = (row["read_blocks"] + row["write_blocks"]) * block
+    else:
+        moved = row["bytes"]
+    if not count or moved is None:
+        return None
+    return float(moved) / float(count)
+
+
+def has_coverage(row: Record) -> bool:
+    """> A row with coverage < `min_coverage` (0.5, or what its delivery was ingested with) ...   (null = all of the hour)"""
+    return row["coverage"] is None or not row["coverage"] < row["_min_coverage"]
+
+
+def ratio(value: float | None, base: float | None) -> float | None:
+    """> null where the median is 0 or the count unknown"""
+    if value is None or base is None or base == 0:
+        return None
+    return float(value) / base
+
+
+def direction_median(rows: list[Record], direction: str) -> float | None:
+    """> read_slowdown: read latency / median read latency over the drives of the group with reads, at least 3 of them, median > 0"""
+    latencies = [row[f"{direction}_latency_us"] for row in rows if has_direction(row, direction)]
+    middle = median(latencies)
+    return middle if middle is not None and len(latencies) >= 3 and middle > 0 else None
+
+
+def has_direction(row: Record, direction: str) -> bool:
+    return is_split(row) and row[f"{direction}_ios"] > 0
+
+
+def age_year(h: datetime, deployed_on: date | None) -> int | None:
+    """> age_year = floor(days / 365.25) + 1, days = date(hour_utc) - deployed_on in whole days; null when negative or unknown."""
+    if deployed_on is None:
+        return None
+    days = (h.date() - deployed_on).days
+    return None if days < 0 else math.floor(days / 365.25) + 1
+
+
+def population_rows(fleet: Fleet) -> dict[tuple[str, datetime], list[Record]]:
+    """> one row per accepted drive-hour of a data drive in a group with N >= 3   -> {(group, h): rows}"""
+    cells: dict[tuple[str, datetime], list[Record]] = defaultdict(list)
+    for (drive, h), row in fleet.rows.items():
+        if fleet.is_data(drive, h) and fleet.n(row["raid_group_id"], h) >= 3:
+            cells[(row["raid_group_id"], h)].append(row)
+    return cells
+
+
+def drive_hours_of_cell(fleet: Fleet, h: datetime, rows: list[Record]) -> list[Record]:
+    """The fct_drive_hours rows of one group and hour."""
+    # > ... takes part in no median
+    counted = [row for row in rows if has_coverage(row)]
+    latencies = [merged_latency(row) for row in counted if merged_latency(row) is not None]
+    latency_median = median(latencies)
+    # > valid RAID-hours only: at least 3 latencies and median > 0
+    enough = len(latencies) >= 3
+    valid = enough and latency_median > 0
+    # > R_med includes drives that reported 0 I/Os, Z_med only drives with I/Os; over the known counts, without a minimum of 3
+    r_median = median(io_count(row) for row in counted if io_count(row) is not None)
+    z_median = median(io_size(row) for row in counted if io_size(row) is not None)
+    read_median = direction_median(counted, "read")
+    write_median = direction_median(counted, "write")
+
+    result = []
+    for row in rows:
+        covered = has_coverage(row)
+        latency = merged_latency(row)
+        # > exclusion_reason: the first of `low_coverage`, `no_io`, `too_few_drives`, `zero_median`
+        if not covered:
+            reason = "low_coverage"
+        elif latency is None:
+            reason = "no_io"
+        elif not enough:
+            reason = "too_few_drives"
+        elif not valid:
+            reason = "zero_median"
+        else:
+            reason = None
+        slowdown = latency / latency_median if reason is None else None
+        result.append(
+            {
+                "drive_id": row["drive_id"],
+                "hour_utc": h,
+                "raid_group_id": row["raid_group_id"],
+                "kind": fleet.kind(row["drive_id"]),
+                "latency_us": latency,
+                # > median_latency_us is given on every row of a valid RAID-hour, else null.
+                "median_latency_us": latency_median if valid else None,
+                "slowdown": slowdown,
+                "exclusion_reason": reason,
+                # > is_slow, is_slow_15 (false where no slowdown)
+                "is_slow": slowdown is not None and slowdown >= 2.0,
+                "is_slow_15": slowdown is not None and slowdown >= 1.5,
+                "coverage": row["coverage"],
+                "io_count": io_count(row),
+                # > On every other row rate_imbalance and size_imbalance are given, also where the hour has no valid median
+                "rate_imbalance": ratio(io_count(row), r_median) if covered else None,
+                "io_size_bytes": io_size(row),
+                "size_imbalance": ratio(io_size(row), z_median) if covered else None,
+                # > write likewise; whether or not the RAID-hour is valid.
+                "read_slowdown": ratio(row["read_latency_us"], read_median) if covered and has_direction(row, "read") else None,
+                "write_slowdown": ratio(row["write_latency_us"], write_median) if covered and has_direction(row, "write") else None,
+                "age_year": age_year(h, fleet.attribute(row["drive_id"], "deployed_on")),
+            }
+        )
+    return result
+
+
+def fct_drive_hours(fleet: Fleet) -> list[Record]:
+    return [record for (_, h), rows in population_rows(fleet).items() for record in drive_hours_of_cell(fleet, h, rows)]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# fct_raid_hours
+
+
+def fct_raid_hours(fleet: Fleet, drive_hours: list[Record]) -> list[Record]:
+    cells: dict[tuple[str, datetime], list[Record]] = defaultdict(list)
+    for record in drive_hours:
+        cells[(record["raid_group_id"], record["hour_utc"])].append(record)
+    valid = {cell: records for cell, records in cells.items() if records[0]["median_latency_us"] is not None}
+    result = []
+    for (group, h), records in valid.items():
+        reporting = [record for record in records if record["slowdown"] is not None]
+        slowest = min(reporting, key=lambda record: (-record["slowdown"], record["drive_id"].encode("utf-8")))
+        tails = sorted((record["slowdown"] for record in reporting), reverse=True)
+        before = valid.get((group, h - HOUR))
+        result.append(
+            {
+                "raid_group_id": group,
+                "hour_utc": h,
+                "kind": fleet.group_kind(group),
+                "data_drive_count": fleet.n(group, h),
+                # > reporting_drive_count (drives with a slowdown)
+                "reporting_drive_count": len(reporting),
+                "median_latency_us": records[0]["median_latency_us"],
+                "tail_1": tails[0],
+                "tail_2": tails[1],
+                "tail_3": tails[2],
+                # > slowest_drive_id (ties: smallest id)
+                "slowest_drive_id": slowest["drive_id"],
+                "slow_drive_count": sum(1 for record in reporting if record["slowdown"] >= 2.0),
+                "is_tail_hour": tails[0] >= 2.0,
+                "is_tail_hour_15": tails[0] >= 1.5,
+                "raid_io_count": raid_io_count(records),
+                "rio_degradation": rio_degradation(before, records),
+                "transition": raid_transition(before, records),
+            }
+        )
+    return result
+
+
+def covered_records(records: list[Record]) -> list[Record]:
+    """The rows with enough coverage of one RAID-hour."""
+    return [record for record in records if record["exclusion_reason"] != "low_coverage"]
+
+
+def raid_io_count(records: list[Record]) -> int | None:
+    """> raid_io_count (sum over rows with enough coverage, idle drives included; null if any is unknown)"""
+    counts = [record["io_count"] for record in covered_records(records)]
+    return None if None in counts else sum(counts)
+
+
+def rio_degradation(before: list[Record] | None, now: list[Record]) -> float | None:
+    """> (RIO of the hour before / RIO of this hour; null unless the hour before is valid, adjacent, the same drives have such rows in
+    > both, and RIO > 0)"""
+    if before is None:
+        return None
+    if {record["drive_id"] for record in covered_records(before)} != {record["drive_id"] for record in covered_records(now)}:
+        return None
+    earlier, current = raid_io_count(before), raid_io_count(now)
+    if earlier is None or current is None or current <= 0:
+        return None
+    return float(earlier) / float(current)
+
+
+def raid_transition(before: list[Record] | None, now: list[Record]) -> str | None:
+    """> transition (`stable_to_stable`, ...; null unless the hour before is valid, whatever the members)"""
+    if before is None:
+        return None
+    first, second = ("tail" if any(record["is_slow"] for record in records) else "stable" for records in (before, now))
+    return f"{first}_to_{second}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Slowness of a drive over time. `slowdowns` is {drive: {h: (slowdown, group)}}, hours with a slowdown only.
+
+Slowdowns = dict[str, dict[datetime, tuple[float, str]]]
+
+
+def slowdowns_by_drive(drive_hours: list[Record]) -> Slowdowns:
+    result: Slowdowns = defaultdict(dict)
+    for record in drive_hours:
+        if record["slowdown"] is not None:
+            result[record["drive_id"]][record["hour_utc"]] = (record["slowdown"], record["raid_group_id"])
+    return result
+
+
+def severity(threshold: float, first: float, greatest: float) -> str | None:
+    """> severity (threshold 2.0: `2-4x`, `4-8x`, `8x+` by first_slowdown; threshold 1.5: `1.5-2x` when max_slowdown < 2, else null)"""
+    if threshold == 1.5:
+        return "1.5-2x" if greatest < 2.0 else None
+    if first < 4.0:
+        return "2-4x"
+    return "4-8x" if first < 8.0 else "8x+"
+
+
+def slow_runs(hours: dict[datetime, tuple[float, str]], threshold: float) -> list[list[datetime]]:
+    """Maximal runs of adjacent hours of one drive in one group, each with slowdown >= threshold (metrics.md 3.11)."""
+    runs: list[list[datetime]] = []
+    for h in sorted(hours):
+        slowdown, group = hours[h]
+        if slowdown < threshold:
+            continue
+        if runs and runs[-1][-1] + HOUR == h and hours[runs[-1][-1]][1] == group:
+            runs[-1].append(h)
+        else:
+            runs.append([h])
+    return runs
+
+
+def first_unplug(fleet: Fleet, drive: str, started_at: datetime) -> datetime | None:
+    """The first unplug of the drive whose hour is the interval's first hour or later (OP-18)."""
+    for event in fleet.events_of.get(drive, []):
+        if event["event_type"] == "unplug" and floor_hour(event["occurred_at"]) >= started_at:
+            return event["occurred_at"]
+    return None
+
+
+def fct_slowdown_intervals(fleet: Fleet, slowdowns: Slowdowns) -> list[Record]:
+    result = []
+    for drive, hours in slowdowns.items():
+        for threshold in THRESHOLDS:
+            for run in slow_runs(hours, threshold):
+                result.append(interval(fleet, drive, hours, threshold, run))
+    return result
+
+
+def interval(fleet: Fleet, drive: str, hours: dict[datetime, tuple[float, str]], threshold: float, run: list[datetime]) -> Record:
+    values = [hours[h][0] for h in run]
+    group = hours[run[0]][1]
+    unplugged_at = first_unplug(fleet, drive, run[0])
+    return {
+        "drive_id": drive,
+        "threshold": threshold,
+        "started_at": run[0],
+        "raid_group_id": group,
+        "kind": fleet.kind(drive),
+        "ended_at": run[-1],
+        "interval_hours": len(run),
+        "hours_until_stable": len(run) + 1,
+        "first_slowdown": values[0],
+        "max_slowdown": max(values),
+        "mean_slowdown": math.fsum(values) / len(values),
+        # metrics 3.11: the hour before start has no valid S of this drive in the same group; likewise the hour after end
+        "is_left_censored": not has_slowdown_in(hours, run[0] - HOUR, group),
+        "is_right_censored": not has_slowdown_in(hours, run[-1] + HOUR, group),
+        "severity": severity(threshold, values[0], max(values)),
+        "unplugged_at": unplugged_at,
+        "wait_hours": None if unplugged_at is None else hours_between(floor_hour(unplugged_at), run[0]),
+    }
+
+
+def has_slowdown_in(hours: dict[datetime, tuple[float, str]], h: datetime, group: str) -> bool:
+    return h in hours and hours[h][1] == group
+
+
+def slow_hours(hours: dict[datetime, tuple[float, str]], threshold: float) -> list[datetime]:
+    return sorted(h for h, (slowdown, _) in hours.items() if slowdown >= threshold)
+
+
+def fct_slowdown_arrivals(fleet: Fleet, slowdowns: Slowdowns) -> list[Record]:
+    """> (drive_id, hour_utc of a slow hour that has a predecessor): kind, previous_hour_utc, gap_hours (hours between - 1)."""
+    result = []
+    for drive, hours in slowdowns.items():
+        slow = slow_hours(hours, 2.0)
+        for previous, h in pairwise(slow):
+            result.append(
+                {
+                    "drive_id": drive,
+                    "hour_utc": h,
+                    "kind": fleet.kind(drive),
+                    "previous_hour_utc": previous,
+                    "gap_hours": hours_between(h, previous) - 1,
+                }
+            )
+    return result
+
+
+def fct_drive_slowness(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record]) -> list[Record]:
+    """> (drive_id; drives with at least one slowdown)"""
+    valid_hours: dict[str, list[datetime]] = defaultdict(list)
+    for record in raid_hours:
+        valid_hours[record["raid_group_id"]].append(record["hour_utc"])
+    result = []
+    for drive, hours in slowdowns.items():
+        # > Window = the hours in (last - 28 days, last], last = the last valid RAID-hour of the drive's current group
+        of_group = valid_hours.get(fleet.current_group(drive) or "", [])
+        window: list[float] = []
+        group_hours = 0
+        if of_group:
+            last = max(of_group)
+            group_hours = sum(1 for h in of_group if last - WINDOW < h <= last)
+            # > the drive's hours count in whatever group they were
+            window = [slowdown for h, (slowdown, _) in hours.items() if last - WINDOW < h <= last]
+        # > without such an hour: 0, null, false
+        middle = median(window)
+        greatest = max(slowdown for slowdown, _ in hours.values())
+        result.append(
+            {
+                "drive_id": drive,
+                "kind": fleet.kind(drive),
+                "drive_hours": len(hours),
+                "slow_hours": len(slow_hours(hours, 2.0)),
+                "interval_count": len(slow_runs(hours, 2.0)),
+                "max_slowdown": greatest,
+                "is_acute": greatest >= 2.0,
+                "window_drive_hours": len(window),
+                "median_slowdown": middle,
+                # > median_slowdown >= 1.2 and window_drive_hours >= half of the group's valid RAID-hours in the window
+                "is_chronic": middle is not None and middle >= 1.2 and 2 * len(window) >= group_hours,
+            }
+        )
+    return result
+
+
+def fct_drive_transitions(fleet: Fleet, slowdowns: Slowdowns) -> list[Record]:
+    """> (kind): normal, to_slow, slow_persist, back_to_stable (consecutive valid hours of a drive in one group)."""
+    names = {(False, False): "normal", (False, True): "to_slow", (True, True): "slow_persist", (True, False): "back_to_stable"}
+    by_kind: dict[str, Counter] = defaultdict(Counter)
+    for drive, hours in slowdowns.items():
+        for h, (slowdown, group) in hours.items():
+            if has_slowdown_in(hours, h + HOUR, group):
+                by_kind[fleet.kind(drive)][names[(slowdown >= 2.0, hours[h + HOUR][0] >= 2.0)]] += 1
+    return [{"kind": kind, **{name: counts[name] for name in names.values()}} for kind, counts in by_kind.items()]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Events and unplug episodes
+
+
+def fct_drive_events(fleet: Fleet, slowdowns: Slowdowns) -> list[Record]:
+    """> one row per event of any drive"""
+    result = []
+    for event in fleet.events:
+        drive = event["drive_id"]
+        h = floor_hour(event["occurred_at"])
+        # > slow_within_window (a slow hour in [floor(t), floor(t)+1]; null where no slowdown is valid there)
+        window = [slowdowns[drive][hour][0] for hour in (h, h + HOUR) if hour in slowdowns.get(drive, {})]
+        result.append(
+            {
+                "drive_id": drive,
+                "occurred_at": event["occurred_at"],
+                "event_type": event["event_type"],
+                "kind": fleet.kind(drive),
+                "raid_group_id": fleet.event_group(event),
+                "is_in_population": fleet.event_in_population(event),
+                "slow_within_window": any(slowdown >= 2.0 for slowdown in window) if window else None,
+            }
+        )
+    return result
+
+
+def closing_replug(fleet: Fleet, unplug: Record, following: datetime | None) -> datetime | None:
+    """> a replug at the next unplug's instant closes the earlier episode, one at the unplug's own instant is none of it"""
+    for event in fleet.events_of[unplug["drive_id"]]:
+        if event["event_type"] != "replug" or event["occurred_at"] <= unplug["occurred_at"]:
+            continue
+        if following is None or event["occurred_at"] <= following:
+            return event["occurred_at"]
+    return None
+
+
+def is_replaced(fleet: Fleet, unplug: Record) -> bool:
+    """> at or after the unplug's hour a `replacement` event of that drive or of its group and slot, or another serial's period in that
+    > group and slot"""
+    since = floor_hour(unplug["occurred_at"])
+    group, slot = fleet.event_group(unplug), fleet.event_slot(unplug)
+    has_place = group is not None and slot is not None
+    for event in fleet.events:
+        if event["event_type"] != "replacement" or floor_hour(event["occurred_at"]) < since:
+            continue
+        if event["drive_id"] == unplug["drive_id"]:
+            return True
+        if has_place and (fleet.event_group(event), fleet.event_slot(event)) == (group, slot):
+            return True
+    for period in fleet.periods:
+        if not has_place or period["drive_id"] == unplug["drive_id"] or period["valid_from"] is None:
+            continue
+        if (period["raid_group_id"], period["slot"]) == (group, slot) and floor_hour(period["valid_from"]) >= since:
+            return True
+    return False
+
+
+def preceding_severity(intervals: list[Record], unplugged_at: datetime) -> str | None:
+    """> preceding_severity (of the interval with a severity, of either threshold, that started last at or before the unplug)"""
+    before = [record for record in intervals if record["severity"] is not None and record["started_at"] <= unplugged_at]
+    chosen = max(before, key=lambda record: (record["started_at"], record["threshold"]), default=None)
+    return None if chosen is None else chosen["severity"]
+
+
+def recur_hours(hours: dict[datetime, tuple[float, str]], bucket: str | None, replugged_at: datetime | None) -> int | None:
+    """> recur_hours (hour index of the first slow hour at or after the replug's hour, less the replug's; slow = 2.0, for `1.5-2x` 1.5;
+    > both null without a preceding interval)"""
+    if bucket is None or replugged_at is None:
+        return None
+    since = floor_hour(replugged_at)
+    later = [h for h in slow_hours(hours, 1.5 if bucket == "1.5-2x" else 2.0) if h >= since]
+    return hours_between(later[0], since) if later else None
+
+
+def fct_unplug_episodes(fleet: Fleet, slowdowns: Slowdowns, intervals: list[Record]) -> list[Record]:
+    """> one row per unplug of any drive"""
+    intervals_of: dict[str, list[Record]] = defaultdict(list)
+    for record in intervals:
+        intervals_of[record["drive_id"]].append(record)
+    result = []
+    for drive, events in fleet.events_of.items():
+        unplugs = [event for event in events if event["event_type"] == "unplug"]
+        for index, unplug in enumerate(unplugs):
+            following = unplugs[index + 1]["occurred_at"] if index + 1 < len(unplugs) else None
+            replugged_at = closing_replug(fleet, unplug, following)
+            # > is_replugged (true with replugged_at null = implied by a second unplug
+            replugged = replugged_at is not None or following is not None
+            bucket = preceding_severity(intervals_of[drive], unplug["occurred_at"])
+            result.append(
+                {
+                    "drive_id": drive,
+                    "unplugged_at": unplug["occurred_at"],
+                    "kind": fleet.kind(drive),
+                    "is_in_population": fleet.event_in_population(unplug),
+                    "replugged_at": replugged_at,
+                    "outage_hours": None if replugged_at is None else double_hours(replugged_at - unplug["occurred_at"]),
+                    "is_replugged": replugged,
+                    "is_replaced": not replugged and is_replaced(fleet, unplug),
+                    "preceding_severity": bucket,
+                    "recur_hours": recur_hours(slowdowns.get(drive, {}), bucket, replugged_at),
+                }
+            )
+    return result
+
+
+def double_hours(duration: timedelta) -> float:
+    """Hours as a double, one rounding: whole microseconds over microseconds per hour."""
+    return (duration // timedelta(microseconds=1)) / 3_600_000_000.0
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Dimensions
+
+
+def dim_drives(fleet: Fleet) -> list[Record]:
+    copied = ("vendor", "model", "firmware", "flash_cell", "capacity_bytes", "rpm", "interface", "host", "deployed_on")
+    result = []
+    for drive in fleet.drives():
+        hours = fleet.hours_of_drive.get(drive, [])
+        result.append(
+            {
+                "drive_id": drive,
+                "kind": fleet.kind(drive),
+                **{column: fleet.attribute(drive, column) for column in copied},
+                # > first_hour_utc, last_hour_utc (of its accepted rows)
+                "first_hour_utc": min(hours, default=None),
+                "last_hour_utc": max(hours, default=None),
+                "current_raid_group_id": fleet.current_group(drive),
+            }
+        )
+    return result
+
+
+def group_raid_level(fleet: Fleet, group: str) -> str | None:
+    """The level of the group's latest period that names one."""
+    named = [period for period in fleet.periods if period["raid_group_id"] == group and period["raid_level"] is not None]
+    latest = max(named, key=lambda period: (latest_order(period), sortable(period["raid_level"])), default=None)
+    return None if latest is None else latest["raid_level"]
+
+
+def dim_raid_groups(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
+    """> (every group of a row or a period)"""
+    groups = {row["raid_group_id"] for row in fleet.rows.values()} | {period["raid_group_id"] for period in fleet.periods}
+    result = []
+    for group in groups:
+        valid = [record for record in raid_hours if record["raid_group_id"] == group]
+        hours = [record["hour_utc"] for record in valid]
+        # > data_drive_count (modal N over its valid RAID-hours, ties to the larger)
+        widths = Counter(record["data_drive_count"] for record in valid)
+        result.append(
+            {
+                "raid_group_id": group,
+                "kind": fleet.group_kind(group),
+                "raid_level": group_raid_level(fleet, group),
+                "data_drive_count": max(widths, key=lambda width: (widths[width], width), default=None),
+                "first_hour_utc": min(hours, default=None),
+                "last_hour_utc": max(hours, default=None),
+                # metrics 3.6: (last hour - first hour + 1 h) / 24 h
+                "duration_days": (hours_between(max(hours), min(hours)) + 1) / 24.0 if hours else None,
+            }
+        )
+    return result
+
+
+# --------------------------------------------------------------------------------------------------------------------
+
+
+def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
+    """Every relation the contract defines (but study_* and publication) after these deliveries, in the order ingested.
+
+    -> {relation: rows sorted by key}; a row has exactly the contract's columns (rejected_records: file name, row, column).
+    """
+    landed = Landed()
+    for delivery in deliveries:
+        landed.take(delivery)
+    fleet = Fleet(landed)
+    drive_hours = fct_drive_hours(fleet)
+    raid_hours = fct_raid_hours(fleet, drive_hours)
+    slowdowns = slowdowns_by_drive(drive_hours)
+    intervals = fct_slowdown_intervals(fleet, slowdowns)
+    relations = {
+        "dim_drives": dim_drives(fleet),
+        "dim_raid_groups": dim_raid_groups(fleet, raid_hours),
+        "fct_drive_hours": drive_hours,
+        "fct_raid_hours": raid_hours,
+        "fct_slowdown_intervals": intervals,
+        "fct_slowdown_arrivals": fct_slowdown_arrivals(fleet, slowdowns),
+        "fct_drive_slowness": fct_drive_slowness(fleet, slowdowns, raid_hours),
+        "fct_drive_transitions": fct_drive_transitions(fleet, slowdowns),
+        "fct_drive_events": fct_drive_events(fleet, slowdowns),
+        "fct_unplug_episodes": fct_unplug_episodes(fleet, slowdowns, intervals),
+        "rejected_records": landed.rejected,
+        "ingested_files": landed.files,
+    }
+    for name, rows in relations.items():
+        rows.sort(key=lambda row: tuple(sortable(row[column]) for column in KEYS[name]))
+        for row in rows:
+            assert set(row) == set(RELATIONS[name]), (name, set(row) ^ set(RELATIONS[name]))
+    return relations
