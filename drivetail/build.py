@@ -19,7 +19,7 @@ from pathlib import Path
 import duckdb
 
 from drivetail.dbt import Project
-from drivetail.publish import Publication, publish
+from drivetail.publish import Publication, current_publication, publish
 from drivetail.sources import point, point_whole_tables
 from drivetail.store import SCHEMA, Batch, commit_batch, live_batches, stored_rows
 from drivetail.warehouse import Warehouse, quoted
@@ -69,17 +69,32 @@ class Build:
     def __init__(self, warehouse: Warehouse, target: str, report: Progress) -> None:
         self.warehouse = warehouse
         self.report = report
+        self.project = Project(warehouse, target)
         self.deliveries = list_deliveries(warehouse.root)
-        with self.connect() as connection:
-            connection.execute(SCHEMA)
-            connection.execute("create schema if not exists raw; create schema if not exists plan")
-            finished = {row[0] for row in connection.execute("select delivery_seq from state.finished_deliveries").fetchall()}
-            known = {row[0] for row in connection.execute("select build_seq from state.batches").fetchall()}
+        finished, known = self.open_state()
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
         self.is_first = not finished
         self.next_build_seq = 1 + max([0, *known, *(int(path.name.split("-")[1]) for path in warehouse.store.glob("batch-*"))])
         warehouse.note("plan", deliveries=len(self.deliveries), new=len(self.new))
-        self.project = Project(warehouse, target)
+
+    def open_state(self) -> tuple[set[int], set[int]]:
+        """Make or read the build database's state. One made by other definitions is forgotten: its numbers would mix with new ones.
+
+        Returns: sequence numbers of the finished deliveries and of the stored batches.
+        """
+        with self.connect() as connection:
+            connection.execute(SCHEMA)
+            connection.execute("create schema if not exists raw; create schema if not exists plan")
+            versions = [row[0] for row in connection.execute("select version from state.project").fetchall()]
+            finished = {row[0] for row in connection.execute("select delivery_seq from state.finished_deliveries").fetchall()}
+            known = {row[0] for row in connection.execute("select build_seq from state.batches").fetchall()}
+            if not versions:
+                connection.execute("insert into state.project values (?)", [self.project.version])
+        if versions and versions != [self.project.version]:
+            self.warehouse.note("forget", reason="the models have changed")
+            forget(self.warehouse)
+            return self.open_state()
+        return finished, known
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """Open the build database. dbt opens it too, in between: never hold both."""
@@ -87,19 +102,23 @@ class Build:
 
     def run(self) -> BuildSummary:
         """See build()."""
-        self.plan()
-        batches = self.batches()
-        raid_hours = drive_hours = 0
-        for number, batch in enumerate(batches):
-            self.report("models", number, len(batches))
-            counts = self.compute(batch)
-            raid_hours, drive_hours = raid_hours + counts[0], drive_hours + counts[1]
-        self.report("models", len(batches), len(batches))
-        publication = publish(self.warehouse, self.project.manifest, self.deliveries)
+        raid_hours = drive_hours = batch_count = 0
+        if self.new or self.is_first:
+            self.plan()
+            batches = self.batches()
+            batch_count = len(batches)
+            for number, batch in enumerate(batches):
+                self.report("models", number, batch_count)
+                counts = self.compute(batch)
+                raid_hours, drive_hours = raid_hours + counts[0], drive_hours + counts[1]
+            self.report("models", batch_count, batch_count)
+        publication = None if batch_count else current_publication(self.warehouse)
+        if publication is None:
+            publication = publish(self.warehouse, self.project.manifest, self.deliveries)
         with self.connect() as connection:
             connection.execute("insert or ignore into state.finished_deliveries select delivery_seq from plan.new_deliveries")
         self.warehouse.note("finished", deliveries=len(self.new), publication=publication.publication_id)
-        return BuildSummary(len(self.new), raid_hours, drive_hours, len(batches), publication)
+        return BuildSummary(len(self.new), raid_hours, drive_hours, batch_count, publication)
 
     def plan(self) -> None:
         """Point the sources at what has arrived and let the models say what it touches."""
@@ -193,9 +212,16 @@ class Build:
                 [batch.first_hour_utc, batch.last_hour_utc, batch.build_seq, str(folder)],
             )
         self.warehouse.note("models", batch=batch.build_seq, first=batch.first_hour_utc, last=batch.last_hour_utc)
-        self.project.run("build", "--exclude", "tag:inventory", "tag:lateness", "staging", "--exclude-resource-type", "unit_test")
+        computed = ("--exclude", "tag:inventory", "tag:lateness", "staging")
+        if self.is_first:
+            self.project.run("build", *computed, "test_type:unit")
+        else:
+            # views stay as they are: only what a batch stores or tabulates is run, then every test
+            self.project.run("run", *computed, "config.materialized:view")
+            self.project.run("test", *computed, "test_type:unit")
         with self.connect() as connection:
             (drive_hours,) = connection.execute("select count(*) from intermediate.int_drive_hours").fetchone() or (0,)
             raid_hours = commit_batch(connection, batch)
+        self.is_first = False
         self.warehouse.note("stored", batch=batch.build_seq, raid_hours=raid_hours, drive_hours=drive_hours)
         return raid_hours, int(drive_hours)

@@ -13,10 +13,11 @@ from typing import Any
 
 import click
 
-from drivetail.console import failed_rows, human, progress, rows_table, say
+from drivetail.console import human, ingest_table, progress, say
 from drivetail.warehouse import Warehouse
 
 SOURCES = ("bundle", "perseus")
+MAX_FILES_SHOWN = 20
 
 
 class Failure(click.ClickException):
@@ -98,6 +99,7 @@ def demo(out: Path) -> None:
 @click.option("--start", type=click.DateTime(["%Y-%m-%d"]), default="2026-01-05", show_default=True, help="First day (UTC).")
 @click.option("--format", "file_format", type=click.Choice(["parquet", "csv", "csv.gz", "csv.zst", "ndjson"]), default="parquet", show_default=True, help="File format of the bundle.")
 @click.option("--awkward", "awkward", multiple=True, help="An awkward case to plant, or `all`; may be given more than once.")
+@click.option("--overwrite", is_flag=True, help="Replace a bundle that an earlier simulation wrote to DIR.")
 @click.option("--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON file of simulator parameters to change.")
 def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any) -> None:
     """Write a call-home bundle of a simulated fleet, and the truth about it beside it.
@@ -105,9 +107,23 @@ def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any
     Drives behave: they serve a workload, fall slow and recover, age, and operators unplug them. Slowdowns are not
     drawn; they come out when a drive is compared with its group.
     """
-    from drivetail.demo import run_simulate
+    import json
 
-    run_simulate(out.resolve(), start=start.date(), parameters=parameters, **options)
+    from simulate import ParameterError, SimulationError
+    from simulate import simulate as run
+
+    try:
+        changes = json.loads(parameters.read_text(encoding="utf-8")) if parameters else None
+        with progress("Simulating") as advance:
+            summary = run(out, start=start.date(), parameters=changes, on_progress=lambda done, total: advance("hours", done, total), **options)
+    except (SimulationError, ParameterError) as error:
+        raise click.UsageError(str(error)) from error
+    except json.JSONDecodeError as error:
+        raise Failure(f"{parameters}: line {error.lineno}: not JSON: {error.msg}") from error
+    kinds = ", ".join(f"{human(rows)} {kind}" for kind, rows in summary.drive_hour_rows.items())
+    say(f"{human(summary.row_count)} drive-hours ({kinds}), {human(summary.drive_rows)} inventory periods, {human(summary.event_rows)} events in {out}")
+    say(f"Truth: {summary.truth}")
+    say(f"Next: drivetail ingest bundle {out} && drivetail build")
 
 
 @main.command()
@@ -133,11 +149,25 @@ def ingest(warehouse: Warehouse, source: str, paths: tuple[str, ...], kind: str 
             advance(phase, done, total)
 
         summary = land(source, paths, warehouse.root, kind=kind, min_coverage=min_coverage, on_progress=on_progress)
-    failed = failed_rows(summary)
-    if failed:
-        raise Failure(failed)
+    shown = summary.files if len(summary.files) <= MAX_FILES_SHOWN else summary.unreadable
+    if shown:
+        say(ingest_table(shown))
+    if len(shown) < len(summary.files):
+        say(f"... and {human(len(summary.files) - len(shown))} more files, see `drivetail sql \"from marts.ingested_files\"` after the next build")
+    for record in summary.rejected:
+        say(f"rejected: {record['file']} row {record['row']}: {record['column']} = {record['value']!r}: {record['reason']}")
+    for note in [*summary.notes, *(f"{file.file}: {file.note}" for file in summary.files if file.note)]:
+        say(f"note: {note}")
+    say(
+        f"{human(len(summary.files))} files: {human(summary.rows_delivered)} rows in, {human(summary.rows_accepted)} accepted, "
+        f"{human(summary.rows_rejected)} rejected, {human(summary.rows_duplicate)} duplicate, {human(summary.rows_superseded)} superseded"
+        + ("" if summary.delivery_seq else "; nothing new, so nothing changed")
+    )
+    if summary.unreadable:
+        first = summary.unreadable[0]
+        raise Failure(f"{len(summary.unreadable)} of {len(summary.files)} files could not be read, the others have landed; first: {first.file}: {first.note}")
     if strict and summary.rows_rejected:
-        raise Failure(f"{human(summary.rows_rejected)} records were rejected and --strict was given; the others have landed. See `drivetail status`")
+        raise Failure(f"{human(summary.rows_rejected)} records were rejected and --strict was given; the others have landed")
 
 
 @main.command()

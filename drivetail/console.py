@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ingest import FileResult
+
 
 def human(number: int) -> str:
     """An integer with thousands separators."""
@@ -63,13 +65,13 @@ def cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def rows_table(summary: Any) -> str:
-    """What an ingest did, a line per file and a total."""
+def ingest_table(files: Sequence[FileResult]) -> str:
+    """What an ingest did with each file."""
     columns = ["file", "records", "status", "in", "accepted", "rejected", "duplicate", "superseded"]
     rows = [
         [
             file.file,
-            file.record_kind or "",
+            file.record_kind,
             file.status,
             file.rows_delivered,
             file.rows_accepted,
@@ -77,18 +79,6 @@ def rows_table(summary: Any) -> str:
             file.rows_duplicate,
             file.rows_superseded,
         ]
-        for file in summary.files
+        for file in files
     ]
     return render(columns, rows)
-
-
-def failed_rows(summary: Any) -> str | None:
-    """Print what an ingest did. Returns: the sentence to fail with when a file could not be read."""
-    shown = summary.files if len(summary.files) <= 20 else [file for file in summary.files if file.status == "unreadable"]
-    if shown:
-        click.echo(rows_table(type("Shown", (), {"files": shown})))
-    click.echo(
-        f"{human(len(summary.files))} files: {human(summary.rows_delivered)} rows in, {human(summary.rows_accepted)} accepted, "
-        f"{human(summary.rows_rejected)} rejected, {human(summary.rows_duplicate)} duplicate, {human(summary.rows_superseded)} superseded"
-    )
-    return None

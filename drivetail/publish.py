@@ -42,6 +42,22 @@ class Publication:
     path: Path
 
 
+def current_publication(warehouse: Warehouse) -> Publication | None:
+    """The publication readers see; None when there is none, it cannot be read, or it was made for another place."""
+    if not warehouse.published.exists():
+        return None
+    try:
+        with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+            ((root,),) = connection.execute("select root from plan.root").fetchall()
+            ((publication_id, published_at, last_hour),) = connection.execute("select * from marts.publication").fetchall()
+    except (duckdb.Error, ValueError):
+        return None
+    path = warehouse.publications / f"{publication_id}.duckdb"
+    if root != str(warehouse.root) or not path.exists():
+        return None
+    return Publication(publication_id, published_at, last_hour, path)
+
+
 def publish(warehouse: Warehouse, manifest: Any, deliveries: Sequence[Delivery]) -> Publication:
     """Make a publication of the store and the build database and put it in the place of the last one.
 

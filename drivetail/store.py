@@ -26,6 +26,7 @@ create table if not exists state.batches (
     build_seq bigint primary key, first_hour_utc timestamp, last_hour_utc timestamp,
     raid_hour_count bigint, live_raid_hour_count bigint
 );
+create table if not exists state.project (version varchar);
 create table if not exists state.recomputed (raid_group_id varchar, hour_utc timestamp, build_seq bigint);
 """
 

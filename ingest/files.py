@@ -53,6 +53,8 @@ def find_files(paths: Sequence[str | Path], recognise: Recognise, unpack_to: Pat
         root = Path(os.path.abspath(given))
         if not root.exists():
             raise IngestError(f"{given}: no such file or directory; give a folder, a file or an archive of the delivery")
+        if not root.is_dir() and not root.is_file():
+            raise IngestError(f"{given}: neither a file nor a directory; give a folder, a file or an archive of the delivery")
         if root.is_dir():
             entries = list(_walk(root))
             for path in entries:

@@ -68,14 +68,14 @@ def judge_table(staged: StagedDelivery, record_kind: str, incoming: pl.DataFrame
     hashes = key_hashes(incoming, record_kind)
     clashing = [_repeated(np.sort(hashes))]
     stored = [pl.DataFrame(schema=RAW[record_kind])]
-    ordered = np.unique(hashes)
+    ordered = _distinct(hashes)
     for path in table_files(staged.deliveries, record_kind):
         theirs = key_hashes(pl.read_parquet(path, columns=list(KEY[record_kind]), glob=False), record_kind)
         mine = _is_in(theirs, ordered)
         if mine.any():
             stored.append(pl.read_parquet(path, glob=False).filter(pl.Series(mine)))
             clashing.append(theirs[mine])
-    wanted = np.unique(np.concatenate(clashing))
+    wanted = _distinct(np.concatenate(clashing))
     if not wanted.size:
         return Verdict(pl.DataFrame(schema=RETIRED[record_kind]))
     return judge(record_kind, incoming.filter(pl.Series(_is_in(hashes, wanted))), pl.concat(stored), staged.seq)
@@ -83,17 +83,19 @@ def judge_table(staged: StagedDelivery, record_kind: str, incoming: pl.DataFrame
 
 def judge(record_kind: str, incoming: pl.DataFrame, stored: pl.DataFrame, seq: int) -> Verdict:
     """Judge records (raw columns) of keys of which `stored` holds every stored record."""
-    rows = pl.concat([incoming.with_columns(pl.lit(True).alias("is_new")), stored.with_columns(pl.lit(False).alias("is_new"))])
-    rows = rows.with_columns(pl.Series("hash", key_hashes(rows, record_kind))).sort("hash", "is_new", "file_no", "row_no")
-    size = pl.col("hash").rle().struct.field("len")
-    sizes = rows.select(size.alias("size")).to_series().to_numpy().astype(np.int64)
-    starts = np.cumsum(sizes) - sizes
+    # what is stored first, then as delivered; a stable order by hash keeps that within a key
+    rows = pl.concat([stored.with_columns(pl.lit(False).alias("is_new")), incoming.with_columns(pl.lit(True).alias("is_new"))])
+    hashes = key_hashes(rows, record_kind)
+    order = np.argsort(hashes, kind="stable")
+    hashes = hashes[order]
+    starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])) if hashes.size else np.zeros(0, dtype=np.int64)
+    sizes = np.diff(np.append(starts, hashes.size))
     pairs = starts[sizes == 2]
     # Nearly all clashes are two records of one key, such as a day sent again: those need no sort over every column.
-    paired, verdict = _judge_pairs(record_kind, rows[pairs], rows[pairs + 1], seq)
+    paired, verdict = _judge_pairs(record_kind, rows[order[pairs]], rows[order[pairs + 1]], seq)
     rest = np.repeat(sizes > 2, sizes)
     rest[pairs[~paired]] = rest[pairs[~paired] + 1] = True
-    return _joined([verdict, _judge_groups(record_kind, rows.filter(pl.Series(rest)).drop("hash"), seq)])
+    return _joined([verdict, _judge_groups(record_kind, rows[order[rest]], seq)])
 
 
 def _compared(record_kind: str) -> list[str]:
@@ -108,8 +110,17 @@ def _judge_pairs(record_kind: str, ours: pl.DataFrame, theirs: pl.DataFrame, seq
     """
     pairs = pl.concat([ours.select(pl.all().name.prefix("a.")), theirs.select(pl.all().name.prefix("b."))], how="horizontal")
     same_key = pairs.select(pl.all_horizontal(pl.col(f"a.{name}").eq_missing(pl.col(f"b.{name}")) for name in KEY[record_kind])).to_series()
-    pairs = pairs.filter(same_key).with_columns(
-        _order(_compared(record_kind)).alias("rows"), _order(list(OPTIONS[record_kind])).alias("options")
+    pairs = pairs.filter(same_key)
+    compared, options = _compared(record_kind), list(OPTIONS[record_kind])
+    alike = pl.Series([True]).new_from_index(0, pairs.height)
+    for name in compared:
+        alike &= pairs[f"a.{name}"].eq_missing(pairs[f"b.{name}"])
+    nothing = pl.lit(0, pl.Int8)
+    pairs = pl.concat(
+        [
+            pairs.filter(alike).with_columns(nothing.alias("rows"), _order(options).alias("options")),
+            pairs.filter(~alike).with_columns(_order(compared).alias("rows"), nothing.alias("options")),
+        ]
     )
     ours_new = pl.col("a.is_new")
     equal = pl.col("rows") == 0
@@ -165,9 +176,10 @@ def _judge_groups(record_kind: str, rows: pl.DataFrame, seq: int) -> Verdict:
         (~pl.col("is_new")).any().over("equal_no").alias("is_known"),
     )
     # until now the last stored of a key, in the same order, was the live one
-    number = pl.int_range(pl.len())
+    number = pl.col("number")
     was_live = ~pl.col("is_new") & (number == number.filter(~pl.col("is_new")).max().over("key_no"))
-    rows = rows.with_columns(was_live.alias("was_live"))
+    # numbered first: inside over() a range would count from 0 in every key
+    rows = rows.with_row_index("number").with_columns(was_live.alias("was_live"))
     new, winner = pl.col("is_new"), pl.col("is_winner")
     # an equal record that differs in the options only, and is the greater: it takes the place of its equal
     replaces_equal = new & winner & pl.col("is_known")
@@ -214,10 +226,9 @@ def _clashing_drive_hours(staged: StagedDelivery, on_progress: Callable[[int, in
         for path in drive_hour_files(delivery, first, last):
             scan = pl.scan_parquet(path, glob=False).filter(pl.col("hour_utc").is_between(first, last))
             theirs = key_hashes(scan.select(*KEY["drive_hours"]).collect(), "drive_hours")
-            theirs.sort()  # sorted needles walk the haystack once
             clashing.append(theirs[_is_in(theirs, mine)])
         on_progress(number + 1, len(near))
-    return np.unique(np.concatenate(clashing))
+    return _distinct(np.concatenate(clashing))
 
 
 def _repeated(ordered: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -227,9 +238,18 @@ def _repeated(ordered: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _is_in(hashes: NDArray[np.uint64], ordered: NDArray[np.uint64]) -> NDArray[np.bool_]:
     if not ordered.size:
         return np.zeros(hashes.size, dtype=bool)
-    at = np.searchsorted(ordered, hashes)
+    order = np.argsort(hashes)  # sorted needles walk the haystack once; unsorted ones jump about in memory
+    at = np.searchsorted(ordered, hashes[order])
     at[at == ordered.size] = 0
-    return np.asarray(ordered[at] == hashes)
+    mask = np.empty(hashes.size, dtype=bool)
+    mask[order] = ordered[at] == hashes[order]
+    return mask
+
+
+def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The distinct hashes in order (`np.unique` hashes instead of sorting, which takes longer here)."""
+    hashes = np.sort(hashes)
+    return np.asarray(hashes[np.append(True, hashes[1:] != hashes[:-1])]) if hashes.size else hashes
 
 
 def _hour_batches(staged: StagedDelivery, clashing: NDArray[np.uint64]) -> list[tuple[datetime, datetime]]:

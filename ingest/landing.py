@@ -62,6 +62,7 @@ class Landing:
     total_files: int = 0
     results: list[FileResult] = field(default_factory=list)
     _hashes: dict[str, str] = field(default_factory=dict)
+    _closed: dict[str, str] = field(default_factory=dict)
     _by_hash: dict[str, list[tuple[str, str, str | None]]] = field(default_factory=dict)
     _tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"drive_events": [], "drives": []})
     _rejected: dict[int, list[pl.DataFrame]] = field(default_factory=dict)
@@ -73,7 +74,11 @@ class Landing:
         self.total_files = len(files)
         self._hashes = {}
         for number, file in enumerate(files):
-            self._hashes[file.file] = sha256_of(file.path)
+            try:
+                self._hashes[file.file] = sha256_of(file.path)
+            except OSError as error:
+                self._hashes[file.file] = ""
+                self._closed[file.file] = f"the file cannot be opened: {one_line(error)}"
             self.on_progress("hash", number + 1, len(files))
         known = known_files(self.staged.deliveries, self.source, set(self._hashes.values()))
         for sha256, name, status, note in known.select("sha256", "file", "status", "note").iter_rows():
@@ -94,8 +99,9 @@ class Landing:
         self._by_hash.setdefault(result.sha256, []).append((file.file, LANDED, None))
         result.file_no = sum(other.file_no is not None for other in self.results) + 1
         result.ingested_at = utc_now()
-        if file.fault is not None:
-            self.mark_unreadable(result, file.fault)
+        fault = file.fault or self._closed.get(file.file)
+        if fault is not None:
+            self.mark_unreadable(result, fault)
             return None
         return result
 

@@ -88,6 +88,7 @@ def _read_host(files: list[SourceFile], landing: Landing) -> tuple[pl.DataFrame 
         good: list[pl.DataFrame] = []
         try:
             for chunk in landing.guarded(read_chunks(file.path, _LAYOUT, result.notes)):
+                chunk.frame = _without_na(chunk.frame)
                 samples, unreadable = convert(chunk.frame, _TYPES)
                 samples, rejected = split(chunk, samples, _checks(unreadable))
                 result.rows_delivered += chunk.delivered
@@ -116,6 +117,12 @@ def _read_host(files: list[SourceFile], landing: Landing) -> tuple[pl.DataFrame 
         results[file_no].rows_duplicate += duplicate
         results[file_no].rows_superseded += superseded
     return samples.filter(~pl.col("is_loser")).drop("is_loser", "is_duplicate"), results
+
+
+def _without_na(frame: pl.DataFrame) -> pl.DataFrame:
+    """The set writes a sample that was not taken as `NA`: null, not a value that cannot be read."""
+    measures = [name for name in ("throughput", "latency") if name in frame.columns]
+    return frame.with_columns(pl.when(pl.col(name) != "NA").then(pl.col(name)).alias(name) for name in measures)
 
 
 def _checks(unreadable: dict[str, str]) -> list[Check]:

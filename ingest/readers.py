@@ -21,6 +21,7 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 
 from ingest.errors import UnreadableFile
 from ingest.schema import TEXT, Layout
@@ -275,8 +276,11 @@ class _CsvParser:
             return
         if b'"' in block and _has_open_quote(block):
             chunk = self._by_line(block, last)
+        elif (fast := self._fast(block)) is not None:
+            chunk = fast
         else:
-            chunk = self._fast(block) or self._by_row(block)
+            # Arrow can set a ragged row aside but not one that is no UTF-8
+            chunk = self._by_row(block) if _is_utf8(block) else self._by_line(block, last)
         if chunk.delivered:
             self.rows_done += chunk.delivered
             yield chunk
@@ -287,14 +291,12 @@ class _CsvParser:
     def _fast(self, block: bytes) -> RawChunk | None:
         """The whole block at once; None where any row has a wrong number of fields or bytes that are not UTF-8."""
         try:
-            table = self._arrow(block, pa.string(), pa_csv.ParseOptions(), threads=True)
+            table = self._arrow(block, pa_csv.ParseOptions(), threads=True)
         except pa.ArrowInvalid:
             return None
-        frame = pl.DataFrame([pl.Series(name, pl.from_arrow(table[name])) for name in self.columns.values()])
-        first = self.rows_done + 1
-        return RawChunk(frame.with_columns(pl.int_range(first, first + frame.height, dtype=pl.Int64).alias("row_no")))
+        return RawChunk(self._frame(table, np.arange(self.rows_done + 1, self.rows_done + table.num_rows + 1)))
 
-    def _arrow(self, block: bytes, kind: pa.DataType, options: pa_csv.ParseOptions, threads: bool) -> pa.Table:
+    def _arrow(self, block: bytes, options: pa_csv.ParseOptions, threads: bool) -> pa.Table:
         return pa_csv.read_csv(
             io.BytesIO(block),
             read_options=pa_csv.ReadOptions(
@@ -302,7 +304,7 @@ class _CsvParser:
             ),
             parse_options=options,
             convert_options=pa_csv.ConvertOptions(
-                column_types={name: kind for name in self.columns.values()},
+                column_types={name: pa.string() for name in self.columns.values()},
                 include_columns=list(self.columns.values()),
                 null_values=[""],
                 strings_can_be_null=True,
@@ -310,7 +312,7 @@ class _CsvParser:
         )
 
     def _by_row(self, block: bytes) -> RawChunk:
-        """The block with its broken rows set aside: a wrong number of fields, or bytes that are not UTF-8."""
+        """The block with the rows set aside that have a wrong number of fields."""
         ragged: list[BrokenRow] = []
 
         def set_aside(row: Any) -> str:
@@ -318,30 +320,14 @@ class _CsvParser:
             ragged.append(BrokenRow(self.rows_done + row.number, reason, None, row.text[:SHOWN_VALUE_CHARS]))
             return "skip"
 
-        try:
-            table = self._arrow(block, pa.binary(), pa_csv.ParseOptions(invalid_row_handler=set_aside), threads=False)
-        except (pa.ArrowInvalid, UnicodeDecodeError):
-            return self._by_line(block, last=True)  # the handler itself cannot be shown a row that is not UTF-8
+        table = self._arrow(block, pa_csv.ParseOptions(invalid_row_handler=set_aside), threads=False)
         total = table.num_rows + len(ragged)
         kept = np.setdiff1d(np.arange(self.rows_done + 1, self.rows_done + total + 1), [row.row_no for row in ragged])
-        series: list[pl.Series] = []
-        undecodable: dict[int, BrokenRow] = {}
-        for name in self.columns.values():
-            values = table[name].combine_chunks()
-            try:
-                series.append(pl.Series(name, pl.from_arrow(values.cast(pa.string()))))
-            except pa.ArrowInvalid:
-                texts, bad = _decode(values.to_pylist())
-                series.append(pl.Series(name, texts, dtype=TEXT))
-                for index in bad:
-                    shown = (texts[index] or "")[:SHOWN_VALUE_CHARS]
-                    undecodable.setdefault(index, BrokenRow(int(kept[index]), "not valid UTF-8", name, shown))
-        frame = pl.DataFrame([*series, pl.Series("row_no", kept, dtype=pl.Int64)])
-        if undecodable:
-            good = np.ones(frame.height, dtype=bool)
-            good[list(undecodable)] = False
-            frame = frame.filter(pl.Series(good))
-        return RawChunk(frame, ragged + list(undecodable.values()))
+        return RawChunk(self._frame(table, kept), ragged)
+
+    def _frame(self, table: pa.Table, row_nos: NDArray[np.int64]) -> pl.DataFrame:
+        columns = [pl.Series(name, pl.from_arrow(table[name])) for name in self.columns.values()]
+        return pl.DataFrame([*columns, pl.Series("row_no", row_nos, dtype=pl.Int64)])
 
     def _by_line(self, block: bytes, last: bool) -> RawChunk:
         """Line by line, for a block with a quote that a line does not close: the slow way, one bad line costs one row."""
@@ -404,16 +390,12 @@ def _split(text: str) -> list[str]:
     return next(csv.reader(io.StringIO(text, newline=""), strict=True), [])
 
 
-def _decode(values: list[bytes | None]) -> tuple[list[str | None], list[int]]:
-    texts: list[str | None] = []
-    bad = []
-    for index, value in enumerate(values):
-        try:
-            texts.append(None if value is None else value.decode("utf-8"))
-        except UnicodeDecodeError:
-            texts.append(value.decode("utf-8", "replace") if value else None)
-            bad.append(index)
-    return texts, bad
+def _is_utf8(block: bytes) -> bool:
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _has_open_quote(block: bytes) -> bool:
@@ -433,6 +415,8 @@ def _read_ndjson(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawCh
     unknown: set[str] = set()
     for block in _text_blocks(path, "one JSON object per line"):
         lines = [line for line in block.split(b"\n") if line.strip()]
+        if not lines:
+            continue
         if not done and not lines[0].lstrip().startswith((b"{", b"[")) and not any(line.lstrip().startswith(b"{") for line in lines):
             raise UnreadableFile(f"no line is a JSON object; expected one per line, found {lines[0][:40]!r}")
         for start in range(0, len(lines), CHUNK_ROWS):

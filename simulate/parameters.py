@@ -66,7 +66,7 @@ class KindParameters:
     rate_hour_sigma: float = _each(0.025, 0.03, "log spread of that share from hour to hour")
     io_blocks_median: float = _each(6.0, 4.0, "median I/O size, blocks of 4096 bytes")
     io_blocks_sigma: float = _each(0.6, 0.5, "log spread over groups of the I/O size")
-    hot_spot_rate_per_drive_year: float = _each(50.0, 35.0, "times a drive attracts more I/Os than its peers, per year")
+    hot_spot_rate_per_drive_year: float = _each(40.0, 30.0, "times a drive attracts more I/Os than its peers, per year")
     hot_spot_median_hours: float = _each(3.0, 3.0, "median length of a hot spot, hours")
     hot_spot_sigma: float = _each(1.2, 1.2, "log spread of that length")
     hot_spot_exponent: float = _each(
@@ -94,28 +94,29 @@ class KindParameters:
 
     # slowness
     frailty_sigma: float = _each(1.6, 1.6, "log spread over drives of the rate of slow episodes")
-    episode_rate_per_drive_year: float = _each(0.5, 0.6, "mean number of first episodes of a year-old drive, per year")
+    episode_rate_per_drive_year: float = _each(0.33, 0.4, "mean number of first episodes of a year-old drive, per year")
     age_hazard_per_year: float = _each(0.12, 0.15, "log growth of the episode rate per year of age")
-    aftershock_count: float = _each(0.55, 0.55, "mean number of episodes that one episode brings after it (below 1)")
+    aftershock_count: float = _each(0.5, 0.55, "mean number of episodes that one episode brings after it (below 1)")
     aftershock_median_hours: float = _each(9.0, 10.0, "median wait from an episode's end to its aftershock, hours")
     aftershock_sigma: float = _each(1.8, 1.8, "log spread of that wait")
     aftershock_severity_sigma: float = _each(0.5, 0.5, "log spread of an aftershock's severity around its parent's")
-    episode_median_hours: float = _each(0.5, 0.5, "median length of an episode, hours")
+    episode_median_hours: float = _each(0.42, 0.9, "median length of an episode, hours")
     episode_sigma: float = _each(2.5, 1.5, "log spread of that length")
     episode_maximum_hours: float = _each(1400.0, 200.0, "no episode is longer than this, hours")
     severity_minimum_excess: float = _each(0.35, 0.35, "least extra latency of an episode over the normal latency (ratio)")
-    severity_exponent: float = _each(1.4, 1.5, "Pareto exponent of the extra latency")
+    severity_exponent: float = _each(1.3, 1.5, "Pareto exponent of the extra latency")
     severity_drive_sigma: float = _each(0.4, 0.4, "log spread over drives of the extra latency")
     severity_maximum: float = _each(3000.0, 400.0, "no episode multiplies the latency by more than this (ratio)")
     severity_hour_sigma: float = _each(0.15, 0.25, "log variation of the extra latency within an episode, hour by hour")
     fail_slow_share: float = _each(0.012, 0.02, "share of drives of one year's age that are mildly slow for good")
     fail_slow_median_excess: float = _each(0.28, 0.28, "median extra latency of such a drive (ratio)")
     fail_slow_sigma: float = _each(0.25, 0.25, "log spread of that extra")
-    shared_rate_per_group_year: float = _each(5.0, 24.0, "times a path shared by several drives of a group is slow, per year")
-    shared_frailty_sigma: float = _each(1.8, 2.0, "log spread over groups of that rate")
-    shared_drive_share: float = _each(0.2, 0.5, "mean share of a group's data drives on that path, the same ones for good (always under half of them)"
+    shared_rate_per_group_year: float = _each(5.0, 26.0, "times a path shared by several drives of a group is slow, per year")
+    shared_frailty_sigma: float = _each(2.2, 2.0, "log spread over groups of that rate")
+    shared_drive_share: float = _each(
+        0.2, 0.5, "mean share of a group's data drives on that path, the same ones for good (always under half of them)"
     )
-    shared_median_hours: float = _each(0.9, 1.0, "median length of such an episode, hours")
+    shared_median_hours: float = _each(0.9, 1.4, "median length of such an episode, hours")
     explicit_event_rate_per_drive_year: float = _each(0.006, 0.004, "not_spinning (disks) and not_responding events, per drive and year")
     explicit_event_slow_share: float = _each(0.9, 0.9, "share of those events that begin a slow episode")
 
@@ -165,8 +166,8 @@ class Parameters:
 
 def defaults() -> Parameters:
     """The default parameter set."""
-    made = {kind: KindParameters(**{f.name: f.metadata[kind] for f in fields(KindParameters)}) for kind in KINDS}
-    return Parameters(**made)
+    disk, ssd = (KindParameters(**{f.name: f.metadata[kind] for f in fields(KindParameters)}) for kind in KINDS)
+    return Parameters(disk=disk, ssd=ssd)
 
 
 def meanings() -> dict[str, str]:
@@ -177,6 +178,23 @@ def meanings() -> dict[str, str]:
 def number_count(parameters: Parameters) -> int:
     """How many numbers the set holds; a tuple counts each of its numbers."""
     return sum(len(value) if isinstance(value, list) else 1 for value in parameters.flat().values())
+
+
+def _range(plain_name: str) -> tuple[float, float]:
+    """What values a parameter may take, by the end of its name."""
+    if plain_name == "aftershock_count":
+        return 0.0, 0.95  # from 1 on a first episode never ends bringing others
+    if plain_name in ("read_share_mean", "hour_rate_memory"):
+        return 0.01, 0.99
+    if plain_name in ("width_median", "width_maximum", "standard_width"):
+        return 3.0, 1000.0
+    if plain_name in ("severity_exponent", "hot_spot_exponent", "capacity_iops", "base_latency_us", "age_mean_years"):
+        return 0.01, 1e9
+    if plain_name in ("severity_maximum", "weekend_factor", "write_latency_factor", "rebuild_rate_factor"):
+        return 0.01, 1e6
+    if plain_name.endswith("_exponent") or plain_name == "age_hazard_per_year":
+        return -10.0, 10.0
+    return 0.0, 1.0 if plain_name.endswith("_share") else 1e9
 
 
 def with_overrides(overrides: Mapping[str, Any] | None, base: Parameters | None = None) -> Parameters:
@@ -194,9 +212,10 @@ def with_overrides(overrides: Mapping[str, Any] | None, base: Parameters | None 
         numbers = list(value) if isinstance(value, list | tuple) else [value]
         if isinstance(known[name], list) != isinstance(value, list | tuple):
             raise ParameterError(f"parameter {name!r} is a {'list' if isinstance(known[name], list) else 'number'}, not {value!r}")
+        low, high = _range(plain)
         for number in numbers:
-            if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= abs(number) < 1e12:
-                raise ParameterError(f"parameter {name!r}: {number!r} is not a finite number")
+            if isinstance(number, bool) or not isinstance(number, int | float) or not low <= number <= high:
+                raise ParameterError(f"parameter {name!r}: {number!r} is not a number from {low:g} to {high:g}")
         if isinstance(known[name], list) and len(numbers) != len(known[name]):
             raise ParameterError(f"parameter {name!r} needs {len(known[name])} numbers, one per model family, not {len(numbers)}")
         changes[kind][plain] = tuple(float(n) for n in numbers) if isinstance(known[name], list) else float(numbers[0])

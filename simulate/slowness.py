@@ -35,7 +35,7 @@ def length_hours(rng: np.random.Generator, p: KindParameters, median: float) -> 
 
 def first_excess(rng: np.random.Generator, p: KindParameters, severity_factor: float) -> float:
     """The extra latency of an episode that no other brought, Pareto."""
-    drawn = p.severity_minimum_excess * severity_factor * (1 - rng.random()) ** (-1 / p.severity_exponent)
+    drawn: float = p.severity_minimum_excess * severity_factor * (1 - rng.random()) ** (-1 / p.severity_exponent)
     return min(drawn, p.severity_maximum - 1)
 
 

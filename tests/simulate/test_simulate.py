@@ -52,6 +52,16 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.fixture(scope="module")
+def busy_operators(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four weeks in which drives are unplugged, and replaced, far more often than by default."""
+    out = tmp_path_factory.mktemp("operators")
+    often = {"routine_unplug_rate_per_drive_year": 2.0, "replacement_share": 0.3}
+    overrides = {f"{kind}.{name}": value for kind in ("disk", "ssd") for name, value in often.items()}
+    sim.simulate(out, disk_groups=15, ssd_groups=10, days=28, seed=7, parameters=overrides)
+    return out
+
+
 def test_same_options_make_the_same_bytes(week: Path, tmp_path: Path) -> None:
     sim.simulate(tmp_path, disk_groups=6, ssd_groups=3, days=7, seed=5)
     made = {path.relative_to(week): path.read_bytes() for path in week.rglob("*") if path.is_file()}
@@ -90,16 +100,16 @@ def test_drive_hours_keep_the_contract(week: Path) -> None:
     assert len(sorted(week.glob("drive_hours*"))) == 7
 
 
-def test_inventory_and_events_keep_the_contract(fleet: Path) -> None:
-    drives = pl.read_parquet(fleet / "drives.parquet")
+def test_inventory_and_events_keep_the_contract(busy_operators: Path) -> None:
+    drives = pl.read_parquet(busy_operators / "drives.parquet")
     assert set(drives["role"]) == {"data", "parity_p", "parity_q", "spare"}
     assert set(drives["kind"]) == {"disk", "ssd"}
     assert drives["flash_cell"].drop_nulls().is_in(["SLC", "MLC"]).all()
     assert not drives.select(pl.struct("drive_id", "valid_from").is_duplicated().any()).item()
     widths = drives.filter(role="data").group_by("kind", "raid_group_id").agg(width=pl.col("slot").n_unique())
     assert widths["width"].min() >= 3
-    assert widths.group_by("kind").agg(pl.col("width").max()).sort("kind")["width"].to_list() <= [26, 22]
-    events = pl.read_parquet(fleet / "drive_events.parquet")
+    assert widths.filter(pl.col("width") > pl.when(kind="disk").then(26).otherwise(22)).is_empty()
+    events = pl.read_parquet(busy_operators / "drive_events.parquet")
     assert set(events["event_type"]) <= EVENT_TYPES
     assert {"unplug", "replug", "replacement", "rebuild", "scrub"} <= set(events["event_type"])
     assert not events.select(pl.struct("drive_id", "occurred_at", "event_type").is_duplicated().any()).item()
@@ -112,8 +122,8 @@ def test_parity_reports_rows_and_spares_do_not(fleet: Path) -> None:
     assert set(reporting) == {"data", "parity_p", "parity_q"}
 
 
-def test_an_unplugged_drive_sends_nothing_until_it_is_back(fleet: Path) -> None:
-    events = pl.read_parquet(fleet / "drive_events.parquet").sort("drive_id", "occurred_at")
+def test_an_unplugged_drive_sends_nothing_until_it_is_back(busy_operators: Path) -> None:
+    events = pl.read_parquet(busy_operators / "drive_events.parquet").sort("drive_id", "occurred_at")
     plugs = events.filter(pl.col("event_type").is_in(["unplug", "replug"]))
     outages = plugs.with_columns(
         until=pl.col("occurred_at").shift(-1).over("drive_id"), next_type=pl.col("event_type").shift(-1).over("drive_id")
@@ -123,14 +133,14 @@ def test_an_unplugged_drive_sends_nothing_until_it_is_back(fleet: Path) -> None:
         first=pl.col("occurred_at").dt.truncate("1h").dt.offset_by("1h"),
         last=pl.col("until").fill_null(datetime(2027, 1, 1)).dt.truncate("1h"),
     )
-    rows = drive_hours(fleet).join(hidden.select("drive_id", "first", "last"), on="drive_id")
+    rows = drive_hours(busy_operators).join(hidden.select("drive_id", "first", "last"), on="drive_id")
     assert rows.filter(pl.col("hour_utc").is_between("first", "last", closed="left")).is_empty()
     assert hidden.height > 5
 
 
-def test_a_replacement_takes_the_slot_of_a_drive_that_left(fleet: Path) -> None:
-    drives = pl.read_parquet(fleet / "drives.parquet")
-    replaced = pl.read_parquet(fleet / "drive_events.parquet").filter(event_type="replacement")
+def test_a_replacement_takes_the_slot_of_a_drive_that_left(busy_operators: Path) -> None:
+    drives = pl.read_parquet(busy_operators / "drives.parquet")
+    replaced = pl.read_parquet(busy_operators / "drive_events.parquet").filter(event_type="replacement")
     assert replaced.height
     for event in replaced.iter_rows(named=True):
         new = drives.filter(drive_id=event["drive_id"]).row(0, named=True)
@@ -148,7 +158,7 @@ def slowdowns(folder: Path) -> pl.DataFrame:
         drive_hours(folder)
         .join(data, on="drive_id")
         .filter(reads + writes > 0, pl.col("coverage").fill_null(1) >= 0.5)
-        .with_columns(latency_us=total / (reads + writes))
+        .with_columns(latency_us=total / (reads + writes), rate_imbalance=(reads + writes) / (reads + writes).median().over(group_hour))
         .with_columns(median_us=pl.col("latency_us").median().over(group_hour), drives=pl.len().over(group_hour))
         .filter(pl.col("drives") >= 3)
         .with_columns(slowdown=pl.col("latency_us") / pl.col("median_us"))
@@ -156,7 +166,9 @@ def slowdowns(folder: Path) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(("kind", "slow", "tail"), [("disk", (0.04, 1.0), (0.4, 6.0)), ("ssd", (0.05, 2.5), (0.4, 8.0))])
-def test_slow_and_tail_shares_are_of_the_paper_s_order(fleet: Path, kind: str, slow: tuple[float, float], tail: tuple[float, float]) -> None:
+def test_slow_and_tail_shares_are_of_the_paper_s_order(
+    fleet: Path, kind: str, slow: tuple[float, float], tail: tuple[float, float]
+) -> None:
     hours = slowdowns(fleet).filter(kind=kind)
     slow_percent = 100 * hours.select((pl.col("slowdown") >= 2).mean()).item()
     tails = hours.group_by("raid_group_id", "hour_utc").agg(pl.col("slowdown").max())
@@ -170,16 +182,19 @@ def test_slow_and_tail_shares_are_of_the_paper_s_order(fleet: Path, kind: str, s
 
 
 def test_slow_hours_are_where_the_truth_has_episodes(fleet: Path) -> None:
-    """A drive at three times its peers or more for an hour has an episode in the truth."""
+    """A drive at three times its peers or more, without more I/Os than they, has an episode in the truth."""
     known = pl.read_parquet(fleet / "truth/truth_drives.parquet").unique("drive_id").select("drive_id", "is_fail_slow", "is_coarse_timer")
     very_slow = slowdowns(fleet).filter(pl.col("slowdown") >= 3).join(known, on="drive_id")
-    very_slow = very_slow.filter(~pl.col("is_coarse_timer"), pl.col("read_ios") + pl.col("write_ios") > 1000)
+    very_slow = very_slow.filter(
+        ~pl.col("is_coarse_timer"), pl.col("read_ios") + pl.col("write_ios") > 1000, pl.col("rate_imbalance") < 1.3
+    )
+    assert very_slow.height > 100
     spans = pl.read_parquet(fleet / "truth/truth_episodes.parquet").select("drive_id", "started_at", "ended_at")
     explained = very_slow.join(spans, on="drive_id").filter(
         pl.col("started_at") < pl.col("hour_utc").dt.offset_by("1h"), pl.col("ended_at") > pl.col("hour_utc")
     )
     share = explained.select("drive_id", "hour_utc").unique().height / very_slow.height
-    assert share > 0.9
+    assert share > 0.97
 
 
 def test_every_awkward_case_occurs_and_is_in_the_truth(tmp_path: Path) -> None:
@@ -209,7 +224,9 @@ def test_every_awkward_case_occurs_and_is_in_the_truth(tmp_path: Path) -> None:
     assert (shown("idle")["read_ios"] + shown("idle")["write_ios"]).sum() == 0
     assert set(shown("partly_observed")["coverage"]) == {0.3, 0.5, 0.8}
     assert shown("zero").filter((pl.col("read_latency_us") > 0) | (pl.col("write_latency_us") > 0)).is_empty()
-    bad = shown("nan").filter(~pl.col("read_latency_us").is_finite() | (pl.col("read_latency_us") < 0) | pl.col("write_latency_us").is_null())
+    bad = shown("nan").filter(
+        ~pl.col("read_latency_us").is_finite() | (pl.col("read_latency_us") < 0) | pl.col("write_latency_us").is_null()
+    )
     assert bad.height == noted_count("nan")
     moved = truth.filter(case="moved")["drive_id"][0]
     assert rows.filter(drive_id=moved)["raid_group_id"].n_unique() == 2
@@ -217,9 +234,11 @@ def test_every_awkward_case_occurs_and_is_in_the_truth(tmp_path: Path) -> None:
     unlisted = truth.filter(case="unlisted")["drive_id"][0]
     assert rows.filter(drive_id=unlisted).height
     assert unlisted not in pl.read_parquet(tmp_path / "drives.parquet")["drive_id"]
-    quantised = rows.filter(pl.col("drive_id").is_in(truth.filter(case="quantised")["drive_id"].to_list()))
-    ticks = quantised["read_latency_us"].drop_nulls().filter(quantised["read_latency_us"].drop_nulls().is_finite())
-    assert (ticks.filter(ticks >= 0) % 250 == 0).mean() > 0.97  # the other cases may set values of their own
+    coarse = pl.read_parquet(tmp_path / "truth/truth_drives.parquet").filter("is_coarse_timer").select("drive_id", "raid_group_id")
+    assert coarse.join(truth.filter(case="quantised"), on="drive_id").height
+    quantised = rows.join(coarse, on=["drive_id", "raid_group_id"], how="semi")
+    ticks = quantised["read_latency_us"].drop_nulls()
+    assert (ticks % 250 == 0).mean() > 0.97  # the other cases may set values of their own
 
 
 @pytest.mark.parametrize("file_format", sim.FILE_FORMATS)
@@ -247,7 +266,14 @@ def test_parameters_are_flat_few_and_explained(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"disk.no_such": 1}, {"disk.frailty_sigma": "high"}, {"ssd.family_shares": [1.0]}, {"disk.frailty_sigma": float("nan")}]
+    "wrong",
+    [
+        {"disk.no_such": 1},
+        {"disk.frailty_sigma": "high"},
+        {"ssd.family_shares": [1.0]},
+        {"disk.frailty_sigma": float("nan")},
+        {"ssd.aftershock_count": 1},
+    ],
 )
 def test_a_wrong_override_is_named(wrong: dict[str, object]) -> None:
     with pytest.raises(sim.ParameterError, match=next(iter(wrong))):

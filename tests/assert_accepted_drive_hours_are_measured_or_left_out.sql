@@ -1,0 +1,46 @@
+-- Nothing is lost or doubled on the way: every accepted drive-hour of the batch is in fct_drive_hours, or it is that of a parity drive or
+-- spare, or of a RAID group too small to have peers. A row here is an hour that does not add up.
+-- Raw is read past the staging views, so that a row they drop would show.
+with accepted as (
+    select delivered.hour_utc, count(*) as accepted_count
+    from {{ source('raw', 'drive_hours') }} as delivered
+    inner join {{ ref('int_raid_hours__batch') }} as batch
+        on delivered.raid_group_id = batch.raid_group_id and delivered.hour_utc = batch.hour_utc
+    where batch.is_stored
+        and not exists (
+            select 1
+            from {{ source('raw', 'retired_drive_hours') }} as retired
+            where retired.delivery_seq = delivered.delivery_seq
+                and retired.file_no = delivered.file_no
+                and retired.row_no = delivered.row_no
+        )
+    group by delivered.hour_utc
+),
+
+measured as (
+    select hour_utc, count(*) as population_count
+    from {{ ref('fct_drive_hours') }}
+    group by hour_utc
+),
+
+left_out as (
+    select
+        hour_utc,
+        count(case when not is_data_drive then 1 end) as parity_or_spare_count,
+        count(case when is_data_drive then 1 end) as small_group_count
+    from {{ ref('int_drive_hours') }}
+    where not is_in_population
+    group by hour_utc
+)
+
+select
+    accepted.hour_utc,
+    accepted.accepted_count,
+    measured.population_count,
+    left_out.parity_or_spare_count,
+    left_out.small_group_count
+from accepted
+full outer join measured on accepted.hour_utc = measured.hour_utc
+left join left_out on accepted.hour_utc = left_out.hour_utc
+where coalesce(accepted.accepted_count, 0) <> coalesce(measured.population_count, 0)
+    + coalesce(left_out.parity_or_spare_count, 0) + coalesce(left_out.small_group_count, 0)

@@ -1,0 +1,380 @@
+"""Whatever a delivery holds, the call ends in a clear word and the good rows are kept; never in a traceback."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zipfile
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ingest import IngestError, IngestSummary, ingest
+from tests.ingest.conftest import GOOD_ROW, HOURS_HEADER, Warehouse
+
+Bundle = Callable[[dict[str, str | bytes | pl.DataFrame]], Path]
+
+
+def hours(*rows: str, header: str = HOURS_HEADER) -> str:
+    return "\n".join([header, *rows]) + "\n"
+
+
+def land(warehouse: Warehouse, folder: Path) -> IngestSummary:
+    summary = ingest("bundle", [folder], warehouse.path)
+    for file in summary.files:
+        assert file.rows_delivered == file.rows_accepted + file.rows_rejected + file.rows_duplicate + file.rows_superseded
+    return summary
+
+
+# One bad row beside a good one: what is said of it, and that the good one stands.
+BAD_ROWS = {
+    "null drive_id": ("2026-01-05T10:00:00Z,,g1,10,5,1,1", "drive_id", "null", None),
+    "null raid_group_id": ("2026-01-05T10:00:00Z,d2,,10,5,1,1", "raid_group_id", "null", None),
+    "null hour": (",d2,g1,10,5,1,1", "hour_utc", "null", None),
+    "unreadable hour": ("yesterday,d2,g1,10,5,1,1", "hour_utc", "not a timestamp", "yesterday"),
+    "unknown zone": ("2026-01-05T10:00:00 Mars/Olympus,d2,g1,10,5,1,1", "hour_utc", "not a timestamp", "2026-01-05T10:00:00 Mars/Olympus"),
+    "impossible offset": ("2026-01-05T10:00:00+99:00,d2,g1,10,5,1,1", "hour_utc", "not a timestamp", "2026-01-05T10:00:00+99:00"),
+    "no such day": ("2026-02-30T10:00:00Z,d2,g1,10,5,1,1", "hour_utc", "not a timestamp", "2026-02-30T10:00:00Z"),
+    "24 o'clock": ("2026-01-05T24:00:00Z,d2,g1,10,5,1,1", "hour_utc", "not a timestamp", "2026-01-05T24:00:00Z"),
+    "epoch seconds": ("1767607200,d2,g1,10,5,1,1", "hour_utc", "not a timestamp", "1767607200"),
+    "not on the hour": ("2026-01-05T10:30:00Z,d2,g1,10,5,1,1", "hour_utc", "not on the hour", "2026-01-05T10:30:00Z"),
+    "a microsecond off": ("2026-01-05T10:00:00.000001Z,d2,g1,10,5,1,1", "hour_utc", "not on the hour", "2026-01-05T10:00:00.000001Z"),
+    "half-hour offset": ("2026-01-05T10:00:00+05:30,d2,g1,10,5,1,1", "hour_utc", "not on the hour", "2026-01-05T10:00:00+05:30"),
+    "negative latency": ("2026-01-05T10:00:00Z,d2,g1,10,5,-1.5,1", "read_latency_us", "negative", "-1.5"),
+    "infinite latency": ("2026-01-05T10:00:00Z,d2,g1,10,5,1,inf", "write_latency_us", "infinite", "inf"),
+    "minus infinite latency": ("2026-01-05T10:00:00Z,d2,g1,10,5,1,-Infinity", "write_latency_us", "infinite", "-Infinity"),
+    "NaN latency": ("2026-01-05T10:00:00Z,d2,g1,10,5,NaN,1", "read_latency_us", "NaN", "NaN"),
+    "overflowing latency": ("2026-01-05T10:00:00Z,d2,g1,10,5,1e999,1", "read_latency_us", "infinite", "1e999"),
+    "null latency with I/Os": ("2026-01-05T10:00:00Z,d2,g1,10,5,,1", "read_latency_us", "null", None),
+    "latency is a word": ("2026-01-05T10:00:00Z,d2,g1,10,5,fast,1", "read_latency_us", "not a number", "fast"),
+    "negative count": ("2026-01-05T10:00:00Z,d2,g1,-1,5,1,1", "read_ios", "negative", "-1"),
+    "fractional count": ("2026-01-05T10:00:00Z,d2,g1,10,5.5,1,1", "write_ios", "not an integer", "5.5"),
+    "count beyond 64 bits": ("2026-01-05T10:00:00Z,d2,g1,99999999999999999999,5,1,1", "read_ios", "not an integer", "99999999999999999999"),
+    "count is hex": ("2026-01-05T10:00:00Z,d2,g1,0x10,5,1,1", "read_ios", "not an integer", "0x10"),
+    "read count null": ("2026-01-05T10:00:00Z,d2,g1,,5,1,1", "read_ios", "null where write_ios", None),
+    "write count null": ("2026-01-05T10:00:00Z,d2,g1,5,,1,1", "write_ios", "null where read_ios", None),
+    "too few fields": ("2026-01-05T10:00:00Z,d2,g1", None, "3 fields, expected 7", "2026-01-05T10:00:00Z,d2,g1"),
+    "too many fields": ("2026-01-05T10:00:00Z,d2,g1,10,5,1,1,1,1", None, "9 fields, expected 7", "2026-01-05T10:00:00Z,d2,g1,10,5,1,1,1,1"),
+    "open quote": ('2026-01-05T10:00:00Z,"d2,g1,10,5,1,1', None, "quote", '2026-01-05T10:00:00Z,"d2,g1,10,5,1,1'),
+    "swapped columns": ("d2,2026-01-05T10:00:00Z,g1,10,5,1,1", "hour_utc", "not a timestamp", "d2"),
+    "first failing column": ("2026-01-05T10:00:00Z,d2,g1,x,-5,NaN,inf", "read_ios", "not an integer", "x"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_a_bad_row_is_rejected_and_its_neighbours_stand(case: str, bundle: Bundle, warehouse: Warehouse) -> None:
+    row, column, reason, value = BAD_ROWS[case]
+    summary = land(warehouse, bundle({"drive_hours.csv": hours(GOOD_ROW, row, GOOD_ROW.replace("d1", "d3"))}))
+    assert (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected) == (3, 2, 1)
+    (rejected,) = warehouse.table("rejected_records").to_dicts()
+    assert (rejected["row"], rejected["column"], rejected["value"]) == (2, column, value)
+    assert reason in rejected["reason"]
+    assert sorted(warehouse.live()["drive_id"]) == ["d1", "d3"]
+    assert sorted(warehouse.live()["row_no"]) == [1, 3]
+
+
+OTHER_COLUMNS = {
+    "coverage above 1": ({"coverage": 1.5}, "coverage"),
+    "coverage NaN": ({"coverage": float("nan")}, "coverage"),
+    "coverage below 0": ({"coverage": -0.1}, "coverage"),
+    "blocks of one direction": ({"read_blocks": 5}, "write_blocks"),
+    "negative blocks": ({"read_blocks": -5, "write_blocks": 1}, "read_blocks"),
+    "negative bytes": ({"bytes": -1}, "bytes"),
+    "negative block size": ({"block_bytes": -1}, "block_bytes"),
+    "unreadable collected_at": ({"collected_at": "soon"}, "collected_at"),
+    "merged latency null": ({"io_count": 3, "read_ios": None, "write_ios": None}, "latency_us"),
+    "merged latency NaN": ({"latency_us": float("nan"), "read_ios": None, "write_ios": None}, "latency_us"),
+    "merged latency negative": ({"latency_us": -1.0, "read_ios": None, "write_ios": None}, "latency_us"),
+    "merged count negative": ({"io_count": -3, "latency_us": 1.0}, "io_count"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_COLUMNS)
+def test_other_columns_are_checked_in_parquet_too(case: str, bundle: Bundle, warehouse: Warehouse) -> None:
+    changed, column = OTHER_COLUMNS[case]
+    row = dict(hour_utc=datetime(2026, 1, 5, 10), drive_id="d1", raid_group_id="g1", read_ios=1, write_ios=0, read_latency_us=5.0)
+    row["write_latency_us"] = None
+    land(warehouse, bundle({"drive_hours.parquet": pl.DataFrame([{**row, **changed}])}))
+    (rejected,) = warehouse.table("rejected_records").to_dicts()
+    assert (rejected["row"], rejected["column"]) == (1, column)
+    assert not warehouse.live().height
+
+
+def test_an_idle_direction_may_hold_anything(bundle: Bundle, warehouse: Warehouse) -> None:
+    rows = [f"2026-01-05T10:00:00Z,d{n},g1,10,0,1,{junk}" for n, junk in enumerate(["-1", "NaN", "inf", "", "junk", "7"])]
+    summary = land(warehouse, bundle({"drive_hours.csv": hours(*rows)}))
+    assert summary.rows_accepted == 6
+    assert warehouse.live()["write_latency_us"].null_count() == 6
+
+
+def test_merged_latency_where_the_split_is_not_given(bundle: Bundle, warehouse: Warehouse) -> None:
+    rows = ["2026-01-05T10,d1,g1,7.5,3", "2026-01-05T10,d2,g1,junk,0", "2026-01-05T10,d3,g1,,", "2026-01-05T10,d4,g1,7.5,"]
+    land(warehouse, bundle({"drive_hours.csv": hours(*rows, header="hour_utc,drive_id,raid_group_id,latency_us,io_count")}))
+    live = warehouse.live().sort("drive_id")
+    assert live["latency_us"].to_list() == [7.5, None, None, 7.5]
+    assert live["io_count"].to_list() == [3, 0, None, None]
+
+
+SAME_INSTANT = ["2026-01-05T10:00:00Z", "2026-01-05 10:00:00", "2026-01-05T12:00:00+02:00", "2026-01-05T12:00:00.000+0200", "2026-01-05T05:00:00-05"]
+
+
+@pytest.mark.parametrize("text", SAME_INSTANT)
+def test_timestamps_with_an_offset_are_converted(text: str, bundle: Bundle, warehouse: Warehouse) -> None:
+    land(warehouse, bundle({"drive_hours.csv": hours(GOOD_ROW.replace("2026-01-05T10:00:00Z", text))}))
+    assert warehouse.live()["hour_utc"].to_list() == [datetime(2026, 1, 5, 10)]
+
+
+def test_parquet_types_of_every_sort(bundle: Bundle, warehouse: Warehouse) -> None:
+    hour = datetime(2026, 1, 5, 10)
+    table = pa.table(
+        {
+            " Hour_UTC ": pa.array([hour, hour], pa.timestamp("ns", tz="Europe/Berlin")),
+            "drive_id": pa.array(["d1", "d2"]).dictionary_encode(),
+            "raid_group_id": pa.array([b"g1", b"g1"], pa.binary()),
+            "read_ios": pa.array([10.0, 2.5], pa.float32()),
+            "write_ios": pa.array(["3.0", "1e3"]),
+            "read_latency_us": pa.array([5, 5], pa.int32()),
+            "write_latency_us": pa.array(["1.5", "2"]),
+            "nested": pa.array([[1], [2]]),
+        }
+    )
+    folder = bundle({})
+    folder.mkdir()
+    pq.write_table(table, folder / "drive_hours.parquet")
+    summary = land(warehouse, folder)
+    assert summary.files[0].note == "left out unknown columns: 'nested'"
+    assert warehouse.live().select("hour_utc", "read_ios", "write_ios", "read_latency_us").rows() == [(hour, 10, 3, 5.0)]
+    assert warehouse.table("rejected_records")["value"].to_list() == ["2.5"]
+
+
+def test_nested_values_and_broken_lines_in_ndjson(bundle: Bundle, warehouse: Warehouse) -> None:
+    good = '{"occurred_at":"2026-01-05T10:01:00Z","drive_id":"d1","event_type":"Unplug ","more":1}'
+    text = "\n".join([good, '{"occurred_at":"2026-01-05', '{"occurred_at":"2026-01-05T10:01:00Z","drive_id":{"a":[1]},"event_type":"x"}', "[1]", ""])
+    summary = land(warehouse, bundle({"drive_events.ndjson": text + good.replace("d1", "d\\ud800") + "\n"}))
+    assert (summary.rows_accepted, summary.rows_rejected) == (2, 3)
+    assert warehouse.table("rejected_records")["row"].to_list() == [2, 3, 4]
+    assert warehouse.live("drive_events")["event_type"].to_list() == ["unplug", "unplug"]
+
+
+def test_unknown_event_type_becomes_other(bundle: Bundle, warehouse: Warehouse) -> None:
+    text = "occurred_at,drive_id,event_type,detail\n2026-01-05T10:01,d1,Firmware Hang,code 7\n2026-01-05T10:02,d1,Oops,\n2026-01-05T10:03,d1,,x\n"
+    land(warehouse, bundle({"drive_events.csv": text}))
+    assert warehouse.live("drive_events").select("event_type", "detail").rows() == [("other", "Firmware Hang: code 7"), ("other", "Oops")]
+    assert warehouse.table("rejected_records")["column"].to_list() == ["event_type"]
+
+
+def test_inventory_rules(bundle: Bundle, warehouse: Warehouse) -> None:
+    text = "drive_id,raid_group_id,role,kind,capacity_bytes,deployed_on,valid_from\n" + "\n".join(
+        [
+            "d1,g1,DATA,,1000,2020-01-31,2026-01-01",
+            "d2,g1,hotspare,ssd,1,,",
+            "d3,g1,data,tape,1,,",
+            "d4,g1,data,SSD,-1,,",
+            "d5,g1,,SSD,1,31.1.2020,",
+            "d6,,data,ssd,1,,",
+            "d7,g1,data,ssd,1,,2026-01-01T10:17:00Z",
+        ]
+    )
+    summary = ingest("bundle", [bundle({"drives.csv": text})], warehouse.path, kind="disk")
+    assert (summary.rows_accepted, summary.rows_rejected) == (2, 5)
+    assert warehouse.table("rejected_records")["column"].to_list() == ["role", "kind", "capacity_bytes", "deployed_on", "raid_group_id"]
+    assert warehouse.live("drives").select("drive_id", "role", "kind").rows() == [("d1", "data", "disk"), ("d7", "data", "ssd")]
+
+
+def parquet_bytes() -> bytes:
+    buffer = io.BytesIO()
+    pl.DataFrame({"drive_id": ["d1"] * 1000, "raid_group_id": ["g1"] * 1000}).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def parquet_twice() -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table([pa.array(["a"])] * 3, names=["drive_id", "raid_group_id", "drive_id"]), buffer)
+    return buffer.getvalue()
+
+
+UNREADABLE: dict[str, tuple[str, bytes, str]] = {
+    "empty file": ("drives.csv", b"", "empty (0 bytes)"),
+    "empty Parquet": ("drives.parquet", b"", "empty (0 bytes)"),
+    "blank lines only": ("drives.csv", b"\n\n\n", "blank lines"),
+    "truncated Parquet": ("drives.parquet", parquet_bytes()[:-30], "cut off"),
+    "not Parquet": ("drives.parquet", b"drive_id,raid_group_id\nd1,g1\n", "not a Parquet file"),
+    "Parquet with a broken footer": ("drives.parquet", b"PAR1" + b"\xff" * 60 + b"PAR1", "parquet"),
+    "Parquet called CSV": ("drives.csv", parquet_bytes(), "binary data"),
+    "Parquet with a column twice": ("drives.parquet", parquet_twice(), "comes twice"),
+    "gz that is not gz": ("drives.csv.gz", b"drive_id,raid_group_id\nd1,g1\n", "gzip"),
+    "gz called CSV": ("drives.csv", gzip.compress(b"drive_id,raid_group_id\n"), "binary data"),
+    "truncated gz": ("drives.csv.gz", gzip.compress(b"drive_id,raid_group_id\n" + bytes(range(65, 91)) * 999)[:-20], "cannot be read"),
+    "empty gz": ("drives.csv.gz", gzip.compress(b""), "nothing is in it"),
+    "zst that is not zst": ("drives.csv.zst", b"drive_id,raid_group_id\n", "cannot be read"),
+    "UTF-16": ("drives.csv", "drive_id,raid_group_id\n".encode("utf-16"), "UTF-16"),
+    "header not UTF-8": ("drives.csv", b"drive_id,raid_group_id,\xff\xfe\xfa\nd1,g1,1\n", "UTF-8"),
+    "missing column": ("drives.csv", b"drive_id,group\nd1,g1\n", "required column raid_group_id is missing; found drive_id, group"),
+    "no header": ("drives.csv", b"d1,g1\nd2,g2\n", "missing"),
+    "duplicate column": ("drives.csv", b"drive_id,raid_group_id,Drive_ID \nd1,g1,d2\n", "'drive_id' comes twice"),
+    "random bytes": ("drives.csv", bytes(range(128, 256)) * 50, "cannot be read|UTF-8"),
+    "NUL bytes only": ("drives.csv", b"\0" * 500, "missing|CSV"),
+    "ndjson without JSON": ("drives.ndjson", b"drive_id,raid_group_id\nd1,g1\n", "no line is a JSON object"),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_an_unreadable_file_is_named_and_the_others_are_taken(case: str, bundle: Bundle, warehouse: Warehouse) -> None:
+    name, content, expected = UNREADABLE[case]
+    folder = bundle({name: content, "drive_hours.csv": hours(GOOD_ROW)})
+    summary = land(warehouse, folder)
+    (bad,) = summary.unreadable
+    assert bad.file == str(folder / name)
+    assert bad.note is not None and any(part in bad.note for part in expected.split("|")), bad.note
+    assert "\n" not in bad.note
+    assert bad.rows_delivered == 0
+    assert warehouse.live()["drive_id"].to_list() == ["d1"]
+    assert not warehouse.stored("drives").height
+    again = land(warehouse, folder)
+    assert again.delivery_seq is None and len(again.unreadable) == 1 and again.unreadable[0].note == bad.note
+    assert warehouse.table("ingested_files").filter(pl.col("status") == "unreadable").height == 1
+
+
+def test_split_columns_or_the_merged_latency_are_required(bundle: Bundle, warehouse: Warehouse) -> None:
+    summary = land(warehouse, bundle({"drive_hours.csv": "hour_utc,drive_id,raid_group_id,read_ios\n"}))
+    assert "latency_us" in (summary.unreadable[0].note or "")
+
+
+def test_bom_crlf_blanks_and_capitals_in_the_header(bundle: Bundle, warehouse: Warehouse) -> None:
+    text = hours(GOOD_ROW, header=HOURS_HEADER.replace("drive_id", " Drive_ID ")).replace("\n", "\r\n")
+    summary = land(warehouse, bundle({"drive_hours.csv": b"\xef\xbb\xbf" + text.encode()}))
+    assert summary.rows_accepted == 1
+    assert warehouse.live()["write_latency_us"].to_list() == [50.0]
+
+
+def test_header_without_rows_is_landed(bundle: Bundle, warehouse: Warehouse) -> None:
+    summary = land(warehouse, bundle({"drive_hours.csv": HOURS_HEADER, "drives.parquet": pl.DataFrame(schema={"drive_id": pl.String, "raid_group_id": pl.String})}))
+    assert [(file.status, file.rows_delivered) for file in summary.files] == [("landed", 0), ("landed", 0)]
+    assert summary.delivery_seq == 1
+
+
+def test_a_line_of_ten_megabytes(bundle: Bundle, warehouse: Warehouse) -> None:
+    long = "x" * 10_000_000
+    text = hours(GOOD_ROW, long, GOOD_ROW.replace("d1", "d2"), GOOD_ROW.replace("d1", long))
+    summary = land(warehouse, bundle({"drive_hours.csv": text}))
+    assert (summary.rows_accepted, summary.rows_rejected) == (3, 1)
+    assert len(summary.rejected[0]["value"]) <= 200
+    assert warehouse.live()["row_no"].sort().to_list() == [1, 3, 4]
+
+
+def test_bytes_that_are_not_utf8_cost_their_row(bundle: Bundle, warehouse: Warehouse) -> None:
+    rows = [GOOD_ROW.encode(), GOOD_ROW.replace("d1", "d2").encode().replace(b"g1", b"g\xff"), GOOD_ROW.replace("d1", "d\0").encode(), b"\xff,1"]
+    summary = land(warehouse, bundle({"drive_hours.csv": b"\n".join([HOURS_HEADER.encode(), *rows])}))
+    assert (summary.rows_accepted, summary.rows_rejected) == (2, 2)
+    assert warehouse.table("rejected_records")["row"].to_list() == [2, 4]
+    assert sorted(warehouse.live()["drive_id"]) == ["d\0", "d1"]
+
+
+def test_quotes_with_commas_newlines_and_one_never_closed(bundle: Bundle, warehouse: Warehouse) -> None:
+    rows = ["2026-01-05T10:01,d1,unplug,'a, b'", "2026-01-05T10:02,d1,unplug,'two\nlines ''here'''", "2026-01-05T10:03,d1,unplug,'open", "2026-01-05T10:04,d1,unplug,x"]
+    text = "occurred_at,drive_id,event_type,detail\n" + "\n".join(rows).replace("'", '"') + "\n"
+    summary = land(warehouse, bundle({"drive_events.csv": text}))
+    assert (summary.rows_accepted, summary.rows_rejected) == (3, 1)
+    assert warehouse.live("drive_events")["detail"].to_list() == ["a, b", 'two\nlines "here"', "x"]
+    assert warehouse.table("rejected_records")["row"].to_list() == [3]
+
+
+def test_usage_mistakes_are_one_clear_sentence(bundle: Bundle, warehouse: Warehouse, tmp_path: Path) -> None:
+    folder = bundle({"drive_hours.csv": hours(GOOD_ROW), "readme.txt": "x"})
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    mistakes = [
+        ("no such file", lambda: ingest("bundle", [tmp_path / "absent"], warehouse.path)),
+        ("unknown source 'smart'", lambda: ingest("smart", [folder], warehouse.path)),
+        ("unknown kind 'tape'", lambda: ingest("bundle", [folder], warehouse.path, kind="tape")),
+        ("min_coverage", lambda: ingest("bundle", [folder], warehouse.path, min_coverage=1.5)),
+        ("min_coverage", lambda: ingest("bundle", [folder], warehouse.path, min_coverage=float("nan"))),
+        ("no path given", lambda: ingest("bundle", [], warehouse.path)),
+        ("no file of source 'bundle'", lambda: ingest("bundle", [empty], warehouse.path)),
+        ("no file of source 'bundle'", lambda: ingest("bundle", [folder / "readme.txt"], warehouse.path)),
+        ("cluster_*/host_*", lambda: ingest("perseus", [folder], warehouse.path)),
+    ]
+    for words, call in mistakes:
+        with pytest.raises(IngestError, match=words.replace("*", r"\*")) as error:
+            call()
+        assert "\n" not in str(error.value)
+
+
+def test_a_wrong_extension_is_left_out_with_a_note(bundle: Bundle, warehouse: Warehouse) -> None:
+    summary = land(warehouse, bundle({"drive_hours.csv": hours(GOOD_ROW), "drive_hours.xlsx": b"PK", ".drives.csv.tmp": b""}))
+    assert len(summary.files) == 1
+    assert "drive_hours.xlsx" in summary.notes[0]
+
+
+# Archives
+
+
+def zipped(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def tarred(path: Path, members: dict[str, bytes], special: dict[str, bytes] | None = None) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+        for name, kind in (special or {}).items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, "/etc/passwd"
+            archive.addfile(info)
+    return path
+
+
+@pytest.mark.parametrize("make", [lambda p, m: zipped(p / "a.zip", m), lambda p, m: tarred(p / "a.tar.gz", m), lambda p, m: tarred(p / "a.tgz", m)])
+def test_archives_are_read(make: Callable[[Path, dict[str, bytes]], Path], tmp_path: Path, warehouse: Warehouse) -> None:
+    archive = make(tmp_path, {"week/drive_hours.csv": hours(GOOD_ROW).encode(), "week/readme.txt": b"hello"})
+    summary = land(warehouse, archive)
+    assert summary.files[0].file == f"{archive}!week/drive_hours.csv"
+    assert summary.rows_accepted == 1
+    assert land(warehouse, archive).delivery_seq is None
+
+
+@pytest.mark.parametrize("name", ["../drives.csv", "/tmp/drives.csv", "a/../../drives.csv", "C:\\drives.csv", "..\\drives.csv"])
+@pytest.mark.parametrize("suffix", ["zip", "tar.gz"])
+def test_archive_members_that_leave_it_are_refused(name: str, suffix: str, tmp_path: Path, warehouse: Warehouse) -> None:
+    members = {"drive_hours.csv": hours(GOOD_ROW).encode(), name: b"drive_id,raid_group_id\nd1,g1\n"}
+    archive = zipped(tmp_path / "a.zip", members) if suffix == "zip" else tarred(tmp_path / "a.tar.gz", members)
+    summary = land(warehouse, archive)
+    assert "would leave the archive" in (summary.unreadable[0].note or "")
+    assert not warehouse.stored().height
+    assert not (tmp_path / "drives.csv").exists()
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
+def test_links_and_devices_in_an_archive_are_refused(kind: bytes, tmp_path: Path, warehouse: Warehouse) -> None:
+    summary = land(warehouse, tarred(tmp_path / "a.tgz", {}, {"drives.csv": kind}))
+    assert "link or device" in (summary.unreadable[0].note or "")
+
+
+def test_an_archive_that_explodes_is_refused(tmp_path: Path, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.files.EXPANSION_FLOOR_BYTES", 1 << 20)
+    archive = zipped(tmp_path / "a.zip", {"drives.csv": b"drive_id,raid_group_id\n" + b"d1,g1\n" * 2_000_000})
+    assert "times its size" in (land(warehouse, archive).unreadable[0].note or "")
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar"])
+def test_a_broken_archive_is_unreadable(name: str, tmp_path: Path, warehouse: Warehouse) -> None:
+    (tmp_path / name).write_bytes(b"PK\x03\x04 or not")
+    assert "archive cannot be read" in (land(warehouse, tmp_path / name).unreadable[0].note or "")
+
+
+def test_a_parquet_file_damaged_in_the_middle(bundle: Bundle, warehouse: Warehouse) -> None:
+    content = bytearray(parquet_bytes())
+    content[8:60] = b"\xff" * 52
+    summary = land(warehouse, bundle({"drives.parquet": bytes(content), "drive_hours.csv": hours(GOOD_ROW)}))
+    assert len(summary.unreadable) == 1 and summary.rows_accepted == 1

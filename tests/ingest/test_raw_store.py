@@ -1,0 +1,153 @@
+"""The raw store: a delivery is there whole or not at all, and what was sent again changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+import ingest.raw_store as raw_store
+from ingest import drive_hour_files, ingest, list_deliveries
+from ingest.schema import INGESTED_FILES, RAW, REJECTED_RECORDS, RETIRED
+from tests.ingest.conftest import GOOD_ROW, HOURS_HEADER, Warehouse
+
+Bundle = Callable[[dict[str, str | bytes | pl.DataFrame]], Path]
+
+
+def hours(*rows: str) -> str:
+    return "\n".join([HOURS_HEADER, *rows]) + "\n"
+
+
+def everything(warehouse: Warehouse) -> dict[str, str]:
+    root = warehouse.path / "raw"
+    return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def test_layout_and_schemas(bundle: Bundle, warehouse: Warehouse) -> None:
+    other_day = GOOD_ROW.replace("2026-01-05T10", "2026-01-06T00")
+    better = GOOD_ROW.replace(",10,", ",11,")
+    folder = bundle(
+        {
+            "drive_hours.csv": hours(other_day, GOOD_ROW, better, GOOD_ROW.replace("d1", "")),
+            "drives.csv": "drive_id,raid_group_id,model\nd1,g1,A\nd1,g1,B\n",
+            "drive_events.csv": "occurred_at,drive_id,event_type,slot\n2026-01-05T10:01,d1,unplug,1\n2026-01-05T10:01,d1,unplug,2\n",
+        }
+    )
+    ingest("bundle", [folder], warehouse.path, kind="disk")
+    (delivery,) = list_deliveries(warehouse.path)
+    assert delivery.path.name == "000001.2026-01-05T10.2026-01-06T00"
+    assert (delivery.seq, delivery.first_hour, delivery.last_hour) == (1, datetime(2026, 1, 5, 10), datetime(2026, 1, 6))
+    assert [path.name for path in drive_hour_files(delivery)] == ["2026-01-05.parquet", "2026-01-06.parquet"]
+    assert [path.name for path in drive_hour_files(delivery, datetime(2026, 1, 6), datetime(2026, 1, 7))] == ["2026-01-06.parquet"]
+    names = sorted(path.name for path in delivery.path.iterdir())
+    tables = ["drive_events", "drives", "ingested_files", "rejected_records", "retired_drive_events", "retired_drive_hours", "retired_drives"]
+    assert names == sorted(["delivery.json", "drive_hours", *(f"{table}.parquet" for table in tables)])
+    schemas = {**{f"retired_{kind}": RETIRED[kind] for kind in RETIRED}, **RAW, "rejected_records": REJECTED_RECORDS, "ingested_files": INGESTED_FILES}
+    for table, schema in schemas.items():
+        rows = warehouse.stored() if table == "drive_hours" else warehouse.table(table)
+        assert dict(rows.schema) == schema, table
+    glob = f"{warehouse.path}/raw/deliveries/*/drive_hours/*.parquet"
+    types = duckdb.sql(f"select typeof(hour_utc), typeof(read_ios), typeof(coverage), typeof(min_coverage) from '{glob}' limit 1").fetchall()[0]
+    assert types == ("TIMESTAMP", "BIGINT", "DOUBLE", "DOUBLE")
+
+
+def test_ingesting_again_changes_nothing(bundle: Bundle, warehouse: Warehouse) -> None:
+    folder = bundle({"a/drive_hours.csv": hours(GOOD_ROW), "drives.csv": "drive_id,raid_group_id\nd1,g1\n", "drive_events.parquet": b"junk"})
+    ingest("bundle", [folder], warehouse.path)
+    before = everything(warehouse)
+    for again in ([folder], [folder / "a", folder / "drives.csv"], [folder, folder], [str(folder) + "/"]):
+        summary = ingest("bundle", again, warehouse.path)
+        assert summary.delivery_seq is None
+        assert {file.status for file in summary.files} <= {"already landed", "unreadable"}
+        assert everything(warehouse) == before
+    assert len(summary.unreadable) == 1
+
+
+def test_a_new_file_beside_known_ones_is_the_only_one_that_lands(bundle: Bundle, warehouse: Warehouse) -> None:
+    folder = bundle({"drive_hours_1.csv": hours(GOOD_ROW)})
+    ingest("bundle", [folder], warehouse.path)
+    (folder / "drive_hours_0.csv").write_text(hours(GOOD_ROW.replace("d1", "d2")))
+    summary = ingest("bundle", [folder], warehouse.path)
+    assert [(file.status, file.file_no) for file in summary.files] == [("landed", 1), ("already landed", None)]
+    assert warehouse.table("ingested_files").select("delivery_seq", "file_no").rows() == [(1, 1), (2, 1)]
+    # a changed file of a known name is a new file
+    (folder / "drive_hours_1.csv").write_text(hours(GOOD_ROW.replace("d1", "d3")))
+    assert ingest("bundle", [folder], warehouse.path).delivery_seq == 3
+
+
+def test_a_commit_that_fails_leaves_nothing(bundle: Bundle, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    ingest("bundle", [bundle({"drive_hours.csv": hours(GOOD_ROW)})], warehouse.path)
+    before = everything(warehouse)
+    second = bundle({"drive_hours.csv": hours(GOOD_ROW.replace("d1", "d2"))})
+
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for name in ("write_parquet", "sync"):
+        with monkeypatch.context() as patch:
+            patch.setattr(raw_store, name, no_space)
+            with pytest.raises(OSError, match="No space left"):
+                ingest("bundle", [second], warehouse.path)
+        assert everything(warehouse) == before
+    assert ingest("bundle", [second], warehouse.path).delivery_seq == 2
+
+
+KILLED = """
+import os, sys
+import ingest.raw_store as raw_store
+from ingest import ingest
+step, folder, warehouse = sys.argv[1], sys.argv[2], sys.argv[3]
+def die(*_, **__):
+    os.kill(os.getpid(), 9)
+setattr(raw_store if step != "rename" else os, step, die)
+ingest("bundle", [folder], warehouse)
+"""
+
+
+@pytest.mark.parametrize("step", ["sync", "rename"])
+def test_a_killed_ingest_leaves_no_delivery_and_the_next_cleans_up(step: str, bundle: Bundle, warehouse: Warehouse) -> None:
+    folder = bundle({"drive_hours.csv": hours(GOOD_ROW)})
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", KILLED, step, str(folder), str(warehouse.path)], cwd=root, check=False)
+    assert done.returncode == -9
+    assert list_deliveries(warehouse.path) == []
+    staging = warehouse.path / "raw/.staging"
+    assert len(list(staging.iterdir())) > 0
+    assert ingest("bundle", [folder], warehouse.path).delivery_seq == 1
+    assert list(staging.iterdir()) == []
+
+
+def test_two_ingests_at_once_take_turns(bundle: Bundle, warehouse: Warehouse) -> None:
+    folders = [bundle({f"drive_hours_{n}.csv": hours(GOOD_ROW.replace(",10,", f",{n + 1},"))}) for n in range(4)]
+    threads = [threading.Thread(target=ingest, args=("bundle", [folder], warehouse.path)) for folder in folders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [delivery.seq for delivery in list_deliveries(warehouse.path)] == [1, 2, 3, 4]
+    assert warehouse.live()["read_ios"].to_list() == [4]
+
+
+def test_folders_that_are_no_deliveries_are_ignored(bundle: Bundle, warehouse: Warehouse) -> None:
+    assert list_deliveries(warehouse.path) == []
+    ingest("bundle", [bundle({"drives.csv": "drive_id,raid_group_id\nd1,g1\n"})], warehouse.path)
+    os.mkdir(warehouse.path / "raw/deliveries/lost+found")
+    (delivery,) = list_deliveries(warehouse.path)
+    assert delivery.path.name == "000001.no-hours"
+    assert drive_hour_files(delivery) == []
+
+
+def test_progress_is_reported(bundle: Bundle, warehouse: Warehouse) -> None:
+    seen: list[tuple[str, int, int]] = []
+    ingest("bundle", [bundle({"drive_hours.csv": hours(GOOD_ROW)})], warehouse.path, on_progress=lambda *step: seen.append(step))
+    assert {phase for phase, _, _ in seen} >= {"hash", "read", "commit"}
+    assert all(0 <= done <= total for _, done, total in seen)
