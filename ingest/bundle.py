@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         assert file.record_kind is not None
         try:
             for chunk in landing.guarded(read_chunks(file.path, LAYOUT[file.record_kind], result.notes)):
-                parsed = landing.guard(lambda chunk=chunk: parse(chunk, str(file.record_kind), landing.kind))  # type: ignore[misc]
+                parsed = landing.guard(partial(parse, chunk, file.record_kind, landing.kind))
                 result.rows_delivered += parsed.delivered
                 landing.reject(result, parsed.rejected)
                 landing.accept(file.record_kind, parsed.accepted, result)

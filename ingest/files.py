@@ -137,7 +137,8 @@ def unpack(archive: Path, into: Path, recognise: Recognise) -> list[tuple[Path, 
                         total += len(block)
                         if total > limit:
                             raise UnreadableFile(
-                                f"the archive unpacks to more than {limit >> 20} MiB ({MAX_EXPANSION} times its size); unpack it yourself if it is sound"
+                                f"the archive unpacks to more than {limit >> 20} MiB, {MAX_EXPANSION} times its size; "
+                                "unpack it yourself if it is sound"
                             )
                         sink.write(block)
                 taken.append((target, member.name))

@@ -7,7 +7,7 @@ the order of delivery the same record is live. Only keys that meet another recor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +21,8 @@ from ingest.schema import CONTRACT, KEY, OPTIONS, RAW, RETIRED
 
 # rows of one look at clashing drive-hours; bounds memory when a whole day is sent again
 BATCH_ROWS = 1_000_000
+# compressed bytes of inventory or events looked at together
+BATCH_BYTES = 32 << 20
 _ID = {"file_no": pl.Int64(), "row_no": pl.Int64()}
 
 
@@ -65,20 +67,45 @@ def judge_drive_hours(staged: StagedDelivery, on_progress: Callable[[int, int], 
 
 def judge_table(staged: StagedDelivery, record_kind: str, incoming: pl.DataFrame) -> Verdict:
     """Judge events or inventory (raw columns, all of this delivery) against each other and against all that is stored."""
+    if not incoming.height:
+        return Verdict(pl.DataFrame(schema=RETIRED[record_kind]))
     hashes = key_hashes(incoming, record_kind)
-    clashing = [_repeated(np.sort(hashes))]
+    ordered = np.sort(hashes)
+    clashing = [_repeated(ordered)]
     stored = [pl.DataFrame(schema=RAW[record_kind])]
-    ordered = _distinct(hashes)
-    for path in table_files(staged.deliveries, record_kind):
-        theirs = key_hashes(pl.read_parquet(path, columns=list(KEY[record_kind]), glob=False), record_kind)
+    contract = list(CONTRACT[record_kind])
+    delivered = incoming.select(contract).hash_rows()
+    for paths in _file_batches(table_files(staged.deliveries, record_kind)):
+        # one scan over many small files: opening them one by one takes longer than reading them
+        keys = pl.scan_parquet(paths, glob=False).select(*KEY[record_kind]).collect()
+        theirs = key_hashes(keys, record_kind)
         mine = _is_in(theirs, ordered)
-        if mine.any():
-            stored.append(pl.read_parquet(path, glob=False).filter(pl.Series(mine)))
-            clashing.append(theirs[mine])
+        if not mine.any():
+            continue
+        clashing.append(theirs[mine])
+        rows = pl.scan_parquet(paths, glob=False).collect().filter(pl.Series(mine))
+        # an inventory sent every hour has many records of a key; only two can matter: the live one, and one's equal
+        is_latest = pl.col("collected_at").eq_missing(pl.col("collected_at").max().over(list(KEY[record_kind])))
+        is_equal = rows.select(contract).hash_rows().is_in(delivered.implode())
+        stored.append(rows.filter(is_latest | is_equal))
     wanted = _distinct(np.concatenate(clashing))
     if not wanted.size:
         return Verdict(pl.DataFrame(schema=RETIRED[record_kind]))
     return judge(record_kind, incoming.filter(pl.Series(_is_in(hashes, wanted))), pl.concat(stored), staged.seq)
+
+
+def _file_batches(paths: list[Path]) -> Iterator[list[Path]]:
+    """Files in batches that fit into memory together."""
+    batch: list[Path] = []
+    size = 0
+    for path in paths:
+        batch.append(path)
+        size += path.stat().st_size
+        if size > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def judge(record_kind: str, incoming: pl.DataFrame, stored: pl.DataFrame, seq: int) -> Verdict:

@@ -63,7 +63,9 @@ def test_a_duplicate_of_a_record_that_had_lost_is_a_duplicate(bundle: Bundle, wa
 
 
 def test_a_duplicate_with_a_greater_option_takes_the_place_of_its_equal(bundle: Bundle, warehouse: Warehouse) -> None:
-    for number, (min_coverage, kind, stored) in enumerate([(0.5, None, 1), (0.4, "ssd", 1), (0.7, None, 2), (0.7, "disk", 3), (0.6, "ssd", 3)]):
+    for number, (min_coverage, kind, stored) in enumerate(
+        [(0.5, None, 1), (0.4, "ssd", 1), (0.7, None, 2), (0.7, "disk", 3), (0.6, "ssd", 3)]
+    ):
         folder = bundle({f"drive_hours_{number}.csv": hours(row())})
         summary = ingest("bundle", [folder], warehouse.path, min_coverage=min_coverage, kind=kind)
         assert counts(summary) == ((1, 1, 0, 0, 0) if number == 0 else (1, 0, 0, 1, 0))
@@ -82,7 +84,13 @@ def test_a_bad_row_sent_twice_is_rejected_twice(bundle: Bundle, warehouse: Wareh
 
 
 def test_conflicts_across_files_of_one_delivery(bundle: Bundle, warehouse: Warehouse) -> None:
-    folder = bundle({"drive_hours_a.csv": hours(row(reads=1), row("d2")), "drive_hours_b.csv": hours(row(reads=3), row("d2")), "drive_hours_c.csv": hours(row(reads=2))})
+    folder = bundle(
+        {
+            "drive_hours_a.csv": hours(row(reads=1), row("d2")),
+            "drive_hours_b.csv": hours(row(reads=3), row("d2")),
+            "drive_hours_c.csv": hours(row(reads=2)),
+        }
+    )
     summary = ingest("bundle", [folder], warehouse.path)
     assert [counts(file) for file in summary.files] == [(2, 1, 0, 0, 1), (2, 1, 0, 1, 0), (1, 0, 0, 0, 1)]
     assert warehouse.live().sort("drive_id").select("read_ios", "file_no").rows() == [(3, 2), (10, 1)]
@@ -90,14 +98,24 @@ def test_conflicts_across_files_of_one_delivery(bundle: Bundle, warehouse: Wareh
 
 def test_inventory_and_events_have_one_record_per_key(bundle: Bundle, warehouse: Warehouse) -> None:
     drives = "drive_id,raid_group_id,model,valid_from\nd1,g1,A,\nd1,g1,B,\nd1,g2,A,2026-01-01\nd1,g1,B,\n"
-    events = "occurred_at,drive_id,event_type,slot\n2026-01-05T10:01,d1,unplug,3\n2026-01-05T10:01,d1,UNPLUG,4\n2026-01-05T10:01,d1,replug,\n"
+    events = (
+        "occurred_at,drive_id,event_type,slot\n2026-01-05T10:01,d1,unplug,3\n2026-01-05T10:01,d1,UNPLUG,4\n2026-01-05T10:01,d1,replug,\n"
+    )
     summary = ingest("bundle", [bundle({"drives.csv": drives, "drive_events.csv": events})], warehouse.path)
     assert [counts(file) for file in summary.files] == [(3, 2, 0, 0, 1), (4, 2, 0, 1, 1)]
     summary = ingest("bundle", [bundle({"drives.csv": drives.replace("g1,A,\n", "g1,C,\n")})], warehouse.path)
     assert counts(summary) == (4, 1, 0, 3, 0)
     assert sorted(warehouse.live("drives").select("model", "raid_group_id").rows()) == [("A", "g2"), ("C", "g1")]
     assert sorted(warehouse.live("drive_events").select("event_type", "slot").rows()) == [("replug", None), ("unplug", "4")]
-    assert set(warehouse.table("retired_drives").columns) == {"drive_id", "valid_from", "reason", "delivery_seq", "file_no", "row_no", "retired_by_delivery_seq"}
+    assert set(warehouse.table("retired_drives").columns) == {
+        "drive_id",
+        "valid_from",
+        "reason",
+        "delivery_seq",
+        "file_no",
+        "row_no",
+        "retired_by_delivery_seq",
+    }
 
 
 def small_deliveries(seed: int) -> list[tuple[str, dict[str, object]]]:
@@ -106,7 +124,13 @@ def small_deliveries(seed: int) -> list[tuple[str, dict[str, object]]]:
     deliveries = []
     for _ in range(5):
         rows = [
-            row(chance.choice(["d1", "d2"]), chance.choice([0, 1, 2]), chance.choice(["g1", "g2"]), chance.choice(["", "2026-01-05T11:00Z", "2026-01-05T12:00Z"]), chance.choice(["1", "2"]))
+            row(
+                chance.choice(["d1", "d2"]),
+                chance.choice([0, 1, 2]),
+                chance.choice(["g1", "g2"]),
+                chance.choice(["", "2026-01-05T11:00Z", "2026-01-05T12:00Z"]),
+                chance.choice(["1", "2"]),
+            )
             for _ in range(chance.randint(1, 6))
         ]
         deliveries.append((hours(*rows), {"min_coverage": chance.choice([None, 0.6]), "kind": chance.choice([None, "disk", "ssd"])}))
@@ -138,7 +162,15 @@ def test_any_order_of_deliveries_ends_with_the_same_live_records(seed: int, bund
 
 
 def record(no: int, **values: object) -> dict[str, object]:
-    given = {"hour_utc": datetime(2026, 1, 5), "drive_id": "d", "raid_group_id": "g", "min_coverage": 0.5, "file_no": 1, "row_no": no, "delivery_seq": 2}
+    given = {
+        "hour_utc": datetime(2026, 1, 5),
+        "drive_id": "d",
+        "raid_group_id": "g",
+        "min_coverage": 0.5,
+        "file_no": 1,
+        "row_no": no,
+        "delivery_seq": 2,
+    }
     return {**dict.fromkeys(RAW["drive_hours"]), **given, **values}
 
 

@@ -121,7 +121,13 @@ def test_merged_latency_where_the_split_is_not_given(bundle: Bundle, warehouse: 
     assert live["io_count"].to_list() == [3, 0, None, None]
 
 
-SAME_INSTANT = ["2026-01-05T10:00:00Z", "2026-01-05 10:00:00", "2026-01-05T12:00:00+02:00", "2026-01-05T12:00:00.000+0200", "2026-01-05T05:00:00-05"]
+SAME_INSTANT = [
+    "2026-01-05T10:00:00Z",
+    "2026-01-05 10:00:00",
+    "2026-01-05T12:00:00+02:00",
+    "2026-01-05T12:00:00.000+0200",
+    "2026-01-05T05:00:00-05",
+]
 
 
 @pytest.mark.parametrize("text", SAME_INSTANT)
@@ -155,7 +161,9 @@ def test_parquet_types_of_every_sort(bundle: Bundle, warehouse: Warehouse) -> No
 
 def test_nested_values_and_broken_lines_in_ndjson(bundle: Bundle, warehouse: Warehouse) -> None:
     good = '{"occurred_at":"2026-01-05T10:01:00Z","drive_id":"d1","event_type":"Unplug ","more":1}'
-    text = "\n".join([good, '{"occurred_at":"2026-01-05', '{"occurred_at":"2026-01-05T10:01:00Z","drive_id":{"a":[1]},"event_type":"x"}', "[1]", ""])
+    text = "\n".join(
+        [good, '{"occurred_at":"2026-01-05', '{"occurred_at":"2026-01-05T10:01","drive_id":{"a":[1]},"event_type":"x"}', "[1]", ""]
+    )
     summary = land(warehouse, bundle({"drive_events.ndjson": text + good.replace("d1", "d\\ud800") + "\n"}))
     assert (summary.rows_accepted, summary.rows_rejected) == (2, 3)
     assert warehouse.table("rejected_records")["row"].to_list() == [2, 3, 4]
@@ -254,7 +262,12 @@ def test_bom_crlf_blanks_and_capitals_in_the_header(bundle: Bundle, warehouse: W
 
 
 def test_header_without_rows_is_landed(bundle: Bundle, warehouse: Warehouse) -> None:
-    summary = land(warehouse, bundle({"drive_hours.csv": HOURS_HEADER, "drives.parquet": pl.DataFrame(schema={"drive_id": pl.String, "raid_group_id": pl.String})}))
+    summary = land(
+        warehouse,
+        bundle(
+            {"drive_hours.csv": HOURS_HEADER, "drives.parquet": pl.DataFrame(schema={"drive_id": pl.String, "raid_group_id": pl.String})}
+        ),
+    )
     assert [(file.status, file.rows_delivered) for file in summary.files] == [("landed", 0), ("landed", 0)]
     assert summary.delivery_seq == 1
 
@@ -269,7 +282,12 @@ def test_a_line_of_ten_megabytes(bundle: Bundle, warehouse: Warehouse) -> None:
 
 
 def test_bytes_that_are_not_utf8_cost_their_row(bundle: Bundle, warehouse: Warehouse) -> None:
-    rows = [GOOD_ROW.encode(), GOOD_ROW.replace("d1", "d2").encode().replace(b"g1", b"g\xff"), GOOD_ROW.replace("d1", "d\0").encode(), b"\xff,1"]
+    rows = [
+        GOOD_ROW.encode(),
+        GOOD_ROW.replace("d1", "d2").encode().replace(b"g1", b"g\xff"),
+        GOOD_ROW.replace("d1", "d\0").encode(),
+        b"\xff,1",
+    ]
     summary = land(warehouse, bundle({"drive_hours.csv": b"\n".join([HOURS_HEADER.encode(), *rows])}))
     assert (summary.rows_accepted, summary.rows_rejected) == (2, 2)
     assert warehouse.table("rejected_records")["row"].to_list() == [2, 4]
@@ -277,7 +295,12 @@ def test_bytes_that_are_not_utf8_cost_their_row(bundle: Bundle, warehouse: Wareh
 
 
 def test_quotes_with_commas_newlines_and_one_never_closed(bundle: Bundle, warehouse: Warehouse) -> None:
-    rows = ["2026-01-05T10:01,d1,unplug,'a, b'", "2026-01-05T10:02,d1,unplug,'two\nlines ''here'''", "2026-01-05T10:03,d1,unplug,'open", "2026-01-05T10:04,d1,unplug,x"]
+    rows = [
+        "2026-01-05T10:01,d1,unplug,'a, b'",
+        "2026-01-05T10:02,d1,unplug,'two\nlines ''here'''",
+        "2026-01-05T10:03,d1,unplug,'open",
+        "2026-01-05T10:04,d1,unplug,x",
+    ]
     text = "occurred_at,drive_id,event_type,detail\n" + "\n".join(rows).replace("'", '"') + "\n"
     summary = land(warehouse, bundle({"drive_events.csv": text}))
     assert (summary.rows_accepted, summary.rows_rejected) == (3, 1)
@@ -335,7 +358,9 @@ def tarred(path: Path, members: dict[str, bytes], special: dict[str, bytes] | No
     return path
 
 
-@pytest.mark.parametrize("make", [lambda p, m: zipped(p / "a.zip", m), lambda p, m: tarred(p / "a.tar.gz", m), lambda p, m: tarred(p / "a.tgz", m)])
+@pytest.mark.parametrize(
+    "make", [lambda p, m: zipped(p / "a.zip", m), lambda p, m: tarred(p / "a.tar.gz", m), lambda p, m: tarred(p / "a.tgz", m)]
+)
 def test_archives_are_read(make: Callable[[Path, dict[str, bytes]], Path], tmp_path: Path, warehouse: Warehouse) -> None:
     archive = make(tmp_path, {"week/drive_hours.csv": hours(GOOD_ROW).encode(), "week/readme.txt": b"hello"})
     summary = land(warehouse, archive)
@@ -378,3 +403,49 @@ def test_a_parquet_file_damaged_in_the_middle(bundle: Bundle, warehouse: Warehou
     content[8:60] = b"\xff" * 52
     summary = land(warehouse, bundle({"drives.parquet": bytes(content), "drive_hours.csv": hours(GOOD_ROW)}))
     assert len(summary.unreadable) == 1 and summary.rows_accepted == 1
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "csv.zst", "ndjson", "ndjson.gz", "parquet"])
+def test_every_format_lands_the_same_records(suffix: str, bundle: Bundle, warehouse: Warehouse) -> None:
+    frame = pl.DataFrame(
+        {
+            "hour_utc": ["2026-01-05T10:00:00Z"] * 20,
+            "drive_id": [f"d{n:02d}" for n in range(20)],
+            "raid_group_id": ["g1"] * 20,
+            "read_ios": [10] * 19 + [None],
+            "write_ios": [5] * 19 + [None],
+            "read_latency_us": [0.1 * n for n in range(20)],
+            "write_latency_us": [None if n == 19 else 1 / 3 for n in range(20)],
+            "collected_at": ["2026-01-05T11:00:00.25Z"] * 18 + [None, None],
+        }
+    )
+    if suffix == "parquet":
+        content: str | bytes | pl.DataFrame = frame
+    else:
+        text = frame.write_csv() if suffix.startswith("csv") else frame.write_ndjson()
+        compress = {"gz": gzip.compress, "zst": pa.Codec("zstd").compress}.get(suffix.split(".")[-1])
+        content = bytes(compress(text.encode())) if compress else text
+    summary = land(warehouse, bundle({f"drive_hours.{suffix}": content}))
+    assert summary.rows_accepted == 20
+    live = warehouse.live().sort("drive_id")
+    assert live["read_latency_us"].to_list() == [0.1 * n for n in range(19)] + [None]
+    assert live["write_latency_us"].to_list() == [1 / 3] * 19 + [None]
+    assert live["collected_at"].to_list() == [datetime(2026, 1, 5, 11, 0, 0, 250_000)] * 18 + [None, None]
+    assert live["row_no"].to_list() == list(range(1, 21))
+
+
+def test_rows_are_numbered_across_blocks_and_chunks(bundle: Bundle, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.readers.BLOCK_BYTES", 100)
+    monkeypatch.setattr("ingest.readers.CHUNK_ROWS", 3)
+    rows = [GOOD_ROW.replace("d1", f"d{n}") for n in range(1, 31)]
+    rows[9], rows[19], rows[24] = "broken", '"2026-01-05T10:00:00Z",d20,g1,10', 'x"y'
+    frame = pl.DataFrame({"drive_id": [f"d{n}" if n != 7 else None for n in range(1, 11)], "raid_group_id": ["g"] * 10})
+    events = "occurred_at,drive_id,event_type,detail\n" + "".join(
+        f'2026-01-05T10:{n:02d},d{n},unplug,"a\nb,""{n}"""\n\n' for n in range(1, 20)
+    )
+    land(warehouse, bundle({"drive_hours.csv": hours(*rows), "drives.parquet": frame, "drive_events.csv": events}))
+    assert [(int(drive[1:]), row) for drive, row in warehouse.live().sort("row_no").select("drive_id", "row_no").iter_rows()] == [
+        (n, n) for n in range(1, 31) if n not in (10, 20, 25)
+    ]
+    assert sorted(warehouse.table("rejected_records")["row"]) == [7, 10, 20, 25]
+    assert warehouse.live("drive_events").select("row_no", "detail").rows() == [(n, f'a\nb,"{n}"') for n in range(1, 20)]

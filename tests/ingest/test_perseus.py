@@ -31,7 +31,11 @@ def write(root: Path, lines: list[str], host: str = "host_1", name: str = "2022-
 
 
 def test_an_hour_is_the_mean_of_its_samples(tmp_path: Path, warehouse: Warehouse) -> None:
-    lines = [sample(n, latency=n % 2 * 100) for n in range(1, 241)] + [sample(241), sample(2, "disk2", latency="NA"), sample(0, "disk2", "", 7)]
+    lines = [sample(n, latency=n % 2 * 100) for n in range(1, 241)] + [
+        sample(241),
+        sample(2, "disk2", latency="NA"),
+        sample(0, "disk2", "", 7),
+    ]
     write(tmp_path / "in", lines)
     summary = ingest("perseus", [tmp_path / "in"], warehouse.path)
     assert (summary.rows_delivered, summary.rows_accepted) == (243, 243)
@@ -109,7 +113,9 @@ def test_folders_that_do_not_match_are_a_usage_error(tmp_path: Path, warehouse: 
         ingest("perseus", [tmp_path / "2022-07-18.csv"], warehouse.path)
 
 
-@pytest.mark.skipif(not (SHARED / "raw_host_days").exists(), reason=f"the Perseus data is not here ({SHARED}); it is not ours to distribute")
+@pytest.mark.skipif(
+    not (SHARED / "raw_host_days").exists(), reason=f"the Perseus data is not here ({SHARED}); it is not ours to distribute"
+)
 def test_real_host_days_equal_the_hourly_means(warehouse: Warehouse) -> None:
     summary = ingest("perseus", [SHARED / "raw_host_days"], warehouse.path)
     assert {file.status for file in summary.files} == {"landed"}

@@ -29,7 +29,9 @@ def hours(*rows: str) -> str:
 
 def everything(warehouse: Warehouse) -> dict[str, str]:
     root = warehouse.path / "raw"
-    return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(root.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(root.rglob("*")) if path.is_file()
+    }
 
 
 def test_layout_and_schemas(bundle: Bundle, warehouse: Warehouse) -> None:
@@ -49,19 +51,36 @@ def test_layout_and_schemas(bundle: Bundle, warehouse: Warehouse) -> None:
     assert [path.name for path in drive_hour_files(delivery)] == ["2026-01-05.parquet", "2026-01-06.parquet"]
     assert [path.name for path in drive_hour_files(delivery, datetime(2026, 1, 6), datetime(2026, 1, 7))] == ["2026-01-06.parquet"]
     names = sorted(path.name for path in delivery.path.iterdir())
-    tables = ["drive_events", "drives", "ingested_files", "rejected_records", "retired_drive_events", "retired_drive_hours", "retired_drives"]
+    tables = [
+        "drive_events",
+        "drives",
+        "ingested_files",
+        "rejected_records",
+        "retired_drive_events",
+        "retired_drive_hours",
+        "retired_drives",
+    ]
     assert names == sorted(["delivery.json", "drive_hours", *(f"{table}.parquet" for table in tables)])
-    schemas = {**{f"retired_{kind}": RETIRED[kind] for kind in RETIRED}, **RAW, "rejected_records": REJECTED_RECORDS, "ingested_files": INGESTED_FILES}
+    schemas = {
+        **{f"retired_{kind}": RETIRED[kind] for kind in RETIRED},
+        **RAW,
+        "rejected_records": REJECTED_RECORDS,
+        "ingested_files": INGESTED_FILES,
+    }
     for table, schema in schemas.items():
         rows = warehouse.stored() if table == "drive_hours" else warehouse.table(table)
         assert dict(rows.schema) == schema, table
     glob = f"{warehouse.path}/raw/deliveries/*/drive_hours/*.parquet"
-    types = duckdb.sql(f"select typeof(hour_utc), typeof(read_ios), typeof(coverage), typeof(min_coverage) from '{glob}' limit 1").fetchall()[0]
+    types = duckdb.sql(
+        f"select typeof(hour_utc), typeof(read_ios), typeof(coverage), typeof(min_coverage) from '{glob}' limit 1"
+    ).fetchall()[0]
     assert types == ("TIMESTAMP", "BIGINT", "DOUBLE", "DOUBLE")
 
 
 def test_ingesting_again_changes_nothing(bundle: Bundle, warehouse: Warehouse) -> None:
-    folder = bundle({"a/drive_hours.csv": hours(GOOD_ROW), "drives.csv": "drive_id,raid_group_id\nd1,g1\n", "drive_events.parquet": b"junk"})
+    folder = bundle(
+        {"a/drive_hours.csv": hours(GOOD_ROW), "drives.csv": "drive_id,raid_group_id\nd1,g1\n", "drive_events.parquet": b"junk"}
+    )
     ingest("bundle", [folder], warehouse.path)
     before = everything(warehouse)
     for again in ([folder], [folder / "a", folder / "drives.csv"], [folder, folder], [str(folder) + "/"]):
