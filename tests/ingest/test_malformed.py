@@ -171,7 +171,8 @@ def test_nested_values_and_broken_lines_in_ndjson(bundle: Bundle, warehouse: War
 
 
 def test_unknown_event_type_becomes_other(bundle: Bundle, warehouse: Warehouse) -> None:
-    text = "occurred_at,drive_id,event_type,detail\n2026-01-05T10:01,d1,Firmware Hang,code 7\n2026-01-05T10:02,d1,Oops,\n2026-01-05T10:03,d1,,x\n"
+    rows = ["2026-01-05T10:01,d1,Firmware Hang,code 7", "2026-01-05T10:02,d1,Oops,", "2026-01-05T10:03,d1,,x"]
+    text = hours(*rows, header="occurred_at,drive_id,event_type,detail")
     land(warehouse, bundle({"drive_events.csv": text}))
     assert warehouse.live("drive_events").select("event_type", "detail").rows() == [("other", "Firmware Hang: code 7"), ("other", "Oops")]
     assert warehouse.table("rejected_records")["column"].to_list() == ["event_type"]
