@@ -125,7 +125,9 @@ class Build:
         spans = [(d.first_hour, d.last_hour) for d in self.new if d.first_hour is not None and d.last_hour is not None]
         first = min((span[0] for span in spans), default=None)
         last = max((span[1] for span in spans), default=None)
-        has_inventory = self.is_first or any((d.path / name).exists() for d in self.new for name in ("drives.parquet", "retired_drives.parquet"))
+        has_inventory = self.is_first or any(
+            (d.path / name).exists() for d in self.new for name in ("drives.parquet", "retired_drives.parquet")
+        )
         with self.connect() as connection:
             point_whole_tables(connection, self.deliveries)
             connection.execute("create or replace table plan.new_deliveries (delivery_seq bigint)")
@@ -143,7 +145,11 @@ class Build:
                 stored = []
             (recomputed,) = connection.execute("select count(*) from state.recomputed").fetchone() or (0,)
             for view, model, columns in (
-                ("stored_raid_hours", "int_raid_hours", "cast(null as varchar) as raid_group_id, cast(null as timestamp) as hour_utc, cast(null as bigint) as build_seq"),
+                (
+                    "stored_raid_hours",
+                    "int_raid_hours",
+                    "cast(null as varchar) as raid_group_id, cast(null as timestamp) as hour_utc, cast(null as bigint) as build_seq",
+                ),
                 (
                     "stored_drive_hours",
                     "int_drive_hours",
@@ -176,7 +182,11 @@ class Build:
             weight = MAX_BATCH_ROWS
             for _, first, last, hours in days:
                 files = self.files_between(first, last)
-                rows = connection.execute(f"select sum(num_rows) from parquet_file_metadata([{', '.join(map(quoted, files))}])").fetchone() if files else None
+                rows = (
+                    connection.execute(f"select sum(num_rows) from parquet_file_metadata([{', '.join(map(quoted, files))}])").fetchone()
+                    if files
+                    else None
+                )
                 day_weight = (rows[0] if rows and rows[0] else 0) * hours / 24
                 if batches and weight + day_weight <= MAX_BATCH_ROWS:
                     batches[-1] = (batches[-1][0], last)
@@ -189,12 +199,7 @@ class Build:
 
     def files_between(self, first: datetime, last: datetime) -> list[Path]:
         """Raw drive-hour files that may hold an hour of a span (inclusive)."""
-        return [
-            path
-            for delivery in self.deliveries
-            if delivery.overlaps(first, last)
-            for path in drive_hour_files(delivery, first, last)
-        ]
+        return [path for delivery in self.deliveries if delivery.overlaps(first, last) for path in drive_hour_files(delivery, first, last)]
 
     def compute(self, batch: Batch) -> tuple[int, int]:
         """Run the models and their tests over one batch and enter it into the store.
@@ -206,19 +211,22 @@ class Build:
         folder.mkdir(parents=True)
         with self.connect() as connection:
             point(connection, "drive_hours", "drive_hours", self.files_between(batch.first_hour_utc - HOUR, batch.last_hour_utc))
-            connection.execute("create or replace table plan.batch (first_hour_utc timestamp, last_hour_utc timestamp, build_seq bigint, batch_folder varchar)")
             connection.execute(
-                "insert into plan.batch values (?, ?, ?, ?)",
+                """
+                create or replace table plan.batch as
+                select ?::timestamp as first_hour_utc, ?::timestamp as last_hour_utc, ?::bigint as build_seq, ?::varchar as batch_folder
+                """,
                 [batch.first_hour_utc, batch.last_hour_utc, batch.build_seq, str(folder)],
             )
         self.warehouse.note("models", batch=batch.build_seq, first=batch.first_hour_utc, last=batch.last_hour_utc)
-        computed = ("--exclude", "tag:inventory", "tag:lateness", "staging")
+        # weekly summaries are views over what is tested here, and dear to look through batch by batch: the test suite has them
+        computed = ("--exclude", "tag:inventory", "tag:lateness", "staging", "test_type:unit")
         if self.is_first:
-            self.project.run("build", *computed, "test_type:unit")
+            self.project.run("run", *computed)
         else:
-            # views stay as they are: only what a batch stores or tabulates is run, then every test
+            # views stay as they are: only what a batch stores or tabulates is run
             self.project.run("run", *computed, "config.materialized:view")
-            self.project.run("test", *computed, "test_type:unit")
+        self.project.run("test", *computed, "path:models/marts/weekly")
         with self.connect() as connection:
             (drive_hours,) = connection.execute("select count(*) from intermediate.int_drive_hours").fetchone() or (0,)
             raid_hours = commit_batch(connection, batch)

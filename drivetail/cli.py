@@ -57,7 +57,9 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
         except (ModelError, QueryError) as error:
             raise Failure(str(error)) from error
         except OSError as error:
-            raise Failure(f"{error.filename or root}: {error.strerror or error}; check the path, its permissions and the free space") from error
+            raise Failure(
+                f"{error.filename or root}: {error.strerror or error}; check the path, its permissions and the free space"
+            ) from error
 
     return wrapped
 
@@ -81,7 +83,13 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("demo"), show_default=True, help="Folder for the fleet, its warehouse and the report.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder for the fleet, its warehouse and the report.",
+)
 def demo(out: Path) -> None:
     """Simulate a small fleet, ingest it, build, and write the weekly report. Takes a minute or two."""
     from drivetail.demo import run_demo
@@ -90,17 +98,31 @@ def demo(out: Path) -> None:
 
 
 @main.command()
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write the bundle to; its ground truth goes to DIR/truth.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to write the bundle to; its ground truth goes to DIR/truth.",
+)
 @click.option("--disk-groups", type=click.IntRange(min=0), default=12, show_default=True, help="RAID groups of disks.")
 @click.option("--ssd-groups", type=click.IntRange(min=0), default=6, show_default=True, help="RAID groups of SSDs.")
 @click.option("--days", type=click.IntRange(min=1), default=14, show_default=True, help="Days of telemetry.")
 @click.option("--hours", type=click.IntRange(min=1), default=None, help="Hours of telemetry, instead of --days.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed and options write the same fleet.")
 @click.option("--start", type=click.DateTime(["%Y-%m-%d"]), default="2026-01-05", show_default=True, help="First day (UTC).")
-@click.option("--format", "file_format", type=click.Choice(["parquet", "csv", "csv.gz", "csv.zst", "ndjson"]), default="parquet", show_default=True, help="File format of the bundle.")
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(["parquet", "csv", "csv.gz", "csv.zst", "ndjson"]),
+    default="parquet",
+    show_default=True,
+    help="File format of the bundle.",
+)
 @click.option("--awkward", "awkward", multiple=True, help="An awkward case to plant, or `all`; may be given more than once.")
 @click.option("--overwrite", is_flag=True, help="Replace a bundle that an earlier simulation wrote to DIR.")
-@click.option("--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON file of simulator parameters to change.")
+@click.option(
+    "--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON file of simulator parameters to change."
+)
 def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any) -> None:
     """Write a call-home bundle of a simulated fleet, and the truth about it beside it.
 
@@ -115,13 +137,18 @@ def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any
     try:
         changes = json.loads(parameters.read_text(encoding="utf-8")) if parameters else None
         with progress("Simulating") as advance:
-            summary = run(out, start=start.date(), parameters=changes, on_progress=lambda done, total: advance("hours", done, total), **options)
+            summary = run(
+                out, start=start.date(), parameters=changes, on_progress=lambda done, total: advance("hours", done, total), **options
+            )
     except (SimulationError, ParameterError) as error:
         raise click.UsageError(str(error)) from error
     except json.JSONDecodeError as error:
         raise Failure(f"{parameters}: line {error.lineno}: not JSON: {error.msg}") from error
     kinds = ", ".join(f"{human(rows)} {kind}" for kind, rows in summary.drive_hour_rows.items())
-    say(f"{human(summary.row_count)} drive-hours ({kinds}), {human(summary.drive_rows)} inventory periods, {human(summary.event_rows)} events in {out}")
+    say(
+        f"{human(summary.row_count)} drive-hours ({kinds}), {human(summary.drive_rows)} inventory periods "
+        f"and {human(summary.event_rows)} events in {out}"
+    )
     say(f"Truth: {summary.truth}")
     say(f"Next: drivetail ingest bundle {out} && drivetail build")
 
@@ -130,7 +157,9 @@ def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any
 @click.argument("source", type=click.Choice(SOURCES))
 @click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
 @click.option("--kind", type=click.Choice(["disk", "ssd"]), help="What the drives are, where the delivery does not say.")
-@click.option("--min-coverage", type=click.FloatRange(0, 1), help="Share of an hour that must be observed for the hour to count.  [default: 0.5]")
+@click.option(
+    "--min-coverage", type=click.FloatRange(0, 1), help="Share of an hour that must be observed for the hour to count.  [default: 0.5]"
+)
 @click.option("--strict", is_flag=True, help="Exit 1 if any record was rejected.")
 @warehouse_option
 def ingest(warehouse: Warehouse, source: str, paths: tuple[str, ...], kind: str | None, min_coverage: float | None, strict: bool) -> None:
@@ -144,6 +173,7 @@ def ingest(warehouse: Warehouse, source: str, paths: tuple[str, ...], kind: str 
 
     warehouse.create()
     with progress("Ingesting") as advance:
+
         def on_progress(phase: str, done: int, total: int) -> None:
             warehouse.note(phase, done=done, total=total)
             advance(phase, done, total)
@@ -153,7 +183,7 @@ def ingest(warehouse: Warehouse, source: str, paths: tuple[str, ...], kind: str 
     if shown:
         say(ingest_table(shown))
     if len(shown) < len(summary.files):
-        say(f"... and {human(len(summary.files) - len(shown))} more files, see `drivetail sql \"from marts.ingested_files\"` after the next build")
+        say(f"... and {human(len(summary.files) - len(shown))} more files; after the next build they are in marts.ingested_files")
     for record in summary.rejected:
         say(f"rejected: {record['file']} row {record['row']}: {record['column']} = {record['value']!r}: {record['reason']}")
     for note in [*summary.notes, *(f"{file.file}: {file.note}" for file in summary.files if file.note)]:
@@ -165,7 +195,8 @@ def ingest(warehouse: Warehouse, source: str, paths: tuple[str, ...], kind: str 
     )
     if summary.unreadable:
         first = summary.unreadable[0]
-        raise Failure(f"{len(summary.unreadable)} of {len(summary.files)} files could not be read, the others have landed; first: {first.file}: {first.note}")
+        unread = f"{len(summary.unreadable)} of {len(summary.files)} files could not be read, the others have landed"
+        raise Failure(f"{unread}; first: {first.file}: {first.note}")
     if strict and summary.rows_rejected:
         raise Failure(f"{human(summary.rows_rejected)} records were rejected and --strict was given; the others have landed")
 
@@ -199,7 +230,14 @@ def report(warehouse: Warehouse, week: str | None, out: Path | None) -> None:
 
 @main.command()
 @click.argument("query", metavar="SELECT_OR_FILE")
-@click.option("--format", "output", type=click.Choice(["table", "csv", "json", "parquet"]), default="table", show_default=True, help="How to print the rows.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "csv", "json", "parquet"]),
+    default="table",
+    show_default=True,
+    help="How to print the rows.",
+)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write instead of printing (needed for parquet).")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows that the table format prints.")
 @warehouse_option

@@ -27,7 +27,9 @@ def open_published(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
         connection = duckdb.connect(str(warehouse.published), read_only=True)
         ((root,),) = connection.execute("select root from plan.root").fetchall()
     except (duckdb.Error, ValueError) as error:
-        raise QueryError(f"{warehouse.published}: cannot be read ({first_line(error)}); `drivetail build` makes it anew from raw") from error
+        raise QueryError(
+            f"{warehouse.published}: cannot be read ({first_line(error)}); `drivetail build` makes it anew from raw"
+        ) from error
     if root != str(warehouse.root):
         raise QueryError(f"{warehouse.root}: was moved here from {root}; run `drivetail build` once, so that the tables are found again")
     return connection
@@ -61,7 +63,7 @@ def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, l
             else:
                 rendered = relation.pl().write_csv().rstrip("\n")
         except duckdb.Error as error:
-            raise QueryError(f"{first_line(error)}; `drivetail sql \"show all tables\"` lists what there is") from error
+            raise QueryError(f'{first_line(error)}; `drivetail sql "show all tables"` lists what there is') from error
     if out is None:
         return rendered
     out.write_text(rendered + "\n", encoding="utf-8")

@@ -47,7 +47,7 @@ class Batch:
 def live_batches(
     connection: duckdb.DuckDBPyConnection, first_hour_utc: datetime | None = None, last_hour_utc: datetime | None = None
 ) -> list[Batch]:
-    """Batches with at least one RAID-hour that no later batch computed again, oldest first; optionally only those that reach into a span."""
+    """Batches with a RAID-hour that no later batch computed again, oldest first; optionally only those that reach into a span."""
     rows = connection.execute(
         """
         select build_seq, first_hour_utc, last_hour_utc from state.batches

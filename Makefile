@@ -1,0 +1,41 @@
+# The commands people type. `make demo` and `make test` set up all they need; the only requirements are Python 3.11+, git and make.
+PYTHON ?= python3
+UV := .uv/bin/uv
+RUN := .venv/bin
+
+.PHONY: demo test lint bench soak mutants clean help
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: .venv/.ready  ## simulate a small fleet, ingest it, build, write the weekly report
+	$(RUN)/drivetail demo --out demo
+
+test: .venv/.ready lint  ## everything that must hold: lint, types, models, marts against the reference (about 10 minutes)
+	$(RUN)/pytest
+
+lint: .venv/.ready  ## style and types, Python and SQL
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/mypy
+	$(RUN)/sqlfluff lint models --processes 2 --disable-progress-bar
+
+bench: .venv/.ready  ## a day of 460,000 drives and one more hour; writes docs/results/bench.md
+	$(RUN)/python -m benchmarks.bench
+
+soak: .venv/.ready  ## 20 random fleets and 50 kills; writes docs/results/soak.md
+	$(RUN)/python -m benchmarks.soak
+
+mutants: .venv/.ready  ## seeded faults that the tests must find; writes docs/results/mutants.md
+	$(RUN)/python -m benchmarks.mutants
+
+clean:  ## remove what the targets above made
+	rm -rf demo target logs .venv .uv
+
+$(UV):
+	$(PYTHON) -m venv .uv
+	.uv/bin/pip install --quiet --disable-pip-version-check uv==0.13.8
+
+.venv/.ready: pyproject.toml uv.lock | $(UV)
+	$(UV) sync --frozen --quiet --compile-bytecode --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
+	touch $@

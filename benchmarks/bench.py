@@ -1,0 +1,236 @@
+"""What a day of 460,000 drives costs, beside a hand-written kernel in the same run; and what one more hour costs.
+
+    make bench            (about 15 minutes on 2 cores; writes docs/results/bench.md)
+
+Every step is a process of its own, measured from outside (wall seconds, peak resident memory). The machine is shared, so
+what counts are the ratios within one run: each repetition times scan, kernel, ingest and build one after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+ROOT = Path(__file__).resolve().parent.parent
+DRIVETAIL = Path(sys.executable).parent / "drivetail"
+RESULTS = ROOT / "docs" / "results" / "bench.md"
+
+KERNEL = """
+set preserve_insertion_order = false;
+copy (
+    with drive_hours as (
+        select
+            raid_group_id, hour_utc, drive_id,
+            (coalesce(read_ios * read_latency_us, 0) + coalesce(write_ios * write_latency_us, 0)) / nullif(read_ios + write_ios, 0) as latency_us,
+            read_ios + write_ios as io_count,
+            (read_blocks + write_blocks) * 4096.0 / nullif(read_ios + write_ios, 0) as io_size_bytes
+        from read_parquet({files})
+    ),
+    medians as (
+        select
+            raid_group_id, hour_utc, median(latency_us) as median_latency_us, median(io_count) as median_io_count,
+            median(io_size_bytes) as median_io_size_bytes
+        from drive_hours group by raid_group_id, hour_utc having count(latency_us) >= 3
+    )
+    select
+        drive_id, hour_utc, raid_group_id, latency_us / median_latency_us as slowdown,
+        io_count / median_io_count as rate_imbalance, io_size_bytes / median_io_size_bytes as size_imbalance
+    from drive_hours inner join medians using (raid_group_id, hour_utc)
+) to '{out}/drive_hours.parquet' (format parquet);
+copy (
+    select raid_group_id, hour_utc, tails[1] as tail_1, tails[2] as tail_2, tails[3] as tail_3
+    from (
+        select raid_group_id, hour_utc, max(slowdown, 3) as tails
+        from read_parquet('{out}/drive_hours.parquet') group by raid_group_id, hour_utc
+    )
+) to '{out}/raid_hours.parquet' (format parquet);
+"""
+SCAN = "select count(*), sum(read_latency_us), sum(write_latency_us), sum(read_ios), sum(write_ios), max(raid_group_id), max(drive_id), max(hour_utc) from read_parquet({files})"
+
+
+@dataclass
+class Cost:
+    """One process: wall seconds and peak resident memory (MiB)."""
+
+    seconds: float
+    peak_mib: float
+
+
+def measure(*command: str | Path) -> Cost:
+    """Run a process to its end. Raises: RuntimeError with its output when it fails."""
+    with tempfile.TemporaryFile() as output:
+        started = time.perf_counter()
+        process = subprocess.Popen([str(part) for part in command], stdout=output, stderr=output)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+        if status:
+            output.seek(0)
+            raise RuntimeError(f"{' '.join(map(str, command))} failed: {output.read().decode()[-2000:]}")
+    return Cost(seconds, usage.ru_maxrss / 1024)
+
+
+def measure_sql(text: str) -> Cost:
+    """Run SQL in a fresh DuckDB process with 2 threads."""
+    code = "import duckdb, sys; c = duckdb.connect(); c.execute('set threads = 2'); [c.execute(q).fetchall() for q in sys.argv[1].split(';') if q.strip()]"
+    return measure(sys.executable, "-c", code, text)
+
+
+def folder_mib(path: Path) -> float:
+    """Bytes under a folder, in MiB; hard links counted once."""
+    sizes = {entry.stat().st_ino: entry.stat().st_size for entry in path.rglob("*") if entry.is_file()}
+    return sum(sizes.values()) / 2**20
+
+
+def publication_seconds(warehouse: Path) -> float:
+    """Seconds of the last publication, from the log: from `publish` to `finished`."""
+    lines = [json.loads(line) for line in (warehouse / "drivetail.log").read_text().splitlines()]
+    at = {line["phase"]: datetime.fromisoformat(line["at"]) for line in lines}
+    return (at["finished"] - at["publish"]).total_seconds()
+
+
+def simulate(out: Path, disk_groups: int, ssd_groups: int, days: int) -> int:
+    """Make a fleet once; kept for the next run. Returns: drive-hours."""
+    if not (out / "drives.parquet").exists():
+        options = ["--disk-groups", disk_groups, "--ssd-groups", ssd_groups, "--days", days, "--seed", 2, "--overwrite"]
+        measure(DRIVETAIL, "simulate", "--out", out, *map(str, options))
+    rows = duckdb.sql(f"select sum(num_rows) from parquet_file_metadata('{out}/drive_hours*.parquet')").fetchall()
+    return int(rows[0][0])
+
+
+def bench_day(work: Path, repetitions: int) -> list[str]:
+    """One day of 460,000 drives: lines of the result."""
+    fleet = work / "day"
+    rows = simulate(fleet, 36_000, 600, 1)
+    files = repr([str(path) for path in sorted(fleet.glob("drive_hours*.parquet"))])
+    runs: list[dict[str, Cost | float]] = []
+    for _ in range(repetitions):
+        warehouse, scratch = work / "day-warehouse", work / "kernel"
+        for folder in (warehouse, scratch):
+            shutil.rmtree(folder, ignore_errors=True)
+        scratch.mkdir()
+        run: dict[str, Cost | float] = {"scan": measure_sql(SCAN.format(files=files))}
+        run["kernel"] = measure_sql(KERNEL.format(files=files, out=scratch))
+        run["ingest"] = measure(DRIVETAIL, "ingest", "bundle", fleet, "--warehouse", warehouse)
+        run["build"] = measure(DRIVETAIL, "build", "--warehouse", warehouse)
+        run["publication"] = publication_seconds(warehouse)
+        runs.append(run)
+        print({key: value if isinstance(value, float) else round(value.seconds, 1) for key, value in run.items()}, flush=True)
+
+    def seconds(step: str) -> float:
+        return statistics.median(value.seconds if isinstance(value := run[step], Cost) else value for run in runs)
+
+    def peak(step: str) -> str:
+        return f"{max(run[step].peak_mib for run in runs):,.0f}"  # type: ignore[union-attr]
+
+    def total(run: dict[str, Cost | float]) -> float:
+        return run["ingest"].seconds + run["build"].seconds  # type: ignore[union-attr]
+
+    ratios = sorted(total(run) / run["kernel"].seconds for run in runs)  # type: ignore[union-attr]
+    lines = [
+        f"## One day of 460,000 drives: {rows:,} drive-hours",
+        "",
+        f"Medians of {repetitions} repetitions, each timing the four processes one after the other.",
+        "",
+        "| step | seconds | peak memory (MiB) |",
+        "|---|--:|--:|",
+        f"| bare scan of the delivered Parquet | {seconds('scan'):.1f} | {peak('scan')} |",
+        f"| hand-written kernel: three medians per RAID-hour, ratios and tails, written as doubles | {seconds('kernel'):.1f} | {peak('kernel')} |",
+        f"| `drivetail ingest` | {seconds('ingest'):.1f} | {peak('ingest')} |",
+        f"| `drivetail build`, models and data tests | {seconds('build') - seconds('publication'):.1f} | {peak('build')} |",
+        f"| of `drivetail build`, publication | {seconds('publication'):.1f} | |",
+        f"| **ingest, build and publication over the kernel** | **{statistics.median(ratios):.1f}x** ({ratios[0]:.1f} to {ratios[-1]:.1f}) | |",
+        "",
+        "| on disk | MiB |",
+        "|---|--:|",
+        f"| delivered Parquet | {folder_mib(fleet):,.0f} |",
+        f"| raw store | {folder_mib(warehouse / 'raw'):,.0f} |",
+        f"| store (drive-hours with S, imbalance; RAID-hours; slow hours) | {folder_mib(warehouse / 'store'):,.0f} |",
+        f"| publication | {folder_mib(warehouse / 'publications'):,.0f} |",
+        f"| build database (scratch) | {folder_mib(warehouse / 'build'):,.0f} |",
+        f"| the kernel's output | {folder_mib(scratch):,.0f} |",
+        "",
+    ]
+    return lines
+
+
+def bench_hour(work: Path, repetitions: int) -> list[str]:
+    """One more hour at 46,000 drives after 1, 7 and 28 days: lines of the result."""
+    fleet, warehouse = work / "month", work / "month-warehouse"
+    rows = simulate(fleet, 3_600, 60, 29)
+    shutil.rmtree(warehouse, ignore_errors=True)
+    days = sorted(fleet.glob("drive_hours*.parquet"))
+    measure(DRIVETAIL, "ingest", "bundle", fleet / "drives.parquet", fleet / "drive_events.parquet", "--warehouse", warehouse)
+    lines = [
+        f"## One more hour at 46,000 drives ({rows // 29 // 24:,} drive-hours)",
+        "",
+        f"Hours 00:00 to {repetitions - 1:02d}:00 of the next day, one delivery and one build each; medians.",
+        "",
+        "| history (days) | ingest (s) | build (s) | of it publication (s) | together (s) | over 1 day | peak memory (MiB) |",
+        "|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    first = 0.0
+    loaded = 0
+    for history in (1, 7, 28):
+        measure(DRIVETAIL, "ingest", "bundle", *days[loaded:history], "--warehouse", warehouse)
+        measure(DRIVETAIL, "build", "--warehouse", warehouse)
+        frame = pl.read_parquet(days[history])
+        hours = frame["hour_utc"].unique().sort()
+        ingests, builds, publications = [], [], []
+        for hour in hours[:repetitions]:
+            delivery = work / "hour" / f"drive_hours-{history}-{hour:%H}.parquet"
+            delivery.parent.mkdir(exist_ok=True)
+            frame.filter(pl.col("hour_utc") == hour).write_parquet(delivery)
+            ingests.append(measure(DRIVETAIL, "ingest", "bundle", delivery, "--warehouse", warehouse))
+            builds.append(measure(DRIVETAIL, "build", "--warehouse", warehouse))
+            publications.append(publication_seconds(warehouse))
+        loaded = history
+        ingest, build = (statistics.median(cost.seconds for cost in costs) for costs in (ingests, builds))
+        together = statistics.median(a.seconds + b.seconds for a, b in zip(ingests, builds, strict=True))
+        first = first or together
+        peak = max(cost.peak_mib for cost in [*ingests, *builds])
+        lines.append(
+            f"| {history} | {ingest:.2f} | {build:.2f} | {statistics.median(publications):.2f} | {together:.2f} | {together / first:.2f}x | {peak:,.0f} |"
+        )
+        print(lines[-1], flush=True)
+    return [*lines, ""]
+
+
+def main() -> None:
+    """Run both parts and write docs/results/bench.md."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "drivetail-bench", help="scratch folder (needs 8 GB)")
+    parser.add_argument("--repetitions", type=int, default=3)
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    commit = subprocess.run(
+        ["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    lines = [
+        "# Benchmark",
+        "",
+        f"Commit {commit}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, `make bench`; {os.cpu_count()} shared cores, DuckDB {duckdb.__version__}.",
+        "Absolute seconds vary with the neighbours of this machine; ratios are taken within one run.",
+        "",
+        *bench_day(options.work, options.repetitions),
+        *bench_hour(options.work, options.repetitions),
+    ]
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    print(f"Wrote {RESULTS}")
+
+
+if __name__ == "__main__":
+    main()
