@@ -222,6 +222,7 @@ class Build:
         # weekly summaries are views over what is tested here, and dear to look through batch by batch: the test suite has them
         computed = ("--exclude", "tag:inventory", "tag:lateness", "staging", "test_type:unit")
         if self.is_first:
+            self.project.run("seed")
             self.project.run("run", *computed)
         else:
             # views stay as they are: only what a batch stores or tabulates is run

@@ -9,7 +9,8 @@ with drive_weeks as (
         count(slowdown) as drive_hours,
         count(case when is_slow then 1 end) as slow_hours,
         max(slowdown) as max_slowdown,
-        median(slowdown) as median_slowdown
+        median(slowdown) as median_slowdown,
+        max(age_year) as age_year
     from {{ ref('fct_drive_hours') }}
     group by date_trunc('week', hour_utc), drive_id, kind
     having count(case when is_slow then 1 end) > 0
@@ -23,21 +24,44 @@ tails as (
     from {{ ref('fct_raid_hours') }}
     where is_tail_hour
     group by date_trunc('week', hour_utc), slowest_drive_id
+),
+
+ranked as (
+    select
+        drive_weeks.*,
+        coalesce(tails.tail_hours, 0) as tail_hours,
+        row_number() over (
+            partition by drive_weeks.week_utc
+            order by coalesce(tails.tail_hours, 0) desc, drive_weeks.slow_hours desc, drive_weeks.max_slowdown desc, drive_weeks.drive_id asc
+        ) as cost_rank
+    from drive_weeks
+    left join tails on drive_weeks.week_utc = tails.week_utc and drive_weeks.drive_id = tails.drive_id
+),
+
+cumulated as (
+    select
+        *,
+        -- each tail hour has one slowest drive, so these add up to all of the fleet's
+        sum(tail_hours) over (partition by week_utc) as fleet_tail_hours,
+        sum(tail_hours) over (
+            partition by week_utc order by cost_rank rows between unbounded preceding and current row
+        ) as cumulative_tail_hours
+    from ranked
 )
 
 select
-    drive_weeks.week_utc,
-    drive_weeks.drive_id,
-    drive_weeks.kind,
-    drive_weeks.raid_group_id,
-    drive_weeks.drive_hours,
-    drive_weeks.slow_hours,
-    coalesce(tails.tail_hours, 0) as tail_hours,
-    drive_weeks.max_slowdown,
-    drive_weeks.median_slowdown,
-    row_number() over (
-        partition by drive_weeks.week_utc
-        order by coalesce(tails.tail_hours, 0) desc, drive_weeks.slow_hours desc, drive_weeks.max_slowdown desc, drive_weeks.drive_id asc
-    ) as cost_rank
-from drive_weeks
-left join tails on drive_weeks.week_utc = tails.week_utc and drive_weeks.drive_id = tails.drive_id
+    week_utc,
+    drive_id,
+    kind,
+    raid_group_id,
+    drive_hours,
+    slow_hours,
+    tail_hours,
+    max_slowdown,
+    median_slowdown,
+    cost_rank,
+    age_year,
+    cast(tail_hours as double) / nullif(fleet_tail_hours, 0) as tail_hour_share,
+    cast(cumulative_tail_hours as bigint) as cumulative_tail_hours,
+    cast(cumulative_tail_hours as double) / nullif(fleet_tail_hours, 0) as cumulative_tail_hour_share
+from cumulated

@@ -18,5 +18,6 @@ select
     cast(tail_hours as double) / raid_hours as tail_hour_ratio,
     row_number() over (
         partition by week_utc order by tail_hours desc, slow_drive_hours desc, max_tail desc, raid_group_id asc
-    ) as cost_rank
+    ) as cost_rank,
+    cast(tail_hours as double) / nullif(sum(tail_hours) over (partition by week_utc), 0) as tail_hour_share
 from raid_weeks

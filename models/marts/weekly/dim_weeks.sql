@@ -1,0 +1,20 @@
+-- ISO weeks (UTC) with a valid RAID-hour, and how far they have been observed. Grain: week_utc.
+with weeks as (
+    select
+        date_trunc('week', hour_utc) as week_utc,
+        min(hour_utc) as first_hour_utc,
+        max(hour_utc) as last_hour_utc,
+        count(*) as raid_hours
+    from {{ ref('fct_raid_hours') }}
+    group by date_trunc('week', hour_utc)
+)
+
+select
+    weeks.week_utc,
+    weeks.first_hour_utc,
+    weeks.last_hour_utc,
+    weeks.raid_hours,
+    -- over for the fleet: its data reach the last hour of the week; a wall clock would make the answer depend on when it is asked
+    coalesce(publication.last_hour_utc >= weeks.week_utc + interval 167 hour, false) as is_complete
+from weeks
+cross join {{ ref('publication') }} as publication

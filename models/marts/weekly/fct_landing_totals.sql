@@ -1,0 +1,75 @@
+-- What has been delivered so far and what became of it, over the whole warehouse. Grain: record_kind, one of them `all`.
+with beaten as (
+    -- accepted when they came, beaten by a later delivery: they moved from accepted to superseded
+    select 'drive_hours' as record_kind
+    from {{ source('raw', 'retired_drive_hours') }}
+    where reason = 'superseded' and delivery_seq < retired_by_delivery_seq
+    union all
+    select 'drives' as record_kind
+    from {{ source('raw', 'retired_drives') }}
+    where reason = 'superseded' and delivery_seq < retired_by_delivery_seq
+    union all
+    select 'drive_events' as record_kind
+    from {{ source('raw', 'retired_drive_events') }}
+    where reason = 'superseded' and delivery_seq < retired_by_delivery_seq
+),
+
+beaten_counts as (
+    select record_kind, count(*) as row_count from beaten group by record_kind
+),
+
+files as (
+    select
+        coalesce(record_kind, 'unknown') as record_kind,
+        delivery_seq,
+        status,
+        ingested_at,
+        rows_delivered,
+        rows_accepted,
+        rows_rejected,
+        rows_duplicate,
+        rows_superseded,
+        row_number() over (partition by coalesce(record_kind, 'unknown') order by delivery_seq, file) as file_rank
+    from {{ ref('ingested_files') }}
+),
+
+counted as (
+    select
+        files.*,
+        case when files.file_rank = 1 then coalesce(beaten_counts.row_count, 0) else 0 end as rows_beaten
+    from files
+    left join beaten_counts on files.record_kind = beaten_counts.record_kind
+),
+
+labelled as (
+    select * from counted
+    union all
+    select
+        'all' as record_kind,
+        delivery_seq,
+        status,
+        ingested_at,
+        rows_delivered,
+        rows_accepted,
+        rows_rejected,
+        rows_duplicate,
+        rows_superseded,
+        file_rank,
+        rows_beaten
+    from counted
+)
+
+select
+    record_kind,
+    count(distinct delivery_seq) as delivery_count,
+    count(*) as file_count,
+    count(case when status = 'unreadable' then 1 end) as unreadable_file_count,
+    max(ingested_at) as last_ingested_at,
+    coalesce(cast(sum(rows_delivered) as bigint), 0) as rows_delivered,
+    coalesce(cast(sum(rows_accepted) - sum(rows_beaten) as bigint), 0) as rows_accepted,
+    coalesce(cast(sum(rows_rejected) as bigint), 0) as rows_rejected,
+    coalesce(cast(sum(rows_duplicate) as bigint), 0) as rows_duplicate,
+    coalesce(cast(sum(rows_superseded) + sum(rows_beaten) as bigint), 0) as rows_superseded,
+    coalesce(cast(sum(rows_accepted) - sum(rows_beaten) as double) / nullif(cast(sum(rows_delivered) as double), 0.0), 0.0) as accepted_ratio
+from labelled
+group by record_kind

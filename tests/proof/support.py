@@ -1,0 +1,140 @@
+"""What the proofs share: the command as a process, the sums of the contract, and the comparison of two warehouses."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+DUCKDB_CLI = Path(sys.executable).parent / "duckdb"
+"""DuckDB 1.5, the older reader (package duckdb-cli)."""
+
+SUMS = """
+with slow_hours as (
+    select
+        count(*) filter (where is_slow) as slow,
+        count(*) filter (where is_slow_15) as slow_15,
+        count(slowdown) as slowdowns,
+        count(distinct drive_id) filter (where is_slow) as slow_drives
+    from marts.fct_drive_hours
+),
+
+raid_hours as (
+    select
+        coalesce(sum(reporting_drive_count), 0) as reporting,
+        coalesce(sum(slow_drive_count), 0) as slow,
+        count(*) filter (where is_tail_hour) as tail_hours,
+        count(*) filter (where slow_drive_count >= 1) as hours_with_slow,
+        count(*) as raid_hour_count
+    from marts.fct_raid_hours
+),
+
+medians as (
+    -- (a / m + b / m) / 2 need not be 1 to the last bit when m is (a + b) / 2
+    select count(*) filter (where abs(median_slowdown - 1) <= 1e-12) as ones
+    from (
+        select median(slowdown) as median_slowdown
+        from marts.fct_drive_hours
+        where slowdown is not null
+        group by raid_group_id, hour_utc
+    )
+),
+
+intervals as (
+    select
+        coalesce(sum(interval_hours) filter (where threshold = 2.0), 0) as hours_2,
+        coalesce(sum(interval_hours) filter (where threshold = 1.5), 0) as hours_15
+    from marts.fct_slowdown_intervals
+),
+
+arrivals as (
+    select count(*) as arrivals from marts.fct_slowdown_arrivals
+)
+
+select '1: slowdowns = reporting drives' as what, slowdowns as left_side, reporting as right_side from slow_hours, raid_hours
+union all
+select '2: slow drive-hours = slow drive counts', slow_hours.slow, raid_hours.slow from slow_hours, raid_hours
+union all
+select '2: tail hours = RAID-hours with a slow drive', tail_hours, hours_with_slow from raid_hours
+union all
+select '3: RAID-hours whose median slowdown is 1 = RAID-hours', ones, raid_hour_count from medians, raid_hours
+union all
+select '4: interval hours at 2.0 = slow drive-hours', hours_2, slow from intervals, slow_hours
+union all
+select '4: interval hours at 1.5 = slow drive-hours at 1.5', hours_15, slow_15 from intervals, slow_hours
+union all
+select '5: slow drive-hours = arrivals + slow drives', slow, arrivals + slow_drives from slow_hours, arrivals
+"""
+"""Sums 1 to 5 of the contract, section 4: what, left and right side, a row each. Not a .sql file: dbt would take it for a test of its own."""
+
+# How a row was judged when it came, and instants: the only things the order of deliveries may change (contract section 4, 6).
+NOT_COMPARED = {"publication": None, "ingested_files": None, "rejected_records": ("file", "row", "rejected_at")}
+# Sums over rows in whatever order the engine met them: equal to the last few bits only.
+ROUNDED = {("fct_slowdown_intervals", "mean_slowdown")}
+
+
+def drivetail(*arguments: object, cwd: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end, as a user would. Raises: AssertionError with its output when it fails and `check` is set."""
+    done = subprocess.run(command(*arguments), cwd=cwd, env=environment(), capture_output=True, text=True, timeout=600)
+    assert not check or done.returncode == 0, f"drivetail {' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+    return done
+
+
+def command(*arguments: object) -> list[str]:
+    """The command line of `drivetail` in this checkout (a copy of it finds its own code: benchmarks/mutants.py)."""
+    return [sys.executable, "-m", "drivetail.cli", *map(str, arguments)]
+
+
+def environment() -> dict[str, str]:
+    """This process's environment, with this checkout first on the path of a child in any folder."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)}
+
+
+def broken_sums(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Sums 1 to 5 of the contract that do not hold in an open publication."""
+    return [f"{what}: {left} and {right}" for what, left, right in connection.execute(SUMS).fetchall() if left != right]
+
+
+def marts(connection: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, list[str]]:
+    """Columns of every relation of schema marts, by its name."""
+    rows = connection.execute(
+        "select table_name, column_name from duckdb_columns() where database_name = ? and schema_name = 'marts' order by table_name, column_index",
+        [catalog],
+    ).fetchall()
+    found: dict[str, list[str]] = {}
+    for table, column in rows:
+        found.setdefault(table, []).append(column)
+    return found
+
+
+def marts_differences(left: Path, right: Path) -> list[str]:
+    """What differs between the marts of two published files, row for row and both ways; [] when they are the same marts."""
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{left}' as one (read_only)")
+        connection.execute(f"attach '{right}' as two (read_only)")
+        relations = marts(connection, "one")
+        others = marts(connection, "two")
+        assert "fct_drive_hours" in relations, f"{left} has no marts"
+        if relations != others:
+            return [f"relations or columns differ: {sorted(set(relations) ^ set(others))}"]
+        differences = []
+        for relation, columns in relations.items():
+            left_out = NOT_COMPARED.get(relation, ())
+            if left_out is None:
+                continue
+            listed = ", ".join(
+                f'round("{column}", 9) as "{column}"' if (relation, column) in ROUNDED else f'"{column}"'
+                for column in columns
+                if column not in left_out
+            )
+            sides = [f'select {listed} from {catalog}.marts."{relation}"' for catalog in ("one", "two")]
+            for name, first, second in ((left, *sides), (right, *reversed(sides))):
+                rows = connection.execute(f"({first}) except all ({second})").fetchall()
+                if rows:
+                    differences.append(f"{relation}: {len(rows)} rows only in {name}, such as {rows[0]}")
+        return differences

@@ -1,0 +1,133 @@
+"""Alibaba's Perseus set through the whole product, against the numbers known for it (../shared/data/SOURCES.md).
+
+Which inventory makes the known numbers come out: one open period per drive that says data, ssd, and its host as the RAID group.
+- Cluster A brings none; the adapter `perseus` states that period for every disk it sees.
+- Cluster C comes as a bundle of hourly means, so the test writes the same periods into its `drives` file. Without that file the
+  numbers would be the same but for the kind, which would be `unknown`: a drive no inventory knows is a data drive.
+- No drive may be listed as parity or spare: the set does not say, and every one of a host's 12 drives is a peer in the known answers.
+The set has no I/O counts, so io_count stays null, and C's `coverage` is its non-null samples over the 240 of an hour.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from tests.proof.support import SHARED, broken_sums, drivetail
+
+DATA = SHARED / "data/perseus"
+pytestmark = [
+    pytest.mark.skipif(not DATA.exists(), reason=f"the Perseus data is not here ({DATA}); it is not ours to distribute"),
+    pytest.mark.xdist_group("perseus"),
+]
+
+
+def write_cluster_a(folder: Path) -> None:
+    """The 15-second samples in the set's own layout: cluster_A/host_N/DATE.csv.gz."""
+    samples = pl.read_parquet(DATA / "cluster_A_15s.parquet").select(
+        "host",
+        pl.from_epoch(pl.col("ts") - 15).dt.date().alias("day"),
+        "ts",
+        pl.format("disk{}", "disk").alias("disk_id"),
+        pl.col("throughput_bps").alias("throughput"),
+        (pl.col("latency_cus") / 100).alias("latency"),
+    )
+    for (host, day), rows in samples.partition_by("host", "day", as_dict=True, include_key=False).items():
+        path = folder / f"cluster_A/host_{host}/{day}.csv.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(rows.write_csv(quote_style="non_numeric").encode(), compresslevel=1, mtime=0))
+
+
+def write_cluster_c(folder: Path) -> None:
+    """The hourly means as a call-home bundle, with an inventory (see above)."""
+    folder.mkdir(parents=True)
+    group = pl.format("cluster_{}/host_{}", "cluster", "host").alias("raid_group_id")
+    drive = pl.format("cluster_{}/host_{}/disk{}", "cluster", "host", "disk").alias("drive_id")
+    hours = pl.read_csv(DATA / "cluster_C_hourly.csv.gz", try_parse_dates=True)
+    hours.select(
+        "hour_utc",
+        drive,
+        group,
+        *(pl.lit(None, dtype).alias(name) for name, dtype in SPLIT.items()),
+        pl.col("avg_latency_us").alias("latency_us"),
+        (pl.col("n_latency") / 240).alias("coverage"),
+    ).write_csv(folder / "drive_hours.csv.gz", compression="gzip")
+    hours.select(drive, group, pl.lit("data").alias("role"), pl.lit("ssd").alias("kind")).unique().write_csv(folder / "drives.csv")
+
+
+SPLIT = {"read_ios": pl.Int64(), "write_ios": pl.Int64(), "read_latency_us": pl.Float64(), "write_latency_us": pl.Float64()}
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
+    """A warehouse of both clusters, as the command makes it."""
+    folder = tmp_path_factory.mktemp("perseus")
+    write_cluster_a(folder / "a")
+    write_cluster_c(folder / "c")
+    warehouse = folder / "warehouse"
+    drivetail("ingest", "perseus", folder / "a", "--warehouse", warehouse, "--strict")
+    drivetail("ingest", "bundle", folder / "c", "--warehouse", warehouse, "--strict")
+    drivetail("build", "--warehouse", warehouse)
+    with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as opened:
+        yield opened
+
+
+KNOWN = {
+    # drive-hours, with a slowdown, low coverage, slow, slow at 1.5
+    "cluster_A": ((15_120, 15_120, 0, 63, 75), (1_260, 63, 0, 0)),
+    "cluster_C": ((66_864, 50_148, 16_716, 1, 720), (4_179, 1, 0, 0)),
+}
+
+
+@pytest.mark.parametrize("cluster", KNOWN)
+def test_the_known_answers_come_out(connection: duckdb.DuckDBPyConnection, cluster: str) -> None:
+    drive_hours, raid_hours = KNOWN[cluster]
+    assert connection.execute(
+        """
+        select count(*), count(slowdown), count(*) filter (where exclusion_reason = 'low_coverage'),
+            count(*) filter (where is_slow), count(*) filter (where is_slow_15)
+        from marts.fct_drive_hours where starts_with(raid_group_id, ?) and kind = 'ssd'
+        """,
+        [cluster],
+    ).fetchone() == drive_hours
+    assert connection.execute(
+        """
+        select count(*), count(*) filter (where tail_1 >= 2), count(*) filter (where tail_2 >= 2), count(*) filter (where tail_3 >= 2)
+        from marts.fct_raid_hours where starts_with(raid_group_id, ?) and kind = 'ssd' and data_drive_count = 12
+        """,
+        [cluster],
+    ).fetchone() == raid_hours
+
+
+def test_hours_of_one_sample_fall_to_low_coverage(connection: duckdb.DuckDBPyConnection) -> None:
+    """Counted, the 12:00 hours of cluster C would show 63 slow hours instead of 1."""
+    assert connection.execute(
+        """
+        select distinct hour(hour_utc), coverage, slowdown from marts.fct_drive_hours
+        where exclusion_reason = 'low_coverage' and starts_with(raid_group_id, 'cluster_C')
+        """
+    ).fetchall() == [(12, 1 / 240, None)]
+    (counted,) = connection.execute(
+        """
+        select count(*) filter (where latency_us >= 2 * median_latency_us) from (
+            select latency_us, median(latency_us) over (partition by raid_group_id, hour_utc) as median_latency_us
+            from marts.fct_drive_hours where starts_with(raid_group_id, 'cluster_C')
+        )
+        """
+    ).fetchone()
+    assert counted == 63
+
+
+def test_every_verified_slow_drive_is_chronic_and_no_other(connection: duckdb.DuckDBPyConnection) -> None:
+    verified = pl.concat([pl.read_csv(DATA / f"cluster_{cluster}_slow_drives.csv") for cluster in "AC"])
+    expected = sorted("/".join(row) for row in verified.select("cluster", "host_name", "disk_id").rows())
+    assert len(expected) == 34
+    assert [drive for (drive,) in connection.execute("select drive_id from marts.fct_drive_slowness where is_chronic order by 1").fetchall()] == expected
+
+
+def test_the_sums_hold(connection: duckdb.DuckDBPyConnection) -> None:
+    assert broken_sums(connection) == []
