@@ -756,7 +756,7 @@ def _freshness_blocks(freshness: Row) -> list[str]:
     if drives["count"]:
         blocks.append(
             block(
-                f"Drives of the inventory that sent nothing in their RAID group's last {_span(DRIVE_SILENT / HOUR)}: {human(drives['count'])}",
+                f"Drives of the inventory without a row in their RAID group's last {_span(DRIVE_SILENT / HOUR)}: {human(drives['count'])}",
                 _list(drives, {"drive": "drive_id", "RAID group": "raid_group_id", "role": "role", **behind}),
                 "without a last hour: it never reported",
             )

@@ -72,8 +72,8 @@ select '5: slow drive-hours = arrivals + slow drives', slow, arrivals + slow_dri
 """
 """Sums 1 to 5 of the contract, section 4: what, left and right side, a row each. Not a .sql file: dbt would take it for a test of its own."""
 
-# How a row was judged when it came, and instants: the only things the order of deliveries may change (contract section 4, 6).
-NOT_COMPARED = {"publication": None, "ingested_files": None, "rejected_records": ("file", "row", "rejected_at")}
+# What the way of delivery may change: which file a record lay in (and how its format spells a NaN), how it was judged when it came, instants.
+NOT_COMPARED = {"publication": None, "ingested_files": None, "rejected_records": ("file", "row", "value", "rejected_at")}
 # Sums over rows in whatever order the engine met them: equal to the last few bits only.
 ROUNDED = {("fct_slowdown_intervals", "mean_slowdown")}
 

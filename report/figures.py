@@ -1,0 +1,322 @@
+"""The figures of the weekly report. They place numbers on paper and change none; axis scales are drawing."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from report.numbers import KIND_NAMES, count, instant, kind_name, percent, ratio, week_name
+from report.queries import Row
+
+# Okabe and Ito's palette, told apart by colour-blind readers and, by lightness, in print
+COLOURS = {"disk": "#0072B2", "ssd": "#009E73", "unknown": "#7A7A7A"}
+SLOW = "#D55E00"
+INK, QUIET, GRID = "#1f2933", "#616e7c", "#e4e7eb"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
+TAIL_COLOURS = {"S": None, "T1": SLOW, "T2": "#E69F00", "T3": "#8C6D1F"}
+SERIES_WORDS = {"S": "S, drive-hours", "T1": "T1, slowest drive", "T2": "T2, second slowest", "T3": "T3, third slowest"}
+
+PERCENTILE_TICKS = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
+SLOWDOWN_TICKS = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+HOUR_TICKS = (0, 1, 2, 4, 8, 24, 72, 168, 720, 2160, 8760)
+EVENT_SYMBOLS = {"unplug": "triangle-down", "replug": "triangle-up", "replacement": "diamond"}
+
+
+def colour(kind: str) -> str:
+    """The colour of a kind, everywhere the same."""
+    return COLOURS.get(kind, COLOURS["unknown"])
+
+
+def safe(text: Any) -> str:
+    """Data as Plotly text: Plotly reads a little HTML, which data must not write."""
+    return html.escape(str(text), quote=False)
+
+
+def styled(figure: go.Figure, height: int, *, hovermode: str = "x unified") -> go.Figure:
+    """The common look."""
+    figure.update_layout(
+        height=height,
+        autosize=True,
+        paper_bgcolor="white",
+        plot_bgcolor="white",
+        font={"family": FONT, "size": 13, "color": INK},
+        margin={"l": 64, "r": 24, "t": 36, "b": 52},
+        hovermode=hovermode,
+        hoverlabel={"bgcolor": "white", "bordercolor": GRID, "font": {"family": FONT, "size": 13, "color": INK}, "namelength": -1},
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "font": {"size": 13}},
+        dragmode="zoom",
+    )
+    axis = {
+        "gridcolor": GRID,
+        "zeroline": False,
+        "linecolor": "#9aa5b1",
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": "#9aa5b1",
+        "automargin": True,
+        "title": {"font": {"size": 13, "color": QUIET}, "standoff": 8},
+    }
+    figure.update_xaxes(**axis, showspikes=False)
+    figure.update_yaxes(**axis)
+    figure.update_annotations(font={"family": FONT})
+    return figure
+
+
+def figure_html(figure: go.Figure, div_id: str) -> str:
+    """A figure without plotly.js, which the page holds once."""
+    config = {
+        "displaylogo": False,
+        "displayModeBar": "hover",
+        "responsive": True,
+        "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "pan2d"],
+    }
+    return str(figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, div_id=div_id, config=config))
+
+
+def kinds_of(rows: Sequence[Row]) -> list[str]:
+    """The kinds in the rows, disks first, unknown last."""
+    order = list(KIND_NAMES)
+    return sorted({row["kind"] for row in rows}, key=lambda kind: (order.index(kind) if kind in order else 1.5, kind))
+
+
+def nice_ticks(candidates: Sequence[float], low: float, high: float) -> list[float]:
+    """The candidates within the range."""
+    return [tick for tick in candidates if low <= tick <= high]
+
+
+def weekly_trend(rows: Sequence[Row], week: datetime, *, numerator: str, denominator: str, share: str, what: str, of: str) -> go.Figure:
+    """A share by kind over the weeks, this week in full colour; numerator and denominator in the hover."""
+    figure = go.Figure()
+    weeks = sorted({row["week_utc"] for row in rows})
+    for kind in kinds_of(rows):
+        mine = {row["week_utc"]: row for row in rows if row["kind"] == kind and row[share] is not None}
+        if not mine:
+            continue
+        values = [mine[monday][share] if monday in mine else None for monday in weeks]
+        figure.add_bar(
+            x=[week_name(monday) for monday in weeks],
+            y=values,
+            name=kind_name(kind),
+            marker={"color": colour(kind), "opacity": [1.0 if monday == week else 0.4 for monday in weeks], "line": {"width": 0}},
+            customdata=[
+                [percent(mine[monday][share]), count(mine[monday][numerator]), count(mine[monday][denominator])] if monday in mine else ["", "", ""]
+                for monday in weeks
+            ],
+            text=[percent(mine[monday][share]) if monday == week and monday in mine else "" for monday in weeks],
+            textposition="outside",
+            textfont={"color": colour(kind), "size": 13},
+            textangle=0,
+            cliponaxis=False,
+            hovertemplate=f"%{{customdata[0]}}: %{{customdata[1]}} {what} of %{{customdata[2]}} {of}<extra>{safe(kind_name(kind))}</extra>",
+        )
+    figure.update_layout(barmode="group", bargap=0.35 if len(weeks) > 2 else 0.7, bargroupgap=0.08)
+    styled(figure, 300)
+    top = max((row[share] or 0.0 for row in rows), default=0.0)
+    digits = 0 if top > 0.04 else 1 if top > 0.004 else 2 if top > 0.0004 else 3
+    figure.update_xaxes(type="category", title_text="ISO week (UTC)", showgrid=False)
+    figure.update_yaxes(title_text=f"share of {of}", tickformat=f".{digits}%", range=[0, top * 1.15 or 0.01], nticks=6)
+    return figure
+
+
+def nines(percentile: float) -> float:
+    """Where a percentile lies on an axis that gives every nine the same room."""
+    return -math.log10(1 - percentile / 100)
+
+
+def slowdown_distribution(rows: Sequence[Row]) -> go.Figure:
+    """Slowdown at each percentile, one panel a kind; every further nine takes as much room as the last."""
+    kinds = [kind for kind in kinds_of(rows) if any(row["kind"] == kind for row in rows)]
+    drawn: dict[tuple[str, str], list[Row]] = {}
+    for kind in kinds:
+        for series in TAIL_COLOURS:
+            of_series = [row for row in rows if row["kind"] == kind and row["series"] == series and row["slowdown"] is not None]
+            # beyond 1 - 1/n every rank is the largest value: nothing more to draw
+            drawn[kind, series] = [row for row in of_series if 0 < row["percentile"] < 100 and row["percentile"] <= 100 * (1 - 1 / row["population_count"])]
+    points = [row for part in drawn.values() for row in part]
+    low = max(min((row["slowdown"] for row in points if row["percentile"] >= 5), default=0.8), 0.2) * 0.95
+    high = max([row["slowdown"] for row in points] + [2.2]) * 1.25
+    top = max((row["percentile"] for row in points), default=99.0)
+    figure = make_subplots(cols=len(kinds), shared_yaxes=True, horizontal_spacing=0.05, subplot_titles=[kind_name(kind) for kind in kinds])
+    for column, kind in enumerate(kinds, start=1):
+        for threshold, name in ((1.5, "1.5×"), (2.0, "2×, slow")):
+            figure.add_vline(x=threshold, line={"color": SLOW, "width": 1.2, "dash": "dot" if threshold == 1.5 else "dash"}, col=column, row=1)
+            figure.add_annotation(
+                x=math.log10(threshold), y=0.02, xref=f"x{column}", yref="y domain", text=name, showarrow=False, textangle=-90, xanchor="right",
+                yanchor="bottom", font={"color": SLOW, "size": 12}, row=1, col=column,
+            )  # fmt: skip
+        for series, fixed in TAIL_COLOURS.items():
+            part = drawn[kind, series]
+            if not part:
+                continue
+            line = fixed or colour(kind)
+            figure.add_scatter(
+                x=[row["slowdown"] for row in part],
+                y=[nines(row["percentile"]) for row in part],
+                customdata=[[f"P{row['percentile']:g}", ratio(row["slowdown"]), count(row["population_count"])] for row in part],
+                mode="lines",
+                name=SERIES_WORDS[series],
+                line={"color": line, "width": 2.4 if series in {"S", "T1"} else 1.6, "shape": "vh"},
+                showlegend=False,
+                hovertemplate="%{customdata[0]}: %{customdata[1]} (n = %{customdata[2]})<extra>" + SERIES_WORDS[series] + "</extra>",
+                row=1,
+                col=column,
+            )
+            last = part[-1]
+            figure.add_annotation(
+                x=math.log10(last["slowdown"]), y=nines(last["percentile"]), text=f"<b>{series}</b>", showarrow=False, font={"color": line, "size": 13},
+                xanchor="left", xshift=4, yanchor="bottom" if series == "S" else "middle", yshift=2 if series == "S" else 0, row=1, col=column,
+            )  # fmt: skip
+    styled(figure, 470, hovermode="closest")
+    ticks = nice_ticks(SLOWDOWN_TICKS, low, high)
+    # as many labels as fit: 1, 1.5 and 2 always
+    if len(ticks) > 9:
+        ticks = [tick for tick in ticks if tick in (0.5, 1, 2, 5, 10, 50, 100, 500, 1000, 5000)]
+    figure.update_xaxes(
+        type="log", range=[math.log10(low), math.log10(high)], tickvals=ticks, ticktext=[f"{tick:g}×" for tick in ticks], title_text="slowdown (ratio, log scale)"
+    )
+    levels = nice_ticks(PERCENTILE_TICKS, 0, max(top, 99))
+    figure.update_yaxes(tickvals=[nines(level) for level in levels], ticktext=["min" if level == 0 else f"P{level:g}" for level in levels], range=[0, nines(max(top, 99)) * 1.06])
+    figure.update_yaxes(title_text="percentile", col=1)
+    figure.update_annotations(selector=lambda note: note.text in KIND_NAMES.values(), font={"size": 14, "color": INK})
+    return figure
+
+
+def drive_week(drive: Row, series: Sequence[Row], bands: Mapping[tuple[str, datetime], Row], events: Sequence[Row], week: datetime, top: float) -> go.Figure:
+    """One drive's slowdown, hour by hour, over the band of the other drives of its group."""
+    hours_of_week = [week + timedelta(hours=hour) for hour in range(168)]
+    own = {row["hour_utc"]: row for row in series}
+    others = [bands.get((own[hour]["raid_group_id"] if hour in own else drive["raid_group_id"], hour)) for hour in hours_of_week]
+    # the highest of the others: the second tail where this drive is the slowest
+    highest = [None if band is None else band["tail_2"] if band["slowest_drive_id"] == drive["drive_id"] else band["tail_1"] for band in others]
+    figure = go.Figure()
+    for lower, upper, shade, name in (
+        ([band and band["lowest_slowdown"] for band in others], highest, "rgba(97, 110, 124, 0.16)", "all other drives of the group"),
+        (
+            [band and band["lower_quartile_slowdown"] for band in others],
+            [band and band["upper_quartile_slowdown"] for band in others],
+            "rgba(97, 110, 124, 0.42)",
+            "middle half of the group",
+        ),
+    ):
+        for stretch in stretches([low is not None and high is not None for low, high in zip(lower, upper, strict=True)]):
+            x = [hours_of_week[index] for index in stretch]
+            figure.add_scatter(
+                x=[*x, *reversed(x)], y=[*(lower[index] for index in stretch), *(upper[index] for index in reversed(stretch))], mode="lines", fill="toself",
+                line={"width": 0, "shape": "linear"}, fillcolor=shade, hoverinfo="skip", showlegend=False, name=name,
+            )  # fmt: skip
+    slowdowns = [own[hour]["slowdown"] if hour in own else None for hour in hours_of_week]
+    figure.add_scatter(
+        x=hours_of_week,
+        y=slowdowns,
+        mode="lines+markers",
+        connectgaps=False,
+        name="this drive",
+        line={"color": colour(drive["kind"]), "width": 1.6},
+        marker={
+            "size": [6 if hour in own and own[hour]["is_slow"] else 2.5 for hour in hours_of_week],
+            "color": [SLOW if hour in own and own[hour]["is_slow"] else colour(drive["kind"]) for hour in hours_of_week],
+        },
+        customdata=[
+            [ratio(value), f"{ratio(band['lowest_slowdown'])} to {ratio(most)}" if band and most is not None else "not measured"]
+            for value, band, most in zip(slowdowns, others, highest, strict=True)
+        ],
+        hovertemplate="slowdown %{customdata[0]}<br>the others %{customdata[1]}<extra></extra>",
+        showlegend=False,
+    )
+    figure.add_hline(y=2.0, line={"color": SLOW, "width": 1.2, "dash": "dash"})
+    floor = 0.4
+    at_top = top * 1.12
+    for event in events:
+        if event["event_type"] in EVENT_SYMBOLS:
+            figure.add_vline(x=event["occurred_at"], line={"color": INK, "width": 1, "dash": "dot"})
+    if events:
+        figure.add_scatter(
+            x=[event["occurred_at"] for event in events],
+            y=[at_top] * len(events),
+            mode="markers",
+            marker={
+                "symbol": [EVENT_SYMBOLS.get(event["event_type"], "x-thin" if event["is_explicit"] else "circle-open") for event in events],
+                "size": 9,
+                "color": [SLOW if event["is_explicit"] else INK for event in events],
+                "line": {"width": 1.5, "color": [SLOW if event["is_explicit"] else INK for event in events]},
+            },
+            customdata=[[safe(event["event_type"].replace("_", " ")), instant(event["occurred_at"])] for event in events],
+            hovertemplate="%{customdata[0]} at %{customdata[1]}<extra></extra>",
+            showlegend=False,
+            cliponaxis=False,
+        )
+    styled(figure, 250)
+    figure.update_layout(margin={"l": 48, "r": 12, "t": 14, "b": 34})
+    figure.update_xaxes(
+        range=[week, week + timedelta(hours=168)], dtick=24 * 3600 * 1000, tick0=week, tickformat="%a %d", ticklabelmode="period", hoverformat="%a %Y-%m-%d %H:00 UTC"
+    )
+    ticks = [tick for tick in nice_ticks(SLOWDOWN_TICKS, floor, top) if tick in (0.5, 1, 2, 5, 10, 20, 50, 100, 500, 1000, 5000, 10000)]
+    figure.update_yaxes(
+        type="log", range=[math.log10(floor), math.log10(top * 1.3)], tickvals=ticks, ticktext=[f"{tick:g}×" for tick in ticks], title_text="slowdown (ratio)"
+    )
+    return figure
+
+
+def stretches(given: Sequence[bool]) -> list[list[int]]:
+    """Runs of consecutive true positions; one that stands alone has no width to fill and is left out."""
+    runs: list[list[int]] = [[]]
+    for index, is_given in enumerate(given):
+        if is_given:
+            runs[-1].append(index)
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if len(run) > 1]
+
+
+def durations(rows: Sequence[Row], measure: str, axis: str, of: str, *, height: int = 330) -> go.Figure:
+    """Share of durations of at most so many hours, by kind; steps, on a log axis with room for 0."""
+    figure = go.Figure()
+    mine = [row for row in rows if row["measure"] == measure]
+    longest = max((row["hours"] for row in mine), default=1)
+    for kind in kinds_of(mine):
+        part = [row for row in mine if row["kind"] == kind]
+        last = part[-1]
+        # steps begin at no share and run on to the edge
+        x = [axis_hours(part[0]["hours"]), *(axis_hours(row["hours"]) for row in part), axis_hours(longest) * 1.6]
+        y = [0.0, *(row["share"] for row in part), last["share"]]
+        text = [f"{percent(row['share'])} up to {count(row['hours'])} h: {count(row['cumulative_count'])} of {count(row['population_count'])} {of}" for row in part]
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines",
+            line={"color": colour(kind), "width": 2.2, "shape": "hv"},
+            name=kind_name(kind),
+            hoverinfo="skip",
+        )
+        figure.add_scatter(
+            x=x[1:-1],
+            y=y[1:-1],
+            mode="markers",
+            marker={"color": colour(kind), "size": 5},
+            customdata=text,
+            hovertemplate=f"%{{customdata}}<extra>{safe(kind_name(kind))}</extra>",
+            showlegend=False,
+        )
+    styled(figure, height, hovermode="closest")
+    ticks = nice_ticks(HOUR_TICKS, min((row["hours"] for row in mine), default=0), max(longest, 2))
+    figure.update_xaxes(
+        type="log",
+        range=[math.log10(axis_hours(min((row["hours"] for row in mine), default=0)) * 0.85), math.log10(axis_hours(longest) * 1.6)],
+        tickvals=[axis_hours(tick) for tick in ticks],
+        ticktext=[f"{tick:,} h" if tick < 168 or tick % 168 else f"{tick:,} h (week)" for tick in ticks],
+        title_text=axis,
+    )
+    figure.update_xaxes(ticktext=[f"{tick:,}" for tick in ticks], tickangle=0)
+    figure.update_yaxes(title_text=f"share of {of}", tickformat=".0%", range=[0, 1.03])
+    return figure
+
+
+def axis_hours(value: float) -> float:
+    """Where a duration lies on the log axis: 0 one step below 1."""
+    return max(float(value), 0.5)

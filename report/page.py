@@ -1,0 +1,262 @@
+"""The page of the weekly report: figures, words and tables put in order. All data are escaped, in HTML by the template."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from report import figures, numbers
+from report.numbers import count, hours, kind_name, listed, noun, of_kind, percent, ratio, week_name
+from report.queries import CHRONIC_LISTED, DRIVES_DRAWN, EPISODES_LISTED, Row, WeekFacts
+
+RECORD_KINDS = {"all": "All records", "drive_hours": "Drive-hours", "drives": "Inventory", "drive_events": "Events", "unknown": "Unreadable files"}
+EXCLUSIONS = {
+    "low_coverage": "observed for too small a part of the hour",
+    "no_io": "no I/O in the hour, so no latency",
+    "too_few_drives": "fewer than 3 drives of the group with I/O",
+    "zero_median": "median latency of the group is 0",
+}
+
+
+def render_page(facts: WeekFacts) -> str:
+    """The whole HTML file."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(
+        count=count, percent=percent, ratio=ratio, hours=hours, instant=numbers.instant, day=numbers.day, kind=kind_name, words=lambda text: str(text).replace("_", " ")
+    )
+    return environment.get_template("page.html.j2").render(
+        facts=facts,
+        week=week_name(facts.week["week_utc"]),
+        sunday=facts.week["week_utc"] + timedelta(days=6),
+        digest=digest(facts),
+        coverage_words=coverage_words(facts),
+        trend=trend(facts),
+        distribution=distribution(facts),
+        drive_figures=drive_figures(facts),
+        duration_figures=duration_figures(facts),
+        interval_words=interval_words(facts),
+        gap_words=gap_words(facts),
+        unplug_words=unplug_words(facts),
+        record_kinds=RECORD_KINDS,
+        exclusion_words=EXCLUSIONS,
+        explain=lambda drive: f"drivetail explain {shlex.quote(drive)}",
+        baseline_weeks=max((row["baseline_week_count"] or 0 for row in facts.slowness), default=0),
+        limits={"episodes": EPISODES_LISTED, "chronic": CHRONIC_LISTED},
+        plotly_js=plotly_js(),
+    )
+
+
+@cache
+def plotly_js() -> Markup:
+    """plotly.js as it goes into a script element."""
+    return Markup(get_plotlyjs().replace("</script", "<\\/script"))
+
+
+def drawn(figure: Any, name: str) -> Markup:
+    """A figure as HTML; Plotly has escaped the data in it."""
+    return Markup(figures.figure_html(figure, f"figure-{name}"))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Figures
+
+
+def trend(facts: WeekFacts) -> list[tuple[str, Markup]]:
+    """Slow drive-hours and tail hours over the weeks."""
+    week = facts.week["week_utc"]
+    parts = (
+        ("Share of drive-hours that were slow", "slow_drive_hours", "drive_hours", "slow_drive_hour_ratio", "slow", "drive-hours"),
+        ("Share of RAID-hours that were tail hours", "tail_hours", "raid_hours", "tail_hour_ratio", "tail hours", "RAID-hours"),
+    )
+    return [
+        (
+            title,
+            drawn(figures.weekly_trend(facts.trend, week, numerator=numerator, denominator=denominator, share=share, what=what, of=of), f"trend-{numerator}"),
+        )
+        for title, numerator, denominator, share, what, of in parts
+    ]
+
+
+def distribution(facts: WeekFacts) -> Markup | None:
+    """The percentiles of the week."""
+    return drawn(figures.slowdown_distribution(facts.percentiles), "distribution") if facts.percentiles else None
+
+
+def drive_figures(facts: WeekFacts) -> list[tuple[Row, Markup]]:
+    """The costliest drives, hour by hour, on one scale."""
+    shown = facts.drives[:DRIVES_DRAWN]
+    bands = {(row["raid_group_id"], row["hour_utc"]): row for row in facts.peer_bands}
+    top = max([row["max_slowdown"] for row in shown] + [4.0])
+    result = []
+    for drive in shown:
+        series = [row for row in facts.drive_series if row["drive_id"] == drive["drive_id"]]
+        events = [row for row in facts.drive_events if row["drive_id"] == drive["drive_id"]]
+        result.append((drive, drawn(figures.drive_week(drive, series, bands, events, facts.week["week_utc"], top), f"drive-{drive['cost_rank']}")))
+    return result
+
+
+def duration_figures(facts: WeekFacts) -> dict[str, Markup]:
+    """One figure for each measure that has a duration."""
+    titles = {
+        "interval_hours": ("length of a slow interval (hours, log scale)", "intervals", 330),
+        "gap_hours": ("stable hours between two slow hours (hours, log scale)", "gaps", 330),
+        "wait_hours": ("hours to the unplug", "intervals", 270),
+        "outage_hours": ("hours out", "outages", 270),
+        "recur_hours": ("hours to the next slow hour", "replugs", 270),
+    }
+    given = {row["measure"] for row in facts.durations}
+    return {
+        measure: drawn(figures.durations(facts.durations, measure, axis, of, height=height), measure.replace("_", "-"))
+        for measure, (axis, of, height) in titles.items()
+        if measure in given
+    }
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Words
+
+
+def digest(facts: WeekFacts) -> list[str]:
+    """The week in a few sentences."""
+    fleet = facts.fleet
+    if not fleet["slow_drive_hours"]:
+        first = f"No drive was slow this week: none of {count(fleet['drive_hours'])} drive-hours reached twice the median of its RAID group."
+    else:
+        first = (
+            f"{count(fleet['tail_hours'])} of {count(fleet['raid_hours'])} RAID-hours ({percent(fleet['tail_hour_ratio'])}) were tail hours: at least one drive took "
+            f"twice as long as its group's median or longer. {noun(fleet['slow_drive_count'], 'drive was', 'drives were')} slow, of {count(fleet['drive_count'])}, "
+            f"in {noun(fleet['tail_raid_group_count'], 'group', 'groups')}."
+        )
+    sentences = [first, *(sentence for row in facts.slowness if (sentence := against_before(row)))]
+    return [sentence for sentence in [*sentences, concentration(facts), chronic_words(facts), unplug_digest(facts)] if sentence]
+
+
+def against_before(row: Row) -> str:
+    """One kind's tail hours against the weeks before."""
+    if not row["raid_hours"]:
+        return ""
+    name = {"disk": "Disks", "ssd": "SSDs"}.get(row["kind"], "Groups of unknown kind")
+    now = f"{name}: {count(row['tail_hours'])} tail hours in {count(row['raid_hours'])} RAID-hours ({percent(row['tail_hour_ratio'])})"
+    if not row["baseline_raid_hours"]:
+        return f"{now}; there is no earlier week to compare with."
+    before = f"{noun(row['baseline_week_count'], 'week', 'weeks')} before"
+    earlier = percent(row["baseline_tail_hour_ratio"])
+    change = row["tail_hour_change"]
+    if change is None:
+        return f"{now}, none in the {before}." if row["tail_hours"] else f"{now}, as in the {before}."
+    if not row["tail_hours"]:
+        return f"{now}, down from {earlier} in the {before}."
+    if change >= 1.1:
+        return f"{now}, up from {earlier} in the {before} ({ratio(change)})."
+    if change <= 0.9:
+        return f"{now}, down from {earlier} in the {before} ({ratio(change)})."
+    return f"{now}, about as in the {before} ({earlier})."
+
+
+def concentration(facts: WeekFacts) -> str:
+    """How few drives the tail hours come from."""
+    half = facts.fleet["half_tail_drive_count"]
+    if not half:
+        return ""
+    if half <= 3:
+        few = facts.drives[:half]
+        kinds = {drive["kind"] for drive in few}
+        who = of_kind(half, kinds.pop()) if len(kinds) == 1 else noun(half, "drive", "drives")
+        return f"{who} caused {percent(few[-1]['cumulative_tail_hour_share'])} of all tail hours: {listed([drive['drive_id'] for drive in few])}."
+    first = facts.drives[0]
+    return (
+        f"{count(half)} drives together caused half of all tail hours; the costliest, {first['drive_id']}, caused {percent(first['tail_hour_share'])}."
+    )
+
+
+def chronic_words(facts: WeekFacts) -> str:
+    """How many drives are chronic now."""
+    parts = [of_kind(row["chronic_drive_count"], row["kind"]) for row in facts.slowness_counts if row["chronic_drive_count"]]
+    is_one = sum(row["chronic_drive_count"] for row in facts.slowness_counts) == 1
+    return f"{listed(parts)} {'is' if is_one else 'are'} chronic, a little slow nearly always." if parts else "No drive is chronic."
+
+
+def unplug_digest(facts: WeekFacts) -> str:
+    """What was unplugged this week and what came of it."""
+    return " ".join(
+        f"{noun(row['unplug_count'], 'unplug', 'unplugs')} of {of_kind(row['drive_count'], row['kind'])}: {count(row['replugged_count'])} came back, "
+        f"{count(row['replaced_count'])} {'was' if row['replaced_count'] == 1 else 'were'} replaced; of {count(row['after_slowdown_count'])} unplugged after a slowdown, "
+        f"{count(row['recurred_count'])} {'was' if row['recurred_count'] == 1 else 'were'} slow again."
+        for row in facts.unplugs
+    )
+
+
+def coverage_words(facts: WeekFacts) -> list[str]:
+    """Whether the week can be trusted, in sentences."""
+    sentences = []
+    if not facts.week["is_complete"]:
+        sentences.append(f"The week is not complete: the fleet's data end on {numbers.instant(facts.publication['last_hour_utc'])} UTC.")
+    for row in facts.coverage:
+        name = {"disk": "disks", "ssd": "SSDs"}.get(row["kind"], "drives in groups of unknown kind")
+        silent = f"; in {noun(row['silent_raid_hours'], 'RAID-hour', 'RAID-hours')} a whole group was silent" if row["silent_raid_hours"] else ""
+        sentences.append(
+            f"{percent(row['reported_ratio'])} of the expected drive-hours of {name} came ({count(row['reported_drive_hours'])} of "
+            f"{count(row['expected_drive_hours'])}), {percent(row['measured_ratio'])} could be measured{silent}."
+        )
+    return sentences
+
+
+def by_kind(facts: WeekFacts, measure: str) -> list[Row]:
+    """The summaries of a measure, disks first."""
+    rows = [row for (name, _), row in facts.duration_summary.items() if name == measure]
+    order = figures.kinds_of(rows)
+    return sorted(rows, key=lambda row: order.index(row["kind"]))
+
+
+def plural(kind: str) -> str:
+    """The drives of a kind."""
+    return {"disk": "disks", "ssd": "SSDs"}.get(kind, "drives of unknown kind")
+
+
+def interval_words(facts: WeekFacts) -> list[str]:
+    """How long slow intervals last."""
+    return [
+        f"Of {noun(row['population_count'], 'slow interval', 'slow intervals')} of {plural(row['kind'])}, {percent(row['up_to_1_hour_share'])} "
+        f"({count(row['up_to_1_hour_count'])}) lasted 1 hour and {percent(row['from_8_hours_share'])} ({count(row['from_8_hours_count'])}) 8 hours or longer; "
+        f"the longest {hours(row['longest_hours'])}."
+        for row in by_kind(facts, "interval_hours")
+    ]
+
+
+def gap_words(facts: WeekFacts) -> list[str]:
+    """How soon a slow drive is slow again."""
+    return [
+        f"When one of the {plural(row['kind'])} was slow again, the next hour followed at once in {percent(row['up_to_0_hours_share'])} of "
+        f"{noun(row['population_count'], 'case', 'cases')}, and within a day in {percent(row['up_to_24_hours_share'])}."
+        for row in by_kind(facts, "gap_hours")
+    ]
+
+
+def unplug_words(facts: WeekFacts) -> dict[str, list[str]]:
+    """Waits, outages and recurrences in words."""
+    return {
+        "wait_hours": [
+            f"{percent(row['ended_share'])} of the slow intervals of {plural(row['kind'])} ({count(row['ended_count'])} of {count(row['population_count'])}) were followed by an unplug, "
+            f"{percent(row['up_to_24_hours_share'])} within a day."
+            for row in by_kind(facts, "wait_hours")
+        ],
+        "outage_hours": [
+            f"Half of {noun(row['population_count'], 'outage', 'outages')} of {plural(row['kind'])} ended within {hours(row['median_hours'])}, the longest took {hours(row['longest_hours'])}."
+            for row in by_kind(facts, "outage_hours")
+        ],
+        "recur_hours": [
+            f"After {noun(row['population_count'], 'replug', 'replugs')} of {plural(row['kind'])} that had been slow, {percent(row['ended_share'])} "
+            f"({count(row['ended_count'])}) were slow again, {percent(row['up_to_24_hours_share'])} within a day."
+            for row in by_kind(facts, "recur_hours")
+        ],
+    }
+

@@ -1,0 +1,236 @@
+"""kill -9 at any instant: run again, and the marts are those of an undisturbed run; readers never notice.
+
+Where a phase takes long (landing, models, writing a publication) the process group is killed at a random instant of it. Phases of a
+millisecond (the commit of a delivery, the swap, the clean-up) are killed before each of their steps (tests/proof/forks.py).
+DRIVETAIL_KILLS is the number of kills altogether, over six phases; 30 unless given. DRIVETAIL_KILL_SEED repeats the draw.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest import list_deliveries
+from tests.proof.forks import Forks
+from tests.proof.readers import Reader
+from tests.proof.support import command, environment, marts_differences
+from tests.reference.compare import compare
+from tests.reference.fleets import Fleet, Records, join, random_fleet, write_bundle
+from tests.reference.reference import Delivery, compute
+
+PHASES = 6
+ROUNDS = max(5, -(-int(os.environ.get("DRIVETAIL_KILLS", "30")) // PHASES))
+"""Kills in each phase."""
+ATTEMPTS = 4
+"""A random instant may come too late, just after the phase: so often it is tried again before the test gives up."""
+LANDING = {"hash", "read", "judge"}
+AGED_SECONDS = 2 * 3600
+
+
+class Site:
+    """A warehouse that is written, killed and read, and the deliveries that come to it."""
+
+    def __init__(self, folder: Path, rng: random.Random) -> None:
+        self.folder, self.rng = folder, rng
+        self.warehouse = folder / "warehouse"
+        self.published = self.warehouse / "warehouse.duckdb"
+        self.log = self.warehouse / "drivetail.log"
+        self.forks = Forks(folder / "forks")
+        self.delivered: list[Path] = []
+        fleet = random_fleet(rng.randrange(1_000_000))
+        # spare ones, for attempts that came too late
+        self._coming = pieces(fleet, 2 * ROUNDS + 2 * ATTEMPTS, folder / "deliveries", rng)
+        self.deliver()
+        self.forks.run("build", *self.option)
+        self.readers = [Reader(self.published, mode, folder) for mode in ("poll", "hold")]
+
+    @property
+    def option(self) -> tuple[object, ...]:
+        return "--warehouse", self.warehouse
+
+    def next(self) -> tuple[object, ...]:
+        """The next delivery. Returns: the arguments that ingest it."""
+        self.delivered.append(next(self._coming))
+        return "ingest", "bundle", self.delivered[-1], *self.option
+
+    def deliver(self) -> None:
+        """Ingest the next delivery, undisturbed."""
+        self.forks.run(*self.next())
+
+    def kill(self, arguments: tuple[object, ...], phases: set[str], seconds: float, *, cold: bool = False) -> bool:
+        """Run a command and kill -9 its process group at a random instant of the given phases, that take about so long.
+
+        cold: the real command in a new interpreter, instead of a fork. Returns: whether it died in one of the phases.
+        """
+        offset = self.log.stat().st_size
+        process = subprocess.Popen(
+            command(*arguments), env=environment(), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) if cold else None  # fmt: skip
+        pid = process.pid if process else self.forks.start(*arguments)
+        deadline = time.monotonic() + 120
+        while not phases.intersection(self.noted(pid, offset)):
+            assert time.monotonic() < deadline, f"{arguments}: none of {phases} within two minutes"
+            time.sleep(0.0005)
+        time.sleep(self.rng.random() * seconds)
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except ProcessLookupError:  # it was through
+            assert not cold
+        code = process.wait(60) if process else self.forks.finish()[0]
+        return code == -signal.SIGKILL and self.noted(pid, offset)[-1] in phases
+
+    def kill_at_step(self, arguments: tuple[object, ...], phase: str, step: int) -> bool:
+        """Run a command that kills itself before a step of a phase. Returns: whether it got there."""
+        self.forks.start(*arguments, phase=phase, step=step)
+        code, _ = self.forks.finish()
+        assert code in (0, -signal.SIGKILL)
+        return code != 0
+
+    def noted(self, pid: int, offset: int) -> list[str]:
+        """Phases that a process has noted in the log, from an offset of the file on."""
+        with self.log.open(encoding="utf-8") as handle:
+            handle.seek(offset)
+            lines = [json.loads(line) for line in handle if line.endswith("}\n")]
+        return [line["phase"] for line in lines if line["pid"] == pid]
+
+    def seconds(self, arguments: tuple[object, ...]) -> dict[str, float]:
+        """Run a command undisturbed. Returns: how long each of its phases took."""
+        offset = self.log.stat().st_size
+        self.forks.run(*arguments)
+        lines = [json.loads(line) for line in self.log.read_text(encoding="utf-8")[offset:].splitlines()]
+        times = [time.mktime(time.strptime(line["at"][:19], "%Y-%m-%dT%H:%M:%S")) + float(line["at"][19:23]) for line in lines]
+        taken: dict[str, float] = {}
+        for line, begun, ended in zip(lines, times, [*times[1:], times[-1]], strict=True):
+            taken[line["phase"]] = taken.get(line["phase"], 0.0) + ended - begun
+        return taken
+
+    def expected(self, deliveries: list[Path]) -> dict[str, list[dict]]:
+        """The marts of some deliveries, by the reference."""
+        return compute([Delivery(folder) for folder in deliveries])
+
+    def check_readers(self) -> None:
+        for reader in self.readers:
+            reader.check()
+
+    def check_end(self) -> None:
+        """The marts are those of an undisturbed run over the same deliveries, and of the reference."""
+        self.check_readers()
+        assert compare(self.expected(self.delivered), self.published) == []
+        twin = self.folder / f"undisturbed-{len(self.delivered)}"
+        for folder in self.delivered:
+            self.forks.run("ingest", "bundle", folder, "--warehouse", twin)
+        self.forks.run("build", "--warehouse", twin)
+        assert marts_differences(self.published, twin / "warehouse.duckdb") == []
+
+    def close(self) -> None:
+        poll, hold = (reader.stop() for reader in self.readers)
+        self.forks.close()
+        publications = {entry["publication"] for entry in poll}
+        assert len(publications) >= ROUNDS, f"the reader saw only {len(publications)} publications in {len(poll)} opens"
+        assert any(entry["came_meanwhile"] == 2 for entry in hold), f"no publication was held across two others: {hold}"
+
+
+def pieces(fleet: Fleet, count: int, folder: Path, rng: random.Random) -> Iterator[Path]:
+    """The fleet's records in random order, cut into so many deliveries; the first holds a third."""
+    kinds = [rng.sample(rows, len(rows)) for rows in join(fleet.records())]
+    cuts = [len(rows) // 3 for rows in kinds]
+    first: Records = tuple(rows[:cut] for rows, cut in zip(kinds, cuts, strict=True))  # type: ignore[assignment]
+    yield write_bundle(first, folder / "part-00", "parquet")
+    for number in range(1, count):
+        part: Records = tuple(rows[cut + number - 1 :: count - 1] for rows, cut in zip(kinds, cuts, strict=True))  # type: ignore[assignment]
+        yield write_bundle(part, folder / f"part-{number:02d}", "parquet")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    seed = int(os.environ.get("DRIVETAIL_KILL_SEED", "0")) or random.randrange(1, 1_000_000)
+    print(f"repeat the draw with DRIVETAIL_KILL_SEED={seed}")
+    made = Site(tmp_path_factory.mktemp("killed"), random.Random(seed))
+    yield made
+    made.close()
+
+
+@pytest.mark.xdist_group("killed-1")
+def test_a_killed_ingest_leaves_a_delivery_whole_or_absent(site: Site) -> None:
+    """Killed while landing, and the same delivery again while it commits; then run to the end."""
+    taken = site.seconds(site.next())
+    landing = sum(taken[phase] for phase in LANDING & set(taken))
+    steps = site.forks.run(*site.next())["commit"]
+    chosen = [*range(steps), *(site.rng.randrange(steps) for _ in range(ROUNDS))]
+    chosen = site.rng.sample(chosen, ROUNDS)
+    for number in range(ROUNDS):
+        arguments = site.next()
+        before = list_deliveries(site.warehouse)
+        hit = site.kill(arguments, LANDING, landing, cold=number == 0)
+        assert hit, f"round {number}: not killed while landing"
+        assert list_deliveries(site.warehouse) == before, "a delivery that was not committed is there"
+        assert site.kill_at_step(arguments, "commit", chosen[number])
+        after = list_deliveries(site.warehouse)
+        assert after in (before, [*before, after[-1]])
+        assert all((delivery.path / "delivery.json").exists() for delivery in after)
+        site.forks.run(*arguments)
+        assert len(list_deliveries(site.warehouse)) == len(before) + 1
+        assert list((site.warehouse / "raw/.staging").iterdir()) == []
+        site.check_readers()
+    site.forks.run("build", *site.option)
+    site.check_end()
+
+
+@pytest.mark.xdist_group("killed-1")
+def test_a_killed_build_is_simply_done_again(site: Site) -> None:
+    """Killed while the models run."""
+    site.deliver()
+    seconds = site.seconds(("build", *site.option))["models"]
+    for number in range(ROUNDS):
+        before = site.expected(site.delivered)
+        site.deliver()
+        assert site.kill(("build", *site.option), {"models"}, seconds, cold=number == 0), f"round {number}: not killed in the models"
+        assert compare(before, site.published) == [], "a build that was killed in its models has changed what readers see"
+        site.forks.run("build", *site.option)
+        assert compare(site.expected(site.delivered), site.published) == []
+        site.check_readers()
+    site.check_end()
+
+
+@pytest.mark.xdist_group("killed-2")
+def test_a_killed_publication_is_the_last_one_or_the_next(site: Site) -> None:
+    """Killed while it is written, the same build again in the swap, and again in the clean-up; then run to the end."""
+    build = ("build", *site.option)
+    site.deliver()
+    seconds = site.seconds(build)["publish"]
+    site.deliver()
+    age(site.warehouse)
+    steps = site.forks.run(*build)
+    assert steps["swap"] >= 5, f"steps of a swap: {steps}"
+    swaps = site.rng.sample(range(steps["swap"]), min(ROUNDS, steps["swap"]))
+    for number in range(ROUNDS):
+        before = site.expected(site.delivered)
+        site.deliver()
+        after = site.expected(site.delivered)
+        age(site.warehouse)
+        assert any(site.kill(build, {"publish"}, seconds) for _ in range(ATTEMPTS)), f"round {number}: not killed while publishing"
+        assert compare(before, site.published) == []
+        assert site.kill_at_step(build, "swap", swaps[number % len(swaps)])
+        assert compare(after, site.published) == [] or compare(before, site.published) == []
+        age(site.warehouse)
+        assert site.kill_at_step(build, "clean-up", site.rng.randrange(steps["clean-up"]))
+        assert compare(after, site.published) == [], "a publication that was swapped in has gone again"
+        steps = site.forks.run(*build)
+        assert compare(after, site.published) == []
+        site.check_readers()
+    site.check_end()
+
+
+def age(warehouse: Path) -> None:
+    """Make the publications look old, so that a clean-up has something to remove."""
+    then = time.time() - AGED_SECONDS
+    for path in (warehouse / "publications").glob("*.duckdb"):
+        os.utime(path, (then, then))
