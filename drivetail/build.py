@@ -21,14 +21,23 @@ import duckdb
 from drivetail.dbt import Project
 from drivetail.publish import Publication, current_publication, publish
 from drivetail.sources import point, point_whole_tables
-from drivetail.store import SCHEMA, Batch, commit_batch, live_batches, stored_rows
+from drivetail.store import SCHEMA, Batch, commit_batch, live_batches, stored_rows, whole_store
 from drivetail.warehouse import Warehouse, quoted
 from ingest.raw_store import drive_hour_files, list_deliveries
 
 MAX_BATCH_ROWS = 12_000_000
 """Drive-hours computed at a time; bounds memory at a day of 460,000 drives."""
 
-HOUR = timedelta(hours=1)
+def hour_before(hour: datetime) -> datetime:
+    """One hour earlier, as far as the calendar goes."""
+    return max(hour, datetime.min + timedelta(hours=1)) - timedelta(hours=1)
+
+
+def hour_after(hour: datetime) -> datetime:
+    """One hour later, as far as the calendar goes."""
+    return min(hour, datetime.max - timedelta(hours=1)) + timedelta(hours=1)
+
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -116,6 +125,9 @@ class Build:
         if publication is None:
             publication = publish(self.warehouse, self.project.manifest, self.deliveries)
         with self.connect() as connection:
+            # between builds the models show everything, so that any test can be run over the whole store
+            for model, rows in whole_store(connection, self.warehouse, "state.recomputed").items():
+                connection.execute(f"create or replace view intermediate.{model} as {rows}")
             connection.execute("insert or ignore into state.finished_deliveries select delivery_seq from plan.new_deliveries")
         self.warehouse.note("finished", deliveries=len(self.new), publication=publication.publication_id)
         return BuildSummary(len(self.new), raid_hours, drive_hours, batch_count, publication)
@@ -140,7 +152,7 @@ class Build:
             if has_inventory:
                 stored = live_batches(connection)
             elif first is not None and last is not None:
-                stored = live_batches(connection, first, last + HOUR)
+                stored = live_batches(connection, first, hour_after(last))
             else:
                 stored = []
             (recomputed,) = connection.execute("select count(*) from state.recomputed").fetchone() or (0,)
@@ -210,7 +222,7 @@ class Build:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         with self.connect() as connection:
-            point(connection, "drive_hours", "drive_hours", self.files_between(batch.first_hour_utc - HOUR, batch.last_hour_utc))
+            point(connection, "drive_hours", "drive_hours", self.files_between(hour_before(batch.first_hour_utc), batch.last_hour_utc))
             connection.execute(
                 """
                 create or replace table plan.batch as

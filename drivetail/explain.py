@@ -99,7 +99,15 @@ def when(instant: datetime | None) -> str:
     """An instant (UTC); seconds only where it has any."""
     if instant is None:
         return "open"
-    return f"{instant:%Y-%m-%d %H:%M}" if instant.replace(second=0, microsecond=0) == instant else f"{instant:%Y-%m-%d %H:%M:%S}"
+    return instant.isoformat(" ", "minutes" if instant.replace(second=0, microsecond=0) == instant else "seconds")
+
+
+def shifted(instant: datetime, span: timedelta) -> datetime:
+    """An instant later (or earlier) by a span, as far as the calendar goes."""
+    try:
+        return instant + span
+    except OverflowError:
+        return instant
 
 
 def median_text(values: Sequence[float]) -> str:
@@ -341,7 +349,7 @@ def _replugged(episode: Row) -> str:
 
 
 def _hour_events_block(connection: duckdb.DuckDBPyConnection, drive_id: str, at: datetime) -> str:
-    events = _events(connection, drive_id, at - DAY, at + HOUR + DAY)
+    events = _events(connection, drive_id, shifted(at, -DAY), shifted(at, HOUR + DAY))
     if not events:
         return "Events within 24 h: none"
     return block("Events within 24 h", table(list(reversed(events)), _EVENT_COLUMNS))
@@ -376,16 +384,17 @@ class _DriveHour:
         self.peers = [row for row in self.reported if row["is_data_drive"] and self.covers(row)]
         marts = fetch(connection, "select * from marts.fct_drive_hours where drive_id = ? and hour_utc = ?", [self.drive, self.at])
         self.mart: Row | None = marts[0] if marts else None
+        before = shifted(self.at, -HOUR)
         hours = {
             row["hour_utc"]: row
             for row in fetch(
                 connection,
                 "select * from intermediate.int_raid_hours where raid_group_id = ? and hour_utc in (?, ?)",
-                [self.group, self.at, self.at - HOUR],
+                [self.group, self.at, before],
             )
         }
         self.raid_hour: Row = hours[self.at]
-        self.raid_hour_before: Row | None = hours.get(self.at - HOUR)
+        self.raid_hour_before: Row | None = hours.get(before) if before != self.at else None
 
     def delivered(self) -> list[Row]:
         """Every stored record of this drive-hour, the one that counts first."""
@@ -485,7 +494,7 @@ class _DriveHour:
         if self.mart is None:
             outside = "not a data drive" if not measured["is_data_drive"] else "the RAID group has fewer than 3 data drives"
         return block(
-            f"Drive {self.drive}, hour {when(self.at)} to {when(self.at + HOUR)} UTC, RAID group {self.group}",
+            f"Drive {self.drive}, hour {when(self.at)} to {when(shifted(self.at, HOUR))} UTC, RAID group {self.group}",
             facts(
                 [
                     ("slowdown S", told),
@@ -558,8 +567,9 @@ class _DriveHour:
         if counted is None:
             role = "data: no inventory period covers the hour"
         else:
-            role = f"{counted['role']}: inventory period of {counted['raid_group_id']} from {when(counted['valid_from'])}"
-            role += f" to {when(counted['valid_to'])}" if counted["valid_to"] else " on"
+            since, until = counted["valid_from"], counted["valid_to"]
+            role = f"{counted['role']}: by the inventory period of {counted['raid_group_id']}"
+            role += (f" from {when(since)}" if since else "") + (f" to {when(until)}" if until else "")
         named = {period["raid_group_id"] for period in periods}
         group = f"{self.group}: its row names it"
         if named and self.group not in named:
@@ -588,6 +598,8 @@ class _DriveHour:
             merged = f"latency_us = {latency} us, delivered merged" if is_given else "no latency was delivered"
         elif live["read_ios"] + live["write_ios"] == 0:
             merged = "no I/O, so no latency"
+        elif self.measured["latency_us"] is None:
+            merged = "no latency: the merged one is not finite"
         else:
             terms = [
                 f"{num(live[f'{way}_ios'])} * {num(live[f'{way}_latency_us'])}" if live[f"{way}_latency_us"] is not None else "0"

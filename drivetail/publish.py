@@ -21,7 +21,7 @@ from typing import Any
 import duckdb
 
 from drivetail.sources import point, point_whole_tables
-from drivetail.store import STORED_MODELS, live_batches, stored_rows
+from drivetail.store import STORED_MODELS, live_batches, whole_store
 from drivetail.warehouse import Warehouse, quoted, sync
 from ingest.raw_store import Delivery, drive_hour_files
 
@@ -94,7 +94,7 @@ def _write(
     with duckdb.connect(str(warehouse.build_database)) as connection:
         # views over files, copied tables and their order come from one list: what the marts are made of
         batches = live_batches(connection)
-        (recomputed,) = connection.execute("select count(*) from state.recomputed").fetchone() or (0,)
+        stored = whole_store(connection, warehouse, "store.recomputed")
         texts = dict(connection.execute("select schema_name || '.' || view_name, sql from duckdb_views() where not internal").fetchall())
         connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
         for schema in ("raw", "plan", "store", "seeds", "staging", "intermediate", "marts"):
@@ -107,11 +107,7 @@ def _write(
         connection.execute("create table plan.publication (publication_id varchar, published_at timestamp, last_hour_utc timestamp)")
         for schema, name, kind in _relations(manifest):
             if name in STORED_MODELS:
-                rows = stored_rows(warehouse, name, batches, recomputed > 0, "store.recomputed")
-                if rows is None:
-                    connection.execute(f"create table {schema}.{name} as select * from build.{schema}.{name} where false")
-                else:
-                    connection.execute(f"create view {schema}.{name} as {rows}")
+                connection.execute(f"create view {schema}.{name} as {stored[name]}")
             elif kind == "view":
                 connection.execute(texts[f"{schema}.{name}"])
             else:

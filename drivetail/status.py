@@ -25,6 +25,7 @@ from ingest.raw_store import Delivery, drive_hour_files, list_deliveries
 from ingest.schema import RECORD_KINDS
 
 HOUR = timedelta(hours=1)
+FIRST_HOUR = datetime(1, 1, 1)
 
 WINDOW = timedelta(days=7)
 """Drive-hours older than this, seen from the fleet's last hour, are not looked at: status stays cheap after years."""
@@ -334,7 +335,7 @@ def _collect_from(status: Status, connection: duckdb.DuckDBPyConnection) -> set[
         "last_hour_utc": publication["last_hour_utc"],
     }
     # a fleet without a row is as of now, and nobody in it is late
-    first = (last or status.at) - WINDOW + HOUR
+    first = max(last or status.at, FIRST_HOUR + WINDOW) - WINDOW + HOUR
     _read_window(connection, first)
     status.freshness = _freshness(connection, last or status.at)
     status.inventory = {"contradictions": _contradictions(connection, first)}
@@ -645,7 +646,7 @@ def _span(hours: float) -> str:
 
 
 def _when(instant: datetime | None) -> str | None:
-    return None if instant is None else f"{instant:%Y-%m-%d %H:%M}"
+    return None if instant is None else instant.isoformat(" ", "minutes")
 
 
 def block(title: str, *parts: str) -> str:
@@ -750,7 +751,7 @@ def _freshness_blocks(freshness: Row) -> list[str]:
             block(
                 f"RAID groups more than {_span(GROUP_LAG / HOUR)} behind the fleet's last hour, {_when(last)}: {human(groups['count'])}",
                 _list(groups, {"RAID group": "raid_group_id", "drives": "drive_count", **behind}),
-                "without a last hour: inventory names the group, and no row of it ever came",
+                "without a last hour: inventory names the group, and no row of it ever came" if _has_never(groups) else "",
             )
         )
     if drives["count"]:
@@ -758,17 +759,22 @@ def _freshness_blocks(freshness: Row) -> list[str]:
             block(
                 f"Drives of the inventory without a row in their RAID group's last {_span(DRIVE_SILENT / HOUR)}: {human(drives['count'])}",
                 _list(drives, {"drive": "drive_id", "RAID group": "raid_group_id", "role": "role", **behind}),
-                "without a last hour: it never reported",
+                "without a last hour: it never reported" if _has_never(drives) else "",
             )
         )
     if unknown["count"]:
         blocks.append(
             block(
-                f"Drives with rows but no inventory: {human(unknown['count'])} (kind unknown; they count as data drives)",
+                f"Drives with rows but no inventory: {human(unknown['count'])} (they count as data drives)",
                 _list(unknown, {"drive": "drive_id", "RAID group": "raid_group_id", **hours}),
             )
         )
     return blocks
+
+
+def _has_never(listing: Row) -> bool:
+    """Whether a printed row of it has no last hour."""
+    return any(row["last_hour_utc"] is None for row in listing["rows"][:SHOWN])
 
 
 def _turned_away_blocks(status: Status) -> list[str]:

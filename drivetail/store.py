@@ -76,6 +76,26 @@ def stored_rows(warehouse: Warehouse, model: str, batches: Sequence[Batch], has_
     return rows
 
 
+def whole_store(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, recomputed: str) -> dict[str, str]:
+    """SQL for all current rows of every stored model, by model; typed and empty while nothing is stored.
+
+    Expects `connection` to be at the build database, after at least one batch was computed.
+    """
+    batches = live_batches(connection)
+    (stale,) = connection.execute("select count(*) from state.recomputed").fetchone() or (0,)
+    found = {}
+    for model in STORED_MODELS:
+        rows = stored_rows(warehouse, model, batches, stale > 0, recomputed)
+        if rows is None:
+            columns = connection.execute(
+                "select column_name, data_type from duckdb_columns() where schema_name = 'intermediate' and table_name = ? order by column_index",
+                [model],
+            ).fetchall()
+            rows = "select " + ", ".join(f'cast(null as {kind}) as "{name}"' for name, kind in columns) + " where false"
+        found[model] = rows
+    return found
+
+
 def commit_batch(connection: duckdb.DuckDBPyConnection, batch: Batch) -> int:
     """Enter a batch whose files are written, and retire the RAID-hours it computed again; one transaction.
 

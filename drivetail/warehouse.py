@@ -22,6 +22,10 @@ class Warehouse:
 
     root: Path
 
+    def __post_init__(self) -> None:
+        """Make the path absolute: published views and dbt's own folders hang on it."""
+        object.__setattr__(self, "root", Path(self.root).resolve())
+
     @property
     def raw(self) -> Path:
         """System of record: what was delivered."""

@@ -256,7 +256,10 @@ def _drive_hour_checks(frame: pl.DataFrame, unreadable: dict[str, str]) -> list[
     checks += null_checks("hour_utc", "drive_id", "raid_group_id")
     checks.append(Check("hour_utc", "not on the hour", pl.col("hour_utc").to_physical() % HOUR_US != 0))
     counts = [name for name, dtype in CONTRACT["drive_hours"].items() if dtype == pl.Int64()]
-    checks += negative_checks(*(name for name in counts if frame[name].null_count() < frame.height))
+    given = [name for name in counts if frame[name].null_count() < frame.height]
+    checks += negative_checks(*given)
+    # sums over a group stay whole numbers of 64 bits, and each count is exact as a double
+    checks += [Check(name, "above 2^53, more than a drive can count", pl.col(name) > 2**53) for name in given]
     for one, other in (("read_ios", "write_ios"), ("read_blocks", "write_blocks")):
         checks.append(Check(one, f"null where {other} is given", pl.col(one).is_null() & pl.col(other).is_not_null()))
         checks.append(Check(other, f"null where {one} is given", pl.col(other).is_null() & pl.col(one).is_not_null()))

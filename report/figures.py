@@ -23,8 +23,8 @@ TAIL_COLOURS = {"S": None, "T1": SLOW, "T2": "#E69F00", "T3": "#8C6D1F"}
 SERIES_WORDS = {"S": "S, drive-hours", "T1": "T1, slowest drive", "T2": "T2, second slowest", "T3": "T3, third slowest"}
 
 PERCENTILE_TICKS = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
-SLOWDOWN_TICKS = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
-HOUR_TICKS = (0, 1, 2, 4, 8, 24, 72, 168, 720, 2160, 8760)
+SLOWDOWN_TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 500, 1000, 5000, 10000)
+HOUR_TICKS = (0, 1, 2, 4, 8, 24, 72, 168, 336, 720, 2160, 8760)
 EVENT_SYMBOLS = {"unplug": "triangle-down", "replug": "triangle-up", "replacement": "diamond"}
 
 
@@ -108,11 +108,6 @@ def weekly_trend(rows: Sequence[Row], week: datetime, *, numerator: str, denomin
                 [percent(mine[monday][share]), count(mine[monday][numerator]), count(mine[monday][denominator])] if monday in mine else ["", "", ""]
                 for monday in weeks
             ],
-            text=[percent(mine[monday][share]) if monday == week and monday in mine else "" for monday in weeks],
-            textposition="outside",
-            textfont={"color": colour(kind), "size": 13},
-            textangle=0,
-            cliponaxis=False,
             hovertemplate=f"%{{customdata[0]}}: %{{customdata[1]}} {what} of %{{customdata[2]}} {of}<extra>{safe(kind_name(kind))}</extra>",
         )
     figure.update_layout(barmode="group", bargap=0.35 if len(weeks) > 2 else 0.7, bargroupgap=0.08)
@@ -120,7 +115,7 @@ def weekly_trend(rows: Sequence[Row], week: datetime, *, numerator: str, denomin
     top = max((row[share] or 0.0 for row in rows), default=0.0)
     digits = 0 if top > 0.04 else 1 if top > 0.004 else 2 if top > 0.0004 else 3
     figure.update_xaxes(type="category", title_text="ISO week (UTC)", showgrid=False)
-    figure.update_yaxes(title_text=f"share of {of}", tickformat=f".{digits}%", range=[0, top * 1.15 or 0.01], nticks=6)
+    figure.update_yaxes(title_text=f"share of {of}", tickformat=f".{digits}%", range=[0, top * 1.08 or 0.01], nticks=6)
     return figure
 
 
@@ -145,7 +140,8 @@ def slowdown_distribution(rows: Sequence[Row]) -> go.Figure:
     figure = make_subplots(cols=len(kinds), shared_yaxes=True, horizontal_spacing=0.05, subplot_titles=[kind_name(kind) for kind in kinds])
     for column, kind in enumerate(kinds, start=1):
         for threshold, name in ((1.5, "1.5×"), (2.0, "2×, slow")):
-            figure.add_vline(x=threshold, line={"color": SLOW, "width": 1.2, "dash": "dot" if threshold == 1.5 else "dash"}, col=column, row=1)
+            line = {"color": SLOW, "width": 1.2, "dash": "dot" if threshold == 1.5 else "dash"}
+            figure.add_vline(x=threshold, line=line, col=column, row=1, exclude_empty_subplots=False)
             figure.add_annotation(
                 x=math.log10(threshold), y=0.02, xref=f"x{column}", yref="y domain", text=name, showarrow=False, textangle=-90, xanchor="right",
                 yanchor="bottom", font={"color": SLOW, "size": 12}, row=1, col=column,
@@ -154,14 +150,14 @@ def slowdown_distribution(rows: Sequence[Row]) -> go.Figure:
             part = drawn[kind, series]
             if not part:
                 continue
-            line = fixed or colour(kind)
+            ink = fixed or colour(kind)
             figure.add_scatter(
                 x=[row["slowdown"] for row in part],
                 y=[nines(row["percentile"]) for row in part],
                 customdata=[[f"P{row['percentile']:g}", ratio(row["slowdown"]), count(row["population_count"])] for row in part],
                 mode="lines",
                 name=SERIES_WORDS[series],
-                line={"color": line, "width": 2.4 if series in {"S", "T1"} else 1.6, "shape": "vh"},
+                line={"color": ink, "width": 2.4 if series in {"S", "T1"} else 1.6, "shape": "vh"},
                 showlegend=False,
                 hovertemplate="%{customdata[0]}: %{customdata[1]} (n = %{customdata[2]})<extra>" + SERIES_WORDS[series] + "</extra>",
                 row=1,
@@ -169,20 +165,20 @@ def slowdown_distribution(rows: Sequence[Row]) -> go.Figure:
             )
             last = part[-1]
             figure.add_annotation(
-                x=math.log10(last["slowdown"]), y=nines(last["percentile"]), text=f"<b>{series}</b>", showarrow=False, font={"color": line, "size": 13},
-                xanchor="left", xshift=4, yanchor="bottom" if series == "S" else "middle", yshift=2 if series == "S" else 0, row=1, col=column,
+                x=math.log10(last["slowdown"]), y=nines(last["percentile"]), text=f"<b>{series}</b>", showarrow=False, font={"color": ink, "size": 13},
+                # the tails end side by side: the innermost is named on its left
+                xanchor="right" if series == "T3" else "left", xshift=-4 if series == "T3" else 4,
+                yanchor="bottom" if series == "S" else "middle", yshift=2 if series == "S" else 0, row=1, col=column,
             )  # fmt: skip
-    styled(figure, 470, hovermode="closest")
+    styled(figure, 470, hovermode="y unified")
     ticks = nice_ticks(SLOWDOWN_TICKS, low, high)
-    # as many labels as fit: 1, 1.5 and 2 always
-    if len(ticks) > 9:
-        ticks = [tick for tick in ticks if tick in (0.5, 1, 2, 5, 10, 50, 100, 500, 1000, 5000)]
     figure.update_xaxes(
-        type="log", range=[math.log10(low), math.log10(high)], tickvals=ticks, ticktext=[f"{tick:g}×" for tick in ticks], title_text="slowdown (ratio, log scale)"
+        type="log", range=[math.log10(low), math.log10(high)], tickvals=ticks, ticktext=[f"{tick:g}×" for tick in ticks], tickangle=0, title_text="slowdown (ratio, log scale)"
     )
     levels = nice_ticks(PERCENTILE_TICKS, 0, max(top, 99))
     figure.update_yaxes(tickvals=[nines(level) for level in levels], ticktext=["min" if level == 0 else f"P{level:g}" for level in levels], range=[0, nines(max(top, 99)) * 1.06])
     figure.update_yaxes(title_text="percentile", col=1)
+    figure.update_yaxes(unifiedhovertitle_text="slowdown at this percentile")
     figure.update_annotations(selector=lambda note: note.text in KIND_NAMES.values(), font={"size": 14, "color": INK})
     return figure
 
@@ -221,6 +217,8 @@ def drive_week(drive: Row, series: Sequence[Row], bands: Mapping[tuple[str, date
         marker={
             "size": [6 if hour in own and own[hour]["is_slow"] else 2.5 for hour in hours_of_week],
             "color": [SLOW if hour in own and own[hour]["is_slow"] else colour(drive["kind"]) for hour in hours_of_week],
+            "opacity": 1,
+            "line": {"width": 0},
         },
         customdata=[
             [ratio(value), f"{ratio(band['lowest_slowdown'])} to {ratio(most)}" if band and most is not None else "not measured"]
@@ -238,7 +236,8 @@ def drive_week(drive: Row, series: Sequence[Row], bands: Mapping[tuple[str, date
     if events:
         figure.add_scatter(
             x=[event["occurred_at"] for event in events],
-            y=[at_top] * len(events),
+            # out and back within hours of each other: one below the other
+            y=[at_top / 1.22 if event["event_type"] == "replug" else at_top for event in events],
             mode="markers",
             marker={
                 "symbol": [EVENT_SYMBOLS.get(event["event_type"], "x-thin" if event["is_explicit"] else "circle-open") for event in events],
@@ -256,7 +255,7 @@ def drive_week(drive: Row, series: Sequence[Row], bands: Mapping[tuple[str, date
     figure.update_xaxes(
         range=[week, week + timedelta(hours=168)], dtick=24 * 3600 * 1000, tick0=week, tickformat="%a %d", ticklabelmode="period", hoverformat="%a %Y-%m-%d %H:00 UTC"
     )
-    ticks = [tick for tick in nice_ticks(SLOWDOWN_TICKS, floor, top) if tick in (0.5, 1, 2, 5, 10, 20, 50, 100, 500, 1000, 5000, 10000)]
+    ticks = nice_ticks(SLOWDOWN_TICKS, floor, top)
     figure.update_yaxes(
         type="log", range=[math.log10(floor), math.log10(top * 1.3)], tickvals=ticks, ticktext=[f"{tick:g}×" for tick in ticks], title_text="slowdown (ratio)"
     )
@@ -309,10 +308,10 @@ def durations(rows: Sequence[Row], measure: str, axis: str, of: str, *, height: 
         type="log",
         range=[math.log10(axis_hours(min((row["hours"] for row in mine), default=0)) * 0.85), math.log10(axis_hours(longest) * 1.6)],
         tickvals=[axis_hours(tick) for tick in ticks],
-        ticktext=[f"{tick:,} h" if tick < 168 or tick % 168 else f"{tick:,} h (week)" for tick in ticks],
+        ticktext=[f"{tick:,}" for tick in ticks],
+        tickangle=0,
         title_text=axis,
     )
-    figure.update_xaxes(ticktext=[f"{tick:,}" for tick in ticks], tickangle=0)
     figure.update_yaxes(title_text=f"share of {of}", tickformat=".0%", range=[0, 1.03])
     return figure
 

@@ -25,7 +25,7 @@ def percent(share: float | None) -> str:
         return "< 0.001%"
     if value > 99.99:
         return "> 99.99%"
-    digits = 2 if value >= 99 else 1 if value >= 1 else 2 if value >= 0.1 else 3
+    digits = 2 if value >= 99.9 else 1 if value >= 1 else 2 if value >= 0.1 else 3
     return f"{value:.{digits}f}%"
 
 

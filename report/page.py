@@ -31,7 +31,7 @@ def render_page(facts: WeekFacts) -> str:
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
-        count=count, percent=percent, ratio=ratio, hours=hours, instant=numbers.instant, day=numbers.day, kind=kind_name, words=lambda text: str(text).replace("_", " ")
+        count=count, percent=percent, ratio=ratio, hours=hours, instant=numbers.instant, day=numbers.day, kind=kind_name, plural=plural
     )
     return environment.get_template("page.html.j2").render(
         facts=facts,
@@ -188,11 +188,16 @@ def chronic_words(facts: WeekFacts) -> str:
 def unplug_digest(facts: WeekFacts) -> str:
     """What was unplugged this week and what came of it."""
     return " ".join(
-        f"{noun(row['unplug_count'], 'unplug', 'unplugs')} of {of_kind(row['drive_count'], row['kind'])}: {count(row['replugged_count'])} came back, "
-        f"{count(row['replaced_count'])} {'was' if row['replaced_count'] == 1 else 'were'} replaced; of {count(row['after_slowdown_count'])} unplugged after a slowdown, "
-        f"{count(row['recurred_count'])} {'was' if row['recurred_count'] == 1 else 'were'} slow again."
+        f"{of_kind(row['drive_count'], row['kind'])} had {noun(row['unplug_count'], 'unplug', 'unplugs')}: {none_or(row['replugged_count'])} came back, "
+        f"{none_or(row['replaced_count'])} replaced; {none_or(row['after_slowdown_count'])} followed a slowdown"
+        + (f", of which {none_or(row['recurred_count'])} came back to be slow again." if row["after_slowdown_count"] else ".")
         for row in facts.unplugs
     )
+
+
+def none_or(number: int) -> str:
+    """A count as a word of a sentence."""
+    return count(number) if number else "none"
 
 
 def coverage_words(facts: WeekFacts) -> list[str]:
@@ -245,7 +250,7 @@ def unplug_words(facts: WeekFacts) -> dict[str, list[str]]:
     """Waits, outages and recurrences in words."""
     return {
         "wait_hours": [
-            f"{percent(row['ended_share'])} of the slow intervals of {plural(row['kind'])} ({count(row['ended_count'])} of {count(row['population_count'])}) were followed by an unplug, "
+            f"{percent(row['ended_share'])} of the slow intervals of {plural(row['kind'])} ({count(row['ended_count'])} of {count(row['population_count'])}) were followed by an unplug sooner or later, "
             f"{percent(row['up_to_24_hours_share'])} within a day."
             for row in by_kind(facts, "wait_hours")
         ],

@@ -14,7 +14,8 @@ select
     delivered.io_count,
     delivered.bytes,
     delivered.coverage,
-    delivered.min_coverage
+    delivered.min_coverage,
+    delivered.declared_kind
 from {{ source('raw', 'drive_hours') }} as delivered
 where not exists (
     select 1

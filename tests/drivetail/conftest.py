@@ -15,7 +15,10 @@ from drivetail.warehouse import Warehouse
 START = datetime(2026, 1, 5)
 HOURS = 30
 LAST = START + timedelta(hours=HOURS - 1)
-HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us,read_blocks,write_blocks,coverage,collected_at"
+HEADER = (
+    "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us,"
+    "read_blocks,write_blocks,coverage,collected_at"
+)
 
 INVENTORY = """drive_id,raid_group_id,role,kind,slot,deployed_on,valid_from,valid_to
 d11,g1,data,disk,1,2024-01-05,,
@@ -76,11 +79,13 @@ def first_delivery() -> list[str]:
                 coverage = "0.3"
             if (drive, number) == ("d12", 7):
                 ios, us = "100,300", "4100.5,7777.25"
-            rows.append(row(number, drive, "g1", ios=ios, us=us, coverage=coverage, collected=(hour(number) + timedelta(hours=1)).isoformat()))
+            sent = hour(number + 1).isoformat()
+            rows.append(row(number, drive, "g1", ios=ios, us=us, coverage=coverage, collected=sent))
             if (drive, number) == ("d12", 7):
                 rows.append(rows[-1])
         rows.append(row(number, "v1", "g1" if number < 12 else "g2", us="4050,9050"))
-        rows += [row(number, drive, "g2", us=f"{200 + place},{900 + place}") for place, drive in enumerate(("d21", "d22", "d23", "m1", "n1"))]
+        drives = ("d21", "d22", "d23", "m1", "n1")
+        rows += [row(number, drive, "g2", us=f"{200 + place},{900 + place}") for place, drive in enumerate(drives)]
         if number == 0:
             rows.append(row(number, "s1", "g2", us="210,910"))
         if number <= 20:

@@ -42,13 +42,13 @@ class Forks:
         self._server.stdin.flush()
         return int(self._answer()["pid"])
 
-    def finish(self) -> tuple[int, dict[str, int]]:
-        """Wait for it to end. Returns: exit code, negative the signal that ended it; and how many steps each phase took."""
+    def finish(self) -> tuple[int, dict[str, list[str]]]:
+        """Wait for it to end. Returns: exit code, negative the signal that ended it; and the steps of each phase."""
         answer = self._answer()
         return answer["code"], answer["steps"]
 
-    def run(self, *arguments: object) -> dict[str, int]:
-        """Run a command to its end. Returns: how many steps each phase took."""
+    def run(self, *arguments: object) -> dict[str, list[str]]:
+        """Run a command to its end. Returns: the steps of each phase, by the names of their operations."""
         self.start(*arguments)
         code, steps = self.finish()
         assert code == 0, f"drivetail {' '.join(map(str, arguments))}: exit {code}\n{self.output.read_text()[-3000:]}"
@@ -104,19 +104,19 @@ def run(arguments: list[str], phase: str | None, step: int | None, steps_file: P
 
     note = Warehouse.note
     now = ""
-    steps: dict[str, int] = {}
+    steps: dict[str, list[str]] = {}
 
     def noted(self: Warehouse, name: str, **progress: object) -> None:
         nonlocal now
         note(self, name, **progress)
         now = name
-        steps.setdefault(name, 0)
+        steps.setdefault(name, [])
 
     def count(event: str, _: object) -> None:
         if now and event in OPERATIONS:
-            if now == phase and steps[now] == step:
+            if now == phase and len(steps[now]) == step:
                 os.kill(os.getpid(), signal.SIGKILL)
-            steps[now] += 1
+            steps[now].append(event)
 
     Warehouse.note = noted  # type: ignore[method-assign]
     sys.addaudithook(count)

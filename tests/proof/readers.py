@@ -18,8 +18,8 @@ import duckdb
 
 from tests.proof.support import ROOT, broken_sums, environment
 
-PAUSE_SECONDS = 0.05
-"""Between two opens. The tests run on two cores that others use too."""
+PAUSE_SECONDS = {"poll": 0.05, "hold": 0.2}
+"""Between two opens, or two looks at what is published. The tests run on two cores that others use too."""
 SUMS_EVERY = 10
 HELD = ("fct_drive_hours", "fct_raid_hours", "fct_slowdown_intervals", "fct_drive_slowness", "dim_drives", "rejected_records")
 
@@ -74,7 +74,7 @@ def read(published: Path, mode: str, result: Path) -> None:
                         first = fingerprint(connection)
                         came, inode = 0, os.stat(published).st_ino
                         while came < 2 and wanted():
-                            time.sleep(PAUSE_SECONDS)
+                            time.sleep(PAUSE_SECONDS[mode])
                             now = os.stat(published).st_ino
                             came, inode = came + (now != inode), now
                         entry["came_meanwhile"] = came
@@ -92,7 +92,7 @@ def read(published: Path, mode: str, result: Path) -> None:
             out.write(json.dumps(entry) + "\n")
             out.flush()
             opens += 1
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(PAUSE_SECONDS[mode])
 
 
 def publication(connection: duckdb.DuckDBPyConnection) -> str:

@@ -13,6 +13,7 @@ import random
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,7 +31,7 @@ PHASES = 6
 ROUNDS = max(5, -(-int(os.environ.get("DRIVETAIL_KILLS", "30")) // PHASES))
 """Kills in each phase."""
 ATTEMPTS = 4
-"""A random instant may come too late, just after the phase: so often it is tried again before the test gives up."""
+"""A random instant may come just after the phase, when the machine has become faster: so many more deliveries are tried."""
 LANDING = {"hash", "read", "judge"}
 AGED_SECONDS = 2 * 3600
 
@@ -46,8 +47,10 @@ class Site:
         self.forks = Forks(folder / "forks")
         self.delivered: list[Path] = []
         fleet = random_fleet(rng.randrange(1_000_000))
-        # spare ones, for attempts that came too late
-        self._coming = pieces(fleet, 2 * ROUNDS + 2 * ATTEMPTS, folder / "deliveries", rng)
+        self.twin = folder / "undisturbed"
+        self._twin_has = 0
+        self._killed: Counter[str] = Counter()
+        self._coming = pieces(fleet, 2 * (ROUNDS + ATTEMPTS) + 6, folder / "deliveries", rng)
         self.deliver()
         self.forks.run("build", *self.option)
         self.readers = [Reader(self.published, mode, folder) for mode in ("poll", "hold")]
@@ -112,23 +115,37 @@ class Site:
             taken[line["phase"]] = taken.get(line["phase"], 0.0) + ended - begun
         return taken
 
-    def expected(self, deliveries: list[Path]) -> dict[str, list[dict]]:
-        """The marts of some deliveries, by the reference."""
-        return compute([Delivery(folder) for folder in deliveries])
+    def steps_around(self, steps: list[str], *decisive: str) -> Iterator[int]:
+        """Steps to die before, for ever: first those next to the decisive operations, then all, in random order."""
+        near = {step for at, operation in enumerate(steps) if operation in decisive for step in (at, at + 1) if step < len(steps)}
+        assert near, f"none of {decisive} in {steps}"
+        while True:
+            yield from self.rng.sample(sorted(near), len(near))
+            yield from self.rng.sample(range(len(steps)), len(steps))
+
+    def has_killed(self, what: str) -> int:
+        """Note one more round of kills. Returns: how many there were."""
+        self._killed[what] += 1
+        return self._killed[what]
+
+    def expected(self) -> dict[str, list[dict]]:
+        """The marts of what has been delivered, by the reference."""
+        return compute([Delivery(folder) for folder in self.delivered])
 
     def check_readers(self) -> None:
         for reader in self.readers:
             reader.check()
 
-    def check_end(self) -> None:
-        """The marts are those of an undisturbed run over the same deliveries, and of the reference."""
+    def check_end(self, what: str) -> None:
+        """Enough was killed, and the marts are those of an undisturbed run over the same deliveries, and of the reference."""
+        assert self._killed[what] == ROUNDS, f"only {self._killed[what]} of {ROUNDS} rounds of kills hit the phase"
         self.check_readers()
-        assert compare(self.expected(self.delivered), self.published) == []
-        twin = self.folder / f"undisturbed-{len(self.delivered)}"
-        for folder in self.delivered:
-            self.forks.run("ingest", "bundle", folder, "--warehouse", twin)
-        self.forks.run("build", "--warehouse", twin)
-        assert marts_differences(self.published, twin / "warehouse.duckdb") == []
+        assert compare(self.expected(), self.published) == []
+        for folder in self.delivered[self._twin_has :]:
+            self.forks.run("ingest", "bundle", folder, "--warehouse", self.twin)
+        self._twin_has = len(self.delivered)
+        self.forks.run("build", "--warehouse", self.twin)
+        assert marts_differences(self.published, self.twin / "warehouse.duckdb") == []
 
     def close(self) -> None:
         poll, hold = (reader.stop() for reader in self.readers)
@@ -163,16 +180,15 @@ def test_a_killed_ingest_leaves_a_delivery_whole_or_absent(site: Site) -> None:
     """Killed while landing, and the same delivery again while it commits; then run to the end."""
     taken = site.seconds(site.next())
     landing = sum(taken[phase] for phase in LANDING & set(taken))
-    steps = site.forks.run(*site.next())["commit"]
-    chosen = [*range(steps), *(site.rng.randrange(steps) for _ in range(ROUNDS))]
-    chosen = site.rng.sample(chosen, ROUNDS)
-    for number in range(ROUNDS):
+    steps = site.steps_around(site.forks.run(*site.next())["commit"], "os.rename")
+    for attempt in range(ROUNDS + ATTEMPTS):
         arguments = site.next()
         before = list_deliveries(site.warehouse)
-        hit = site.kill(arguments, LANDING, landing, cold=number == 0)
-        assert hit, f"round {number}: not killed while landing"
+        if not site.kill(arguments, LANDING, landing, cold=attempt == 0):
+            landing /= 2
+            continue
         assert list_deliveries(site.warehouse) == before, "a delivery that was not committed is there"
-        assert site.kill_at_step(arguments, "commit", chosen[number])
+        assert site.kill_at_step(arguments, "commit", next(steps))
         after = list_deliveries(site.warehouse)
         assert after in (before, [*before, after[-1]])
         assert all((delivery.path / "delivery.json").exists() for delivery in after)
@@ -180,24 +196,31 @@ def test_a_killed_ingest_leaves_a_delivery_whole_or_absent(site: Site) -> None:
         assert len(list_deliveries(site.warehouse)) == len(before) + 1
         assert list((site.warehouse / "raw/.staging").iterdir()) == []
         site.check_readers()
+        if site.has_killed("landing") == ROUNDS:
+            break
     site.forks.run("build", *site.option)
-    site.check_end()
+    site.check_end("landing")
 
 
 @pytest.mark.xdist_group("killed-1")
 def test_a_killed_build_is_simply_done_again(site: Site) -> None:
     """Killed while the models run."""
+    build = ("build", *site.option)
     site.deliver()
-    seconds = site.seconds(("build", *site.option))["models"]
-    for number in range(ROUNDS):
-        before = site.expected(site.delivered)
+    seconds = site.seconds(build)["models"]
+    for attempt in range(ROUNDS + ATTEMPTS):
+        before = site.expected()
         site.deliver()
-        assert site.kill(("build", *site.option), {"models"}, seconds, cold=number == 0), f"round {number}: not killed in the models"
+        if not site.kill(build, {"models"}, seconds, cold=attempt == 0):
+            seconds /= 2
+            continue
         assert compare(before, site.published) == [], "a build that was killed in its models has changed what readers see"
-        site.forks.run("build", *site.option)
-        assert compare(site.expected(site.delivered), site.published) == []
+        site.forks.run(*build)
+        assert compare(site.expected(), site.published) == []
         site.check_readers()
-    site.check_end()
+        if site.has_killed("models") == ROUNDS:
+            break
+    site.check_end("models")
 
 
 @pytest.mark.xdist_group("killed-2")
@@ -208,25 +231,28 @@ def test_a_killed_publication_is_the_last_one_or_the_next(site: Site) -> None:
     seconds = site.seconds(build)["publish"]
     site.deliver()
     age(site.warehouse)
-    steps = site.forks.run(*build)
-    assert steps["swap"] >= 5, f"steps of a swap: {steps}"
-    swaps = site.rng.sample(range(steps["swap"]), min(ROUNDS, steps["swap"]))
-    for number in range(ROUNDS):
-        before = site.expected(site.delivered)
+    taken = site.forks.run(*build)
+    swaps, cleanings = site.steps_around(taken["swap"], "os.link", "os.rename"), site.steps_around(taken["clean-up"], "os.remove", "shutil.rmtree")
+    for _ in range(ROUNDS + ATTEMPTS):
+        before = site.expected()
         site.deliver()
-        after = site.expected(site.delivered)
+        after = site.expected()
         age(site.warehouse)
-        assert any(site.kill(build, {"publish"}, seconds) for _ in range(ATTEMPTS)), f"round {number}: not killed while publishing"
+        if not site.kill(build, {"publish"}, seconds):
+            seconds /= 2
+            continue
         assert compare(before, site.published) == []
-        assert site.kill_at_step(build, "swap", swaps[number % len(swaps)])
+        assert site.kill_at_step(build, "swap", next(swaps))
         assert compare(after, site.published) == [] or compare(before, site.published) == []
         age(site.warehouse)
-        assert site.kill_at_step(build, "clean-up", site.rng.randrange(steps["clean-up"]))
+        assert site.kill_at_step(build, "clean-up", next(cleanings))
         assert compare(after, site.published) == [], "a publication that was swapped in has gone again"
-        steps = site.forks.run(*build)
+        site.forks.run(*build)
         assert compare(after, site.published) == []
         site.check_readers()
-    site.check_end()
+        if site.has_killed("publication") == ROUNDS:
+            break
+    site.check_end("publication")
 
 
 def age(warehouse: Path) -> None:

@@ -47,6 +47,7 @@ select
     drive_id,
     hour_utc,
     raid_group_id,
+    declared_kind,
     is_data_drive,
     is_data_drive and data_drive_count >= {{ var('min_group_width') }} as is_in_population,
     latency_us,

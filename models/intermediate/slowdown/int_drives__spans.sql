@@ -5,7 +5,8 @@ with arrived as (
         drive_id,
         min(hour_utc) as first_hour_utc,
         max(hour_utc) as last_hour_utc,
-        max_by(raid_group_id, hour_utc) as last_raid_group_id
+        max_by(raid_group_id, hour_utc) as last_raid_group_id,
+        max_by(declared_kind, hour_utc) as declared_kind
     from {{ ref('int_drive_hours') }}
     group by drive_id
 )
@@ -19,9 +20,10 @@ select
     case
         when known.last_hour_utc > arrived.last_hour_utc then known.last_raid_group_id
         else arrived.last_raid_group_id
-    end as last_raid_group_id
+    end as last_raid_group_id,
+    case when known.last_hour_utc > arrived.last_hour_utc then known.declared_kind else arrived.declared_kind end as declared_kind
 from arrived
 left join {{ this }} as known on arrived.drive_id = known.drive_id
 {% else %}
-select drive_id, first_hour_utc, last_hour_utc, last_raid_group_id from arrived
+select drive_id, first_hour_utc, last_hour_utc, last_raid_group_id, declared_kind from arrived
 {% endif %}

@@ -30,4 +30,4 @@ left join nearby
     on events.drive_id = nearby.drive_id
     and events.occurred_at = nearby.occurred_at
     and events.event_type = nearby.event_type
-left join {{ ref('int_drives__attributes') }} as drives on events.drive_id = drives.drive_id
+left join {{ ref('dim_drives') }} as drives on events.drive_id = drives.drive_id

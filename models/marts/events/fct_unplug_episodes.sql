@@ -117,4 +117,4 @@ left join preceding
     and preceding.recency_rank = 1
 left join recurrences
     on episodes.drive_id = recurrences.drive_id and episodes.unplugged_at = recurrences.unplugged_at
-left join {{ ref('int_drives__attributes') }} as drives on episodes.drive_id = drives.drive_id
+left join {{ ref('dim_drives') }} as drives on episodes.drive_id = drives.drive_id

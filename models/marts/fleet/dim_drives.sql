@@ -10,7 +10,8 @@ with drives as (
 
 select
     drives.drive_id,
-    coalesce(attributes.kind, 'unknown') as kind,
+    -- without any period, what the delivery was said to be of
+    coalesce(attributes.kind, spans.declared_kind, 'unknown') as kind,
     attributes.vendor,
     attributes.model,
     attributes.firmware,

@@ -34,7 +34,7 @@ observed as (
 raid_groups as (
     select raid_group_id from widths
     union
-    select raid_group_id from {{ ref('int_raid_groups__attributes') }}
+    select raid_group_id from {{ ref('int_raid_groups__kinds') }}
 )
 
 select
@@ -46,5 +46,5 @@ select
     observed.last_hour_utc,
     ({{ hours_between('observed.first_hour_utc', 'observed.last_hour_utc') }} + 1) / 24 as duration_days
 from raid_groups
-left join {{ ref('int_raid_groups__attributes') }} as attributes on raid_groups.raid_group_id = attributes.raid_group_id
+left join {{ ref('int_raid_groups__kinds') }} as attributes on raid_groups.raid_group_id = attributes.raid_group_id
 left join observed on raid_groups.raid_group_id = observed.raid_group_id

@@ -5,7 +5,7 @@ with drive_hours as (
         coalesce(drives.kind, 'unknown') as kind,
         {{ days_between('drives.deployed_on', 'drive_hours.hour_utc') }} as deployed_days
     from {{ ref('int_drive_hours') }} as drive_hours
-    left join {{ ref('int_drives__attributes') }} as drives on drive_hours.drive_id = drives.drive_id
+    left join {{ ref('dim_drives') }} as drives on drive_hours.drive_id = drives.drive_id
     where drive_hours.is_in_population
 )
 

@@ -5,7 +5,7 @@ with pairs as (
         drive_hours.was_slow,
         drive_hours.slowdown >= {{ var('slow_threshold') }} as is_slow
     from {{ ref('int_drive_hours') }} as drive_hours
-    left join {{ ref('int_drives__attributes') }} as drives on drive_hours.drive_id = drives.drive_id
+    left join {{ ref('dim_drives') }} as drives on drive_hours.drive_id = drives.drive_id
     where drive_hours.was_slow is not null
 )
 

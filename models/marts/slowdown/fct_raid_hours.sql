@@ -17,5 +17,5 @@ select
     raid_hours.rio_degradation,
     raid_hours.transition
 from {{ ref('int_raid_hours') }} as raid_hours
-left join {{ ref('int_raid_groups__attributes') }} as raid_groups on raid_hours.raid_group_id = raid_groups.raid_group_id
+left join {{ ref('int_raid_groups__kinds') }} as raid_groups on raid_hours.raid_group_id = raid_groups.raid_group_id
 where raid_hours.is_valid

@@ -15,5 +15,5 @@ select
     slow_hours.previous_hour_utc,
     {{ hour_index('slow_hours.hour_utc') }} - {{ hour_index('slow_hours.previous_hour_utc') }} - 1 as gap_hours
 from slow_hours
-left join {{ ref('int_drives__attributes') }} as drives on slow_hours.drive_id = drives.drive_id
+left join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
 where slow_hours.previous_hour_utc is not null

@@ -96,4 +96,4 @@ left join unplugs
     on intervals.drive_id = unplugs.drive_id
     and intervals.threshold = unplugs.threshold
     and intervals.started_at = unplugs.started_at
-left join {{ ref('int_drives__attributes') }} as drives on intervals.drive_id = drives.drive_id
+left join {{ ref('dim_drives') }} as drives on intervals.drive_id = drives.drive_id

@@ -98,7 +98,7 @@ totals as (
     left join seen on group_weeks.week_utc = seen.week_utc and group_weeks.raid_group_id = seen.raid_group_id
     left join listed on group_weeks.week_utc = listed.week_utc and group_weeks.raid_group_id = listed.raid_group_id
     left join reported on group_weeks.week_utc = reported.week_utc and group_weeks.raid_group_id = reported.raid_group_id
-    left join {{ ref('int_raid_groups__attributes') }} as raid_groups on group_weeks.raid_group_id = raid_groups.raid_group_id
+    left join {{ ref('int_raid_groups__kinds') }} as raid_groups on group_weeks.raid_group_id = raid_groups.raid_group_id
     group by group_weeks.week_utc, coalesce(raid_groups.kind, 'unknown')
 )
 

@@ -1,0 +1,231 @@
+"""`drivetail status`: what it counts, whom it misses, and when `--check` calls."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from conftest import HEADER, LAST, Published, drivetail, hour, row, write_bundle
+
+from drivetail.status import Status, collect_status, render_status
+from drivetail.warehouse import Warehouse
+from ingest.raw_store import list_deliveries
+
+pytestmark = pytest.mark.xdist_group("published")
+
+
+@pytest.fixture(scope="module")
+def status(published: Published) -> Status:
+    return collect_status(published.warehouse)
+
+
+@pytest.fixture
+def copied(published: Published, tmp_path: Path) -> Warehouse:
+    """The warehouse in another place."""
+    shutil.copytree(published.warehouse.root, tmp_path / "copy")
+    return Warehouse(tmp_path / "copy")
+
+
+@pytest.fixture
+def unbuilt(published: Published, tmp_path: Path) -> Iterator[Warehouse]:
+    """A third delivery has landed and no build has run."""
+    bundle = write_bundle(tmp_path / "third", {"drive_hours.csv": f"{HEADER}\n{row(30, 'd11', 'g1', us='1,2')}\n"})
+    assert drivetail("ingest", "bundle", bundle, "-w", published.warehouse.root).exit_code == 0
+    yield published.warehouse
+    shutil.rmtree(list_deliveries(published.warehouse.root)[-1].path)
+
+
+def now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def test_counts_are_over_the_warehouse_and_add_up(status: Status, published: Published) -> None:
+    delivered = len((published.bundle / "first" / "drive_hours.csv").read_text().splitlines()) - 1 + 1
+    # the first record of d11 at 07:00 was accepted when it came, and lost to the second delivery's
+    hours = {"delivered": delivered, "accepted": delivered - 3, "rejected": 1, "duplicate": 1, "superseded": 1}
+    (landed,) = [line for line in status.landed["by_source"] if line["record_kind"] == "drive_hours" and line["status"] == "landed"]
+    assert {name: landed[name] for name in hours} == hours
+    total = status.landed["rows"]
+    assert total["delivered"] == total["accepted"] + total["rejected"] + total["duplicate"] + total["superseded"] == delivered + 19 + 4
+    assert status.landed["stored_rows"] == {"drive_hours": delivered - 3, "drive_events": 4, "drives": 19}
+    assert status.landed["files"] == {"landed": 4, "unreadable": 1}
+    with duckdb.connect(str(published.warehouse.published), read_only=True) as connection:
+        as_judged = connection.execute("select sum(rows_accepted), sum(rows_superseded) from marts.ingested_files").fetchone()
+    assert as_judged == (total["accepted"] + 1, 0)
+
+
+def test_rejected_and_unreadable_name_file_row_and_value(status: Status, published: Published) -> None:
+    (reason,) = status.rejected["reasons"]
+    lines = (published.bundle / "first" / "drive_hours.csv").read_text().splitlines()
+    assert lines[reason["row"]].startswith("2026-01-05T08:00:00,d13,g1,300,100,-5,")
+    assert (reason["count"], reason["column"], reason["value"], reason["reason"]) == (1, "read_latency_us", "-5", "negative")
+    assert reason["file"] == str(published.bundle / "first" / "drive_hours.csv")
+    (unreadable,) = status.unreadable_files["rows"]
+    assert unreadable["file"].endswith("drive_hours_broken.parquet")
+    assert "Parquet" in unreadable["note"]
+    assert not unreadable["is_replaced"]
+
+
+def test_freshness_lists_who_is_missing(status: Status) -> None:
+    assert status.freshness is not None
+    assert status.publication["last_hour_utc"] == status.freshness["last_hour_utc"] == LAST
+    lagging = status.freshness["lagging_groups"]["rows"]
+    groups = {line["raid_group_id"]: (line["last_hour_utc"], line["lag_hours"], line["is_stopped"]) for line in lagging}
+    assert groups == {"g3": (hour(20), 9, True), "g4": (None, None, False)}
+    drives = {line["drive_id"]: (line["last_hour_utc"], line["lag_hours"]) for line in status.freshness["silent_drives"]["rows"]}
+    # s1 sent one row 29 hours ago, s2 none; sp is a spare, x1's whole group is silent, and g3 is listed as a group
+    assert drives == {"s1": (hour(0), 29), "s2": (None, None)}
+    assert [line["drive_id"] for line in status.freshness["drives_without_inventory"]["rows"]] == ["n1"]
+
+
+def test_contradictions_gaps_and_outcomes(status: Status, published: Published) -> None:
+    assert status.inventory is not None
+    assert status.window is not None
+    (moved,) = status.inventory["contradictions"]["rows"]  # v1 moved as inventory says: no contradiction
+    assert moved == {
+        "drive_id": "m1",
+        "raid_group_id": "g2",
+        "inventory_raid_group_id": "g1",
+        "hours": 30,
+        "first_hour_utc": hour(0),
+        "last_hour_utc": LAST,
+    }
+    gaps = {line["drive_id"]: line["missing_hours"] for line in status.window["drives_with_gaps"]["rows"]}
+    assert gaps == {"d13": 1, "d15": 1}
+    outcomes = {line["outcome"]: line["drive_hours"] for line in status.window["drive_hours"]}
+    assert (outcomes["low_coverage"], outcomes["no_io"], outcomes["parity drive or spare"]) == (1, 1, 30)
+    assert sum(outcomes.values()) == status.window["drive_hours"][0]["of"] == status.landed["stored_rows"]["drive_hours"]
+    with duckdb.connect(str(published.warehouse.published), read_only=True) as connection:
+        expected = connection.execute("select exclusion_reason, count(*) from marts.fct_drive_hours group by all").fetchall()
+    assert {name or "with a slowdown": count for name, count in expected} == {
+        name: count for name, count in outcomes.items() if count and name != "parity drive or spare"
+    }
+
+
+def test_problems_and_exit_codes(published: Published) -> None:
+    plain = drivetail("status", "-w", published.warehouse.root)
+    assert plain.exit_code == 0
+    assert plain.output.splitlines()[0].endswith("2 problems")
+    for told in ("g3", "9 h", "drive_hours_broken.parquet", "read_latency_us", "'-5'", "m1", "n1", "never reported"):
+        assert told in plain.output
+    checked = drivetail("status", "--check", "-w", published.warehouse.root)
+    assert checked.exit_code == 1
+    assert "1 RAID group stopped reporting, such as g3, 9 h behind the fleet" in checked.stderr
+    assert "drive_hours_broken.parquet could not be read" in checked.stderr
+
+
+def test_a_fleet_of_another_year_is_no_problem_by_its_age(status: Status) -> None:
+    assert status.publication["last_hour_age_hours"] > 24
+    assert not [problem for problem in status.problems if "has landed for" in problem]
+
+
+def test_json_holds_the_same(published: Published) -> None:
+    shown = drivetail("status", "--json", "-w", published.warehouse.root)
+    content = json.loads(shown.stdout)
+    assert list(content) == [
+        "warehouse",
+        "at",
+        "problems",
+        "publication",
+        "unbuilt",
+        "landed",
+        "rejected",
+        "unreadable_files",
+        "freshness",
+        "inventory",
+        "window",
+    ]
+    assert content["publication"]["last_hour_utc"] == "2026-01-06T05:00:00"
+    assert content["freshness"]["lagging_groups"]["rows"][0]["raid_group_id"] == "g3"
+
+
+def test_an_unreadable_file_is_forgotten_by_the_problems_but_not_by_the_list(published: Published) -> None:
+    later = collect_status(published.warehouse, now() + timedelta(days=8))
+    assert not [problem for problem in later.problems if "could not be read" in problem]
+    assert later.unreadable_files["count"] == 1
+
+
+def test_a_delivery_that_no_build_took_in(unbuilt: Warehouse) -> None:
+    fresh = collect_status(unbuilt)
+    assert [line["delivery_seq"] for line in fresh.unbuilt["rows"]] == [3]
+    assert fresh.unbuilt["rows"][0]["last_hour_utc"] == hour(30)
+    assert "Landed, not yet built: 1 delivery" in render_status(fresh)
+    assert not [problem for problem in fresh.problems if "no build" in problem]
+    late = collect_status(unbuilt, now() + timedelta(hours=3))
+    assert [problem for problem in late.problems if "1 delivery landed more than 2 h ago and no build has taken it in" in problem]
+
+
+def test_a_moved_warehouse_still_tells_what_raw_holds(copied: Warehouse) -> None:
+    told = drivetail("status", "-w", copied.root)
+    assert told.exit_code == 0
+    assert "was moved here from" in told.output
+    assert "run `drivetail build`" in told.output
+    assert "Landed: 2 deliveries" in told.output
+    assert "Rejected rows: 1" in told.output
+    assert drivetail("status", "--check", "-w", copied.root).exit_code == 1
+    content = json.loads(drivetail("status", "--json", "-w", copied.root).stdout)
+    assert (content["publication"]["state"], content["freshness"], content["unbuilt"]["count"]) == ("unusable", None, 2)
+
+
+def test_a_corrupt_publication(copied: Warehouse) -> None:
+    copied.published.unlink()
+    copied.published.write_text("not a database")
+    status = collect_status(copied)
+    assert status.publication["state"] == "unusable"
+    assert "cannot be read" in status.problems[0]
+    assert status.landed["delivery_count"] == 2
+
+
+def test_nothing_published_and_nothing_landed(copied: Warehouse, tmp_path: Path) -> None:
+    copied.published.unlink()
+    status = collect_status(copied)
+    assert status.publication["state"] == "none"
+    assert "drivetail build" in status.problems[0]
+    empty = drivetail("status", "-w", tmp_path / "nowhere")
+    assert empty.exit_code == 0
+    assert "nothing has landed" in empty.output
+    assert drivetail("status", "--check", "-w", tmp_path / "nowhere").exit_code == 1
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_lost_raw_rows_are_a_problem(copied: Warehouse) -> None:
+    (path,) = list_deliveries(copied.root)[1].path.glob("drive_hours/*.parquet")
+    rows = pl.read_parquet(path)
+    rows.head(rows.height - 1).write_parquet(path)
+    told = [problem for problem in collect_status(copied).problems if "do not add up" in problem]
+    assert len(told) == 1
+    assert "drive_hours are accepted over the warehouse" in told[0]
+
+
+def live_bundle(folder: Path, at: datetime, us: str = "100,200") -> Path:
+    lines = [f"{at.isoformat()},{drive},g1,10,10,{us},1,1,," for drive in ("a", "b", "c")]
+    return write_bundle(folder, {"drive_hours.csv": "\n".join([HEADER, *lines]) + "\n"})
+
+
+def test_live_telemetry_that_stays_away_is_a_problem(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse")
+    last = now().replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)
+    for number in (1, 0):
+        bundle = live_bundle(tmp_path / f"bundle{number}", last - timedelta(hours=number))
+        assert drivetail("ingest", "bundle", bundle, "-w", warehouse.root).exit_code == 0
+
+    def away(hours: float) -> list[str]:
+        problems = collect_status(warehouse, last + timedelta(hours=1 + hours)).problems
+        return [problem for problem in problems if "no hour after" in problem]
+
+    assert away(2) == []
+    assert away(4) == [f"no hour after {last:%Y-%m-%d %H:%M} has landed for 4 h; one was due within 3 h"]
+
+
+def test_a_delivery_with_many_rejected_rows_is_a_problem(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse")
+    assert drivetail("ingest", "bundle", live_bundle(tmp_path / "bundle", hour(0), us="-1,200"), "-w", warehouse.root).exit_code == 0
+    assert "delivery 1: 3 of 3 rows were rejected, more than 1%" in collect_status(warehouse).problems
+
+
