@@ -59,7 +59,7 @@ drive_windows as (
 
 select
     totals.drive_id,
-    drives.kind,
+    coalesce(drives.kind, 'unknown') as kind,
     totals.drive_hours,
     totals.slow_hours,
     totals.interval_count,
