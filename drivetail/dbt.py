@@ -30,7 +30,8 @@ class Project:
             "--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target", target,
             "--target-path", str(warehouse.build / "dbt"), "--log-path", str(self._log),
         ]  # fmt: skip
-        self._quiet = ["--log-level", "none", "--log-level-file", "info"]
+        # writing the manifest after every command costs more than a small batch's models
+        self._quiet = ["--log-level", "none", "--log-level-file", "info", "--no-write-json"]
         if Project._parsed is None:
             result = dbtRunner().invoke([*self._quiet, "parse", *self._options])
             if not result.success:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,8 +17,8 @@ import click
 import duckdb
 
 from drivetail.console import render
-from drivetail.queries import QueryError, open_published
-from drivetail.status import Columns, Row, block, facts, fetch, table
+from drivetail.queries import QueryError, first_line, open_published
+from drivetail.status import Columns, Row, block, facts, fetch, table, table_with_files
 from drivetail.warehouse import Warehouse
 from ingest.raw_store import list_deliveries
 from ingest.schema import CONTRACT, OPTIONS
@@ -50,7 +51,7 @@ def explain_drive(warehouse: Warehouse, drive: str) -> str:
 
     Raises: QueryError without a publication, or when no record names the drive.
     """
-    with open_published(warehouse) as connection:
+    with _publication(warehouse) as connection:
         known = _known_drive(connection, drive)
         return "\n\n".join(part for part in _drive_blocks(connection, known) if part)
 
@@ -61,11 +62,22 @@ def explain_hour(warehouse: Warehouse, drive: str, hour: str) -> str:
     Raises: QueryError without a publication, or when no record names the drive; click.BadParameter when `hour` is no time.
     """
     at, notes = parse_hour(hour)
-    with open_published(warehouse) as connection:
+    with _publication(warehouse) as connection:
         _known_drive(connection, drive)
         measured = fetch(connection, "select * from intermediate.int_drive_hours where drive_id = ? and hour_utc = ?", [drive, at])
         parts = _DriveHour(connection, warehouse, measured[0]).blocks() if measured else _missing_blocks(connection, warehouse, drive, at)
     return "\n\n".join([*(f"note: {note}" for note in notes), *(part for part in parts if part)])
+
+
+@contextmanager
+def _publication(warehouse: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The publication; what it shows and cannot be read becomes a QueryError."""
+    with open_published(warehouse) as connection:
+        try:
+            yield connection
+        except duckdb.Error as error:
+            hint = "`drivetail build --full-refresh` makes it anew from raw"
+            raise QueryError(f"{warehouse.published}: what it shows cannot be read ({first_line(error)}); {hint}") from error
 
 
 def parse_hour(text: str) -> tuple[datetime, list[str]]:
@@ -193,7 +205,6 @@ _EVENT_COLUMNS: Columns = {
     "detail": "detail",
     "slow then or an hour later": ("slow_within_window", lambda is_slow: "yes" if is_slow else "no"),
     "row": "row_no",
-    "file": "file",
 }
 
 _PERIOD_COLUMNS: Columns = {
@@ -205,7 +216,6 @@ _PERIOD_COLUMNS: Columns = {
     "slot": "slot",
     "delivery": "delivery_seq",
     "row": "row_no",
-    "file": "file",
 }
 
 
@@ -255,7 +265,7 @@ def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str
             ),
         ),
         block(
-            "Inventory, latest first", table(_period_rows(periods), _PERIOD_COLUMNS)
+            "Inventory, latest first", table_with_files(_period_rows(periods), _PERIOD_COLUMNS)
         ) if periods else "Inventory: none; it counts as a data drive of the group its rows name",
     ]
     if spans:
@@ -329,7 +339,7 @@ def _slowness_blocks(connection: duckdb.DuckDBPyConnection, drive_id: str) -> li
 
 def _event_blocks(connection: duckdb.DuckDBPyConnection, drive_id: str) -> list[str]:
     events = _events(connection, drive_id)
-    blocks = [block("Events, latest first", table(events[:LATEST], _EVENT_COLUMNS, len(events))) if events else "Events: none"]
+    blocks = [block("Events, latest first", table_with_files(events[:LATEST], _EVENT_COLUMNS, len(events))) if events else "Events: none"]
     episodes = fetch(connection, "select * from marts.fct_unplug_episodes where drive_id = ? order by unplugged_at desc", [drive_id])
     if episodes:
         rows = [{**row, "replugged": _replugged(row), "replaced": "yes" if row["is_replaced"] else "no"} for row in episodes[:LATEST]]
@@ -352,12 +362,7 @@ def _hour_events_block(connection: duckdb.DuckDBPyConnection, drive_id: str, at:
     events = _events(connection, drive_id, shifted(at, -DAY), shifted(at, HOUR + DAY))
     if not events:
         return "Events within 24 h: none"
-    return block("Events within 24 h", table(list(reversed(events)), _EVENT_COLUMNS))
-
-
-def _files_by_delivery(records: Sequence[Row]) -> dict[str, int]:
-    """Files, numbered in the order they are met: a table shows the number, a legend the name."""
-    return {name: number for number, name in enumerate(dict.fromkeys(row["file"] for row in records if row.get("file")), 1)}
+    return block("Events within 24 h", table_with_files(list(reversed(events)), _EVENT_COLUMNS))
 
 
 class _DriveHour:
@@ -524,13 +529,14 @@ class _DriveHour:
         names = [name for name in (*CONTRACT["drive_hours"], *OPTIONS["drive_hours"]) if name not in ("drive_id", "hour_utc")]
         headings = ["", *("counts" if record["retired_as"] is None else "retired" for record in self.records)]
         origin: list[list[Any]] = [
-            ["file", *(record["file"] for record in self.records)],
             ["row", *(str(record["row_no"]) for record in self.records)],
+            ["of file", *(str(number) for number in range(1, len(self.records) + 1))],
             ["delivery", *(f"{record['delivery_seq']}, source {record['source']}" for record in self.records)],
             ["landed", *(when(record["ingested_at"]) for record in self.records)],
         ]
         values = [[name, *(self.written(record[name]) for record in self.records)] for name in names]
-        notes = [
+        notes = [f"file {number}: {record['file']}" for number, record in enumerate(self.records, 1)]
+        notes += [
             f"row {record['row_no']} was retired by delivery {record['retired_by_delivery_seq']}: {self.why_retired(record)}"
             for record in self.records
             if record["retired_as"] is not None
@@ -587,7 +593,7 @@ class _DriveHour:
         return block(
             "RAID group and role",
             facts([("RAID group", group), ("role", role), ("N", f"{self.raid_hour['data_drive_count']}: {terms}")]),
-            table(_period_rows(periods), _PERIOD_COLUMNS) if periods else "",
+            table_with_files(_period_rows(periods), _PERIOD_COLUMNS) if periods else "",
         )
 
     def latency_block(self) -> str:
@@ -641,13 +647,12 @@ class _DriveHour:
             nothing = dict.fromkeys(("latency_us", "slowdown", "io_count", "io_size_bytes", "coverage", "row_no", "file"))
             rows.append({**nothing, **row, "in_median": why})
         rows.sort(key=lambda row: row["in_median"] != "yes")  # stable: by latency within
-        files = _files_by_delivery(rows)
-        shown = [{**row, "drive": self.marked(row["drive_id"]), "file_number": files.get(row["file"] or "")} for row in rows]
+        shown = [{**row, "drive": self.marked(row["drive_id"])} for row in rows]
         columns: Columns = {"  drive": "drive", "role": "role"}
         columns |= _right(shown, {"latency_us": "latency_us"})
         columns["in the median"] = "in_median"
         columns |= _right(shown, {"S": "slowdown", "I/Os": "io_count", "I/O bytes": "io_size_bytes", "coverage": "coverage"})
-        columns |= {"row": "row_no", "of file": "file_number"}
+        columns["row"] = "row_no"
         latencies = [row["latency_us"] for row in self.peers if row["latency_us"] is not None]
         if self.raid_hour["is_valid"]:
             told = f"median latency: {median_text(latencies)} us"
@@ -657,8 +662,7 @@ class _DriveHour:
             told = f"{len(latencies)} latencies are fewer than 3: no valid median"
         else:
             told = f"median latency: {median_text(latencies)} us: nothing can be divided by it"
-        legend = [f"file {number}: {name}" for name, number in files.items()]
-        return block(f"The drives of {self.group} in this hour, by latency", table(shown, columns), *legend, told)
+        return block(f"The drives of {self.group} in this hour, by latency", table_with_files(shown, columns), told)
 
     def marked(self, drive_id: str) -> str:
         """The id, with a mark at the drive that is asked about."""
@@ -848,7 +852,7 @@ def _missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse,
     nearest = near["before"] or near["after"]
     return [
         block(f"Drive {drive} has no accepted row in hour {when(at)} UTC", facts(told)),
-        block("Inventory of this hour", table(_period_rows(periods), _PERIOD_COLUMNS)) if periods else "",
+        block("Inventory of this hour", table_with_files(_period_rows(periods), _PERIOD_COLUMNS)) if periods else "",
         _hour_events_block(connection, drive, at),
         f'Nearest hour: drivetail explain {drive} "{when(nearest)}"' if nearest else "It has no accepted row in any hour",
     ]

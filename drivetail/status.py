@@ -123,6 +123,8 @@ def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
         with duckdb.connect() as raw:
             raw.execute("create schema raw")
             point_whole_tables(raw, deliveries)
+            # asked often, and as many files as there are deliveries
+            raw.execute("create temp table landed_files as select * from raw.ingested_files")
             _collect_landed(status, raw, deliveries)
             _collect_unbuilt(status, raw, deliveries, built)
             _collect_turned_away(status, raw)
@@ -157,7 +159,7 @@ def _collect_landed(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: 
     raw.execute(
         f"""
         create temp table rolled_up as
-        select distinct delivery_seq from raw.ingested_files where record_kind not in ({", ".join(map(quoted, RECORD_KINDS))});
+        select distinct delivery_seq from landed_files where record_kind not in ({", ".join(map(quoted, RECORD_KINDS))});
         create temp table lost_later as
         """
         + " union all ".join(
@@ -185,7 +187,7 @@ def _collect_landed(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: 
             cast(sum(rows_duplicate) as bigint) as duplicate,
             cast(sum(rows_superseded + coalesce(lost, 0)) as bigint) as superseded,
             max(ingested_at) as last_ingested_at
-        from raw.ingested_files as files
+        from landed_files as files
         left join lost on files.delivery_seq = lost.delivery_seq and files.file_no = lost.file_no
         group by files.source, files.record_kind, files.status
         order by files.source, files.record_kind nulls last, files.status
@@ -215,7 +217,7 @@ _DELIVERIES = """
 select
     delivery_seq, min(source) as source, max(ingested_at) as ingested_at, count(*) as file_count,
     cast(sum(rows_delivered) as bigint) as rows_delivered, cast(sum(rows_rejected) as bigint) as rows_rejected
-from raw.ingested_files
+from landed_files
 group by delivery_seq
 """
 
@@ -288,11 +290,11 @@ def _collect_turned_away(status: Status, raw: duckdb.DuckDBPyConnection) -> None
         select
             source, file, ingested_at, note,
             exists (
-                select 1 from raw.ingested_files as later
+                select 1 from landed_files as later
                 where later.source = files.source and later.file = files.file and later.status = 'landed'
                     and later.delivery_seq > files.delivery_seq
             ) as is_replaced
-        from raw.ingested_files as files
+        from landed_files as files
         where status = 'unreadable'
         """,
         "is_replaced, ingested_at desc, file",
@@ -586,7 +588,7 @@ def _counting_problems(status: Status, raw: duckdb.DuckDBPyConnection) -> list[s
         raw,
         """
         select file, rows_delivered, rows_accepted + rows_rejected + rows_duplicate + rows_superseded as judged
-        from raw.ingested_files where rows_delivered <> judged order by delivery_seq, file_no limit 3
+        from landed_files where rows_delivered <> judged order by delivery_seq, file_no limit 3
         """,
     )
     found = [f"{row['file']}: {human(row['rows_delivered'])} rows were delivered, {human(row['judged'])} judged" for row in unequal]
@@ -674,6 +676,13 @@ def table(rows: Sequence[Row], columns: Columns, count: int | None = None) -> st
     shown = render(list(columns), [[written(row, column) for column in columns.values()] for row in rows])
     more = (count or 0) - len(rows)
     return shown + (f"\n... and {human(more)} more" if more > 0 else "")
+
+
+def table_with_files(rows: Sequence[Row], columns: Columns, count: int | None = None) -> str:
+    """The same of rows that name a `file`: the table shows its number, a legend below it the path, which would not fit."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(row["file"] for row in rows if row["file"] is not None), 1)}
+    shown = table([{**row, "file_number": numbers.get(row["file"] or "")} for row in rows], {**columns, "of file": "file_number"}, count)
+    return "\n".join([shown, *(f"file {number}: {name}" for name, number in numbers.items())])
 
 
 def _list(listing: Row, columns: Columns) -> str:
@@ -784,7 +793,7 @@ def _turned_away_blocks(status: Status) -> list[str]:
         blocks.append(
             block(
                 f"Rejected rows: {human(status.rejected['count'])}",
-                table(
+                table_with_files(
                     [{**row, "written": "null" if row["value"] is None else repr(row["value"])} for row in reasons[: 2 * SHOWN]],
                     {
                         "rows": ("count", human),
@@ -792,9 +801,8 @@ def _turned_away_blocks(status: Status) -> list[str]:
                         "column": "column",
                         "reason": "reason",
                         "last (UTC)": "last_rejected_at",
-                        "for example": "file",
+                        "for example": "written",
                         "row": "row",
-                        "value": "written",
                     },
                     len(reasons),
                 ),

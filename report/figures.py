@@ -11,7 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from report.numbers import KIND_NAMES, count, instant, kind_name, percent, ratio, week_name
+from report.numbers import KIND_NAMES, TIMES, count, instant, kind_name, percent, ratio, week_name
 from report.queries import Row
 
 # Okabe and Ito's palette, told apart by colour-blind readers and, by lightness, in print
@@ -25,6 +25,7 @@ SERIES_WORDS = {"S": "S, drive-hours", "T1": "T1, slowest drive", "T2": "T2, sec
 PERCENTILE_TICKS = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 SLOWDOWN_TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 500, 1000, 5000, 10000)
 HOUR_TICKS = (0, 1, 2, 4, 8, 24, 72, 168, 336, 720, 2160, 8760)
+FEW_HOUR_TICKS = (0, 1, 4, 24, 168, 720, 8760)
 EVENT_SYMBOLS = {"unplug": "triangle-down", "replug": "triangle-up", "replacement": "diamond"}
 
 
@@ -105,7 +106,9 @@ def weekly_trend(rows: Sequence[Row], week: datetime, *, numerator: str, denomin
             name=kind_name(kind),
             marker={"color": colour(kind), "opacity": [1.0 if monday == week else 0.4 for monday in weeks], "line": {"width": 0}},
             customdata=[
-                [percent(mine[monday][share]), count(mine[monday][numerator]), count(mine[monday][denominator])] if monday in mine else ["", "", ""]
+                [percent(mine[monday][share]), count(mine[monday][numerator]), count(mine[monday][denominator])]
+                if monday in mine
+                else ["", "", ""]
                 for monday in weeks
             ],
             hovertemplate=f"%{{customdata[0]}}: %{{customdata[1]}} {what} of %{{customdata[2]}} {of}<extra>{safe(kind_name(kind))}</extra>",
@@ -132,20 +135,30 @@ def slowdown_distribution(rows: Sequence[Row]) -> go.Figure:
         for series in TAIL_COLOURS:
             of_series = [row for row in rows if row["kind"] == kind and row["series"] == series and row["slowdown"] is not None]
             # beyond 1 - 1/n every rank is the largest value: nothing more to draw
-            drawn[kind, series] = [row for row in of_series if 0 < row["percentile"] < 100 and row["percentile"] <= 100 * (1 - 1 / row["population_count"])]
+            drawn[kind, series] = [
+                row for row in of_series if 0 < row["percentile"] < 100 and row["percentile"] <= 100 * (1 - 1 / row["population_count"])
+            ]
     points = [row for part in drawn.values() for row in part]
     low = max(min((row["slowdown"] for row in points if row["percentile"] >= 5), default=0.8), 0.2) * 0.95
     high = max([row["slowdown"] for row in points] + [2.2]) * 1.25
     top = max((row["percentile"] for row in points), default=99.0)
     figure = make_subplots(cols=len(kinds), shared_yaxes=True, horizontal_spacing=0.05, subplot_titles=[kind_name(kind) for kind in kinds])
     for column, kind in enumerate(kinds, start=1):
-        for threshold, name in ((1.5, "1.5×"), (2.0, "2×, slow")):
+        for threshold, name in ((1.5, f"1.5{TIMES}"), (2.0, f"2{TIMES}, slow")):
             line = {"color": SLOW, "width": 1.2, "dash": "dot" if threshold == 1.5 else "dash"}
             figure.add_vline(x=threshold, line=line, col=column, row=1, exclude_empty_subplots=False)
             figure.add_annotation(
-                x=math.log10(threshold), y=0.02, xref=f"x{column}", yref="y domain", text=name, showarrow=False, textangle=-90, xanchor="right",
-                yanchor="bottom", font={"color": SLOW, "size": 12}, row=1, col=column,
-            )  # fmt: skip
+                x=math.log10(threshold),
+                y=0.1,
+                text=name,
+                showarrow=False,
+                textangle=-90,
+                xanchor="right",
+                yanchor="bottom",
+                font={"color": SLOW, "size": 12},
+                row=1,
+                col=column,
+            )
         for series, fixed in TAIL_COLOURS.items():
             part = drawn[kind, series]
             if not part:
@@ -164,32 +177,53 @@ def slowdown_distribution(rows: Sequence[Row]) -> go.Figure:
                 col=column,
             )
             last = part[-1]
+            # the tails end side by side: the innermost is named on its left
+            side, shift = ("right", -4) if series == "T3" else ("left", 4)
             figure.add_annotation(
-                x=math.log10(last["slowdown"]), y=nines(last["percentile"]), text=f"<b>{series}</b>", showarrow=False, font={"color": ink, "size": 13},
-                # the tails end side by side: the innermost is named on its left
-                xanchor="right" if series == "T3" else "left", xshift=-4 if series == "T3" else 4,
-                yanchor="bottom" if series == "S" else "middle", yshift=2 if series == "S" else 0, row=1, col=column,
-            )  # fmt: skip
+                x=math.log10(last["slowdown"]),
+                y=nines(last["percentile"]),
+                text=f"<b>{series}</b>",
+                showarrow=False,
+                font={"color": ink, "size": 13},
+                xanchor=side,
+                xshift=shift,
+                yanchor="bottom" if series == "S" else "middle",
+                row=1,
+                col=column,
+            )
     styled(figure, 470, hovermode="y unified")
     ticks = nice_ticks(SLOWDOWN_TICKS, low, high)
     figure.update_xaxes(
-        type="log", range=[math.log10(low), math.log10(high)], tickvals=ticks, ticktext=[f"{tick:g}×" for tick in ticks], tickangle=0, title_text="slowdown (ratio, log scale)"
+        type="log",
+        range=[math.log10(low), math.log10(high)],
+        tickvals=ticks,
+        ticktext=[f"{tick:g}{TIMES}" for tick in ticks],
+        tickangle=0,
+        title_text="slowdown (ratio, log scale)",
     )
     levels = nice_ticks(PERCENTILE_TICKS, 0, max(top, 99))
-    figure.update_yaxes(tickvals=[nines(level) for level in levels], ticktext=["min" if level == 0 else f"P{level:g}" for level in levels], range=[0, nines(max(top, 99)) * 1.06])
+    figure.update_yaxes(
+        tickvals=[nines(level) for level in levels],
+        ticktext=["min" if level == 0 else f"P{level:g}" for level in levels],
+        range=[0, nines(max(top, 99)) * 1.06],
+    )
     figure.update_yaxes(title_text="percentile", col=1)
     figure.update_yaxes(unifiedhovertitle_text="slowdown at this percentile")
     figure.update_annotations(selector=lambda note: note.text in KIND_NAMES.values(), font={"size": 14, "color": INK})
     return figure
 
 
-def drive_week(drive: Row, series: Sequence[Row], bands: Mapping[tuple[str, datetime], Row], events: Sequence[Row], week: datetime, top: float) -> go.Figure:
+def drive_week(
+    drive: Row, series: Sequence[Row], bands: Mapping[tuple[str, datetime], Row], events: Sequence[Row], week: datetime, top: float
+) -> go.Figure:
     """One drive's slowdown, hour by hour, over the band of the other drives of its group."""
     hours_of_week = [week + timedelta(hours=hour) for hour in range(168)]
     own = {row["hour_utc"]: row for row in series}
     others = [bands.get((own[hour]["raid_group_id"] if hour in own else drive["raid_group_id"], hour)) for hour in hours_of_week]
     # the highest of the others: the second tail where this drive is the slowest
-    highest = [None if band is None else band["tail_2"] if band["slowest_drive_id"] == drive["drive_id"] else band["tail_1"] for band in others]
+    highest = [
+        None if band is None else band["tail_2"] if band["slowest_drive_id"] == drive["drive_id"] else band["tail_1"] for band in others
+    ]
     figure = go.Figure()
     for lower, upper, shade, name in (
         ([band and band["lowest_slowdown"] for band in others], highest, "rgba(97, 110, 124, 0.16)", "all other drives of the group"),
@@ -203,9 +237,16 @@ def drive_week(drive: Row, series: Sequence[Row], bands: Mapping[tuple[str, date
         for stretch in stretches([low is not None and high is not None for low, high in zip(lower, upper, strict=True)]):
             x = [hours_of_week[index] for index in stretch]
             figure.add_scatter(
-                x=[*x, *reversed(x)], y=[*(lower[index] for index in stretch), *(upper[index] for index in reversed(stretch))], mode="lines", fill="toself",
-                line={"width": 0, "shape": "linear"}, fillcolor=shade, hoverinfo="skip", showlegend=False, name=name,
-            )  # fmt: skip
+                x=[*x, *reversed(x)],
+                y=[*(lower[index] for index in stretch), *(upper[index] for index in reversed(stretch))],
+                mode="lines",
+                fill="toself",
+                line={"width": 0},
+                fillcolor=shade,
+                hoverinfo="skip",
+                showlegend=False,
+                name=name,
+            )
     slowdowns = [own[hour]["slowdown"] if hour in own else None for hour in hours_of_week]
     figure.add_scatter(
         x=hours_of_week,
@@ -253,11 +294,20 @@ def drive_week(drive: Row, series: Sequence[Row], bands: Mapping[tuple[str, date
     styled(figure, 250)
     figure.update_layout(margin={"l": 48, "r": 12, "t": 14, "b": 34})
     figure.update_xaxes(
-        range=[week, week + timedelta(hours=168)], dtick=24 * 3600 * 1000, tick0=week, tickformat="%a %d", ticklabelmode="period", hoverformat="%a %Y-%m-%d %H:00 UTC"
+        range=[week, week + timedelta(hours=168)],
+        dtick=24 * 3600 * 1000,
+        tick0=week,
+        tickformat="%a %d",
+        ticklabelmode="period",
+        hoverformat="%a %Y-%m-%d %H:00 UTC",
     )
     ticks = nice_ticks(SLOWDOWN_TICKS, floor, top)
     figure.update_yaxes(
-        type="log", range=[math.log10(floor), math.log10(top * 1.3)], tickvals=ticks, ticktext=[f"{tick:g}×" for tick in ticks], title_text="slowdown (ratio)"
+        type="log",
+        range=[math.log10(floor), math.log10(top * 1.3)],
+        tickvals=ticks,
+        ticktext=[f"{tick:g}{TIMES}" for tick in ticks],
+        title_text="slowdown (ratio)",
     )
     return figure
 
@@ -284,7 +334,11 @@ def durations(rows: Sequence[Row], measure: str, axis: str, of: str, *, height: 
         # steps begin at no share and run on to the edge
         x = [axis_hours(part[0]["hours"]), *(axis_hours(row["hours"]) for row in part), axis_hours(longest) * 1.6]
         y = [0.0, *(row["share"] for row in part), last["share"]]
-        text = [f"{percent(row['share'])} up to {count(row['hours'])} h: {count(row['cumulative_count'])} of {count(row['population_count'])} {of}" for row in part]
+        text = [
+            f"{percent(row['share'])} up to {count(row['hours'])} h: "
+            f"{count(row['cumulative_count'])} of {count(row['population_count'])} {of}"
+            for row in part
+        ]
         figure.add_scatter(
             x=x,
             y=y,
@@ -303,7 +357,7 @@ def durations(rows: Sequence[Row], measure: str, axis: str, of: str, *, height: 
             showlegend=False,
         )
     styled(figure, height, hovermode="closest")
-    ticks = nice_ticks(HOUR_TICKS, min((row["hours"] for row in mine), default=0), max(longest, 2))
+    ticks = nice_ticks(HOUR_TICKS if height > 300 else FEW_HOUR_TICKS, min((row["hours"] for row in mine), default=0), max(longest, 2))
     figure.update_xaxes(
         type="log",
         range=[math.log10(axis_hours(min((row["hours"] for row in mine), default=0)) * 0.85), math.log10(axis_hours(longest) * 1.6)],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-NONE = "–"  # noqa: RUF001
+NONE = "\u2013"
+TIMES = "\u00d7"
 KINDS = {"disk": ("disk", "disks"), "ssd": ("SSD", "SSDs"), "unknown": ("drive of unknown kind", "drives of unknown kind")}
 KIND_NAMES = {"disk": "Disk", "ssd": "SSD", "unknown": "Unknown kind"}
 
@@ -30,10 +31,10 @@ def percent(share: float | None) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """A slowdown or another ratio, with three digits or so: 2.35×, 23.5×, 1,235×."""
+    """A slowdown or another ratio, with three digits or so: 2.35 times, 23.5 times, 1,235 times."""
     if value is None:
         return NONE
-    return f"{value:,.2f}×" if value < 10 else f"{value:,.1f}×" if value < 100 else f"{value:,.0f}×"
+    return f"{value:,.2f}{TIMES}" if value < 10 else f"{value:,.1f}{TIMES}" if value < 100 else f"{value:,.0f}{TIMES}"
 
 
 def hours(value: float | None) -> str:

@@ -16,7 +16,13 @@ from report import figures, numbers
 from report.numbers import count, hours, kind_name, listed, noun, of_kind, percent, ratio, week_name
 from report.queries import CHRONIC_LISTED, DRIVES_DRAWN, EPISODES_LISTED, Row, WeekFacts
 
-RECORD_KINDS = {"all": "All records", "drive_hours": "Drive-hours", "drives": "Inventory", "drive_events": "Events", "unknown": "Unreadable files"}
+RECORD_KINDS = {
+    "all": "All records",
+    "drive_hours": "Drive-hours",
+    "drives": "Inventory",
+    "drive_events": "Events",
+    "unknown": "Unreadable files",
+}
 EXCLUSIONS = {
     "low_coverage": "observed for too small a part of the hour",
     "no_io": "no I/O in the hour, so no latency",
@@ -28,7 +34,11 @@ EXCLUSIONS = {
 def render_page(facts: WeekFacts) -> str:
     """The whole HTML file."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(
         count=count, percent=percent, ratio=ratio, hours=hours, instant=numbers.instant, day=numbers.day, kind=kind_name, plural=plural
@@ -80,7 +90,10 @@ def trend(facts: WeekFacts) -> list[tuple[str, Markup]]:
     return [
         (
             title,
-            drawn(figures.weekly_trend(facts.trend, week, numerator=numerator, denominator=denominator, share=share, what=what, of=of), f"trend-{numerator}"),
+            drawn(
+                figures.weekly_trend(facts.trend, week, numerator=numerator, denominator=denominator, share=share, what=what, of=of),
+                f"trend-{numerator}",
+            ),
         )
         for title, numerator, denominator, share, what, of in parts
     ]
@@ -100,7 +113,9 @@ def drive_figures(facts: WeekFacts) -> list[tuple[Row, Markup]]:
     for drive in shown:
         series = [row for row in facts.drive_series if row["drive_id"] == drive["drive_id"]]
         events = [row for row in facts.drive_events if row["drive_id"] == drive["drive_id"]]
-        result.append((drive, drawn(figures.drive_week(drive, series, bands, events, facts.week["week_utc"], top), f"drive-{drive['cost_rank']}")))
+        result.append(
+            (drive, drawn(figures.drive_week(drive, series, bands, events, facts.week["week_utc"], top), f"drive-{drive['cost_rank']}"))
+        )
     return result
 
 
@@ -129,11 +144,14 @@ def digest(facts: WeekFacts) -> list[str]:
     """The week in a few sentences."""
     fleet = facts.fleet
     if not fleet["slow_drive_hours"]:
-        first = f"No drive was slow this week: none of {count(fleet['drive_hours'])} drive-hours reached twice the median of its RAID group."
+        first = (
+            f"No drive was slow this week: none of {count(fleet['drive_hours'])} drive-hours reached twice the median of its RAID group."
+        )
     else:
         first = (
-            f"{count(fleet['tail_hours'])} of {count(fleet['raid_hours'])} RAID-hours ({percent(fleet['tail_hour_ratio'])}) were tail hours: at least one drive took "
-            f"twice as long as its group's median or longer. {noun(fleet['slow_drive_count'], 'drive was', 'drives were')} slow, of {count(fleet['drive_count'])}, "
+            f"{count(fleet['tail_hours'])} of {count(fleet['raid_hours'])} RAID-hours ({percent(fleet['tail_hour_ratio'])}) "
+            "were tail hours: at least one drive took twice as long as its group's median or longer. "
+            f"{noun(fleet['slow_drive_count'], 'drive was', 'drives were')} slow, of {count(fleet['drive_count'])}, "
             f"in {noun(fleet['tail_raid_group_count'], 'group', 'groups')}."
         )
     sentences = [first, *(sentence for row in facts.slowness if (sentence := against_before(row)))]
@@ -171,10 +189,12 @@ def concentration(facts: WeekFacts) -> str:
         few = facts.drives[:half]
         kinds = {drive["kind"] for drive in few}
         who = of_kind(half, kinds.pop()) if len(kinds) == 1 else noun(half, "drive", "drives")
-        return f"{who} caused {percent(few[-1]['cumulative_tail_hour_share'])} of all tail hours: {listed([drive['drive_id'] for drive in few])}."
+        names = listed([drive["drive_id"] for drive in few])
+        return f"{who} caused {percent(few[-1]['cumulative_tail_hour_share'])} of all tail hours: {names}."
     first = facts.drives[0]
     return (
-        f"{count(half)} drives together caused half of all tail hours; the costliest, {first['drive_id']}, caused {percent(first['tail_hour_share'])}."
+        f"{count(half)} drives together caused half of all tail hours; "
+        f"the costliest, {first['drive_id']}, caused {percent(first['tail_hour_share'])}."
     )
 
 
@@ -188,7 +208,8 @@ def chronic_words(facts: WeekFacts) -> str:
 def unplug_digest(facts: WeekFacts) -> str:
     """What was unplugged this week and what came of it."""
     return " ".join(
-        f"{of_kind(row['drive_count'], row['kind'])} had {noun(row['unplug_count'], 'unplug', 'unplugs')}: {none_or(row['replugged_count'])} came back, "
+        f"{of_kind(row['drive_count'], row['kind'])} had {noun(row['unplug_count'], 'unplug', 'unplugs')}: "
+        f"{none_or(row['replugged_count'])} came back, "
         f"{none_or(row['replaced_count'])} replaced; {none_or(row['after_slowdown_count'])} followed a slowdown"
         + (f", of which {none_or(row['recurred_count'])} came back to be slow again." if row["after_slowdown_count"] else ".")
         for row in facts.unplugs
@@ -207,10 +228,11 @@ def coverage_words(facts: WeekFacts) -> list[str]:
         sentences.append(f"The week is not complete: the fleet's data end on {numbers.instant(facts.publication['last_hour_utc'])} UTC.")
     for row in facts.coverage:
         name = {"disk": "disks", "ssd": "SSDs"}.get(row["kind"], "drives in groups of unknown kind")
-        silent = f"; in {noun(row['silent_raid_hours'], 'RAID-hour', 'RAID-hours')} a whole group was silent" if row["silent_raid_hours"] else ""
+        silent = row["silent_raid_hours"]
+        group = f"; in {noun(silent, 'RAID-hour', 'RAID-hours')} a whole group was silent" if silent else ""
         sentences.append(
             f"{percent(row['reported_ratio'])} of the expected drive-hours of {name} came ({count(row['reported_drive_hours'])} of "
-            f"{count(row['expected_drive_hours'])}), {percent(row['measured_ratio'])} could be measured{silent}."
+            f"{count(row['expected_drive_hours'])}), {percent(row['measured_ratio'])} could be measured{group}."
         )
     return sentences
 
@@ -230,8 +252,9 @@ def plural(kind: str) -> str:
 def interval_words(facts: WeekFacts) -> list[str]:
     """How long slow intervals last."""
     return [
-        f"Of {noun(row['population_count'], 'slow interval', 'slow intervals')} of {plural(row['kind'])}, {percent(row['up_to_1_hour_share'])} "
-        f"({count(row['up_to_1_hour_count'])}) lasted 1 hour and {percent(row['from_8_hours_share'])} ({count(row['from_8_hours_count'])}) 8 hours or longer; "
+        f"Of {noun(row['population_count'], 'slow interval', 'slow intervals')} of {plural(row['kind'])}, "
+        f"{percent(row['up_to_1_hour_share'])} ({count(row['up_to_1_hour_count'])}) lasted 1 hour and "
+        f"{percent(row['from_8_hours_share'])} ({count(row['from_8_hours_count'])}) 8 hours or longer; "
         f"the longest {hours(row['longest_hours'])}."
         for row in by_kind(facts, "interval_hours")
     ]
@@ -250,18 +273,20 @@ def unplug_words(facts: WeekFacts) -> dict[str, list[str]]:
     """Waits, outages and recurrences in words."""
     return {
         "wait_hours": [
-            f"{percent(row['ended_share'])} of the slow intervals of {plural(row['kind'])} ({count(row['ended_count'])} of {count(row['population_count'])}) were followed by an unplug sooner or later, "
+            f"{percent(row['ended_share'])} of the slow intervals of {plural(row['kind'])} "
+            f"({count(row['ended_count'])} of {count(row['population_count'])}) were followed by an unplug sooner or later, "
             f"{percent(row['up_to_24_hours_share'])} within a day."
             for row in by_kind(facts, "wait_hours")
         ],
         "outage_hours": [
-            f"Half of {noun(row['population_count'], 'outage', 'outages')} of {plural(row['kind'])} ended within {hours(row['median_hours'])}, the longest took {hours(row['longest_hours'])}."
+            f"Half of {noun(row['population_count'], 'outage', 'outages')} of {plural(row['kind'])} "
+            f"ended within {hours(row['median_hours'])}, the longest took {hours(row['longest_hours'])}."
             for row in by_kind(facts, "outage_hours")
         ],
         "recur_hours": [
-            f"After {noun(row['population_count'], 'replug', 'replugs')} of {plural(row['kind'])} that had been slow, {percent(row['ended_share'])} "
-            f"({count(row['ended_count'])}) were slow again, {percent(row['up_to_24_hours_share'])} within a day."
+            f"After {noun(row['population_count'], 'replug', 'replugs')} of {plural(row['kind'])} that had been slow, "
+            f"{percent(row['ended_share'])} ({count(row['ended_count'])}) were slow again, "
+            f"{percent(row['up_to_24_hours_share'])} within a day."
             for row in by_kind(facts, "recur_hours")
         ],
     }
-

@@ -73,17 +73,25 @@ def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row) -> WeekFacts:
         week=week,
         publication=publication,
         fleet=fleet,
-        landing=fetch(connection, "select * from marts.fct_landing_totals order by record_kind = 'all' desc, rows_delivered desc, record_kind"),
+        landing=fetch(
+            connection, "select * from marts.fct_landing_totals order by record_kind = 'all' desc, rows_delivered desc, record_kind"
+        ),
         rejections=fetch(connection, "select * from marts.fct_rejection_counts order by row_count desc, source, reason, column_name"),
         coverage=fetch(connection, "select * from marts.fct_weekly_coverage where week_utc = ? order by kind", [start]),
-        exclusions=fetch(connection, "select * from marts.fct_weekly_exclusions where week_utc = ? order by drive_hours desc, kind, exclusion_reason", [start]),
+        exclusions=fetch(
+            connection,
+            "select * from marts.fct_weekly_exclusions where week_utc = ? order by drive_hours desc, kind, exclusion_reason",
+            [start],
+        ),
         slowness=fetch(connection, SLOWNESS, [start]),
         trend=fetch(
             connection,
             "select * from marts.fct_weekly_slowness where week_utc > ? and week_utc <= ? order by week_utc, kind",
             [start - timedelta(weeks=WEEKS_SHOWN), start],
         ),
-        percentiles=fetch(connection, "select * from marts.fct_weekly_percentiles where week_utc = ? order by kind, series, percentile", [start]),
+        percentiles=fetch(
+            connection, "select * from marts.fct_weekly_percentiles where week_utc = ? order by kind, series, percentile", [start]
+        ),
         drives=drives,
         raid_groups=fetch(
             connection,
@@ -94,7 +102,10 @@ def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row) -> WeekFacts:
         peer_bands=fetch(connection, PEER_BANDS, [groups, start, end]) if groups else [],
         drive_events=fetch(connection, DRIVE_EVENTS, [drawn, start, end]) if drawn else [],
         durations=fetch(connection, "select * from marts.fct_duration_shares order by measure, kind, hours"),
-        duration_summary={(row["measure"], row["kind"]): row for row in fetch(connection, "select * from marts.fct_duration_summary order by measure, kind")},
+        duration_summary={
+            (row["measure"], row["kind"]): row
+            for row in fetch(connection, "select * from marts.fct_duration_summary order by measure, kind")
+        },
         unplugs=fetch(connection, "select * from marts.fct_weekly_unplugs where week_utc = ? order by kind", [start]),
         episodes=fetch(connection, EPISODES, [start, end, EPISODES_LISTED]),
         slowness_counts=fetch(connection, "select * from marts.fct_slowness_counts order by kind"),

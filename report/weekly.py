@@ -29,7 +29,9 @@ def write_report(warehouse: Warehouse, *, week: str | None = None, out: Path | N
             chosen = choose_week(fetch_weeks(connection), week)
             facts = fetch_week(connection, chosen)
         except duckdb.Error as error:
-            raise QueryError(f"{warehouse.published}: {first_line(error)}; it was published by other models: run `drivetail build`") from error
+            raise QueryError(
+                f"{warehouse.published}: {first_line(error)}; it was published by other models: run `drivetail build`"
+            ) from error
     path = out or warehouse.root / "reports" / f"{week_name(chosen['week_utc'])}.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import shutil
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -119,9 +121,21 @@ def write_bundle(folder: Path, files: dict[str, str]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
-    """The fleet above, built and published."""
-    root = tmp_path_factory.mktemp("fleet")
+def published(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Published:
+    """The fleet above, built and published once for all test processes. No test changes it."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base if worker_id == "master" else base.parent) / "published_fleet"
+    with (root.parent / "published_fleet.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (root / "finished").exists():
+            shutil.rmtree(root, ignore_errors=True)
+            publish_fleet(root)
+            (root / "finished").touch()
+    return Published(Warehouse(root / "warehouse"), root / "bundle")
+
+
+def publish_fleet(root: Path) -> None:
+    """Land the two deliveries and build."""
     warehouse = Warehouse(root / "warehouse")
     first = write_bundle(
         root / "bundle" / "first",
@@ -132,4 +146,3 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
     assert drivetail("ingest", "bundle", second, "-w", warehouse.root).exit_code == 1
     built = drivetail("build", "-w", warehouse.root)
     assert built.exit_code == 0, built.output
-    return Published(warehouse, root / "bundle")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from conftest import HEADER, LAST, Published, drivetail, hour, row, write_bundle
 from drivetail.status import Status, collect_status, render_status
 from drivetail.warehouse import Warehouse
 from ingest.raw_store import list_deliveries
-
-pytestmark = pytest.mark.xdist_group("published")
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +30,19 @@ def copied(published: Published, tmp_path: Path) -> Warehouse:
 
 
 @pytest.fixture
-def unbuilt(published: Published, tmp_path: Path) -> Iterator[Warehouse]:
+def settled(copied: Warehouse) -> Warehouse:
+    """A copy whose publication believes to be in the right place."""
+    with duckdb.connect(str(copied.published)) as connection:
+        connection.execute("update plan.root set root = ?", [str(copied.root)])
+    return copied
+
+
+@pytest.fixture
+def unbuilt(settled: Warehouse, tmp_path: Path) -> Warehouse:
     """A third delivery has landed and no build has run."""
     bundle = write_bundle(tmp_path / "third", {"drive_hours.csv": f"{HEADER}\n{row(30, 'd11', 'g1', us='1,2')}\n"})
-    assert drivetail("ingest", "bundle", bundle, "-w", published.warehouse.root).exit_code == 0
-    yield published.warehouse
-    shutil.rmtree(list_deliveries(published.warehouse.root)[-1].path)
+    assert drivetail("ingest", "bundle", bundle, "-w", settled.root).exit_code == 0
+    return settled
 
 
 def now() -> datetime:
@@ -180,6 +184,19 @@ def test_a_corrupt_publication(copied: Warehouse) -> None:
     assert status.publication["state"] == "unusable"
     assert "cannot be read" in status.problems[0]
     assert status.landed["delivery_count"] == 2
+
+
+def test_a_publication_that_has_lost_what_it_shows(settled: Warehouse) -> None:
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("drop view intermediate.int_drive_hours")
+    told = drivetail("status", "-w", settled.root)
+    assert told.exit_code == 0
+    assert "what it shows cannot be read" in told.output
+    assert "Landed: 2 deliveries" in told.output
+    for arguments in (["d15"], ["d15", "2026-01-05 07:00"]):
+        explained = drivetail("explain", *arguments, "-w", settled.root)
+        assert explained.exit_code == 1
+        assert "drivetail build --full-refresh" in explained.stderr
 
 
 def test_nothing_published_and_nothing_landed(copied: Warehouse, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ DuckDB gives a second open the file that the first one holds.
 from __future__ import annotations
 
 import json
+import os
+import select
 import subprocess
 import sys
 import time
@@ -18,8 +20,10 @@ import duckdb
 
 from tests.proof.support import ROOT, broken_sums, environment
 
-PAUSE_SECONDS = {"poll": 0.05, "hold": 0.2}
-"""Between two opens, or two looks at what is published. The tests run on two cores that others use too."""
+BUSY_SHARE = 0.1
+"""Of the time, at most: the tests run on two cores that the writers need."""
+LOOK_SECONDS = 0.1
+"""Between two looks of `hold` at what is published."""
 SUMS_EVERY = 10
 HELD = ("fct_drive_hours", "fct_raid_hours", "fct_slowdown_intervals", "fct_drive_slowness", "dim_drives", "rejected_records")
 
@@ -57,8 +61,6 @@ class Reader:
 
 def read(published: Path, mode: str, result: Path) -> None:
     """Read until standard input closes, writing one JSON line per open."""
-    import os
-    import select
 
     def wanted() -> bool:
         return not select.select([0], [], [], 0)[0]
@@ -67,6 +69,7 @@ def read(published: Path, mode: str, result: Path) -> None:
         opens = 0
         while wanted():
             entry: dict[str, Any] = {}
+            begun = time.monotonic()
             try:
                 with duckdb.connect(str(published), read_only=True, config={"threads": 1}) as connection:
                     entry["publication"] = publication(connection)
@@ -74,7 +77,7 @@ def read(published: Path, mode: str, result: Path) -> None:
                         first = fingerprint(connection)
                         came, inode = 0, os.stat(published).st_ino
                         while came < 2 and wanted():
-                            time.sleep(PAUSE_SECONDS[mode])
+                            time.sleep(LOOK_SECONDS)
                             now = os.stat(published).st_ino
                             came, inode = came + (now != inode), now
                         entry["came_meanwhile"] = came
@@ -92,7 +95,7 @@ def read(published: Path, mode: str, result: Path) -> None:
             out.write(json.dumps(entry) + "\n")
             out.flush()
             opens += 1
-            time.sleep(PAUSE_SECONDS[mode])
+            time.sleep((time.monotonic() - begun) / BUSY_SHARE if mode == "poll" else LOOK_SECONDS)
 
 
 def publication(connection: duckdb.DuckDBPyConnection) -> str:

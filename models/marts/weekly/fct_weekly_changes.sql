@@ -16,7 +16,7 @@ baselines as (
     left join weeks as earlier
         on weeks.kind = earlier.kind
         and earlier.week_utc < weeks.week_utc
-        and earlier.week_utc >= weeks.week_utc - interval {{ var('baseline_weeks', 4) * 7 }} day
+        and earlier.week_utc >= weeks.week_utc - interval {{ var('chronic_window_days') }} day
     group by weeks.week_utc, weeks.kind
 ),
 
