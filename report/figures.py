@@ -184,6 +184,8 @@ def slowdown_distribution(rows: Sequence[Row]) -> go.Figure:
                 y=nines(last["percentile"]),
                 text=f"<b>{series}</b>",
                 showarrow=False,
+                bgcolor="rgba(255, 255, 255, 0.8)",
+                borderpad=1,
                 font={"color": ink, "size": 13},
                 xanchor=side,
                 xshift=shift,

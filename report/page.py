@@ -80,8 +80,8 @@ def drawn(figure: Any, name: str) -> Markup:
 # Figures
 
 
-def trend(facts: WeekFacts) -> list[tuple[str, Markup]]:
-    """Slow drive-hours and tail hours over the weeks."""
+def trend(facts: WeekFacts) -> list[tuple[str, Markup | None]]:
+    """Slow drive-hours and tail hours over the weeks; no figure where every bar would be 0."""
     week = facts.week["week_utc"]
     parts = (
         ("Share of drive-hours that were slow", "slow_drive_hours", "drive_hours", "slow_drive_hour_ratio", "slow", "drive-hours"),
@@ -93,7 +93,9 @@ def trend(facts: WeekFacts) -> list[tuple[str, Markup]]:
             drawn(
                 figures.weekly_trend(facts.trend, week, numerator=numerator, denominator=denominator, share=share, what=what, of=of),
                 f"trend-{numerator}",
-            ),
+            )
+            if any(row[numerator] for row in facts.trend)
+            else None,
         )
         for title, numerator, denominator, share, what, of in parts
     ]

@@ -1,0 +1,223 @@
+"""What a reader can count on: the published file opens anywhere, in DuckDB 1.5 and 2.0, and stays what it was while it is open."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from drivetail.publish import Publication, clean_up, current_publication
+from drivetail.warehouse import Warehouse
+from tests.proof.forks import Forks
+from tests.proof.support import DUCKDB_CLI, drivetail, marts
+from tests.reference.compare import compare
+from tests.reference.fleets import deliveries, random_fleet, write_bundle
+from tests.reference.reference import HOUR, SCHEMAS, Delivery, compute
+
+SEED = 7
+pytestmark = pytest.mark.xdist_group("published")
+
+
+class Fleet:
+    """A warehouse and the deliveries still to come; every test takes it on from where the last one left it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.warehouse = Warehouse(folder / "warehouse")
+        # not in this process: dbt keeps the build database open as long as its process lives, and a moved one must not be
+        self.forks = Forks(folder / "forks")
+        folders, _ = deliveries(random_fleet(SEED), "shuffled", folder / "deliveries", random.Random(SEED))
+        self.delivered: list[Path] = []
+        self._coming = iter(folders)
+        self.publish_next()
+
+    def publish_next(self) -> None:
+        """Ingest the next delivery and build."""
+        folder = next(self._coming)
+        self.delivered.append(folder)
+        self.ingest(folder)
+        self.build()
+
+    def ingest(self, *folders: Path) -> None:
+        self.forks.run("ingest", "bundle", *folders, "--warehouse", self.warehouse.root)
+
+    def build(self) -> Publication:
+        self.forks.run("build", "--warehouse", self.warehouse.root)
+        publication = current_publication(self.warehouse)
+        assert publication
+        return publication
+
+    def check(self) -> None:
+        """The marts are those of the reference."""
+        assert compare(compute([Delivery(folder) for folder in self.delivered]), self.warehouse.published) == []
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    made = Fleet(tmp_path_factory.mktemp("published"))
+    yield made
+    made.forks.close()
+
+
+@pytest.fixture
+def holder(fleet: Fleet) -> Iterator[subprocess.Popen[str]]:
+    """DuckDB 1.5 in a process of its own, with the published file open."""
+    process = subprocess.Popen(
+        [str(DUCKDB_CLI), "-readonly", "-json", str(fleet.warehouse.published)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
+    )  # fmt: skip
+    yield process
+    let_go(process)
+
+
+def let_go(process: subprocess.Popen[str]) -> None:
+    """End a reader; killing would end the wrapper that the package puts around DuckDB, not DuckDB."""
+    assert process.stdin
+    process.stdin.close()
+    process.wait(60)
+
+
+def ask(process: subprocess.Popen[str], query: str) -> list[dict]:
+    """The rows of one query."""
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(f"{query};\nselect 'end' as answered;\n")
+    process.stdin.flush()
+    text = ""
+    while "answered" not in text:
+        line = process.stdout.readline()
+        assert line, f"DuckDB has ended: {text}"
+        text += line
+    return answers(text)[0]
+
+
+def answers(text: str) -> list[list[dict]]:
+    """What DuckDB prints in mode JSON: one array per query."""
+    found = []
+    while text := text.lstrip():
+        rows, end = json.JSONDecoder().raw_decode(text)
+        found.append(rows)
+        text = text[end:]
+    return found
+
+
+def test_every_mart_can_be_counted_in_duckdb_15_and_20_attached_from_anywhere(fleet: Fleet, tmp_path: Path) -> None:
+    with duckdb.connect(str(fleet.warehouse.published), read_only=True) as connection:
+        relations = list(marts(connection, "warehouse"))
+    assert {"fct_drive_hours", "fct_raid_hours", "publication"} <= set(relations)
+    query = " union all ".join(f"select '{name}' as name, count(*) as n from fleet.marts.{name}" for name in relations)
+    attach = f"attach '{fleet.warehouse.published}' as fleet (read_only)"
+    command = [str(DUCKDB_CLI), "-json", "-c", f"{attach}; select version() as version; {query}"]
+    version, older = answers(subprocess.run(command, cwd="/", capture_output=True, text=True, check=True).stdout)
+    assert version[0]["version"].startswith("v1.5.")
+    script = f"import duckdb, json; duckdb.sql({attach!r}); print(json.dumps([duckdb.__version__, duckdb.sql({query!r}).fetchall()]))"
+    command = [sys.executable, "-c", script]
+    version, newer = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout)
+    assert version.startswith("2.0.")
+    assert {row["name"]: row["n"] for row in older} == dict(newer)
+    assert dict(newer)["fct_drive_hours"] > 0
+
+
+def test_building_again_changes_nothing(fleet: Fleet) -> None:
+    first = current_publication(fleet.warehouse)
+    content = fleet.warehouse.published.read_bytes()
+    assert fleet.build() == first
+    fleet.ingest(*fleet.delivered)
+    assert fleet.build() == first
+    assert fleet.warehouse.published.read_bytes() == content
+    fleet.check()
+
+
+def test_a_reader_across_two_publications_still_reads_its_own_and_then_it_goes(fleet: Fleet, holder: subprocess.Popen[str]) -> None:
+    query = "select (select publication_id from marts.publication) as id, count(*) as n, sum(hash(f)) as h from marts.fct_drive_hours as f"
+    before = ask(holder, query)
+    fleet.publish_next()
+    assert ask(holder, query) == before
+    fleet.publish_next()
+    current = current_publication(fleet.warehouse)
+    assert current
+    assert current.publication_id != before[0]["id"]
+    held = fleet.warehouse.publications / f"{before[0]['id']}.duckdb"
+    clean_up(fleet.warehouse, current.publication_id, keep_seconds=0)
+    kept = {path.name for path in fleet.warehouse.publications.glob("*.duckdb")}
+    assert kept == {held.name, current.path.name}, "kept are the one in use and the current one"
+    needed = json.loads(held.with_suffix(".json").read_text())["store"]
+    assert needed
+    assert all((fleet.warehouse.store / name).exists() for name in needed)
+    assert ask(holder, query) == before
+    let_go(holder)
+    clean_up(fleet.warehouse, current.publication_id, keep_seconds=0)
+    assert [path.name for path in fleet.warehouse.publications.glob("*.duckdb")] == [current.path.name]
+    assert [path.stem for path in fleet.warehouse.publications.glob("*.json")] == [current.publication_id]
+    fleet.check()
+
+
+def test_a_deleted_or_corrupt_file_is_made_again(fleet: Fleet) -> None:
+    for damage in (lambda path: path.unlink(), lambda path: replace(path, b"not a database"), lambda path: replace(path, b"")):
+        damage(fleet.warehouse.published)
+        fleet.build()
+        fleet.check()
+
+
+def test_damage_through_the_hard_link_is_made_good(fleet: Fleet) -> None:
+    """The published file and its copy under publications/ are one file under two names: who writes into one damages both."""
+    fleet.warehouse.published.write_bytes(b"not a database")
+    fleet.build()
+    fleet.check()
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Another file in the place of a file, which is a hard link and stays whole under its other name."""
+    path.unlink()
+    path.write_bytes(content)
+
+
+def test_a_moved_warehouse_says_so_and_works_after_a_build(fleet: Fleet) -> None:
+    old = fleet.warehouse.root
+    moved = Warehouse(old.with_name("moved"))
+    old.rename(moved.root)
+    fleet.warehouse = moved
+    refused = drivetail("sql", "select count(*) from marts.fct_drive_hours", "--warehouse", moved.root, check=False)
+    assert refused.returncode == 1
+    assert "moved" in refused.stderr
+    assert "drivetail build" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    fleet.build()
+    fleet.check()
+    done = drivetail("sql", "select count(*) as n from marts.fct_drive_hours", "--format", "csv", "--warehouse", moved.root)
+    assert done.stdout.split()[0] == "n"
+    fleet.publish_next()  # and goes on
+    fleet.check()
+
+
+def test_what_a_publication_writes_does_not_grow_with_history(fleet: Fleet, tmp_path: Path) -> None:
+    """The same drives, day after day: the file does not hold what happened to them, it shows it where it lies."""
+    warehouse = Warehouse(tmp_path / "warehouse")
+    rng = random.Random(SEED)
+    sizes = []
+    for day in range(PUBLICATIONS):
+        rows = [drive_hour(drive, day * HOURS_EACH + hour, rng.uniform(500, 1500)) for hour in range(HOURS_EACH) for drive in range(DRIVES)]
+        fleet.forks.run("ingest", "bundle", write_bundle((rows, [], []), tmp_path / f"day-{day}", "parquet"), "--warehouse", warehouse.root)
+        fleet.forks.run("build", "--warehouse", warehouse.root)
+        sizes.append(warehouse.published.stat().st_size)
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        assert connection.execute("select count(*) from marts.fct_drive_hours").fetchone() == (PUBLICATIONS * HOURS_EACH * DRIVES,)
+    # one block for the longer list of files; a day of this fleet takes 900 KB in DuckDB
+    assert max(sizes[1:]) <= sizes[0] + 262_144, sizes
+
+
+PUBLICATIONS, HOURS_EACH, DRIVES = 3, 24, 800
+
+
+def drive_hour(drive: int, hour: int, latency: float) -> dict:
+    row = dict.fromkeys(SCHEMAS["drive_hours"])
+    return row | {
+        "hour_utc": datetime(2026, 1, 5) + hour * HOUR, "drive_id": f"d{drive:04d}", "raid_group_id": f"g{drive // 8:03d}",
+        "read_ios": 100, "write_ios": 100, "read_latency_us": latency, "write_latency_us": latency / 2,
+    }  # fmt: skip

@@ -1,0 +1,94 @@
+"""Fleets the report is written of: a simulated one with much to tell, one that never was slow, one whose names are hostile."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from drivetail.build import build
+from drivetail.warehouse import Warehouse
+from ingest import ingest
+from simulate import simulate
+
+# slow and unplugged often enough that three weeks of a few groups fill every section
+EVENTFUL = {
+    "disk.episode_rate_per_drive_year": 20.0,
+    "ssd.episode_rate_per_drive_year": 20.0,
+    "disk.episode_median_hours": 2.0,
+    "disk.fail_slow_share": 0.1,
+    "ssd.fail_slow_share": 0.1,
+    "disk.unplug_share": 0.6,
+    "ssd.unplug_share": 0.6,
+    "disk.unplug_wait_median_hours": 5.0,
+}
+HOSTILE_DRIVE = "<script>alert(1)</script>"
+HOSTILE_GROUP = "g'\"><img src=x onerror=alert(2)>"
+HOSTILE_MODEL = "</td></table><b>{{ 7 * 7 }}</b>&amp;"
+HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
+MONDAY = datetime(2026, 1, 5)
+
+
+def published(root: Path, *deliveries: Path) -> Warehouse:
+    """A warehouse with these deliveries, built."""
+    warehouse = Warehouse(root / "warehouse")
+    warehouse.create()
+    for delivery in deliveries:
+        ingest("bundle", [delivery], warehouse.root)
+    build(warehouse)
+    return warehouse
+
+
+def cell(text: str) -> str:
+    """A CSV cell."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+@pytest.fixture(scope="session")
+def eventful(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Simulated: disks and SSDs, slow drives, unplugs, rejected rows; two complete weeks and the beginning of a third."""
+    root = tmp_path_factory.mktemp("eventful")
+    simulated = simulate(root / "fleet", disk_groups=5, ssd_groups=3, days=17, seed=3, awkward=("all",), parameters=EVENTFUL)
+    return published(root, root / "fleet", *([simulated.late] if simulated.late else []))
+
+
+@pytest.fixture(scope="session")
+def uneventful(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """One group, 30 hours of one week, no inventory, no events, nothing slow."""
+    root = tmp_path_factory.mktemp("uneventful")
+    (root / "bundle").mkdir()
+    rows = [f"{(MONDAY + timedelta(hours=hour)).isoformat()},d{drive},g1,10,0,{100 + drive}," for hour in range(30) for drive in range(4)]
+    (root / "bundle" / "drive_hours.csv").write_text("\n".join([HEADER, *rows]) + "\n")
+    return published(root, root / "bundle")
+
+
+@pytest.fixture(scope="session")
+def hostile_names() -> tuple[str, str, str]:
+    """Drive, RAID group and model of the hostile fleet."""
+    return HOSTILE_DRIVE, HOSTILE_GROUP, HOSTILE_MODEL
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Names that are markup, on a slow drive that was unplugged."""
+    root = tmp_path_factory.mktemp("hostile")
+    (root / "bundle").mkdir()
+    drives = [HOSTILE_DRIVE, "d2", "d3", "d4"]
+    rows = [
+        f"{(MONDAY + timedelta(hours=hour)).isoformat()},{cell(drive)},{cell(HOSTILE_GROUP)},10,0,"
+        f"{900 if drive == HOSTILE_DRIVE and hour != 9 else 100},"
+        for hour in range(30)
+        for drive in drives
+    ]
+    (root / "bundle" / "drive_hours.csv").write_text(
+        "\n".join([HEADER, *rows, f"2026-01-05T00:00:00,{cell(HOSTILE_DRIVE)},g,-1,0,1,"]) + "\n"
+    )
+    inventory = [f"{cell(drive)},{cell(HOSTILE_GROUP)},data,disk,{cell(HOSTILE_MODEL)}" for drive in drives]
+    (root / "bundle" / "drives.csv").write_text("\n".join(["drive_id,raid_group_id,role,kind,model", *inventory]) + "\n")
+    events = [
+        f"2026-01-05T{hour}:10:00,{cell(HOSTILE_DRIVE)},{kind},{cell('<i>' + kind)}"
+        for hour, kind in ((10, "unplug"), (11, "replug"), (12, "<b>odd"))
+    ]
+    (root / "bundle" / "drive_events.csv").write_text("\n".join(["occurred_at,drive_id,event_type,detail", *events]) + "\n")
+    return published(root, root / "bundle")

@@ -1,0 +1,290 @@
+"""The weekly report: what it says is what the marts hold, it opens anywhere, and it stays whole when there is little to say."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from drivetail.cli import main
+from drivetail.queries import QueryError, open_published
+from drivetail.warehouse import Warehouse
+from report import write_report
+from report.numbers import percent, ratio
+from report.weekly import parse_week
+
+pytestmark = pytest.mark.xdist_group("report")
+
+CHROMIUM = which("chromium") or which("chromium-browser")
+WEEK = datetime(2026, 1, 12)
+SECTIONS = ["coverage", "digest", "trend", "distribution", "costliest", "intervals", "gaps", "unplugs", "chronic", "words"]
+
+
+class Page(HTMLParser):
+    """What a test asks of a report without a browser."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.text = path.read_text(encoding="utf-8")
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words = ""
+        self.is_script = False
+        self.feed(self.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.is_script = tag in {"script", "style"}
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_script = False
+
+    def handle_data(self, data: str) -> None:
+        if not self.is_script:
+            self.words += data
+
+    def metrics(self) -> dict[str, str | None]:
+        return {str(attrs["data-metric"]): attrs.get("data-value") for _, attrs in self.tags if "data-metric" in attrs}
+
+
+@pytest.fixture(scope="session")
+def eventful_report(eventful: Warehouse) -> Path:
+    return write_report(eventful)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None and not os.environ.get("CI"):
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium); in CI this is a failure")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+def opened(browser: Any, path: Path, width: int = 1180) -> tuple[Any, list[str]]:
+    """The page in an offline browser, and everything it complained about or asked the world for."""
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    context.set_offline(True)
+    page = context.new_page()
+    troubles: list[str] = []
+    page.on("console", lambda message: troubles.append(f"{message.type}: {message.text}") if message.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda request: None if request.url == path.as_uri() else troubles.append(f"request: {request.url}"))
+    page.goto(path.as_uri(), wait_until="load")
+    page.wait_for_timeout(300)
+    return page, troubles
+
+
+def value(warehouse: Warehouse, query: str) -> Any:
+    with open_published(warehouse) as connection:
+        rows = connection.execute(query).fetchall()
+    return rows[0][0]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Which week, which file
+
+
+def test_it_is_written_for_the_last_complete_week(eventful: Warehouse, eventful_report: Path):
+    assert eventful_report == eventful.root / "reports" / "2026-W03.html"
+    assert eventful_report.stat().st_size > 200_000
+    assert sorted(path.name for path in eventful_report.parent.iterdir()) == ["2026-W03.html"]
+
+
+def test_another_week_and_file_can_be_asked_for(eventful: Warehouse, tmp_path: Path):
+    path = write_report(eventful, week="2026-w04", out=tmp_path / "new" / "report.html")
+    assert path == tmp_path / "new" / "report.html"
+    page = Page(path)
+    assert "Slow drives in week 2026-W04" in page.words
+    assert "The week is not complete: the fleet's data end on 2026-01-21 23:00 UTC." in page.words
+
+
+@pytest.mark.parametrize("week", ["2025-W40", "2026-W54", "January", "2026-W", "", "2026-W3x"])
+def test_a_week_without_data_names_those_that_have(eventful: Warehouse, tmp_path: Path, week: str):
+    with pytest.raises(QueryError, match=r"weeks there are: 2026-W02, 2026-W03, 2026-W04"):
+        write_report(eventful, week=week, out=tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_says_where_it_is(eventful: Warehouse, tmp_path: Path):
+    result = CliRunner().invoke(main, ["report", "-w", str(eventful.root), "--week", "2026-W02", "--out", str(tmp_path / "r.html")])
+    assert result.exit_code == 0
+    assert result.output == f"Report: {tmp_path / 'r.html'}\n"
+    result = CliRunner().invoke(main, ["report", "-w", str(eventful.root), "--week", "2027-W02"])
+    assert result.exit_code == 1
+    assert "2027-W02 has no valid RAID-hour; weeks there are: 2026-W02" in result.output
+
+
+def test_a_warehouse_without_a_raid_hour_is_an_error(tmp_path: Path):
+    from drivetail.build import build
+
+    build(Warehouse(tmp_path))
+    with pytest.raises(QueryError, match="no week has a valid RAID-hour yet"):
+        write_report(Warehouse(tmp_path))
+
+
+def test_week_names():
+    assert parse_week("2026-W01") == datetime(2025, 12, 29)
+    assert parse_week("2020-W53") == datetime(2020, 12, 28)
+    assert parse_week("2021-W53") is None
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What it says
+
+
+def test_its_numbers_are_the_marts(eventful: Warehouse, eventful_report: Path):
+    shown = Page(eventful_report).metrics()
+    in_week = f"hour_utc >= timestamp '{WEEK}' and hour_utc < timestamp '{WEEK + timedelta(days=7)}'"
+    hours, raid_hours = f"from marts.fct_drive_hours where {in_week}", f"from marts.fct_raid_hours where {in_week}"
+    expected = {
+        "tail_hours": f"select count(*) {raid_hours} and is_tail_hour",
+        "slow_drive_hours": f"select count(*) {hours} and is_slow",
+        "drive_count": f"select count(distinct drive_id) {hours}",
+        "rows_delivered_all": "select sum(rows_delivered) from marts.ingested_files",
+        "rows_rejected_all": "select count(*) from marts.rejected_records",
+        "rows_accepted_drive_hours": "select (select count(*) from raw.drive_hours) - (select count(*) from raw.retired_drive_hours)",
+    }
+    for kind in ("disk", "ssd"):
+        expected |= {
+            f"tail_hours_{kind}": f"select count(*) {raid_hours} and is_tail_hour and kind = '{kind}'",
+            f"raid_hours_{kind}": f"select count(*) {raid_hours} and kind = '{kind}'",
+            f"slow_drive_hours_{kind}": f"select count(*) {hours} and is_slow and kind = '{kind}'",
+            f"drive_hours_{kind}": f"select count(slowdown) {hours} and kind = '{kind}'",
+            f"drive_count_{kind}": f"select count(distinct drive_id) {hours} and kind = '{kind}'",
+        }
+    assert shown["publication_id"] is None
+    assert value(eventful, "select publication_id from marts.publication") in Page(eventful_report).words
+    assert {name: int(shown[name] or -1) for name in expected} == {name: value(eventful, query) for name, query in expected.items()}
+    assert int(shown["tail_hours_disk"] or 0) > 0
+    assert int(shown["rows_rejected_all"] or 0) > 0
+    for kind in ("disk", "ssd"):
+        assert 0.9 < float(shown[f"reported_ratio_{kind}"] or 0) <= 1
+
+
+def test_every_tail_hour_has_one_slowest_drive(eventful: Warehouse):
+    query = "select bool_and(abs(total - 1) < 1e-9) from (select sum(tail_hour_share) as total from marts.{} group by week_utc)"
+    assert value(eventful, query.format("fct_weekly_drives"))
+    assert value(eventful, query.format("fct_weekly_raid_groups"))
+
+
+def test_delivered_rows_add_up(eventful: Warehouse):
+    assert value(
+        eventful,
+        "select bool_and(rows_delivered = rows_accepted + rows_rejected + rows_duplicate + rows_superseded) from marts.fct_landing_totals",
+    )
+
+
+def test_it_has_every_section_in_order_and_fills_it(eventful_report: Path):
+    page = Page(eventful_report)
+    assert [attrs["id"] for tag, attrs in page.tags if tag == "section"] == SECTIONS
+    figures = [attrs["id"] for tag, attrs in page.tags if tag == "div" and attrs.get("class") == "plotly-graph-div"]
+    assert len(figures) == len(set(figures))
+    assert {"figure-distribution", "figure-drive-1", "figure-interval-hours", "figure-gap-hours", "figure-outage-hours"} <= set(figures)
+    assert re.search(r"Of \d+ slow intervals? of disks, \S+ \(\d+\) lasted 1 hour and \S+ \(\d+\) 8 hours or longer", page.words)
+    assert "drivetail explain D0000" in page.words
+
+
+def test_it_can_be_read_without_eyes(eventful_report: Path):
+    page = Page(eventful_report)
+    assert dict(page.tags)["html"]["lang"] == "en"
+    assert all(attrs.get("scope") for tag, attrs in page.tags if tag == "th")
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_numbers_are_never_rounded_to_all_or_nothing():
+    shares = [None, 0.0, 1.0, 0.000001, 0.00012, 0.0042, 0.0312, 0.5, 0.9963, 0.9996, 0.999999]
+    assert [percent(share) for share in shares] == [
+        "\u2013", "0%", "100%", "< 0.001%", "0.012%", "0.42%", "3.1%", "50.0%", "99.6%", "99.96%", "> 99.99%",
+    ]  # fmt: skip
+    assert [ratio(number) for number in (None, 2.0, 23.456, 1234.5)] == ["\u2013", "2.00\u00d7", "23.5\u00d7", "1,234\u00d7"]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Little to say, and names that mean harm
+
+
+def test_a_fleet_that_never_was_slow(uneventful: Warehouse):
+    page = Page(write_report(uneventful))
+    words = page.words
+    # no empty plots: only the distribution is drawn
+    assert [attrs["id"] for tag, attrs in page.tags if tag == "div" and attrs.get("class") == "plotly-graph-div"] == ["figure-distribution"]
+    for sentence in (
+        "The week is not complete",
+        "No drive was slow this week: none of 120 drive-hours reached twice the median of its RAID group.",
+        "there is no earlier week to compare with",
+        "Share of RAID-hours that were tail hours: none in the weeks up to this one.",
+        "No row was rejected.",
+        "Every drive-hour that came could be measured.",
+        "No drive was slow this week, so none cost anything.",
+        "No RAID group had a tail hour this week.",
+        "No drive has ever been slow, so there is no interval.",
+        "No drive has been slow in two hours, so there is no gap.",
+        "No drive was unplugged this week.",
+        "No slow drive has ever been unplugged",
+        "No drive is chronic",
+        "drives of unknown kind",
+    ):
+        assert sentence in words
+
+
+def test_markup_in_names_is_text(hostile: Warehouse, hostile_names: tuple[str, str, str]):
+    page = Page(write_report(hostile))
+    for name in hostile_names:
+        assert name in page.words
+        assert name not in page.text
+    assert not [tag for tag, _ in page.tags if tag in {"img", "i"}]
+    assert page.text.count("<script") == page.text.count("</script>")
+    assert f"drivetail explain '{hostile_names[0]}'" in page.words
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# In a browser
+
+
+@pytest.mark.parametrize(("fleet", "widths"), [("eventful", (1180, 800, 420)), ("uneventful", (800,)), ("hostile", (1180,))])
+def test_it_opens_offline_without_a_complaint(
+    browser: Any, request: pytest.FixtureRequest, tmp_path: Path, fleet: str, widths: tuple[int, ...]
+):
+    path = write_report(request.getfixturevalue(fleet), out=tmp_path / "report.html")
+    for width in widths:
+        page, troubles = opened(browser, path, width)
+        assert troubles == []
+        figures = page.eval_on_selector_all(
+            ".plotly-graph-div",
+            "all => all.map(one => [one.id, one.querySelectorAll('svg.main-svg').length, one._fullLayout.width, one.clientWidth])",
+        )
+        assert figures
+        for name, drawn, drawn_width, room in figures:
+            assert drawn, f"{name} is not drawn"
+            assert abs(drawn_width - room) <= 1, f"{name} is {drawn_width} wide in {room}"
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.context.close()
+
+
+def test_hovering_shows_numerator_and_denominator(browser: Any, eventful_report: Path):
+    page, troubles = opened(browser, eventful_report)
+    figure = page.locator("#figure-trend-tail_hours .nsewdrag")
+    figure.scroll_into_view_if_needed()
+    box = figure.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.74, box["y"] + box["height"] * 0.6)
+    page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + box["height"] * 0.6)
+    page.wait_for_selector("#figure-trend-tail_hours .hoverlayer .legendtext")
+    shown = " ".join(page.locator("#figure-trend-tail_hours .hoverlayer").all_text_contents())
+    assert re.search(r"%: [\d,]+ tail hours of [\d,]+ RAID-hours", shown)
+    assert troubles == []
+    page.context.close()
