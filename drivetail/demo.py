@@ -41,15 +41,13 @@ def run_demo(out: Path) -> None:
             on_progress=lambda done, total: advance("hours", done, total),
         )
     say(f"  {human(simulated.row_count)} drive-hours, {human(simulated.event_rows)} events; the truth about them: {simulated.truth}")
-    deliveries = [fleet, *([simulated.late] if simulated.late else [])]
-    for delivery in deliveries:
-        _step(f"drivetail ingest bundle {delivery} --warehouse {warehouse.root}")
-        with progress("Ingesting") as advance:
-            landed = ingest("bundle", [delivery], warehouse.root, on_progress=advance)
-        say(
-            f"  {human(landed.rows_delivered)} rows in, {human(landed.rows_accepted)} accepted, {human(landed.rows_rejected)} rejected, "
-            f"{human(landed.rows_duplicate)} duplicate, {human(landed.rows_superseded)} superseded"
-        )
+    _step(f"drivetail ingest bundle {fleet} --warehouse {warehouse.root}")
+    with progress("Ingesting") as advance:
+        landed = ingest("bundle", [fleet], warehouse.root, on_progress=advance)
+    say(
+        f"  {human(landed.rows_delivered)} rows in, {human(landed.rows_accepted)} accepted, {human(landed.rows_rejected)} rejected, "
+        f"{human(landed.rows_duplicate)} duplicate, {human(landed.rows_superseded)} superseded"
+    )
     _step(f"drivetail build --warehouse {warehouse.root}")
     with progress("Building") as advance:
         built = build(warehouse, on_progress=advance)

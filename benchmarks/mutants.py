@@ -1,0 +1,306 @@
+"""`make mutants`: faults are planted in a copy of the repository, one at a time, and the tests have to turn red.
+
+A fault is a replacement of text in one file. For each the copy is changed, the detecting tests run until the first failure, and the
+copy is put back. Models: the marts against the independent reference on fixed seeds in three ways of delivery, then the unit tests
+of the models, then tests/ingest. Ingest: tests/ingest first. A fault that no test finds is a gap in the tests; the run then exits 1.
+Writes docs/results/mutants.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from queue import Queue
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULT = ROOT / "docs/results/mutants.md"
+SEEDS = "5,17"
+JOBS = 2
+LIMIT_SECONDS = 900
+PYTEST = ("-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb=short")
+REFERENCE, UNIT, INGEST = "reference", "unit tests", "tests/ingest"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What breaks, and how: `old` occurs `count` times in the file, and each becomes `new`."""
+
+    breaks: str
+    file: str
+    old: str
+    new: str
+    count: int = 1
+
+    def apply(self, root: Path) -> None:
+        path = root / self.file
+        text = path.read_text(encoding="utf-8")
+        if text.count(self.old) != self.count:
+            raise SystemExit(f"{self.file}: {self.old!r} is there {text.count(self.old)} times, not {self.count}: the fault {self.breaks!r} is out of date")
+        path.write_text(text.replace(self.old, self.new), encoding="utf-8")
+
+
+HOURS = "models/intermediate/slowdown/int_drive_hours.sql"
+MEASURED = "models/intermediate/slowdown/int_drive_hours__measured.sql"
+MEDIANS = "models/intermediate/slowdown/int_raid_hours__medians.sql"
+RAID_HOURS = "models/intermediate/slowdown/int_raid_hours.sql"
+SPANS = "models/intermediate/slowdown/int_drives__spans.sql"
+TOUCHED = "models/intermediate/lateness/int_raid_hours__touched.sql"
+REASSIGNED = "models/intermediate/lateness/int_drives__reassigned.sql"
+PLACED = "models/intermediate/events/int_drive_events__placed.sql"
+INTERVALS = "models/marts/slowdown/fct_slowdown_intervals.sql"
+ARRIVALS = "models/marts/slowdown/fct_slowdown_arrivals.sql"
+SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
+FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
+EPISODES = "models/marts/events/fct_unplug_episodes.sql"
+EVENTS = "models/marts/events/fct_drive_events.sql"
+GROUPS = "models/marts/fleet/dim_raid_groups.sql"
+STG_DRIVES = "models/staging/stg_raw__drives.sql"
+MIN_DRIVES = "{{ var('min_reporting_drives') }}"
+SLOW, MILD = "{{ var('slow_threshold') }}", "{{ var('mild_threshold') }}"
+
+FAULTS = (
+    # thresholds and medians
+    Fault("a slowdown of exactly 2 is not slow", FCT_HOURS, f"coalesce(slowdown >= {SLOW}", f"coalesce(slowdown > {SLOW}"),
+    Fault("a slowdown of exactly 1.5 is not mildly slow", FCT_HOURS, f"coalesce(slowdown >= {MILD}", f"coalesce(slowdown > {MILD}"),
+    Fault("the lower median instead of the mean of the middle two", MEDIANS, "median(peer_latency_us) as", "quantile_disc(peer_latency_us, 0.5) as"),
+    Fault("two latencies make a median", MEDIANS, f"reported.latency_count >= {MIN_DRIVES}", "reported.latency_count >= 2"),
+    Fault("an hour with a median of zero is kept", MEDIANS, "reported.median_latency_us > 0 as is_valid", "reported.median_latency_us >= 0 as is_valid"),
+    Fault("hours of low coverage are kept", MEASURED, ">= drive_hours.min_coverage as is_covered", ">= 0 as is_covered"),
+    Fault("half an hour observed is not enough", MEASURED, ">= drive_hours.min_coverage as is_covered", "> drive_hours.min_coverage as is_covered"),
+    Fault("R_med leaves out idle drives", MEDIANS, "median(cast(peer_io_count as double))", "median(cast(nullif(peer_io_count, 0) as double))"),
+    Fault("Z_med takes in idle drives", MEDIANS, "median(peer_io_size_bytes)", "median(case when peer_io_count is not null then coalesce(peer_io_size_bytes, 0) end)"),
+    Fault("two readers make a read median", MEDIANS, f"raid_hours.read_latency_count >= {MIN_DRIVES}", "raid_hours.read_latency_count >= 2"),
+    # membership
+    Fault("parity drives are peers", MEASURED, "coalesce(own_role, inventory_role, 'data') = 'data'", "coalesce(own_role, inventory_role, 'data') <> 'spare'"),
+    Fault("spares are peers", MEASURED, "coalesce(own_role, inventory_role, 'data') = 'data'", "coalesce(own_role, inventory_role, 'data') in ('data', 'spare')"),
+    Fault("the role is of another group's period", MEASURED, "coalesce(own_role, inventory_role, 'data')", "coalesce(inventory_role, 'data')"),
+    Fault("N counts rows only", MEDIANS, "coalesce(steps.expected_drive_count, 0) + reported", "0 * coalesce(steps.expected_drive_count, 0) + reported"),
+    Fault("N counts a drive that reports from elsewhere", MEDIANS, "- coalesce(absent.absent_drive_count, 0)", "- 0 * coalesce(absent.absent_drive_count, 0)"),
+    Fault("valid_to is inclusive", STG_DRIVES, "date_trunc('hour', delivered.valid_to)", "date_trunc('hour', delivered.valid_to) + interval 1 hour"),
+    Fault("groups of two are kept", HOURS, "is_data_drive and data_drive_count >= {{ var('min_group_width') }} as", "is_data_drive as"),
+    Fault("modal N: a tie goes to the smaller", GROUPS, "data_drive_count desc nulls last", "data_drive_count asc nulls last"),
+    Fault("attributes of the oldest period", "models/intermediate/inventory/int_drives__attributes.sql", "valid_from desc nulls last", "valid_from asc nulls last"),
+    Fault("a group's kind: a tie goes to the greater text", "models/intermediate/inventory/int_raid_groups__attributes.sql", "drives.kind asc", "drives.kind desc"),
+    # intervals, arrivals, slowness
+    Fault("any later row follows, not that of the next hour", INTERVALS, "drive_hours.next_hour_utc = drive_hours.hour_utc + interval 1 hour", "drive_hours.next_hour_utc is not null"),
+    Fault("the hour before in another group counts as before", HOURS, "        and drive_hours.raid_group_id = previous.raid_group_id\n", ""),
+    Fault("severity of 1.5 by the first slowdown, not the greatest", INTERVALS, "when intervals.max_slowdown <", "when intervals.first_slowdown <"),
+    Fault("severity of 2 by the greatest slowdown, not the first", INTERVALS, "intervals.first_slowdown < {{ var('severity_4x') }}", "intervals.max_slowdown < {{ var('severity_4x') }}"),
+    Fault("a wait is rounded instead of counted in hours of the clock", INTERVALS, "{{ hour_index('unplugs.unplugged_at') }} - {{ hour_index('intervals.started_at') }}", "cast({{ hours_between('intervals.started_at', 'unplugs.unplugged_at') }} as bigint)"),
+    Fault("an unplug in the interval's first hour does not end the wait", INTERVALS, "intervals.started_at <= events.hour_utc", "intervals.started_at < events.hour_utc"),
+    Fault("a gap counts its end", ARRIVALS, " - 1 as gap_hours", " as gap_hours"),
+    Fault("the chronic window is closed at its start", SLOWNESS, "drive_hours.hour_utc > windows.last_hour_utc", "drive_hours.hour_utc >= windows.last_hour_utc"),
+    Fault("a median of exactly 1.2 is not chronic", SLOWNESS, "median_slowdown >= {{ var('chronic_slowdown') }}", "median_slowdown > {{ var('chronic_slowdown') }}"),
+    Fault("the slowest drive: a tie goes to the greater id", RAID_HOURS, "min(case when is_slowest", "max(case when is_slowest"),
+    Fault("RIO is compared over other drives than the hour before", RAID_HOURS, "            and tails.same_drive_count = raid_hours.previous_covered_drive_count\n", ""),
+    Fault("an unknown I/O count adds nothing to the group's", MEDIANS, "when reported.io_count_count = reported.covered_drive_count then", "when reported.io_count_count > 0 then"),
+    Fault("a drive's first year is year 0", FCT_HOURS, " as bigint) + 1", " as bigint)"),
+    # events
+    Fault("a replug at the unplug's own instant counts", EPISODES, "events.occurred_at > unplugs.unplugged_at", "events.occurred_at >= unplugs.unplugged_at"),
+    Fault("a replug at the next unplug's instant does not count", EPISODES, "events.occurred_at <= unplugs.next_unplugged_at", "events.occurred_at < unplugs.next_unplugged_at"),
+    Fault("recurrence is sought from the unplug on", EPISODES, "date_trunc('hour', episodes.replugged_at)", "case when episodes.replugged_at is not null then date_trunc('hour', episodes.unplugged_at) end"),
+    Fault("another serial must come after the unplug's hour", EPISODES, "periods.from_hour_utc >= episodes.hour_utc", "periods.from_hour_utc > episodes.hour_utc"),
+    Fault("an event's own group before its drive's row", PLACED, "coalesce(placed.reported_raid_group_id, placed.raid_group_id,", "coalesce(placed.raid_group_id, placed.reported_raid_group_id,"),
+    Fault("only the event's own hour is looked at", EVENTS, " or drive_hours.hour_utc = events.hour_utc + interval 1 hour", ""),
+    Fault("events that lost a conflict are kept", "models/staging/stg_raw__drive_events.sql", "and retired.row_no = delivered.row_no", "and retired.row_no = -1"),
+    # lateness
+    Fault("a row that lost a conflict leaves its old group as it was", TOUCHED, "where retired_by_delivery_seq in (select delivery_seq", "where false and retired_by_delivery_seq in (select delivery_seq"),
+    Fault("the hour after is not computed again", TOUCHED, "touched.hour_utc + interval 1 hour = stored.hour_utc", "touched.hour_utc = stored.hour_utc"),
+    Fault("late inventory changes nothing before", TOUCHED, "select raid_group_id, hour_utc from reassigned", "select raid_group_id, hour_utc from reassigned where false"),
+    Fault("a group that inventory named in vain is not computed again", TOUCHED, "select raid_group_id, hour_utc from displaced", "select raid_group_id, hour_utc from displaced where false"),
+    Fault("inventory that was taken back is not looked for", REASSIGNED, "    union\n    (select * from said_now", "    intersect\n    (select * from said_now"),
+    Fault("batches of the hour after are not looked at", "drivetail/build.py", "live_batches(connection, first, last + HOUR)", "live_batches(connection, first, last)"),
+    Fault("the hour before midnight is not read", "drivetail/build.py", "self.files_between(batch.first_hour_utc - HOUR,", "self.files_between(batch.first_hour_utc,"),
+    Fault("a RAID-hour computed again is shown twice", "drivetail/store.py", "and recomputed.build_seq > stored.build_seq)", "and recomputed.build_seq > stored.build_seq + 1)"),
+    # ingest
+    Fault("a latency that is NaN is accepted", "ingest/parse.py", "where & value.is_nan()", "where & value.is_nan() & False"),
+    Fault("a latency below zero is accepted", "ingest/parse.py", "where & (value < 0)", "where & (value < -2)"),
+    Fault("an idle direction keeps its latency", "ingest/parse.py", 'pl.when(pl.col(f"{d}_ios") > 0)', 'pl.when(pl.col(f"{d}_ios") >= 0)'),
+    Fault("the row's order decides before collected_at", "ingest/judge.py", 'return ["collected_at", *rest]', 'return [*rest, "collected_at"]'),
+    Fault("the record that came last wins", "ingest/judge.py", 'return ["collected_at", *rest]', 'return ["delivery_seq", "row_no", "collected_at", *rest]'),
+    Fault("no collected_at is the newest", "ingest/judge.py", "(b > a).fill_null(False) | (a.is_null() & b.is_not_null())", "(b > a).fill_null(False) | (b.is_null() & a.is_not_null())"),
+    Fault("exact duplicates are stored", "ingest/landing.py", "        self.staged.drop_rows(verdict.dropped)\n", ""),
+    Fault("duplicates are counted as superseded", "ingest/landing.py", '(verdict.duplicate, "rows_duplicate")', '(verdict.duplicate, "rows_superseded")'),
+    Fault("rejected rows are dropped silently", "ingest/landing.py", 'self._write("rejected_records", self.rejected())', 'self._write("rejected_records", self.rejected(0))'),
+)  # fmt: skip
+
+
+def copy_repository(to: Path) -> None:
+    """What git tracks or would track, as it lies here now."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, to / name)
+
+
+class Copy:
+    """One copy of the repository, in which one fault at a time is planted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self._scratch = folder / "repository", folder / "scratch"
+        copy_repository(self.root)
+        self._scratch.mkdir()
+        # dbt parses only what has changed since this, as long as warehouses lie where they lay: pytest's folder is the same each time
+        self.parsed = self._scratch / "partial_parse.msgpack"
+
+    def failure(self, first: str) -> tuple[str, str] | None:
+        """Run the detecting tests, the `first` ones first. Returns: which stage failed and with what; None when all pass."""
+        stages = [REFERENCE, UNIT, INGEST] if first == REFERENCE else [INGEST, REFERENCE, UNIT]
+        for stage in stages:
+            output = self._run(stage)
+            if output is not None:
+                return stage, reason(output)
+        return None
+
+    def _run(self, stage: str) -> str | None:
+        """One stage. Returns: its output when it failed."""
+        base = self._scratch / "pytest"
+        command = {
+            REFERENCE: [*PYTEST, f"--basetemp={base}", "tests/proof/test_marts_equal_reference.py"],
+            INGEST: [*PYTEST, f"--basetemp={base}", "tests/ingest"],
+            UNIT: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit")],
+        }[stage]
+        environment = {
+            **os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1", "DRIVETAIL_SEEDS": SEEDS,
+            "DBT_PARTIAL_PARSE_FILE_PATH": str(self.parsed),
+        }  # fmt: skip
+        try:
+            done = subprocess.run(
+                [sys.executable, *command], cwd=self.root, env=environment, capture_output=True, text=True, timeout=LIMIT_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return f"E   no end within {LIMIT_SECONDS} s"
+        finally:
+            made = sorted(base.glob("*/at_once/warehouse/build/dbt/partial_parse.msgpack"))
+            if made and not self.parsed.exists():
+                shutil.copy(made[0], self.parsed)
+        return None if done.returncode == 0 else done.stdout + done.stderr
+
+    @contextmanager
+    def planted(self, fault: Fault) -> Iterator[None]:
+        """The copy with a fault in it."""
+        path = self.root / fault.file
+        whole = path.read_bytes()
+        fault.apply(self.root)
+        try:
+            yield
+        finally:
+            path.write_bytes(whole)
+
+
+def reason(output: str) -> str:
+    """The line of a failure that says what was found."""
+    lines = [line[1:].strip() for line in output.splitlines() if re.match(r"E\s+\S", line)]
+    telling = [line for line in lines if re.match(r"(dim|fct|rejected|ingested)_\w+|.*ModelError|.*FAIL", line)]
+    text = (telling or lines or output.strip().splitlines() or ["?"])[0]
+    return re.sub(r"^\S*ModelError: ", "", text)[:120]
+
+
+def run_unit_tests(folder: Path) -> None:
+    """Build one fleet, for the columns that unit tests look up, and run the unit tests of the models. Exits 1 when one fails."""
+    import random
+
+    from drivetail.build import build
+    from drivetail.dbt import ModelError, Project
+    from drivetail.warehouse import Warehouse
+    from ingest import ingest
+    from tests.reference.fleets import deliveries, random_fleet
+
+    shutil.rmtree(folder, ignore_errors=True)
+    warehouse = Warehouse(folder / "warehouse")
+    (bundle,), _ = deliveries(random_fleet(1), "at_once", folder / "deliveries", random.Random(1))
+    ingest("bundle", [bundle], warehouse.root)
+    try:
+        build(warehouse)
+        Project(warehouse).run("test", "--select", "test_type:unit")
+    except ModelError as error:
+        sys.exit(f"E   {error}")
+
+
+def judge(copies: Queue[Copy], fault: Fault) -> tuple[Fault, tuple[str, str] | None, float]:
+    """Plant a fault in a free copy and run the tests."""
+    copy = copies.get()
+    begun = time.monotonic()
+    try:
+        with copy.planted(fault):
+            found = copy.failure(INGEST if fault.file.startswith("ingest/") else REFERENCE)
+    finally:
+        copies.put(copy)
+    seconds = time.monotonic() - begun
+    print(f"{seconds:6.1f} s  {fault.breaks}: {' - '.join(found) if found else 'NOT FOUND'}", flush=True)
+    return fault, found, seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", help="faults whose description or file holds this text; writes no result")
+    parser.add_argument("--jobs", type=int, default=JOBS)
+    parser.add_argument("--unit-tests", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.unit_tests:
+        run_unit_tests(options.unit_tests)
+        return
+    faults = [fault for fault in FAULTS if not options.only or options.only in fault.breaks or options.only in fault.file]
+    begun, started = time.monotonic(), datetime.now(UTC)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copies: Queue[Copy] = Queue()
+        made = [Copy(Path(folder) / str(number)) for number in range(options.jobs)]
+        for fault in faults:
+            with made[0].planted(fault):  # a fault that is out of date shows before an hour of work
+                pass
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for copy, failure in zip(made, pool.map(lambda copy: copy.failure(REFERENCE), made), strict=True):
+                if failure:
+                    sys.exit(f"the tests fail without any fault: {' - '.join(failure)}")
+                copies.put(copy)
+            print(f"{time.monotonic() - begun:6.1f} s  no fault: all pass", flush=True)
+            results = list(pool.map(lambda fault: judge(copies, fault), faults))
+    missed = [fault for fault, found, _ in results if not found]
+    if not options.only:
+        write(results, started, time.monotonic() - begun)
+    print(f"{len(results) - len(missed)} of {len(results)} faults found in {time.monotonic() - begun:.0f} s")
+    sys.exit(1 if missed else 0)
+
+
+def write(results: list[tuple[Fault, tuple[str, str] | None, float]], started: datetime, seconds: float) -> None:
+    """The table of docs/results/mutants.md."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+    commit = git("rev-parse", "--short", "HEAD") + (" with local changes" if git("status", "--porcelain") else "")
+    found = sum(1 for _, failure, _ in results if failure)
+    lines = [
+        "# Seeded faults",
+        "",
+        f"{found} of {len(results)} found. Commit {commit}, {started:%Y-%m-%d %H:%M} UTC, `make mutants`, {seconds / 60:.0f} minutes on "
+        f"{os.cpu_count()} cores ({JOBS} at a time), seeds {SEEDS}.",
+        "",
+        "Each fault is planted alone in a copy of the repository; the tests run until the first failure.",
+        "",
+        "| fault | file | found by | with | s |",
+        "|---|---|---|---|---:|",
+    ]
+    for fault, failure, taken in results:
+        stage, text = failure or ("**not found**", "")
+        shown = text.replace("|", "\\|").replace("<", "&lt;")
+        lines.append(f"| {fault.breaks} | `{fault.file}` | {stage} | {shown} | {taken:.0f} |")
+    RESULT.parent.mkdir(parents=True, exist_ok=True)
+    RESULT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
