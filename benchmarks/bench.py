@@ -139,7 +139,7 @@ def bench_day(work: Path, repetitions: int) -> list[str]:
         return run["ingest"].seconds + run["build"].seconds  # type: ignore[union-attr]
 
     ratios = sorted(total(run) / run["kernel"].seconds for run in runs)  # type: ignore[union-attr]
-    lines = [
+    return [
         f"## One day of 460,000 drives: {rows:,} drive-hours",
         "",
         f"Medians of {repetitions} repetitions, each timing the four processes one after the other.",
@@ -163,7 +163,6 @@ def bench_day(work: Path, repetitions: int) -> list[str]:
         f"| the kernel's output | {folder_mib(scratch):,.0f} |",
         "",
     ]
-    return lines
 
 
 def bench_hour(work: Path, repetitions: int) -> list[str]:

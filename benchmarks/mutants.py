@@ -121,8 +121,8 @@ FAULTS = (
     Fault("late inventory changes nothing before", TOUCHED, "select raid_group_id, hour_utc from reassigned", "select raid_group_id, hour_utc from reassigned where false"),
     Fault("a group that inventory named in vain is not computed again", TOUCHED, "select raid_group_id, hour_utc from displaced", "select raid_group_id, hour_utc from displaced where false"),
     Fault("inventory that was taken back is not looked for", REASSIGNED, "    union\n    (select * from said_now", "    intersect\n    (select * from said_now"),
-    Fault("batches of the hour after are not looked at", "drivetail/build.py", "live_batches(connection, first, last + HOUR)", "live_batches(connection, first, last)"),
-    Fault("the hour before midnight is not read", "drivetail/build.py", "self.files_between(batch.first_hour_utc - HOUR,", "self.files_between(batch.first_hour_utc,"),
+    Fault("batches of the hour after are not looked at", "drivetail/build.py", "live_batches(connection, first, hour_after(last))", "live_batches(connection, first, last)"),
+    Fault("the hour before midnight is not read", "drivetail/build.py", "self.files_between(hour_before(batch.first_hour_utc),", "self.files_between(batch.first_hour_utc,"),
     Fault("a RAID-hour computed again is shown twice", "drivetail/store.py", "and recomputed.build_seq > stored.build_seq)", "and recomputed.build_seq > stored.build_seq + 1)"),
     # ingest
     Fault("a latency that is NaN is accepted", "ingest/parse.py", "where & value.is_nan()", "where & value.is_nan() & False"),
