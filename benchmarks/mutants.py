@@ -47,7 +47,7 @@ class Fault:
         path = root / self.file
         text = path.read_text(encoding="utf-8")
         if text.count(self.old) != self.count:
-            raise SystemExit(f"{self.file}: {self.old!r} is there {text.count(self.old)} times, not {self.count}: the fault {self.breaks!r} is out of date")
+            raise SystemExit(f"{self.file}: {self.old!r} is there {text.count(self.old)} times: {self.breaks!r} is out of date")
         path.write_text(text.replace(self.old, self.new), encoding="utf-8")
 
 
@@ -74,72 +74,274 @@ FAULTS = (
     # thresholds and medians
     Fault("a slowdown of exactly 2 is not slow", FCT_HOURS, f"coalesce(slowdown >= {SLOW}", f"coalesce(slowdown > {SLOW}"),
     Fault("a slowdown of exactly 1.5 is not mildly slow", FCT_HOURS, f"coalesce(slowdown >= {MILD}", f"coalesce(slowdown > {MILD}"),
-    Fault("the lower median instead of the mean of the middle two", MEDIANS, "median(peer_latency_us) as", "quantile_disc(peer_latency_us, 0.5) as"),
+    Fault(
+        "the lower median instead of the mean of the middle two",
+        MEDIANS,
+        "median(peer_latency_us) as",
+        "quantile_disc(peer_latency_us, 0.5) as",
+    ),
     Fault("two latencies make a median", MEDIANS, f"reported.latency_count >= {MIN_DRIVES}", "reported.latency_count >= 2"),
-    Fault("an hour with a median of zero is kept", MEDIANS, "reported.median_latency_us > 0 as is_valid", "reported.median_latency_us >= 0 as is_valid"),
+    Fault(
+        "an hour with a median of zero is kept",
+        MEDIANS,
+        "reported.median_latency_us > 0 as is_valid",
+        "reported.median_latency_us >= 0 as is_valid",
+    ),
     Fault("hours of low coverage are kept", MEASURED, ">= drive_hours.min_coverage as is_covered", ">= 0 as is_covered"),
-    Fault("half an hour observed is not enough", MEASURED, ">= drive_hours.min_coverage as is_covered", "> drive_hours.min_coverage as is_covered"),
-    Fault("R_med leaves out idle drives", MEDIANS, "median(cast(peer_io_count as double))", "median(cast(nullif(peer_io_count, 0) as double))"),
-    Fault("Z_med takes in idle drives", MEDIANS, "median(peer_io_size_bytes)", "median(case when peer_io_count is not null then coalesce(peer_io_size_bytes, 0) end)"),
-    Fault("two readers make a read median", MEDIANS, f"raid_hours.read_latency_count >= {MIN_DRIVES}", "raid_hours.read_latency_count >= 2"),
+    Fault(
+        "half an hour observed is not enough",
+        MEASURED,
+        ">= drive_hours.min_coverage as is_covered",
+        "> drive_hours.min_coverage as is_covered",
+    ),
+    Fault(
+        "R_med leaves out idle drives", MEDIANS, "median(cast(peer_io_count as double))", "median(cast(nullif(peer_io_count, 0) as double))"
+    ),
+    Fault(
+        "Z_med takes in idle drives",
+        MEDIANS,
+        "median(peer_io_size_bytes)",
+        "median(case when peer_io_count is not null then coalesce(peer_io_size_bytes, 0) end)",
+    ),
+    Fault(
+        "two readers make a read median", MEDIANS, f"raid_hours.read_latency_count >= {MIN_DRIVES}", "raid_hours.read_latency_count >= 2"
+    ),
     # membership
-    Fault("parity drives are peers", MEASURED, "coalesce(own_role, inventory_role, 'data') = 'data'", "coalesce(own_role, inventory_role, 'data') <> 'spare'"),
-    Fault("spares are peers", MEASURED, "coalesce(own_role, inventory_role, 'data') = 'data'", "coalesce(own_role, inventory_role, 'data') in ('data', 'spare')"),
-    Fault("the role is of another group's period", MEASURED, "coalesce(own_role, inventory_role, 'data')", "coalesce(inventory_role, 'data')"),
-    Fault("N counts rows only", MEDIANS, "coalesce(steps.expected_drive_count, 0) + reported", "0 * coalesce(steps.expected_drive_count, 0) + reported"),
-    Fault("N counts a drive that reports from elsewhere", MEDIANS, "- coalesce(absent.absent_drive_count, 0)", "- 0 * coalesce(absent.absent_drive_count, 0)"),
-    Fault("valid_to is inclusive", STG_DRIVES, "date_trunc('hour', delivered.valid_to)", "date_trunc('hour', delivered.valid_to) + interval 1 hour"),
+    Fault(
+        "parity drives are peers",
+        MEASURED,
+        "coalesce(own_role, inventory_role, 'data') = 'data'",
+        "coalesce(own_role, inventory_role, 'data') <> 'spare'",
+    ),
+    Fault(
+        "spares are peers",
+        MEASURED,
+        "coalesce(own_role, inventory_role, 'data') = 'data'",
+        "coalesce(own_role, inventory_role, 'data') in ('data', 'spare')",
+    ),
+    Fault(
+        "the role is of another group's period", MEASURED, "coalesce(own_role, inventory_role, 'data')", "coalesce(inventory_role, 'data')"
+    ),
+    Fault(
+        "N counts rows only",
+        MEDIANS,
+        "coalesce(steps.expected_drive_count, 0) + reported",
+        "0 * coalesce(steps.expected_drive_count, 0) + reported",
+    ),
+    Fault(
+        "N counts a drive that reports from elsewhere",
+        MEDIANS,
+        "- coalesce(absent.absent_drive_count, 0)",
+        "- 0 * coalesce(absent.absent_drive_count, 0)",
+    ),
+    Fault(
+        "valid_to is inclusive",
+        STG_DRIVES,
+        "date_trunc('hour', delivered.valid_to)",
+        "date_trunc('hour', delivered.valid_to) + interval 1 hour",
+    ),
     Fault("groups of two are kept", HOURS, "is_data_drive and data_drive_count >= {{ var('min_group_width') }} as", "is_data_drive as"),
     Fault("modal N: a tie goes to the smaller", GROUPS, "data_drive_count desc nulls last", "data_drive_count asc nulls last"),
-    Fault("attributes of the oldest period", "models/intermediate/inventory/int_drives__attributes.sql", "valid_from desc nulls last", "valid_from asc nulls last"),
-    Fault("a group's kind: a tie goes to the greater text", "models/intermediate/inventory/int_raid_groups__attributes.sql", "drives.kind asc", "drives.kind desc"),
+    Fault(
+        "attributes of the oldest period",
+        "models/intermediate/inventory/int_drives__attributes.sql",
+        "valid_from desc nulls last",
+        "valid_from asc nulls last",
+    ),
+    Fault(
+        "a group's kind: a tie goes to the greater text",
+        "models/intermediate/inventory/int_raid_groups__attributes.sql",
+        "drives.kind asc",
+        "drives.kind desc",
+    ),
     # intervals, arrivals, slowness
-    Fault("any later row follows, not that of the next hour", INTERVALS, "drive_hours.next_hour_utc = drive_hours.hour_utc + interval 1 hour", "drive_hours.next_hour_utc is not null"),
-    Fault("the hour before in another group counts as before", HOURS, "        and drive_hours.raid_group_id = previous.raid_group_id\n", ""),
-    Fault("severity of 1.5 by the first slowdown, not the greatest", INTERVALS, "when intervals.max_slowdown <", "when intervals.first_slowdown <"),
-    Fault("severity of 2 by the greatest slowdown, not the first", INTERVALS, "intervals.first_slowdown < {{ var('severity_4x') }}", "intervals.max_slowdown < {{ var('severity_4x') }}"),
-    Fault("a wait is rounded instead of counted in hours of the clock", INTERVALS, "{{ hour_index('unplugs.unplugged_at') }} - {{ hour_index('intervals.started_at') }}", "cast({{ hours_between('intervals.started_at', 'unplugs.unplugged_at') }} as bigint)"),
-    Fault("an unplug in the interval's first hour does not end the wait", INTERVALS, "intervals.started_at <= events.hour_utc", "intervals.started_at < events.hour_utc"),
+    Fault(
+        "any later row follows, not that of the next hour",
+        INTERVALS,
+        "drive_hours.next_hour_utc = drive_hours.hour_utc + interval 1 hour",
+        "drive_hours.next_hour_utc is not null",
+    ),
+    Fault(
+        "the hour before in another group counts as before", HOURS, "        and drive_hours.raid_group_id = previous.raid_group_id\n", ""
+    ),
+    Fault(
+        "severity of 1.5 by the first slowdown, not the greatest",
+        INTERVALS,
+        "when intervals.max_slowdown <",
+        "when intervals.first_slowdown <",
+    ),
+    Fault(
+        "severity of 2 by the greatest slowdown, not the first",
+        INTERVALS,
+        "intervals.first_slowdown < {{ var('severity_4x') }}",
+        "intervals.max_slowdown < {{ var('severity_4x') }}",
+    ),
+    Fault(
+        "a wait is rounded instead of counted in hours of the clock",
+        INTERVALS,
+        "{{ hour_index('unplugs.unplugged_at') }} - {{ hour_index('intervals.started_at') }}",
+        "cast({{ hours_between('intervals.started_at', 'unplugs.unplugged_at') }} as bigint)",
+    ),
+    Fault(
+        "an unplug in the interval's first hour does not end the wait",
+        INTERVALS,
+        "intervals.started_at <= events.hour_utc",
+        "intervals.started_at < events.hour_utc",
+    ),
     Fault("a gap counts its end", ARRIVALS, " - 1 as gap_hours", " as gap_hours"),
-    Fault("the chronic window is closed at its start", SLOWNESS, "drive_hours.hour_utc > windows.last_hour_utc", "drive_hours.hour_utc >= windows.last_hour_utc"),
-    Fault("a median of exactly 1.2 is not chronic", SLOWNESS, "median_slowdown >= {{ var('chronic_slowdown') }}", "median_slowdown > {{ var('chronic_slowdown') }}"),
+    Fault(
+        "the chronic window is closed at its start",
+        SLOWNESS,
+        "drive_hours.hour_utc > windows.last_hour_utc",
+        "drive_hours.hour_utc >= windows.last_hour_utc",
+    ),
+    Fault(
+        "a median of exactly 1.2 is not chronic",
+        SLOWNESS,
+        "median_slowdown >= {{ var('chronic_slowdown') }}",
+        "median_slowdown > {{ var('chronic_slowdown') }}",
+    ),
     Fault("the slowest drive: a tie goes to the greater id", RAID_HOURS, "min(case when is_slowest", "max(case when is_slowest"),
-    Fault("RIO is compared over other drives than the hour before", RAID_HOURS, "            and tails.same_drive_count = raid_hours.previous_covered_drive_count\n", ""),
-    Fault("an unknown I/O count adds nothing to the group's", MEDIANS, "when reported.io_count_count = reported.covered_drive_count then", "when reported.io_count_count > 0 then"),
+    Fault(
+        "RIO is compared over other drives than the hour before",
+        RAID_HOURS,
+        "            and tails.same_drive_count = raid_hours.previous_covered_drive_count\n",
+        "",
+    ),
+    Fault(
+        "an unknown I/O count adds nothing to the group's",
+        MEDIANS,
+        "when reported.io_count_count = reported.covered_drive_count then",
+        "when reported.io_count_count > 0 then",
+    ),
     Fault("a drive's first year is year 0", FCT_HOURS, " as bigint) + 1", " as bigint)"),
     # events
-    Fault("a replug at the unplug's own instant counts", EPISODES, "events.occurred_at > unplugs.unplugged_at", "events.occurred_at >= unplugs.unplugged_at"),
-    Fault("a replug at the next unplug's instant does not count", EPISODES, "events.occurred_at <= unplugs.next_unplugged_at", "events.occurred_at < unplugs.next_unplugged_at"),
-    Fault("recurrence is sought from the unplug on", EPISODES, "date_trunc('hour', episodes.replugged_at)", "case when episodes.replugged_at is not null then date_trunc('hour', episodes.unplugged_at) end"),
-    Fault("another serial must come after the unplug's hour", EPISODES, "periods.from_hour_utc >= episodes.hour_utc", "periods.from_hour_utc > episodes.hour_utc"),
-    Fault("an event's own group before its drive's row", PLACED, "coalesce(placed.reported_raid_group_id, placed.raid_group_id,", "coalesce(placed.raid_group_id, placed.reported_raid_group_id,"),
+    Fault(
+        "a replug at the unplug's own instant counts",
+        EPISODES,
+        "events.occurred_at > unplugs.unplugged_at",
+        "events.occurred_at >= unplugs.unplugged_at",
+    ),
+    Fault(
+        "a replug at the next unplug's instant does not count",
+        EPISODES,
+        "events.occurred_at <= unplugs.next_unplugged_at",
+        "events.occurred_at < unplugs.next_unplugged_at",
+    ),
+    Fault(
+        "recurrence is sought from the unplug on",
+        EPISODES,
+        "date_trunc('hour', episodes.replugged_at)",
+        "case when episodes.replugged_at is not null then date_trunc('hour', episodes.unplugged_at) end",
+    ),
+    Fault(
+        "another serial must come after the unplug's hour",
+        EPISODES,
+        "periods.from_hour_utc >= episodes.hour_utc",
+        "periods.from_hour_utc > episodes.hour_utc",
+    ),
+    Fault(
+        "an event's own group before its drive's row",
+        PLACED,
+        "coalesce(placed.reported_raid_group_id, placed.raid_group_id,",
+        "coalesce(placed.raid_group_id, placed.reported_raid_group_id,",
+    ),
     Fault("only the event's own hour is looked at", EVENTS, " or drive_hours.hour_utc = events.hour_utc + interval 1 hour", ""),
-    Fault("events that lost a conflict are kept", "models/staging/stg_raw__drive_events.sql", "and retired.row_no = delivered.row_no", "and retired.row_no = -1"),
+    Fault(
+        "events that lost a conflict are kept",
+        "models/staging/stg_raw__drive_events.sql",
+        "and retired.row_no = delivered.row_no",
+        "and retired.row_no = -1",
+    ),
     # lateness
-    Fault("a row that lost a conflict leaves its old group as it was", TOUCHED, "where retired_by_delivery_seq in (select delivery_seq", "where false and retired_by_delivery_seq in (select delivery_seq"),
-    Fault("the hour after is not computed again", TOUCHED, "touched.hour_utc + interval 1 hour = stored.hour_utc", "touched.hour_utc = stored.hour_utc"),
-    Fault("late inventory changes nothing before", TOUCHED, "select raid_group_id, hour_utc from reassigned", "select raid_group_id, hour_utc from reassigned where false"),
-    Fault("a group that inventory named in vain is not computed again", TOUCHED, "select raid_group_id, hour_utc from displaced", "select raid_group_id, hour_utc from displaced where false"),
-    Fault("inventory that was taken back is not looked for", REASSIGNED, "    union\n    (select * from said_now", "    intersect\n    (select * from said_now"),
-    Fault("batches of the hour after are not looked at", "drivetail/build.py", "live_batches(connection, first, hour_after(last))", "live_batches(connection, first, last)"),
-    Fault("the hour before midnight is not read", "drivetail/build.py", "self.files_between(hour_before(batch.first_hour_utc),", "self.files_between(batch.first_hour_utc,"),
-    Fault("a RAID-hour computed again is shown twice", "drivetail/store.py", "and recomputed.build_seq > stored.build_seq)", "and recomputed.build_seq > stored.build_seq + 1)"),
+    Fault(
+        "a row that lost a conflict leaves its old group as it was",
+        TOUCHED,
+        "where retired_by_delivery_seq in (select delivery_seq",
+        "where false and retired_by_delivery_seq in (select delivery_seq",
+    ),
+    Fault(
+        "the hour after is not computed again",
+        TOUCHED,
+        "touched.hour_utc + interval 1 hour = stored.hour_utc",
+        "touched.hour_utc = stored.hour_utc",
+    ),
+    Fault(
+        "late inventory changes nothing before",
+        TOUCHED,
+        "select raid_group_id, hour_utc from reassigned",
+        "select raid_group_id, hour_utc from reassigned where false",
+    ),
+    Fault(
+        "a group that inventory named in vain is not computed again",
+        TOUCHED,
+        "select raid_group_id, hour_utc from displaced",
+        "select raid_group_id, hour_utc from displaced where false",
+    ),
+    Fault(
+        "inventory that was taken back is not looked for",
+        REASSIGNED,
+        "    union\n    (select * from said_now",
+        "    intersect\n    (select * from said_now",
+    ),
+    Fault(
+        "batches of the hour after are not looked at",
+        "drivetail/build.py",
+        "live_batches(connection, first, hour_after(last))",
+        "live_batches(connection, first, last)",
+    ),
+    Fault(
+        "the hour before midnight is not read",
+        "drivetail/build.py",
+        "self.files_between(hour_before(batch.first_hour_utc),",
+        "self.files_between(batch.first_hour_utc,",
+    ),
+    Fault(
+        "a RAID-hour computed again is shown twice",
+        "drivetail/store.py",
+        "and recomputed.build_seq > stored.build_seq)",
+        "and recomputed.build_seq > stored.build_seq + 1)",
+    ),
     # ingest
     Fault("a latency that is NaN is accepted", "ingest/parse.py", "where & value.is_nan()", "where & value.is_nan() & False"),
     Fault("a latency below zero is accepted", "ingest/parse.py", "where & (value < 0)", "where & (value < -2)"),
     Fault("an idle direction keeps its latency", "ingest/parse.py", 'pl.when(pl.col(f"{d}_ios") > 0)', 'pl.when(pl.col(f"{d}_ios") >= 0)'),
-    Fault("the row's order decides before collected_at", "ingest/judge.py", 'return ["collected_at", *rest]', 'return [*rest, "collected_at"]'),
-    Fault("the record that came last wins", "ingest/judge.py", 'return ["collected_at", *rest]', 'return ["delivery_seq", "row_no", "collected_at", *rest]'),
-    Fault("no collected_at is the newest", "ingest/judge.py", "(b > a).fill_null(False) | (a.is_null() & b.is_not_null())", "(b > a).fill_null(False) | (b.is_null() & a.is_not_null())"),
+    Fault(
+        "the row's order decides before collected_at", "ingest/judge.py", 'return ["collected_at", *rest]', 'return [*rest, "collected_at"]'
+    ),
+    Fault(
+        "the record that came last wins",
+        "ingest/judge.py",
+        'return ["collected_at", *rest]',
+        'return ["delivery_seq", "row_no", "collected_at", *rest]',
+    ),
+    Fault(
+        "no collected_at is the newest",
+        "ingest/judge.py",
+        "(b > a).fill_null(False) | (a.is_null() & b.is_not_null())",
+        "(b > a).fill_null(False) | (b.is_null() & a.is_not_null())",
+    ),
     Fault("exact duplicates are stored", "ingest/landing.py", "        self.staged.drop_rows(verdict.dropped)\n", ""),
-    Fault("duplicates are counted as superseded", "ingest/landing.py", '(verdict.duplicate, "rows_duplicate")', '(verdict.duplicate, "rows_superseded")'),
-    Fault("rejected rows are dropped silently", "ingest/landing.py", 'self._write("rejected_records", self.rejected())', 'self._write("rejected_records", self.rejected(0))'),
-)  # fmt: skip
+    Fault(
+        "duplicates are counted as superseded",
+        "ingest/landing.py",
+        '(verdict.duplicate, "rows_duplicate")',
+        '(verdict.duplicate, "rows_superseded")',
+    ),
+    Fault(
+        "rejected rows are dropped silently",
+        "ingest/landing.py",
+        'self._write("rejected_records", self.rejected())',
+        'self._write("rejected_records", self.rejected(0))',
+    ),
+)
 
 
 def copy_repository(to: Path) -> None:
     """What git tracks or would track, as it lies here now."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
@@ -175,7 +377,7 @@ class Copy:
         }[stage]
         environment = {
             **os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1", "DRIVETAIL_SEEDS": SEEDS,
-            "DBT_PARTIAL_PARSE_FILE_PATH": str(self.parsed),
+            **({"DBT_PARTIAL_PARSE_FILE_PATH": str(self.parsed)} if self.parsed.exists() else {}),
         }  # fmt: skip
         try:
             done = subprocess.run(

@@ -30,10 +30,17 @@ def main() -> None:
     kill_seed = str(draw.randrange(1, 1_000_000))
     started = datetime.now(UTC)
     rows, failed = [], False
-    for what, environment, shown in (
-        ("fleets", {"DRIVETAIL_SEEDS": seeds, "DRIVETAIL_BUILDS": "3"}, f"{options.fleets} fleets in three ways of delivery, seeds {seeds}"),
-        ("kills", {"DRIVETAIL_KILLS": str(options.kills), "DRIVETAIL_KILL_SEED": kill_seed}, f"{options.kills} kills over six phases, DRIVETAIL_KILL_SEED={kill_seed}"),
-    ):  # fmt: skip
+    runs = {
+        "fleets": (
+            {"DRIVETAIL_SEEDS": seeds, "DRIVETAIL_BUILDS": "3"},
+            f"{options.fleets} fleets in three ways of delivery, DRIVETAIL_SEEDS={seeds}",
+        ),
+        "kills": (
+            {"DRIVETAIL_KILLS": str(options.kills), "DRIVETAIL_KILL_SEED": kill_seed},
+            f"{options.kills} kills over six phases, DRIVETAIL_KILL_SEED={kill_seed}",
+        ),
+    }
+    for what, (environment, shown) in runs.items():
         begun = time.monotonic()
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", TESTS[what]],
@@ -49,7 +56,8 @@ def main() -> None:
             [
                 "# Soak",
                 "",
-                f"{'FAILED' if failed else 'Passed'}. Commit {commit()}, {started:%Y-%m-%d %H:%M} UTC, `make soak`, {os.cpu_count()} cores.",
+                f"{'FAILED' if failed else 'Passed'}. Commit {commit()}, {started:%Y-%m-%d %H:%M} UTC, `make soak`, "
+                f"{os.cpu_count()} cores.",
                 "",
                 "| what | result | s |",
                 "|---|---|---:|",

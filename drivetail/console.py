@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import click
@@ -14,10 +15,37 @@ from rich.table import Table
 
 from ingest import FileResult
 
+Row = dict[str, Any]
+
+Columns = dict[str, str | tuple[str, Callable[[Any], Any]]]
+"""The columns of a printed table: heading -> key of the row, or key and how to write its value."""
+
 
 def human(number: int) -> str:
     """An integer with thousands separators."""
     return f"{number:,}"
+
+
+def some(count: int, noun: str, plural: str | None = None) -> str:
+    """How many of what: `1 file`, `1,200 files`."""
+    return f"{human(count)} {noun if count == 1 else plural or noun + 's'}"
+
+
+def duration(hours: float) -> str:
+    """Hours as people say them: `25 min`, `3 h`, `2 d 4 h`."""
+    minutes = round(hours * 60)
+    if abs(minutes) < 60:
+        return f"{minutes} min"
+    whole = round(hours)
+    if abs(whole) < 48:
+        return f"{whole} h"
+    days, rest = divmod(abs(whole), 24)
+    return ("-" if whole < 0 else "") + f"{days} d" + (f" {rest} h" if rest else "")
+
+
+def to_minute(instant: datetime | None) -> str | None:
+    """An instant as the text output shows it: `2026-01-05 07:00`."""
+    return None if instant is None else instant.isoformat(" ", "minutes")
 
 
 def say(text: str) -> None:
@@ -63,6 +91,40 @@ def render(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | N
 def cell(value: Any) -> str:
     """One value for a table: floats with six significant digits, everything else as it is."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def block(title: str, *parts: str) -> str:
+    """A titled block of the text output; parts that are empty are left out."""
+    return "\n".join([title, *("  " + line for part in parts if part for line in part.splitlines())])
+
+
+def facts(pairs: Sequence[tuple[str, object]]) -> str:
+    """Names and values, aligned; pairs whose value is None are left out."""
+    given = [(name, value) for name, value in pairs if value is not None]
+    width = max((len(name) for name, _ in given), default=0)
+    return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in given)
+
+
+def table(rows: Sequence[Row], columns: Columns, count: int | None = None) -> str:
+    """Some rows as an aligned table, and how many of `count` are not among them."""
+
+    def written(row: Row, column: str | tuple[str, Callable[[Any], Any]]) -> Any:
+        key, write = (column, None) if isinstance(column, str) else column
+        value = row[key]
+        if value is not None and write is not None:
+            return write(value)
+        return to_minute(value) if isinstance(value, datetime) else value
+
+    shown = render(list(columns), [[written(row, column) for column in columns.values()] for row in rows])
+    more = (count or 0) - len(rows)
+    return shown + (f"\n... and {human(more)} more" if more > 0 else "")
+
+
+def table_with_files(rows: Sequence[Row], columns: Columns, count: int | None = None) -> str:
+    """The same of rows that name a `file`: the table shows its number, a legend below it the path, which would not fit."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(row["file"] for row in rows if row["file"] is not None), 1)}
+    shown = table([{**row, "file_number": numbers.get(row["file"] or "")} for row in rows], {**columns, "of file": "file_number"}, count)
+    return "\n".join([shown, *(f"file {number}: {name}" for name, number in numbers.items())])
 
 
 def ingest_table(files: Sequence[FileResult]) -> str:

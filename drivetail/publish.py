@@ -119,15 +119,15 @@ def _write(
 
 
 def _relations(manifest: Any) -> list[tuple[str, str, str]]:
-    """Schema, name and kind of every model a mart is made of, dependencies first; stored models are leaves."""
+    """Schema, name and kind of every model a mart is made of, dependencies first. Tables and stored models stand for themselves."""
     found: dict[str, tuple[str, str, str]] = {}
 
     def visit(unique_id: str) -> None:
         node = manifest.nodes.get(unique_id)
         if node is None or unique_id in found:
             return
-        if node.name not in STORED_MODELS:
-            for parent in getattr(node.depends_on, "nodes", []):  # a seed has none
+        if node.config.materialized == "view":
+            for parent in node.depends_on.nodes:
                 visit(parent)
         found[unique_id] = (node.schema, node.name, node.config.materialized)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
 
-from drivetail.console import human, render
+from drivetail.console import Row, human, render
 from drivetail.warehouse import Warehouse, quoted
 
 
@@ -33,6 +34,13 @@ def open_published(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
     if root != str(warehouse.root):
         raise QueryError(f"{warehouse.root}: was moved here from {root}; run `drivetail build` once, so that the tables are found again")
     return connection
+
+
+def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[object] | dict[str, object] = ()) -> list[Row]:
+    """The rows of a query, as dicts. `parameters`: for `?`, or by name for `$name`."""
+    relation = connection.execute(query, parameters)
+    columns = [column[0] for column in relation.description or []]
+    return [dict(zip(columns, row, strict=True)) for row in relation.fetchall()]
 
 
 def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: int) -> str:

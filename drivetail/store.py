@@ -88,7 +88,10 @@ def whole_store(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, rec
         rows = stored_rows(warehouse, model, batches, stale > 0, recomputed)
         if rows is None:
             columns = connection.execute(
-                "select column_name, data_type from duckdb_columns() where schema_name = 'intermediate' and table_name = ? order by column_index",
+                """
+                select column_name, data_type from duckdb_columns()
+                where schema_name = 'intermediate' and table_name = ? order by column_index
+                """,
                 [model],
             ).fetchall()
             rows = "select " + ", ".join(f'cast(null as {kind}) as "{name}"' for name, kind in columns) + " where false"

@@ -105,7 +105,7 @@ def simulate(
         for old in out.glob(pattern):
             old.unlink()
     files: list[Path] = []
-    rows: dict[str, int] = {kind: 0 for kind in KINDS}
+    rows: dict[str, int] = dict.fromkeys(KINDS, 0)
 
     def write(name: str, parts: Iterator[pl.DataFrame]) -> int:
         path = out / f"{name}.{file_format}"

@@ -18,8 +18,7 @@ START = datetime(2026, 1, 5)
 HOURS = 30
 LAST = START + timedelta(hours=HOURS - 1)
 HEADER = (
-    "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us,"
-    "read_blocks,write_blocks,coverage,collected_at"
+    "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us,read_blocks,write_blocks,coverage,collected_at"
 )
 
 INVENTORY = """drive_id,raid_group_id,role,kind,slot,deployed_on,valid_from,valid_to

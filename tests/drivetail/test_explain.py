@@ -237,5 +237,3 @@ def test_errors(published: Published) -> None:
 def test_hours_as_people_write_them(text: str, expected: datetime, notes: int) -> None:
     at, found = parse_hour(text)
     assert (at, len(found)) == (expected, notes)
-
-

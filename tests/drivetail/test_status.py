@@ -244,5 +244,3 @@ def test_a_delivery_with_many_rejected_rows_is_a_problem(tmp_path: Path) -> None
     warehouse = Warehouse(tmp_path / "warehouse")
     assert drivetail("ingest", "bundle", live_bundle(tmp_path / "bundle", hour(0), us="-1,200"), "-w", warehouse.root).exit_code == 0
     assert "delivery 1: 3 of 3 rows were rejected, more than 1%" in collect_status(warehouse).problems
-
-

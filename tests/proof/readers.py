@@ -8,7 +8,6 @@ DuckDB gives a second open the file that the first one holds.
 from __future__ import annotations
 
 import json
-import os
 import select
 import subprocess
 import sys
@@ -45,7 +44,7 @@ class Reader:
         self._read()
 
     def stop(self) -> list[dict[str, Any]]:
-        """End the reader, which checks once more what it holds. Returns: one entry per open: publication, and for `hold` how many came meanwhile."""
+        """End the reader, which checks what it holds once more. Returns: by open, its publication and how many came meanwhile."""
         assert self._process.stdin
         self._process.stdin.close()
         self._process.wait(60)
@@ -75,10 +74,10 @@ def read(published: Path, mode: str, result: Path) -> None:
                     entry["publication"] = publication(connection)
                     if mode == "hold":
                         first = fingerprint(connection)
-                        came, inode = 0, os.stat(published).st_ino
+                        came, inode = 0, published.stat().st_ino
                         while came < 2 and wanted():
                             time.sleep(LOOK_SECONDS)
-                            now = os.stat(published).st_ino
+                            now = published.stat().st_ino
                             came, inode = came + (now != inode), now
                         entry["came_meanwhile"] = came
                         if fingerprint(connection) != first:

@@ -70,10 +70,16 @@ select '4: interval hours at 1.5 = slow drive-hours at 1.5', hours_15, slow_15 f
 union all
 select '5: slow drive-hours = arrivals + slow drives', slow, arrivals + slow_drives from slow_hours, arrivals
 """
-"""Sums 1 to 5 of the contract, section 4: what, left and right side, a row each. Not a .sql file: dbt would take it for a test of its own."""
+"""Sums 1 to 5 of the contract, section 4: what, left and right side, a row each. Not a .sql file: dbt would take it for a test."""
 
-# What the way of delivery may change: which file a record lay in (and how its format spells a NaN), how it was judged when it came, instants.
-NOT_COMPARED = {"publication": None, "ingested_files": None, "rejected_records": ("file", "row", "value", "rejected_at")}
+# What the way of delivery may change: the file a record lay in (and how its format spells NaN), how it was judged, instants.
+NOT_COMPARED = {
+    "publication": None,
+    "ingested_files": None,
+    "fct_landing_totals": None,
+    "fct_rejection_counts": ("file_count",),
+    "rejected_records": ("file", "row", "value", "rejected_at"),
+}
 # Sums over rows in whatever order the engine met them: equal to the last few bits only.
 ROUNDED = {("fct_slowdown_intervals", "mean_slowdown")}
 
@@ -81,7 +87,9 @@ ROUNDED = {("fct_slowdown_intervals", "mean_slowdown")}
 def drivetail(*arguments: object, cwd: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run the command to its end, as a user would. Raises: AssertionError with its output when it fails and `check` is set."""
     done = subprocess.run(command(*arguments), cwd=cwd, env=environment(), capture_output=True, text=True, timeout=600)
-    assert not check or done.returncode == 0, f"drivetail {' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+    assert not check or done.returncode == 0, (
+        f"drivetail {' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+    )
     return done
 
 
@@ -103,7 +111,10 @@ def broken_sums(connection: duckdb.DuckDBPyConnection) -> list[str]:
 def marts(connection: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, list[str]]:
     """Columns of every relation of schema marts, by its name."""
     rows = connection.execute(
-        "select table_name, column_name from duckdb_columns() where database_name = ? and schema_name = 'marts' order by table_name, column_index",
+        """
+        select table_name, column_name from duckdb_columns()
+        where database_name = ? and schema_name = 'marts' order by table_name, column_index
+        """,
         [catalog],
     ).fetchall()
     found: dict[str, list[str]] = {}

@@ -232,7 +232,10 @@ def test_a_killed_publication_is_the_last_one_or_the_next(site: Site) -> None:
     site.deliver()
     age(site.warehouse)
     taken = site.forks.run(*build)
-    swaps, cleanings = site.steps_around(taken["swap"], "os.link", "os.rename"), site.steps_around(taken["clean-up"], "os.remove", "shutil.rmtree")
+    swaps, cleanings = (
+        site.steps_around(taken["swap"], "os.link", "os.rename"),
+        site.steps_around(taken["clean-up"], "os.remove", "shutil.rmtree"),
+    )
     for _ in range(ROUNDS + ATTEMPTS):
         before = site.expected()
         site.deliver()

@@ -575,7 +575,7 @@ class Maker:
             return moment + timedelta(seconds=round(rng.uniform(least, most) * 3600))
 
         shape = rng.choice(
-            ("pair", "pair", "pair", "pair", "double", "double", "open", "gone", "slot", "swapped", "at_next", "at_own", "twice", "replug", "micro")
+            (*["pair"] * 4, "double", "double", "open", "gone", "slot", "swapped", "at_next", "at_own", "twice", "replug", "micro")
         )  # fmt: skip
         if shape != "replug":
             self._event(drive.id, moment, "unplug", slot=rng.choice((None, drive.slot)))

@@ -426,7 +426,9 @@ def normalised(record: Record, kind: str) -> Record:
 
 
 def key_of(record: Record, kind: str) -> tuple:
-    """> per (drive_id, hour_utc) ... Inventory has one record per (drive_id, valid_from), events one per (drive_id, occurred_at, event_type)"""
+    """> per (drive_id, hour_utc) ... Inventory has one record per (drive_id, valid_from),
+    > events one per (drive_id, occurred_at, event_type)
+    """
     if kind == "drive_hours":
         return record["drive_id"], record["hour_utc"]
     if kind == "drives":
@@ -493,7 +495,7 @@ class Landed:
         self.files.append(account)
         try:
             raw = read_raw(path)
-        except Exception:  # noqa: BLE001  > A file that cannot be read is one record with status `unreadable` ..., lands nothing
+        except Exception:
             account["status"] = "unreadable"
             return
         # > Row numbers count data rows from 1.

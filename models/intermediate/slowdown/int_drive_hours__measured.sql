@@ -1,3 +1,4 @@
+{{ config(materialized="view") }}
 -- What each drive-hour measured, and the role its drive had. All rows of the hours at work, of any role. Grain: drive_id, hour_utc.
 with drive_hours as (
     select *

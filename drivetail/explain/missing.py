@@ -1,0 +1,64 @@
+"""A drive-hour that has no row: who expected one, what the group did, and the nearest hours that exist."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import duckdb
+
+from drivetail.console import block, facts, table_with_files
+from drivetail.explain.records import PERIOD_COLUMNS, inventory_periods, nearby_events_block, period_rows
+from drivetail.explain.text import when
+from drivetail.queries import fetch
+from drivetail.warehouse import Warehouse
+from ingest.raw_store import list_deliveries
+
+
+def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, drive: str, at: datetime) -> list[str]:
+    """An hour without a row: who expected one, what the group did, and the nearest hours that exist."""
+    periods = inventory_periods(connection, [drive], at)
+    groups = {period["raid_group_id"] for period in periods[:1]}
+    (near,) = fetch(
+        connection,
+        """
+        select
+            max(hour_utc) filter (hour_utc < $at) as before, min(hour_utc) filter (hour_utc > $at) as after,
+            max_by(raid_group_id, hour_utc) filter (hour_utc < $at) as group_before
+        from intermediate.int_drive_hours where drive_id = $drive
+        """,
+        {"drive": drive, "at": at},
+    )
+    if periods:
+        expected = f"inventory expects one from {periods[0]['raid_group_id']}, where it is {periods[0]['role']}"
+    else:
+        expected = "inventory does not place the drive in this hour"
+        groups = {near["group_before"]} - {None}
+    told: list[tuple[str, object]] = [("inventory", expected)]
+    for group in sorted(groups):
+        hours = fetch(connection, "select * from intermediate.int_raid_hours where raid_group_id = ? and hour_utc = ?", [group, at])
+        counts = [f"{row['reporting_drive_count']} drives with a slowdown of N = {row['data_drive_count']} in this hour" for row in hours]
+        told.append((group, counts[0] if counts else "no drive of it has a row in this hour"))
+    outage = fetch(
+        connection,
+        """
+        select * from marts.fct_unplug_episodes
+        where drive_id = $drive and unplugged_at < $at + interval 1 hour and coalesce(replugged_at > $at, not is_replugged)
+        """,
+        {"drive": drive, "at": at},
+    )
+    for episode in outage:
+        replugged = when(episode["replugged_at"]) if episode["replugged_at"] else "never replugged"
+        told.append(("unplugged", f"{when(episode['unplugged_at'])} to {replugged}"))
+    told.append(("hour before", when(near["before"]) if near["before"] else "none"))
+    told.append(("hour after", when(near["after"]) if near["after"] else "none"))
+    built = {row[0] for row in connection.execute("select distinct delivery_seq from raw.ingested_files").fetchall()}
+    waiting = [delivery for delivery in list_deliveries(warehouse.root) if delivery.seq not in built and delivery.overlaps(at, at)]
+    if waiting:
+        told.append(("not yet built", f"{len(waiting)} deliveries that hold this hour; run `drivetail build`"))
+    nearest = near["before"] or near["after"]
+    return [
+        block(f"Drive {drive} has no accepted row in hour {when(at)} UTC", facts(told)),
+        block("Inventory of this hour", table_with_files(period_rows(periods), PERIOD_COLUMNS)) if periods else "",
+        nearby_events_block(connection, drive, at),
+        f'Nearest hour: drivetail explain {drive} "{when(nearest)}"' if nearest else "It has no accepted row in any hour",
+    ]

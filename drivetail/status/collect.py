@@ -1,0 +1,40 @@
+"""Look at a warehouse: the publication first, then raw itself, then what of it needs an operator."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import duckdb
+
+from drivetail.queries import QueryError, first_line
+from drivetail.sources import point_whole_tables
+from drivetail.status.collect_published import collect_published
+from drivetail.status.collect_raw import collect_landed, collect_turned_away, collect_unbuilt
+from drivetail.status.content import Status
+from drivetail.status.problems import find_problems
+from drivetail.warehouse import Warehouse
+from ingest.raw_store import list_deliveries
+
+
+def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
+    """Look at a warehouse. `now` (UTC without zone) is the clock's time where not given.
+
+    Raises: QueryError when raw itself cannot be read.
+    """
+    now = now or datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    status = Status(str(warehouse.root), now)
+    deliveries = list_deliveries(warehouse.root)
+    built = collect_published(status, warehouse, deliveries)
+    try:
+        with duckdb.connect() as raw:
+            raw.execute("create schema raw")
+            point_whole_tables(raw, deliveries)
+            # asked often, and as many files as there are deliveries
+            raw.execute("create temp table landed_files as select * from raw.ingested_files")
+            collect_landed(status, raw, deliveries)
+            collect_unbuilt(status, raw, deliveries, built)
+            collect_turned_away(status, raw)
+            find_problems(status, raw, deliveries, built)
+    except duckdb.Error as error:
+        raise QueryError(f"{warehouse.raw}: cannot be read ({first_line(error)}); raw files never change, restore the one named") from error
+    return status

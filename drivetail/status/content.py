@@ -1,0 +1,74 @@
+"""What a status holds, and how a listing of it is cut off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+
+import duckdb
+
+from drivetail.console import Row
+from drivetail.queries import fetch
+
+HOUR = timedelta(hours=1)
+
+LISTED = 200
+"""Rows that a listing of the JSON holds; its `count` is of all."""
+
+
+@dataclass
+class Status:
+    """Everything `drivetail status` knows; `to_json` is its stable form. Instants are UTC, ages and lags in hours.
+
+    A listing is `{"count": all, "rows": the first LISTED}`.
+
+    - problems: what needs an operator, a sentence each; `--check` exits 1 where there is one.
+    - publication: state (`published`, `none`, `unusable`), message (why not, and what to run), publication_id, published_at,
+      last_hour_utc, last_hour_age_hours, delivery_count, drive_count, raid_group_count.
+    - unbuilt: listing of deliveries that the publication does not hold: delivery_seq, source, ingested_at, age_hours,
+      first_hour_utc, last_hour_utc, rows_delivered; late_count of them are older than UNBUILT_AFTER.
+    - landed: delivery_count, first_hour_utc, last_hour_utc, last_delivery, files (count by status), rows (over the warehouse:
+      delivered, accepted, rejected, duplicate, superseded), stored_rows (live records in raw by kind), rolled_up_superseded, by_source.
+    - rejected: count, reasons (source, reason, column, count, last_rejected_at, and one example: file, row, value).
+    - unreadable_files: listing of source, file, ingested_at, note, is_replaced (a file of that name has landed since).
+    - freshness (null without a publication): last_hour_utc of the fleet, lagging_groups, silent_drives, drives_without_inventory:
+      listings; stopped_group_count of the lagging groups have stopped reporting.
+    - inventory (null likewise): contradictions: drives whose rows name another group than inventory; the row wins.
+    - window (null likewise): first_hour_utc, last_hour_utc of the drive-hours that were looked at; drive_hours by outcome
+      (`with a slowdown`, or why there is none), groups_with_gaps, drives_with_gaps.
+    """
+
+    warehouse: str
+    at: datetime
+    problems: list[str] = field(default_factory=list)
+    publication: Row = field(default_factory=dict)
+    unbuilt: Row = field(default_factory=dict)
+    landed: Row = field(default_factory=dict)
+    rejected: Row = field(default_factory=dict)
+    unreadable_files: Row = field(default_factory=dict)
+    freshness: Row | None = None
+    inventory: Row | None = None
+    window: Row | None = None
+
+    def to_json(self) -> str:
+        """The same content as the text, as one JSON object."""
+
+        def plain(value: object) -> str:
+            return value.isoformat() if isinstance(value, datetime) else str(value)
+
+        return json.dumps(asdict(self), default=plain, indent=2)
+
+
+def listing(connection: duckdb.DuckDBPyConnection, query: str, order: str, parameters: Sequence[object] | dict[str, object] = ()) -> Row:
+    """How many rows a query has, and the first of them in an order."""
+    limited = f"select *, count(*) over () as listing_count from ({query}) order by {order} limit {LISTED}"
+    rows = fetch(connection, limited, parameters)
+    counts = [row.pop("listing_count") for row in rows]
+    return {"count": counts[0] if counts else 0, "rows": rows}
+
+
+def in_hours(span: timedelta) -> float:
+    """A span in hours, as precise as anybody reads it."""
+    return round(span / HOUR, 2)
