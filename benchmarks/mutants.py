@@ -456,34 +456,39 @@ def main() -> None:
         run_unit_tests(options.unit_tests)
         return
     faults = [fault for fault in FAULTS if not options.only or options.only in fault.breaks or options.only in fault.file]
-    begun, started = time.monotonic(), datetime.now(UTC)
+    begun, started, commit = time.monotonic(), datetime.now(UTC), current_commit()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies: Queue[Copy] = Queue()
         made = [Copy(Path(folder) / str(number)) for number in range(options.jobs)]
         for fault in faults:
             with made[0].planted(fault):  # a fault that is out of date shows before an hour of work
                 pass
+        failure = made[0].failure(REFERENCE)
+        if failure:
+            sys.exit(f"the tests fail without any fault: {' - '.join(failure)}")
+        for copy in made:
+            copies.put(copy)
         with ThreadPoolExecutor(options.jobs) as pool:
-            for copy, failure in zip(made, pool.map(lambda copy: copy.failure(REFERENCE), made), strict=True):
-                if failure:
-                    sys.exit(f"the tests fail without any fault: {' - '.join(failure)}")
-                copies.put(copy)
             print(f"{time.monotonic() - begun:6.1f} s  no fault: all pass", flush=True)
             results = list(pool.map(lambda fault: judge(copies, fault), faults))
     missed = [fault for fault, found, _ in results if not found]
     if not options.only:
-        write(results, started, time.monotonic() - begun)
+        write(results, commit, started, time.monotonic() - begun)
     print(f"{len(results) - len(missed)} of {len(results)} faults found in {time.monotonic() - begun:.0f} s")
     sys.exit(1 if missed else 0)
 
 
-def write(results: list[tuple[Fault, tuple[str, str] | None, float]], started: datetime, seconds: float) -> None:
-    """The table of docs/results/mutants.md."""
+def current_commit() -> str:
+    """The commit that is copied, and whether files differ from it."""
 
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
-    commit = git("rev-parse", "--short", "HEAD") + (" with local changes" if git("status", "--porcelain") else "")
+    return git("rev-parse", "--short", "HEAD") + (" with local changes" if git("status", "--porcelain") else "")
+
+
+def write(results: list[tuple[Fault, tuple[str, str] | None, float]], commit: str, started: datetime, seconds: float) -> None:
+    """The table of docs/results/mutants.md."""
     found = sum(1 for _, failure, _ in results if failure)
     lines = [
         "# Seeded faults",

@@ -29,7 +29,7 @@ def main() -> None:
     seeds = ",".join(str(seed) for seed in draw.sample(range(1, 1_000_000), options.fleets))
     kill_seed = str(draw.randrange(1, 1_000_000))
     started = datetime.now(UTC)
-    rows, failed = [], False
+    rows, failed, ran = [], False, current_commit()
     runs = {
         "fleets": (
             {"DRIVETAIL_SEEDS": seeds, "DRIVETAIL_BUILDS": "3"},
@@ -56,8 +56,7 @@ def main() -> None:
             [
                 "# Soak",
                 "",
-                f"{'FAILED' if failed else 'Passed'}. Commit {commit()}, {started:%Y-%m-%d %H:%M} UTC, `make soak`, "
-                f"{os.cpu_count()} cores.",
+                f"{'FAILED' if failed else 'Passed'}. Commit {ran}, {started:%Y-%m-%d %H:%M} UTC, `make soak`, {os.cpu_count()} cores.",
                 "",
                 "| what | result | s |",
                 "|---|---|---:|",
@@ -70,8 +69,8 @@ def main() -> None:
     sys.exit(1 if failed else 0)
 
 
-def commit() -> str:
-    """The commit that was run."""
+def current_commit() -> str:
+    """The commit that is run, and whether files differ from it."""
 
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()

@@ -119,7 +119,10 @@ def _write(
 
 
 def _relations(manifest: Any) -> list[tuple[str, str, str]]:
-    """Schema, name and kind of every model a mart is made of, dependencies first. Tables and stored models stand for themselves."""
+    """Schema, name and kind of every model to publish, dependencies first: the marts, what an exposure reads, and what those are made of.
+
+    Tables and stored models stand for themselves.
+    """
     found: dict[str, tuple[str, str, str]] = {}
 
     def visit(unique_id: str) -> None:
@@ -133,6 +136,9 @@ def _relations(manifest: Any) -> list[tuple[str, str, str]]:
 
     for unique_id, node in sorted(manifest.nodes.items()):
         if node.resource_type == "model" and node.schema == "marts":
+            visit(unique_id)
+    for exposure in manifest.exposures.values():
+        for unique_id in exposure.depends_on.nodes:
             visit(unique_id)
     return list(found.values())
 
