@@ -213,7 +213,8 @@ def build(warehouse: Warehouse, target: str, full_refresh: bool) -> None:
         summary = run_build(warehouse, target=target, full_refresh=full_refresh, on_progress=advance)
     say(
         f"Built {human(summary.drive_hour_count)} drive-hours in {human(summary.raid_hour_count)} RAID-hours from "
-        f"{some(summary.delivery_count, 'new delivery', 'new deliveries')}; published {summary.publication.publication_id} in {warehouse.published}"
+        f"{some(summary.delivery_count, 'new delivery', 'new deliveries')}; "
+        f"published {summary.publication.publication_id} in {warehouse.published}"
     )
 
 
