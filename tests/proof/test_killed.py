@@ -27,6 +27,8 @@ from tests.reference.compare import compare
 from tests.reference.fleets import Fleet, Records, join, random_fleet, write_bundle
 from tests.reference.reference import Delivery, compute
 
+pytestmark = pytest.mark.soak  # minutes of kills: `make soak`
+
 PHASES = 6
 ROUNDS = max(5, -(-int(os.environ.get("DRIVETAIL_KILLS", "30")) // PHASES))
 """Kills in each phase."""
