@@ -27,8 +27,6 @@ from tests.reference.compare import compare
 from tests.reference.fleets import Fleet, Records, join, random_fleet, write_bundle
 from tests.reference.reference import Delivery, compute
 
-pytestmark = pytest.mark.soak  # minutes of kills: `make soak`
-
 PHASES = 6
 ROUNDS = max(5, -(-int(os.environ.get("DRIVETAIL_KILLS", "30")) // PHASES))
 """Kills in each phase."""
@@ -255,7 +253,11 @@ def test_a_killed_publication_is_the_last_one_or_the_next(site: Site) -> None:
         assert site.kill_at_step(build, "swap", next(swaps))
         assert compare(after, site.published) == [] or compare(before, site.published) == []
         age(site.warehouse)
-        assert site.kill_at_step(build, "clean-up", next(cleanings))
+        while not site.kill_at_step(build, "clean-up", next(cleanings)):
+            # a clean-up has fewer steps when less is old: it got through, so the next delivery, until there are no more
+            site.deliver()
+            age(site.warehouse)
+        after = site.expected()
         assert compare(after, site.published) == [], "a publication that was swapped in has gone again"
         site.forks.run(*build)
         assert compare(after, site.published) == []
