@@ -1205,14 +1205,25 @@ def dim_raid_groups(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
 # --------------------------------------------------------------------------------------------------------------------
 
 
+def land(deliveries: list[Delivery]) -> Landed:
+    landed = Landed()
+    for delivery in deliveries:
+        landed.take(delivery)
+    return landed
+
+
+def timezones(deliveries: list[Delivery]) -> dict[str, str | None]:
+    """{drive: the time zone of its latest period}, which no mart carries and the study's time of day needs."""
+    fleet = Fleet(land(deliveries))
+    return {drive: fleet.attribute(drive, "timezone") for drive in fleet.drives()}
+
+
 def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
     """Every relation the contract defines (but study_* and publication) after these deliveries, in the order ingested.
 
     -> {relation: rows sorted by key}; a row has exactly the contract's columns (rejected_records: file name, row, column).
     """
-    landed = Landed()
-    for delivery in deliveries:
-        landed.take(delivery)
+    landed = land(deliveries)
     fleet = Fleet(landed)
     drive_hours = fct_drive_hours(fleet)
     raid_hours = fct_raid_hours(fleet, drive_hours)
