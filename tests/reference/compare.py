@@ -52,7 +52,7 @@ def _relation_differences(connection: duckdb.DuckDBPyConnection, schema: str, re
     differences = [
         f"{relation}.{column}: declared {declared[column]}, the contract says {of}"
         for column, of in types.items()
-        if not _is_type(declared[column], of)
+        if not has_type(declared[column], of)
     ]
     columns = list(types)
     listed = ", ".join(f'"{column}"' for column in columns)
@@ -61,7 +61,7 @@ def _relation_differences(connection: duckdb.DuckDBPyConnection, schema: str, re
     return differences + compare_rows(relation, rows, got)
 
 
-def _is_type(declared: str, of: str) -> bool:
+def has_type(declared: str, of: str) -> bool:
     if of == "timestamp":  # without zone, any precision
         return declared in ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
     return declared == of.upper()

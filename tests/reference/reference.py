@@ -111,67 +111,67 @@ EVENT_TYPES = (
 # The relations of contract section 3: columns with their types, key columns first in KEYS.
 
 
-def _columns(**kinds: str) -> dict[str, str]:
+def columns_of_types(**kinds: str) -> dict[str, str]:
     """Turn type="name name ..." into {name: type}."""
     return {name: kind for kind, names in kinds.items() for name in names.split()}
 
 
 RELATIONS: dict[str, dict[str, str]] = {
-    "dim_drives": _columns(
+    "dim_drives": columns_of_types(
         varchar="drive_id kind vendor model firmware flash_cell interface host current_raid_group_id",
         bigint="capacity_bytes rpm",
         date="deployed_on",
         timestamp="first_hour_utc last_hour_utc",
     ),
-    "dim_raid_groups": _columns(
+    "dim_raid_groups": columns_of_types(
         varchar="raid_group_id kind raid_level",
         bigint="data_drive_count",
         timestamp="first_hour_utc last_hour_utc",
         double="duration_days",
     ),
-    "fct_drive_hours": _columns(
+    "fct_drive_hours": columns_of_types(
         varchar="drive_id raid_group_id kind exclusion_reason",
         timestamp="hour_utc",
         double="latency_us median_latency_us slowdown coverage rate_imbalance io_size_bytes size_imbalance read_slowdown write_slowdown",
         boolean="is_slow is_slow_15",
         bigint="io_count age_year",
     ),
-    "fct_raid_hours": _columns(
+    "fct_raid_hours": columns_of_types(
         varchar="raid_group_id kind slowest_drive_id transition",
         timestamp="hour_utc",
         bigint="data_drive_count reporting_drive_count slow_drive_count raid_io_count",
         double="median_latency_us tail_1 tail_2 tail_3 rio_degradation",
         boolean="is_tail_hour is_tail_hour_15",
     ),
-    "fct_slowdown_intervals": _columns(
+    "fct_slowdown_intervals": columns_of_types(
         varchar="drive_id raid_group_id kind severity",
         double="threshold first_slowdown max_slowdown mean_slowdown",
         timestamp="started_at ended_at unplugged_at",
         bigint="interval_hours hours_until_stable wait_hours",
         boolean="is_left_censored is_right_censored",
     ),
-    "fct_slowdown_arrivals": _columns(varchar="drive_id kind", timestamp="hour_utc previous_hour_utc", bigint="gap_hours"),
-    "fct_drive_slowness": _columns(
+    "fct_slowdown_arrivals": columns_of_types(varchar="drive_id kind", timestamp="hour_utc previous_hour_utc", bigint="gap_hours"),
+    "fct_drive_slowness": columns_of_types(
         varchar="drive_id kind",
         bigint="drive_hours slow_hours interval_count window_drive_hours",
         double="max_slowdown median_slowdown",
         boolean="is_acute is_chronic",
     ),
-    "fct_drive_transitions": _columns(varchar="kind", bigint="normal to_slow slow_persist back_to_stable"),
-    "fct_drive_events": _columns(
+    "fct_drive_transitions": columns_of_types(varchar="kind", bigint="normal to_slow slow_persist back_to_stable"),
+    "fct_drive_events": columns_of_types(
         varchar="drive_id event_type kind raid_group_id",
         timestamp="occurred_at",
         boolean="is_in_population slow_within_window",
     ),
-    "fct_unplug_episodes": _columns(
+    "fct_unplug_episodes": columns_of_types(
         varchar="drive_id kind preceding_severity",
         timestamp="unplugged_at replugged_at",
         double="outage_hours",
         boolean="is_in_population is_replugged is_replaced",
         bigint="recur_hours",
     ),
-    "rejected_records": _columns(varchar="file column", bigint="row"),
-    "ingested_files": _columns(
+    "rejected_records": columns_of_types(varchar="file column", bigint="row"),
+    "ingested_files": columns_of_types(
         varchar="source file sha256 status",
         timestamp="ingested_at",
         bigint="rows_delivered rows_accepted rows_rejected rows_duplicate rows_superseded",
