@@ -21,11 +21,11 @@ import duckdb
 from drivetail.dbt import Project
 from drivetail.publish import Publication, current_publication, publish
 from drivetail.sources import point, point_whole_tables
-from drivetail.store import SCHEMA, Batch, commit_batch, live_batches, stored_rows, whole_store
+from drivetail.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
 from drivetail.warehouse import Warehouse, quoted
 from ingest.raw_store import drive_hour_files, list_deliveries
 
-TABLES = ("int_drives__spans", "int_raid_groups__kinds", "dim_drives")
+TABLES = ("int_drives__spans", "int_drives__kinds", "int_raid_groups__kinds", "dim_drives")
 """What a batch brings up to date beside what it stores."""
 
 MAX_BATCH_ROWS = 12_000_000
@@ -130,8 +130,9 @@ class Build:
             publication = publish(self.warehouse, self.project.manifest, self.deliveries)
         with self.connect() as connection:
             # between builds the models show everything, so that any test can be run over the whole store
-            for model, rows in whole_store(connection, self.warehouse, "state.recomputed").items():
+            for model, rows in whole_store(connection, self.warehouse, self.project.manifest, "state").items():
                 connection.execute(f"create or replace view intermediate.{model} as {rows}")
+            remember_kinds(connection)
             connection.execute("insert or ignore into state.finished_deliveries select delivery_seq from plan.new_deliveries")
         self.warehouse.note("finished", deliveries=len(self.new), publication=publication.publication_id)
         return BuildSummary(len(self.new), raid_hours, drive_hours, batch_count, publication)
@@ -154,26 +155,13 @@ class Build:
             point(connection, "drive_hours", "drive_hours", [])
             # inventory may reach back to any hour; drive-hours touch their own hours and the one after
             if has_inventory:
-                stored = live_batches(connection)
+                self.point_at_stored(connection, live_batches(connection))
             elif first is not None and last is not None:
-                stored = live_batches(connection, first, hour_after(last))
+                self.point_at_stored(connection, live_batches(connection, first, hour_after(last)))
             else:
-                stored = []
-            (recomputed,) = connection.execute("select count(*) from state.recomputed").fetchone() or (0,)
-            for view, model, columns in (
-                (
-                    "stored_raid_hours",
-                    "int_raid_hours",
-                    "cast(null as varchar) as raid_group_id, cast(null as timestamp) as hour_utc, cast(null as bigint) as build_seq",
-                ),
-                (
-                    "stored_drive_hours",
-                    "int_drive_hours",
-                    "cast(null as varchar) as drive_id, cast(null as varchar) as raid_group_id, cast(null as timestamp) as hour_utc",
-                ),
-            ):
-                rows = stored_rows(self.warehouse, model, stored, recomputed > 0, "state.recomputed")
-                connection.execute(f"create or replace view plan.{view} as {rows or f'select {columns} where false'}")
+                self.point_at_stored(connection, [])
+            for table in ("counted_drives", "counted_raid_groups"):
+                connection.execute(f"create or replace view plan.{table} as select * from state.{table}")
             connection.execute(
                 """
                 create table if not exists plan.publication as
@@ -182,8 +170,22 @@ class Build:
             )
         if has_inventory:
             self.project.run("run", "--select", "staging", "tag:inventory", "tag:lateness")
-        else:
-            self.project.run("run", "--select", "tag:lateness")
+            return
+        self.project.run("run", "--select", "tag:lateness")
+        with self.connect() as connection:
+            (reclassified,) = connection.execute(
+                "select (select count(*) from intermediate.int_drives__reclassified) + (select count(*) from intermediate.int_raid_groups__reclassified)"
+            ).fetchone() or (0,)
+            if not reclassified:
+                return
+            self.point_at_stored(connection, live_batches(connection))
+        self.project.run("run", "--select", "int_raid_hours__touched")
+
+    def point_at_stored(self, connection: duckdb.DuckDBPyConnection, batches: list[Batch]) -> None:
+        """Point plan.stored_* at what some earlier batches hold."""
+        for view, model in (("stored_raid_hours", "int_raid_hours"), ("stored_drive_hours", "int_drive_hours")):
+            rows = current_rows(connection, self.warehouse, self.project.manifest, model, batches=batches)
+            connection.execute(f"create or replace view plan.{view} as {rows}")
 
     def batches(self) -> list[Batch]:
         """Cut the touched hours into batches of whole days that fit into memory; one empty batch when there is nothing to compute."""
@@ -217,6 +219,26 @@ class Build:
         """Raw drive-hour files that may hold an hour of a span (inclusive)."""
         return [path for delivery in self.deliveries if delivery.overlaps(first, last) for path in drive_hour_files(delivery, first, last)]
 
+    def point_at_what_was(self, connection: duckdb.DuckDBPyConnection, batch: Batch) -> None:
+        """Point plan.replaced_* at the stored rows that a batch computes again, and plan.stored_* at the counts of its days."""
+        manifest = self.project.manifest
+        stored = live_batches(connection, batch.first_hour_utc, batch.last_hour_utc)
+        for model in ("int_drive_hours", "int_raid_hours"):
+            rows = current_rows(connection, self.warehouse, manifest, model, batches=stored)
+            connection.execute(
+                f"""
+                create or replace view plan.replaced_{model.removeprefix("int_")} as
+                select rows.* from ({rows}) as rows
+                inner join intermediate.int_raid_hours__touched as touched
+                    on rows.raid_group_id = touched.raid_group_id and rows.hour_utc = touched.hour_utc
+                where rows.hour_utc between timestamp '{batch.first_hour_utc}' and timestamp '{batch.last_hour_utc}'
+                """
+            )
+        days = (batch.first_hour_utc.date(), batch.last_hour_utc.date())
+        for model in DAY_MODELS:
+            rows = current_rows(connection, self.warehouse, manifest, model, days=days)
+            connection.execute(f"create or replace view plan.stored_{model.removeprefix('int_')} as {rows}")
+
     def compute(self, batch: Batch) -> tuple[int, int]:
         """Run the models and their tests over one batch and enter it into the store.
 
@@ -234,6 +256,7 @@ class Build:
                 """,
                 [batch.first_hour_utc, batch.last_hour_utc, batch.build_seq, str(folder)],
             )
+            self.point_at_what_was(connection, batch)
         self.warehouse.note("models", batch=batch.build_seq, first=batch.first_hour_utc, last=batch.last_hour_utc)
         computed = ("--exclude", "tag:inventory", "tag:lateness", "staging", "test_type:unit")
         if self.is_first:
@@ -243,7 +266,7 @@ class Build:
             # views stay as they are: only what a batch stores or tabulates is run
             self.project.run("run", *computed, "config.materialized:view")
         # what a batch stores or tabulates is tested, and the sums that must hold; marts that only look at it are the test suite's
-        self.project.run("test", "--select", "config.materialized:raid_hour_file", *TABLES, "fct_raid_hours", "test_type:singular")
+        self.project.run("test", "--select", "config.materialized:batch_file", *TABLES, "fct_raid_hours", "test_type:singular")
         with self.connect() as connection:
             (drive_hours,) = connection.execute("select count(*) from intermediate.int_drive_hours").fetchone() or (0,)
             raid_hours = commit_batch(connection, batch)

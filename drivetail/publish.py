@@ -21,7 +21,7 @@ from typing import Any
 import duckdb
 
 from drivetail.sources import point, point_whole_tables
-from drivetail.store import STORED_MODELS, live_batches, whole_store
+from drivetail.store import STORED_MODELS, needed_folders, whole_store
 from drivetail.warehouse import Warehouse, quoted, sync
 from ingest.raw_store import Delivery, drive_hour_files
 
@@ -93,13 +93,14 @@ def _write(
     """Write the file. Returns: the store folders it needs and the last valid RAID-hour."""
     with duckdb.connect(str(warehouse.build_database)) as connection:
         # views over files, copied tables and their order come from one list: what the marts are made of
-        batches = live_batches(connection)
-        stored = whole_store(connection, warehouse, "store.recomputed")
+        folders = needed_folders(connection, warehouse)
+        stored = whole_store(connection, warehouse, manifest, "store")
         texts = dict(connection.execute("select schema_name || '.' || view_name, sql from duckdb_views() where not internal").fetchall())
         connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
         for schema in ("raw", "plan", "store", "seeds", "staging", "intermediate", "marts"):
             connection.execute(f"create schema publication.{schema}")
         connection.execute("create table publication.store.recomputed as select * from state.recomputed order by hour_utc, raid_group_id")
+        connection.execute("create table publication.store.days as select * from state.days order by day_utc")
         connection.execute("create table publication.plan.root as select ? as root", [str(warehouse.root)])
         connection.execute("use publication")
         point_whole_tables(connection, deliveries)
@@ -115,7 +116,7 @@ def _write(
         (last_hour,) = connection.execute("select max(last_hour_utc) from marts.dim_raid_groups").fetchone() or (None,)
         connection.execute("insert into plan.publication values (?, ?, ?)", [publication_id, published_at, last_hour])
         connection.execute("use build; detach publication")
-    return [batch.folder(warehouse).name for batch in batches], last_hour
+    return folders, last_hour
 
 
 def _relations(manifest: Any) -> list[tuple[str, str, str]]:
@@ -156,7 +157,7 @@ def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECO
         elif needs.exists():
             kept.update(json.loads(needs.read_text())["store"])
     with duckdb.connect(str(warehouse.build_database)) as connection:
-        kept.update(batch.folder(warehouse).name for batch in live_batches(connection))
+        kept.update(needed_folders(connection, warehouse))
     for folder in warehouse.store.glob("batch-*"):
         if folder.name not in kept:
             shutil.rmtree(folder)

@@ -1,23 +1,29 @@
-"""The store: what the models computed by RAID-hour, as immutable Parquet files, one folder per batch.
+"""The store: what the models computed, as immutable Parquet files, one folder per batch.
 
-A batch never changes. When a late record touches a RAID-hour, a newer batch computes it again, and the older batch's
+A batch never changes. Two sorts of models are stored: rows by RAID-hour, and counts by day.
+ When a late record touches a RAID-hour, a newer batch computes it again, and the older batch's
 rows of it are left out by `state.recomputed` (raid_group_id, hour_utc, build_seq of the newest). So a late row costs
 what its RAID-hours weigh, and a reader of an older publication goes on reading what it saw
-(docs/decisions/0002-stored-by-raid-hour.md).
+(docs/decisions/0002-stored-by-raid-hour.md). Counts add up, so a batch writes the days it touches anew: what they
+held before, plus what it computed, less what it computed again; `state.days` names the batch that holds a day
+(docs/decisions/0004-counts-by-day.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
 from drivetail.warehouse import Warehouse, quoted
 
-STORED_MODELS = ("int_drive_hours", "int_raid_hours", "int_drive_hours__slow")
+RAID_HOUR_MODELS = ("int_drive_hours", "int_raid_hours", "int_drive_hours__slow")
+DAY_MODELS = ("int_drive_days", "int_imbalanced_days", "int_raid_group_days", "int_day_counts", "int_clock_hours")
+STORED_MODELS = (*RAID_HOUR_MODELS, *DAY_MODELS)
 
 SCHEMA = """
 create schema if not exists state;
@@ -28,6 +34,9 @@ create table if not exists state.batches (
 );
 create table if not exists state.project (version varchar);
 create table if not exists state.recomputed (raid_group_id varchar, hour_utc timestamp, build_seq bigint);
+create table if not exists state.days (day_utc date primary key, build_seq bigint);
+create table if not exists state.counted_drives (drive_id varchar, kind varchar, timezone varchar, deployed_on date);
+create table if not exists state.counted_raid_groups (raid_group_id varchar, kind varchar);
 """
 
 
@@ -41,7 +50,11 @@ class Batch:
 
     def folder(self, warehouse: Warehouse) -> Path:
         """Where its files lie."""
-        return warehouse.store / f"batch-{self.build_seq:06d}"
+        return _folder(warehouse, self.build_seq)
+
+
+def _folder(warehouse: Warehouse, build_seq: int) -> Path:
+    return warehouse.store / f"batch-{build_seq:06d}"
 
 
 def live_batches(
@@ -59,44 +72,84 @@ def live_batches(
     return [Batch(*row) for row in rows]
 
 
-def stored_rows(warehouse: Warehouse, model: str, batches: Sequence[Batch], has_recomputed: bool, recomputed: str) -> str | None:
-    """SQL for the current rows of a stored model over some batches; None without a batch.
+def needed_folders(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse) -> list[str]:
+    """Names of the store's folders that hold a current row."""
+    days = connection.execute("select distinct build_seq from state.days").fetchall()
+    needed = {batch.build_seq for batch in live_batches(connection)} | {row[0] for row in days}
+    return [_folder(warehouse, build_seq).name for build_seq in sorted(needed)]
 
-    `recomputed` names the table of RAID-hours that were computed more than once.
+
+def current_rows(
+    connection: duckdb.DuckDBPyConnection,
+    warehouse: Warehouse,
+    manifest: Any,
+    model: str,
+    *,
+    schema: str = "state",
+    batches: Sequence[Batch] | None = None,
+    days: tuple[date, date] | None = None,
+) -> str:
+    """SQL for the current rows of a stored model, typed and empty where nothing is stored: of all batches, or of some; of all days or of a span.
+
+    `schema` holds the tables `recomputed` and `days` when the SQL is run; `connection` is at the build database.
     """
+    if model in DAY_MODELS:
+        rows = _day_rows(connection, warehouse, model, schema, days)
+    else:
+        (stale,) = connection.execute("select count(*) from state.recomputed").fetchone() or (0,)
+        rows = _raid_hour_rows(warehouse, model, live_batches(connection) if batches is None else batches, schema if stale else None)
+    return rows or _no_rows(manifest, model)
+
+
+def _raid_hour_rows(warehouse: Warehouse, model: str, batches: Sequence[Batch], schema: str | None) -> str | None:
+    """`schema` names where RAID-hours that were computed more than once are listed; None when there are none."""
     if not batches:
         return None
     files = ", ".join(quoted(batch.folder(warehouse) / f"{model}.parquet") for batch in batches)
     rows = f"select stored.* from read_parquet([{files}]) as stored"
-    if has_recomputed:
+    if schema is not None:
         rows += (
-            f" where not exists (select 1 from {recomputed} as recomputed where recomputed.raid_group_id = stored.raid_group_id"
+            f" where not exists (select 1 from {schema}.recomputed as recomputed where recomputed.raid_group_id = stored.raid_group_id"
             " and recomputed.hour_utc = stored.hour_utc and recomputed.build_seq > stored.build_seq)"
         )
     return rows
 
 
-def whole_store(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, recomputed: str) -> dict[str, str]:
-    """SQL for all current rows of every stored model, by model; typed and empty while nothing is stored.
+def _day_rows(
+    connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, model: str, schema: str, days: tuple[date, date] | None
+) -> str | None:
+    first, last = days or (None, None)
+    batches = connection.execute(
+        "select distinct build_seq from state.days where day_utc between coalesce(?, day_utc) and coalesce(?, day_utc) order by build_seq",
+        [first, last],
+    ).fetchall()
+    if not batches:
+        return None
+    files = ", ".join(quoted(_folder(warehouse, build_seq) / f"{model}.parquet") for (build_seq,) in batches)
+    rows = (
+        f"select stored.* from read_parquet([{files}]) as stored"
+        f" inner join {schema}.days as days on stored.day_utc = days.day_utc and stored.build_seq = days.build_seq"
+    )
+    return rows if days is None else f"{rows} where stored.day_utc between date '{first}' and date '{last}'"
 
-    Expects `connection` to be at the build database, after at least one batch was computed.
-    """
-    batches = live_batches(connection)
-    (stale,) = connection.execute("select count(*) from state.recomputed").fetchone() or (0,)
-    found = {}
-    for model in STORED_MODELS:
-        rows = stored_rows(warehouse, model, batches, stale > 0, recomputed)
-        if rows is None:
-            columns = connection.execute(
-                """
-                select column_name, data_type from duckdb_columns()
-                where schema_name = 'intermediate' and table_name = ? order by column_index
-                """,
-                [model],
-            ).fetchall()
-            rows = "select " + ", ".join(f'cast(null as {kind}) as "{name}"' for name, kind in columns) + " where false"
-        found[model] = rows
-    return found
+
+def _no_rows(manifest: Any, model: str) -> str:
+    node = manifest.nodes[f"model.drivetail.{model}"]
+    columns = ", ".join(f'cast(null as {column.data_type}) as "{name}"' for name, column in node.columns.items())
+    return f"select {columns} where false"
+
+
+def whole_store(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, manifest: Any, schema: str) -> dict[str, str]:
+    """SQL for all current rows of every stored model, by model; see current_rows()."""
+    return {model: current_rows(connection, warehouse, manifest, model, schema=schema) for model in STORED_MODELS}
+
+
+def remember_kinds(connection: duckdb.DuckDBPyConnection) -> None:
+    """Keep what drives and RAID groups counted as: the next build counts those again that have become another kind."""
+    connection.execute("begin")
+    connection.execute("create or replace table state.counted_drives as select drive_id, kind, timezone, deployed_on from intermediate.int_drives__kinds")
+    connection.execute("create or replace table state.counted_raid_groups as select raid_group_id, kind from intermediate.int_raid_groups__kinds")
+    connection.execute("commit")
 
 
 def commit_batch(connection: duckdb.DuckDBPyConnection, batch: Batch) -> int:
@@ -138,6 +191,14 @@ def commit_batch(connection: duckdb.DuckDBPyConnection, batch: Batch) -> int:
             "insert into state.batches values (?, ?, ?, ?, ?)",
             [batch.build_seq, batch.first_hour_utc, batch.last_hour_utc, count, count],
         )
+    connection.execute(
+        """
+        insert or replace into state.days
+        select cast(day as date), ? from generate_series(cast(cast(? as date) as timestamp), ?, interval 1 day) as span (day)
+        where ? > 0 or (select count(*) from again) > 0
+        """,
+        [batch.build_seq, batch.first_hour_utc, batch.last_hour_utc, count],
+    )
     # an entry matters only while an older batch still holds rows of its hour
     connection.execute(
         """

@@ -42,6 +42,7 @@ EXPLICIT_EVENTS = ("not_spinning", "not_responding", "response_timeout", "scsi_t
 SEVERE = ("2-4x", "4-8x", "8x+")
 DESIGN_EDGES = (1.2, 1.5, 2.0, 4.0)
 TICK_NS = 250_000
+KS_EDGES = (0.5, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 4.0, 5.0, 8.0)
 
 
 class Reference(NamedTuple):
@@ -57,7 +58,7 @@ class Reference(NamedTuple):
 
 
 PROJECT = Path(__file__).resolve().parents[2]
-REFERENCE_FILES = (PROJECT / "seeds/study_references.csv", PROJECT.parent / "shared/spec/tail_at_store_reference.csv")
+REFERENCE_FILES = (PROJECT / "seeds/paper_numbers.csv", PROJECT.parent / "shared/spec/tail_at_store_reference.csv")
 
 
 def references_file() -> Path | None:
@@ -188,7 +189,7 @@ def difference(minuend: list[Item], subtrahend: list[Item], test: Test) -> Estim
     return Estimate(x, n, 100.0 * (one[0] - two[0]), 100.0 * low, 100.0 * high)
 
 
-def percentile(items: list[Item], q: str) -> Estimate:
+def percentile(items: list[Item], q: str, binned: bool = True) -> Estimate:
     """The value at percentile q (nearest rank, metrics 1) with Woodruff's interval.
 
     CHOICE: numerator is null, denominator the population. The design effect of the share at an edge is N / n_eff there, so that
@@ -198,6 +199,8 @@ def percentile(items: list[Item], q: str) -> Estimate:
     n = len(ordered)
     if n == 0:
         return Estimate(None, 0, quantile=q)
+    # below 1.5 the warehouse keeps counts of values by 0.005
+    ordered = [math.floor(value * 200) / 200 if 0 < value < 1.5 and binned else value for value in ordered]
     found = nearest_rank(ordered, q)
     edge = max((edge for edge in DESIGN_EDGES if edge <= found), default=DESIGN_EDGES[0])
     low, high = wilson(float(q), float(effective_size(*tally(items, lambda value: value >= edge))))
@@ -226,6 +229,9 @@ def quotient(numerator: int, denominator: int, per: float = 1.0) -> Estimate:
 # --------------------------------------------------------------------------------------------------------------------
 # Verdicts
 
+# Widths, durations and RAID levels of the paper's own data set
+SIZES = ("F2A-", "F2B-", "TXT-010", "TXT-011", "TXT-012")
+
 # PI-01: the paper prints P(T1 <= 2) here; "compare disk with 98.46"
 PRINTED_INSTEAD = {"T3B-07": "98.46"}
 
@@ -245,19 +251,22 @@ def half_digit(number: Decimal) -> Decimal:
 
 
 def expected_events(reference: Reference, number: Decimal, estimate: Estimate) -> Fraction:
-    """Events expected at the paper's value, the rarer side."""
+    """Events expected at the paper's value, the rarer side; of what the paper saw in all or in none there is no rarer side."""
     p = Fraction(estimate.quantile) if estimate.quantile else Fraction(number) / 100
-    return (estimate.denominator or 0) * min(p, 1 - p)
+    return (estimate.denominator or 0) * (min(p, 1 - p) or 1)
 
 
 def verdict(reference: Reference, estimate: Estimate) -> str:
     """> `agrees` = the paper's value +- half its last printed digit meets the 95% interval **and** the estimate is within a factor
     > 1.25 of it (percentiles: of 100 - p); `differs` otherwise; `no data` = a field is absent, or fewer than 10 events are expected
 
-    CHOICE: the reference's operator (`>`, `<=`, `~`) plays no part. "Percentiles" are the references whose unit is `percentile`.
+    CHOICE: the reference's operator (`>`, `<=`, `~`) plays no part. "Percentiles" are the references whose unit is `percentile`, and the
+    points of the figures that plot the CDF of slowdowns and tails: the same quantity.
     """
     if estimate.verdict is not None:
         return estimate.verdict
+    if reference.id.startswith(SIZES):
+        return "not comparable"
     number = printed(reference)
     if number is None:
         return "not comparable"
@@ -266,7 +275,7 @@ def verdict(reference: Reference, estimate: Estimate) -> str:
     low, high = float(number - half_digit(number)), float(number + half_digit(number))
     meets = low <= estimate.ci_high and estimate.ci_low <= high
     ours, theirs = estimate.value, float(number)
-    if reference.unit == "percentile":
+    if reference.unit == "percentile" or re.match(r"F4[AB]-\w+-[\d.]+$|F7[BD]-|F8[AB]-Y\d+-[\d.]+$|FG9-", reference.id):
         ours, theirs = 100.0 - ours, float(100 - number)
     return "agrees" if meets and theirs / WITHIN <= ours <= theirs * WITHIN else "differs"
 
@@ -571,9 +580,9 @@ def time_of_day(p: Populations, kind: str) -> Estimate:
 
 
 def kolmogorov_smirnov(one: list[float], two: list[float]) -> float:
-    """Greatest distance between the two empirical CDFs."""
+    """Greatest distance between the two empirical CDFs where the warehouse counts them: P(V < edge)."""
     one, two = sorted(one), sorted(two)
-    return max(abs(bisect_right(one, x) / len(one) - bisect_right(two, x) / len(two)) for x in {*one, *two})
+    return max(abs(bisect_left(one, x) / len(one) - bisect_left(two, x) / len(two)) for x in KS_EDGES)
 
 
 def no_correlation(p: Populations, kind: str) -> Estimate:
@@ -941,18 +950,14 @@ def variant(name: str, reference_id: str, kind: str, found: Estimate) -> Record:
     return {"variant": name, "id": reference_id, "kind": kind, **numbers(found)}
 
 
-def slowdown_pair(p: Populations, name: str, scaled: list[Scaled]) -> list[Record]:
-    """Slow drive-hours and tail hours, for slowdowns made another way; a RAID-hour is tail by the greatest of its drives."""
-    result = []
-    greatest: dict[tuple[str, datetime], float] = {}
-    for _, group, hour, slowdown in scaled:
-        greatest[(group, hour)] = max(slowdown, greatest.get((group, hour), slowdown))
-    for kind in KINDS:
-        hours = [(group, slowdown) for drive, group, _, slowdown in scaled if p.drive[drive]["kind"] == kind]
-        raids = [(group, slowdown) for (group, _), slowdown in greatest.items() if p.group_kind[group] == kind]
-        result.append(variant(name, SLOW_HOURS[kind], kind, share(hours, at_least(2))))
-        result.append(variant(name, TAIL_HOURS[kind], kind, share(raids, at_least(2))))
-    return result
+def rescaled(p: Populations, name: str, scaled: list[Scaled]) -> list[Record]:
+    """Slow drive-hours, for slowdowns made another way."""
+    return [
+        variant(
+            name, SLOW_HOURS[kind], kind, share([(group, s) for drive, group, _, s in scaled if p.drive[drive]["kind"] == kind], at_least(2))
+        )
+        for kind in KINDS
+    ]
 
 
 def scaled_column(p: Populations, column: str) -> list[Scaled]:
@@ -998,11 +1003,17 @@ def scaled_with_minimum(p: Populations, fewest: int) -> list[Scaled]:
 
 
 def restricted(p: Populations, name: str, keeps: Callable[[Record], bool], with_tails: bool = False) -> list[Record]:
-    """The headline's shares in the RAID-hours that `keeps` (a row of fct_raid_hours) passes, and in their drive-hours."""
+    """The headline's shares in the RAID-hours that `keeps` (a row of fct_raid_hours) passes, and in their drive-hours, of the group's kind."""
     kept = {(row["raid_group_id"], row["hour_utc"]) for row in p.marts["fct_raid_hours"] if keeps(row)}
     result = []
     for kind in KINDS:
-        hours = p.slowdowns(kind, lambda row: (row["raid_group_id"], row["hour_utc"]) in kept)
+        hours = [
+            (row["raid_group_id"], row["slowdown"])
+            for row in p.marts["fct_drive_hours"]
+            if row["slowdown"] is not None
+            and (row["raid_group_id"], row["hour_utc"]) in kept
+            and p.group_kind[row["raid_group_id"]] == kind
+        ]
         raids = [row for row in p.raid_hours(kind) if keeps(row)]
         ranks = ((1, TAIL_HOURS), (2, SECOND_TAIL), (3, THIRD_TAIL)) if with_tails else ((1, TAIL_HOURS),)
         result.append(variant(name, SLOW_HOURS[kind], kind, share(hours, at_least(2))))
@@ -1115,11 +1126,11 @@ def study_variants(p: Populations) -> list[Record]:
             name = f"threshold {threshold:g}"
             result.append(variant(name, SLOW_HOURS[kind], kind, share(p.slowdowns(kind), at_least(threshold))))
             result.append(variant(name, TAIL_HOURS[kind], kind, share(p.tails(kind, 1), at_least(threshold))))
-    result += slowdown_pair(p, "read only", scaled_column(p, "read_slowdown"))
-    result += slowdown_pair(p, "write only", scaled_column(p, "write_slowdown"))
-    result += slowdown_pair(p, "mean instead of median", scaled_by_mean(p))
+    result += rescaled(p, "read only", scaled_column(p, "read_slowdown"))
+    result += rescaled(p, "write only", scaled_column(p, "write_slowdown"))
+    result += rescaled(p, "mean instead of median", scaled_by_mean(p))
     for fewest in (10, 100):
-        result += slowdown_pair(p, f"minimum I/O {fewest}", scaled_with_minimum(p, fewest))
+        result += rescaled(p, f"minimum I/O {fewest}", scaled_with_minimum(p, fewest))
     result += restricted(p, "complete groups", lambda row: row["reporting_drive_count"] == row["data_drive_count"])
     for name, (least, most) in WIDTHS.items():
         # OP-12: N per hour for hourly metrics
@@ -1131,6 +1142,15 @@ def study_variants(p: Populations) -> list[Record]:
         result += imbalance_variants(p, kind, "size_imbalance", SIZE[kind])
         result += interval_arrivals(p, kind)
         result += censored_lengths(p, kind)
+        mild = [(row["raid_group_id"], row["interval_hours"]) for row in p.of_kind("fct_slowdown_intervals", kind) if row["threshold"] == 1.5]
+        result.append(variant("intervals at 1.5x", LONG_INTERVALS[kind], kind, share(mild, at_least(2))))
+        result.append(variant("intervals at 1.5x", EIGHT_HOURS[kind], kind, share(mild, at_least(8))))
+        whole = [
+            (row["raid_group_id"], row["interval_hours"])
+            for row in p.intervals(kind, "2x+")
+            if not row["is_left_censored"] and not row["is_right_censored"]
+        ]
+        result.append(variant("whole intervals only", LONG_INTERVALS[kind], kind, share(whole, at_least(2))))
         for ids, severity in ((WAITS, "2x+"), (MILD_WAITS, "1.5-2x")):
             plain = share(p.waits(kind, severity), at_most(DAY_HOURS))
             result.append(survival("Kaplan-Meier", ids[kind], kind, plain, kaplan_meier(censored_waits(p, kind, severity), DAY_HOURS)))

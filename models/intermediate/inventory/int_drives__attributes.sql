@@ -20,6 +20,7 @@ select
     rpm,
     interface,
     host,
+    timezone,
     deployed_on
 from ranked
 where period_rank = 1

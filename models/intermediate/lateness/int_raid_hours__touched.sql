@@ -43,12 +43,25 @@ reassigned as (
         and reassigned.to_hour_utc > drive_hours.hour_utc
 ),
 
+-- what counts as another kind than when its hours were counted
+reclassified as (
+    select raid_group_id, hour_utc
+    from {{ source('plan', 'stored_drive_hours') }}
+    where drive_id in (select drive_id from {{ ref('int_drives__reclassified') }})
+    union
+    select raid_group_id, hour_utc
+    from stored
+    where raid_group_id in (select raid_group_id from {{ ref('int_raid_groups__reclassified') }})
+),
+
 touched as (
     select raid_group_id, hour_utc from arrived_raid_hours
     union
     select raid_group_id, hour_utc from displaced
     union
     select raid_group_id, hour_utc from reassigned
+    union
+    select raid_group_id, hour_utc from reclassified
 )
 
 select raid_group_id, hour_utc from touched

@@ -1,4 +1,4 @@
-{{ config(materialized="raid_hour_file") }}
+{{ config(materialized="batch_file") }}
 -- Each drive-hour against its peers. Every accepted row, of any role; stored by RAID-hour. Grain: drive_id, hour_utc.
 with drive_hours as (
     select
@@ -8,6 +8,10 @@ with drive_hours as (
         raid_hours.data_drive_count,
         raid_hours.median_latency_us as raid_median_latency_us,
         raid_hours.max_latency_us,
+        raid_hours.mean_latency_us,
+{%- for floor in var('io_count_floors') %}
+        raid_hours.median_latency_{{ floor }}_us,
+{%- endfor %}
         raid_hours.median_io_count,
         raid_hours.median_io_size_bytes,
         raid_hours.median_read_latency_us,
@@ -44,10 +48,12 @@ slowdowns as (
 )
 
 select
-    drive_id,
-    hour_utc,
-    raid_group_id,
-    declared_kind,
+    slowdowns.drive_id,
+    slowdowns.hour_utc,
+    slowdowns.raid_group_id,
+    kinds.kind,
+    kinds.timezone,
+    {{ age_year('kinds.deployed_on', 'slowdowns.hour_utc') }} as age_year,
     is_data_drive,
     is_data_drive and data_drive_count >= {{ var('min_group_width') }} as is_in_population,
     latency_us,
@@ -73,6 +79,15 @@ select
     -- null: the drive had no slowdown in this group the hour before
     case when slowdown is not null then previous_slowdown >= {{ var('slow_threshold') }} end as was_slow,
     case when slowdown is not null then previous_slowdown >= {{ var('mild_threshold') }} end as was_mild,
+    -- the same hour held against other measures of its peers: the study says what depends on the choice
+    case when slowdown is not null then slowdowns.latency_us >= {{ var('slow_threshold') }} * slowdowns.mean_latency_us end as is_slow_by_mean,
+{%- for floor in var('io_count_floors') %}
+    case
+        when is_peer and coalesce(io_count, {{ floor }}) >= {{ floor }}
+            then slowdowns.latency_us / slowdowns.median_latency_{{ floor }}_us >= {{ var('slow_threshold') }}
+    end as is_slow_from_{{ floor }}_ios,
+{%- endfor %}
     batch.build_seq
 from slowdowns
+left join {{ ref('int_drives__kinds') }} as kinds on slowdowns.drive_id = kinds.drive_id
 cross join {{ source('plan', 'batch') }} as batch

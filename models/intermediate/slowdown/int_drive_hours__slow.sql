@@ -1,11 +1,18 @@
-{{ config(materialized="raid_hour_file") }}
+{{ config(materialized="batch_file") }}
 -- Slow and mildly slow drive-hours, and the hour after each: all that intervals are made of; stored by RAID-hour.
 -- Grain: drive_id, hour_utc.
 select
     drive_id,
     hour_utc,
     raid_group_id,
+    kind,
+    latency_us,
+    median_latency_us,
     slowdown,
+    read_slowdown,
+    write_slowdown,
+    rate_imbalance,
+    size_imbalance,
     was_slow,
     was_mild,
     build_seq

@@ -1,4 +1,4 @@
-{{ config(materialized="raid_hour_file") }}
+{{ config(materialized="batch_file") }}
 -- Tails, width and throughput of each RAID-hour that has a row, valid or not; stored by RAID-hour. Grain: raid_group_id, hour_utc.
 with tails as (
     select
@@ -16,6 +16,7 @@ with tails as (
 select
     raid_hours.raid_group_id,
     raid_hours.hour_utc,
+    coalesce(kinds.kind, 'unknown') as kind,
     raid_hours.is_valid,
     raid_hours.data_drive_count,
     tails.reporting_drive_count,
@@ -46,5 +47,6 @@ select
 from {{ ref('int_raid_hours__medians') }} as raid_hours
 inner join tails
     on raid_hours.raid_group_id = tails.raid_group_id and raid_hours.hour_utc = tails.hour_utc
+left join {{ ref('int_raid_groups__kinds') }} as kinds on raid_hours.raid_group_id = kinds.raid_group_id
 cross join {{ source('plan', 'batch') }} as batch
 where raid_hours.is_stored

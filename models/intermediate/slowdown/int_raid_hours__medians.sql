@@ -22,6 +22,12 @@ reported as (
         count(peer_latency_us) as latency_count,
         median(peer_latency_us) as median_latency_us,
         max(peer_latency_us) as max_latency_us,
+        -- of decimals, so that the sum does not depend on the order of its rows; nobody waits 30 years
+        cast(sum(cast(case when peer_latency_us > 1e15 then 1e15 else peer_latency_us end as decimal(28, 6))) as double) / count(peer_latency_us) as mean_latency_us,
+{%- for floor in var('io_count_floors') %}
+        count(case when coalesce(peer_io_count, {{ floor }}) >= {{ floor }} then peer_latency_us end) as latency_count_{{ floor }},
+        median(case when coalesce(peer_io_count, {{ floor }}) >= {{ floor }} then peer_latency_us end) as median_latency_{{ floor }}_us,
+{%- endfor %}
         count(peer_io_count) as io_count_count,
         cast(sum(peer_io_count) as bigint) as known_io_count,
         median(cast(peer_io_count as double)) as median_io_count,
@@ -72,6 +78,13 @@ select
     raid_hours.latency_count,
     raid_hours.median_latency_us,
     raid_hours.max_latency_us,
+    raid_hours.mean_latency_us,
+{%- for floor in var('io_count_floors') %}
+    case
+        when raid_hours.latency_count_{{ floor }} >= {{ var('min_reporting_drives') }} and raid_hours.median_latency_{{ floor }}_us > 0
+            then raid_hours.median_latency_{{ floor }}_us
+    end as median_latency_{{ floor }}_us,
+{%- endfor %}
     raid_hours.raid_io_count,
     raid_hours.median_io_count,
     raid_hours.median_io_size_bytes,

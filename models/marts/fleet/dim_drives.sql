@@ -10,8 +10,7 @@ with drives as (
 
 select
     drives.drive_id,
-    -- without any period, what the delivery was said to be of
-    coalesce(attributes.kind, spans.declared_kind, 'unknown') as kind,
+    coalesce(kinds.kind, 'unknown') as kind,
     attributes.vendor,
     attributes.model,
     attributes.firmware,
@@ -26,4 +25,5 @@ select
     coalesce(spans.last_raid_group_id, attributes.raid_group_id) as current_raid_group_id
 from drives
 left join {{ ref('int_drives__attributes') }} as attributes on drives.drive_id = attributes.drive_id
+left join {{ ref('int_drives__kinds') }} as kinds on drives.drive_id = kinds.drive_id
 left join {{ ref('int_drives__spans') }} as spans on drives.drive_id = spans.drive_id

@@ -2,8 +2,8 @@
 with drive_hours as (
     select
         drive_hours.*,
-        coalesce(drives.kind, 'unknown') as kind,
-        {{ days_between('drives.deployed_on', 'drive_hours.hour_utc') }} as deployed_days
+        coalesce(drives.kind, 'unknown') as drive_kind,
+        drives.deployed_on
     from {{ ref('int_drive_hours') }} as drive_hours
     left join {{ ref('dim_drives') }} as drives on drive_hours.drive_id = drives.drive_id
     where drive_hours.is_in_population
@@ -13,7 +13,7 @@ select
     drive_id,
     hour_utc,
     raid_group_id,
-    kind,
+    drive_kind as kind,
     latency_us,
     median_latency_us,
     slowdown,
@@ -27,8 +27,5 @@ select
     size_imbalance,
     read_slowdown,
     write_slowdown,
-    -- the first year is year 1; an hour before deployment has none
-    case
-        when deployed_days >= 0 then cast(floor(deployed_days / {{ var('days_per_age_year') }}) as bigint) + 1
-    end as age_year
+    {{ age_year('deployed_on', 'hour_utc') }} as age_year
 from drive_hours

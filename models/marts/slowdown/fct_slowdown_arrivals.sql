@@ -3,6 +3,7 @@ with slow_hours as (
     select
         drive_id,
         hour_utc,
+        raid_group_id,
         lag(hour_utc) over (partition by drive_id order by hour_utc) as previous_hour_utc
     from {{ ref('int_drive_hours__slow') }}
     where slowdown >= {{ var('slow_threshold') }}
@@ -11,6 +12,7 @@ with slow_hours as (
 select
     slow_hours.drive_id,
     slow_hours.hour_utc,
+    slow_hours.raid_group_id,
     coalesce(drives.kind, 'unknown') as kind,
     slow_hours.previous_hour_utc,
     {{ hour_index('slow_hours.hour_utc') }} - {{ hour_index('slow_hours.previous_hour_utc') }} - 1 as gap_hours

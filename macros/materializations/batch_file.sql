@@ -1,7 +1,8 @@
-{#- A model keyed by RAID-hour, written as one immutable Parquet file per batch, behind a view of the same name.
-    The batch (plan.batch, one row) names the folder. The publication later shows the files of all batches together; rows of a RAID-hour
-    that a later batch computed again are left out there (docs/decisions/0002-stored-by-raid-hour.md). -#}
-{% materialization raid_hour_file, adapter='duckdb' %}
+{#- A model written as one immutable Parquet file per batch, behind a view of the same name. The batch (plan.batch, one row) names the
+    folder. The publication later shows the files of all batches together: of a model keyed by RAID-hour the rows that no later batch
+    computed again, of one keyed by day (config `stored_by: day`) the rows of the last batch that touched the day
+    (docs/decisions/0002-stored-by-raid-hour.md, 0004-counts-by-day.md). -#}
+{% materialization batch_file, adapter='duckdb' %}
     {%- set target_relation = this.incorporate(type='view') -%}
     {{ run_hooks(pre_hooks) }}
     {%- set folder = run_query('select batch_folder from plan.batch').columns[0].values()[0] -%}

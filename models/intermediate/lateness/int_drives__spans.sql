@@ -2,13 +2,20 @@
 -- First and last accepted drive-hour of each drive. Rows are corrected but never taken back, so a span only grows. Grain: drive_id.
 with arrived as (
     select
-        drive_id,
-        min(hour_utc) as first_hour_utc,
-        max(hour_utc) as last_hour_utc,
-        max_by(raid_group_id, hour_utc) as last_raid_group_id,
-        max_by(declared_kind, hour_utc) as declared_kind
-    from {{ ref('int_drive_hours') }}
-    group by drive_id
+        delivered.drive_id,
+        min(delivered.hour_utc) as first_hour_utc,
+        max(delivered.hour_utc) as last_hour_utc,
+        max_by(delivered.raid_group_id, delivered.hour_utc) as last_raid_group_id,
+        max_by(delivered.declared_kind, delivered.hour_utc) as declared_kind
+    from {{ source('raw', 'arrived_drive_hours') }} as delivered
+    where not exists (
+        select 1
+        from {{ source('raw', 'retired_drive_hours') }} as retired
+        where retired.delivery_seq = delivered.delivery_seq
+            and retired.file_no = delivered.file_no
+            and retired.row_no = delivered.row_no
+    )
+    group by delivered.drive_id
 )
 
 {% if is_incremental() %}
@@ -16,7 +23,7 @@ select
     arrived.drive_id,
     least(arrived.first_hour_utc, coalesce(known.first_hour_utc, arrived.first_hour_utc)) as first_hour_utc,
     greatest(arrived.last_hour_utc, coalesce(known.last_hour_utc, arrived.last_hour_utc)) as last_hour_utc,
-    -- at the same hour what has just been computed corrects what was known
+    -- at the same hour what has just arrived corrects what was known
     case
         when known.last_hour_utc > arrived.last_hour_utc then known.last_raid_group_id
         else arrived.last_raid_group_id

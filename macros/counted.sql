@@ -1,0 +1,19 @@
+{#- Counts by day that add up: what the batch computed counts, what it computed again no longer counts as it was. Each row carries
+    `sign`, 1 or -1; rows of the day before this batch carry their counts. -#}
+{% macro counted(condition) %}cast(sum(case when {{ condition }} then sign else 0 end) as bigint){% endmacro %}
+
+{#- 1.5 -> "150": an edge as a part of a column name. -#}
+{% macro edge_name(edge) %}{{ (edge * 100) | round | int }}{% endmacro %}
+
+{#- Lower edge, times 1000, of the bin a value is counted in: 0.005 wide below 1.5, 0.05 below 8, then 1. Every edge of the study's
+    figures and tables is one. -#}
+{% macro bin_edge(value) -%}
+    cast(
+        case
+            when {{ value }} < {{ var('mild_threshold') }} then floor({{ value }} * 200) * 5
+            when {{ value }} < {{ var('severity_8x') }} then floor({{ value }} * 20) * 50
+            when {{ value }} < 1e12 then floor({{ value }}) * 1000
+            when {{ value }} is not null then 1e15
+        end as bigint
+    )
+{%- endmacro %}

@@ -1,0 +1,2 @@
+{#- A text as a double, null where it is none. -#}
+{% macro number_or_null(text) %}try_cast({{ text }} as double){% endmacro %}

@@ -1,0 +1,145 @@
+-- Waits for an unplug, recurrences after a replug, outages, and drive events near slow hours: hits of total by RAID group.
+-- Grain: measure, class, x, kind, cluster_id.
+with severities as (
+    select 'disk' as kind, '2-4x' as severity, '2-4x' as class
+    union all
+    select 'disk' as kind, '4-8x' as severity, '4-8x' as class
+    union all
+    select 'disk' as kind, '8x+' as severity, '8x+' as class
+{%- for severity in ('2-4x', '4-8x', '8x+') %}
+    -- the paper pools SSDs from 2x on
+    union all
+    select 'ssd' as kind, '{{ severity }}' as severity, '2x+' as class
+{%- endfor %}
+{%- for kind in ('disk', 'ssd') %}
+    union all
+    select '{{ kind }}' as kind, '1.5-2x' as severity, '1.5-2x' as class
+{%- for severity in ('2-4x', '4-8x', '8x+') %}
+    union all
+    select '{{ kind }}' as kind, '{{ severity }}' as severity, 'slow' as class
+{%- endfor %}
+{%- endfor %}
+),
+
+waits as (
+    -- of a drive's intervals of a severity the one that was answered soonest; a drive that was never unplugged stays
+    select
+        intervals.drive_id,
+        intervals.kind,
+        severities.class,
+        coalesce(min(drives.current_raid_group_id), intervals.drive_id) as cluster_id,
+        min(intervals.wait_hours) as wait_hours
+    from {{ ref('fct_slowdown_intervals') }} as intervals
+    inner join severities on intervals.kind = severities.kind and intervals.severity = severities.severity
+    inner join {{ ref('dim_drives') }} as drives on intervals.drive_id = drives.drive_id
+    group by intervals.drive_id, intervals.kind, severities.class
+),
+
+episodes as (
+    select *, coalesce(raid_group_id, drive_id || ' ' || cast(unplugged_at as varchar)) as cluster_id
+    from {{ ref('fct_unplug_episodes') }}
+    where is_in_population
+),
+
+recurrences as (
+    select episodes.kind, severities.class, episodes.cluster_id, episodes.recur_hours
+    from episodes
+    inner join severities on episodes.kind = severities.kind and episodes.preceding_severity = severities.severity
+    where episodes.replugged_at is not null
+),
+
+events as (
+    select *, coalesce(raid_group_id, drive_id || ' ' || cast(occurred_at as varchar)) as cluster_id
+    from {{ ref('fct_drive_events') }}
+    where is_in_population
+),
+
+slow_hours as (
+    select slow_hours.drive_id, slow_hours.hour_utc, slow_hours.raid_group_id, drives.kind
+    from {{ ref('int_drive_hours__slow') }} as slow_hours
+    inner join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
+    where slow_hours.slowdown >= {{ var('slow_threshold') }}
+),
+
+slow_hours_with_event as (
+    select distinct slow_hours.drive_id, slow_hours.hour_utc
+    from slow_hours
+    inner join events
+        on slow_hours.drive_id = events.drive_id
+        and date_trunc('hour', events.occurred_at) >= slow_hours.hour_utc - interval 1 hour
+        and date_trunc('hour', events.occurred_at) <= slow_hours.hour_utc + interval 1 hour
+    where events.event_type in ('{{ var("explicit_event_types") | join("', '") }}')
+)
+
+select
+    'wait_hours' as measure,
+    waits.class,
+    edges.x,
+    waits.kind,
+    waits.cluster_id,
+    count(case when waits.wait_hours <= edges.x then 1 end) as hits,
+    count(*) as total
+from waits
+inner join ({{ wanted('wait_hours') }}) as edges on waits.class = edges.class
+group by waits.class, edges.x, waits.kind, waits.cluster_id
+union all
+select
+    'recur_hours' as measure,
+    recurrences.class,
+    edges.x,
+    recurrences.kind,
+    recurrences.cluster_id,
+    count(case when recurrences.recur_hours <= edges.x then 1 end) as hits,
+    count(*) as total
+from recurrences
+inner join ({{ wanted('recur_hours') }}) as edges on recurrences.class = edges.class
+group by recurrences.class, edges.x, recurrences.kind, recurrences.cluster_id
+union all
+select
+    'outage_hours' as measure,
+    'all' as class,
+    edges.x,
+    episodes.kind,
+    episodes.cluster_id,
+    count(case when episodes.outage_hours <= edges.x then 1 end) as hits,
+    count(*) as total
+from episodes
+cross join ({{ wanted('outage_hours') }}) as edges
+where episodes.outage_hours is not null
+group by edges.x, episodes.kind, episodes.cluster_id
+union all
+select
+    'replugged' as measure,
+    'all' as class,
+    cast(null as double) as x,
+    kind,
+    cluster_id,
+    count(case when is_replugged then 1 end) as hits,
+    count(*) as total
+from episodes
+group by kind, cluster_id
+union all
+select
+    'event_then_slow' as measure,
+    'all' as class,
+    cast(1 as double) as x,
+    kind,
+    cluster_id,
+    count(case when slow_within_window then 1 end) as hits,
+    count(*) as total
+from events
+where event_type in ('not_spinning', 'not_responding') and slow_within_window is not null
+group by kind, cluster_id
+union all
+select
+    'slow_hour_with_event' as measure,
+    'all' as class,
+    cast(1 as double) as x,
+    slow_hours.kind,
+    slow_hours.raid_group_id as cluster_id,
+    count(slow_hours_with_event.drive_id) as hits,
+    count(*) as total
+from slow_hours
+left join slow_hours_with_event
+    on slow_hours.drive_id = slow_hours_with_event.drive_id and slow_hours.hour_utc = slow_hours_with_event.hour_utc
+group by slow_hours.kind, slow_hours.raid_group_id

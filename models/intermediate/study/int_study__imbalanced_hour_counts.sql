@@ -1,0 +1,33 @@
+-- Slowdown of drive-hours with at least `imbalanced` times the median I/O rate or size: hits of total by RAID group.
+-- Grain: measure, class, x, kind, cluster_id.
+with raid_groups as (
+    select
+        drives.kind,
+        days.raid_group_id,
+        days.imbalance || '_imbalanced_slowdown' as measure,
+        sum(days.slowdown_hours) as slowdown_hours
+{%- for edge in var('imbalanced_edges') %},
+        sum(days.slowdown_hours_{{ edge_name(edge) }}) as slowdown_hours_{{ edge_name(edge) }}
+{%- endfor %}
+    from {{ ref('int_imbalanced_days') }} as days
+    inner join {{ ref('dim_drives') }} as drives on days.drive_id = drives.drive_id
+    group by drives.kind, days.raid_group_id, days.imbalance
+),
+
+edges as (
+    {{ wanted('rate_imbalanced_slowdown') }}
+    union
+    {{ wanted('size_imbalanced_slowdown') }}
+)
+
+select
+    raid_groups.measure,
+    'all' as class,
+    edges.x,
+    raid_groups.kind,
+    raid_groups.raid_group_id as cluster_id,
+    cast(sum({{ at_edge('edges.x', var('imbalanced_edges'), 'raid_groups.slowdown_hours') }}) as bigint) as hits,
+    cast(sum(raid_groups.slowdown_hours) as bigint) as total
+from raid_groups
+cross join edges
+group by raid_groups.measure, edges.x, raid_groups.kind, raid_groups.raid_group_id

@@ -1,0 +1,176 @@
+-- Values at percentiles by nearest rank, and at the ends of the percentile's interval (Woodruff): exact from `mild_threshold` on, below it
+-- the lower edge of a bin 0.005 wide. Grain: measure, class, kind, per_hundred_thousand.
+with ranked as (
+    select
+        measure,
+        class,
+        kind,
+        value,
+        row_number() over (partition by measure, class, kind order by value) as value_rank,
+        count(*) over (partition by measure, class, kind) as value_count
+    from {{ ref('int_study__values') }}
+),
+
+cumulated as (
+    select
+        measure,
+        class,
+        kind,
+        edge,
+        value_count,
+        sum(value_count) over (partition by measure, class, kind order by edge rows between unbounded preceding and current row) as last_rank
+    from {{ ref('int_study__counted_values') }}
+),
+
+exact_counts as (
+    select distinct measure, class, kind, value_count from ranked
+),
+
+binned_counts as (
+    select measure, class, kind, sum(value_count) as value_count
+    from cumulated
+    group by measure, class, kind
+),
+
+populations as (
+    select
+        coalesce(binned.measure, exact.measure) as measure,
+        coalesce(binned.class, exact.class) as class,
+        coalesce(binned.kind, exact.kind) as kind,
+        cast(coalesce(binned.value_count, 0) as bigint) as binned_count,
+        cast(coalesce(binned.value_count, 0) + coalesce(exact.value_count, 0) as bigint) as population
+    from binned_counts as binned
+    full join exact_counts as exact
+        on binned.measure = exact.measure and binned.class = exact.class and binned.kind = exact.kind
+),
+
+wanted as (
+    select distinct
+        populations.measure,
+        populations.class,
+        populations.kind,
+        populations.binned_count,
+        populations.population,
+        measures.x as per_hundred_thousand,
+        -- k = ceil(q * n), in integers
+        cast(floor((measures.x * populations.population + 99999) / 100000) as bigint) as value_rank
+    from {{ ref('study_measures') }} as measures
+    inner join populations on measures.measure = populations.measure and measures.class = populations.class
+    where measures.estimate = 'percentile'
+),
+
+estimates as (
+    select
+        wanted.*,
+        coalesce(cumulated.edge, ranked.value) as value
+    from wanted
+    left join cumulated
+        on wanted.measure = cumulated.measure
+        and wanted.class = cumulated.class
+        and wanted.kind = cumulated.kind
+        and wanted.value_rank <= cumulated.last_rank
+        and wanted.value_rank > cumulated.last_rank - cumulated.value_count
+    left join ranked
+        on wanted.measure = ranked.measure
+        and wanted.class = ranked.class
+        and wanted.kind = ranked.kind
+        and wanted.value_rank - wanted.binned_count = ranked.value_rank
+),
+
+-- how much the hours of a RAID group depend on each other, where the study counts nearest below the value
+effects as (
+    select
+        estimates.measure,
+        estimates.class,
+        estimates.kind,
+        estimates.per_hundred_thousand,
+        shares.effective_count / shares.denominator as independence,
+        row_number() over (
+            partition by estimates.measure, estimates.class, estimates.kind, estimates.per_hundred_thousand
+            order by
+                case when shares.x <= estimates.value then 0 else 1 end,
+                case when shares.x <= estimates.value then -shares.x else shares.x end
+        ) as nearness
+    from estimates
+    inner join {{ ref('int_study__shares') }} as shares
+        on estimates.measure = shares.measure
+        and estimates.class = shares.class
+        and estimates.kind = shares.kind
+        and shares.x in ({{ var('dependence_edges') | join(', ') }})
+),
+
+spreads as (
+    select
+        estimates.*,
+        estimates.per_hundred_thousand / 100000 as share,
+        greatest(estimates.population * effects.independence, 1.0) as effective_count
+    from estimates
+    inner join effects
+        on estimates.measure = effects.measure
+        and estimates.class = effects.class
+        and estimates.kind = effects.kind
+        and estimates.per_hundred_thousand = effects.per_hundred_thousand
+        and effects.nearness = 1
+),
+
+ends as (
+    select
+        measure,
+        class,
+        kind,
+        per_hundred_thousand,
+        binned_count,
+        'low' as side,
+        greatest(cast(ceil(population * {{ wilson_low('share', 'effective_count') }}) as bigint), 1) as value_rank
+    from spreads
+    union all
+    select
+        measure,
+        class,
+        kind,
+        per_hundred_thousand,
+        binned_count,
+        'high' as side,
+        greatest(cast(ceil(population * {{ wilson_high('share', 'effective_count') }}) as bigint), 1) as value_rank
+    from spreads
+),
+
+end_values as (
+    select
+        ends.measure,
+        ends.class,
+        ends.kind,
+        ends.per_hundred_thousand,
+        max(case when ends.side = 'low' then coalesce(cumulated.edge, ranked.value) end) as value_low,
+        max(case when ends.side = 'high' then coalesce(cumulated.edge, ranked.value) end) as value_high
+    from ends
+    left join cumulated
+        on ends.measure = cumulated.measure
+        and ends.class = cumulated.class
+        and ends.kind = cumulated.kind
+        and ends.value_rank <= cumulated.last_rank
+        and ends.value_rank > cumulated.last_rank - cumulated.value_count
+    left join ranked
+        on ends.measure = ranked.measure
+        and ends.class = ranked.class
+        and ends.kind = ranked.kind
+        and ends.value_rank - ends.binned_count = ranked.value_rank
+    group by ends.measure, ends.class, ends.kind, ends.per_hundred_thousand
+)
+
+select
+    estimates.measure,
+    estimates.class,
+    estimates.kind,
+    estimates.per_hundred_thousand,
+    estimates.population - estimates.value_rank as above_count,
+    estimates.population,
+    estimates.value,
+    end_values.value_low,
+    end_values.value_high
+from estimates
+left join end_values
+    on estimates.measure = end_values.measure
+    and estimates.class = end_values.class
+    and estimates.kind = end_values.kind
+    and estimates.per_hundred_thousand = end_values.per_hundred_thousand

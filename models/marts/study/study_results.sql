@@ -1,0 +1,86 @@
+-- Every number of the study beside this fleet's own. Grain: id, kind.
+with judged as (
+    select
+        refs.id,
+        kinds.kind,
+        refs.metric,
+        refs.unit,
+        measures.judged_as,
+        measures.x,
+        measures.reason as comparison_reason,
+        estimates.numerator,
+        estimates.denominator,
+        estimates.value,
+        estimates.ci_low,
+        estimates.ci_high,
+        estimates.reason as estimate_reason,
+        statements.numerator as statement_numerator,
+        statements.denominator as statement_denominator,
+        statements.value as statement_value,
+        statements.verdict as statement_verdict,
+        statements.reason as statement_reason,
+        -- words and lists have no value
+        {{ number_or_null('coalesce(measures.compared_with, refs.value)') }} as paper_value,
+        case
+            when instr(coalesce(measures.compared_with, refs.value), '.') > 0
+                then 0.5 * power(10.0, instr(coalesce(measures.compared_with, refs.value), '.') - length(coalesce(measures.compared_with, refs.value)))
+            else 0.5
+        end as paper_half_digit
+    from {{ ref('paper_numbers') }} as refs
+    inner join {{ ref('study_measures') }} as measures on refs.id = measures.id
+    inner join (select 'disk' as kind union all select 'ssd' as kind) as kinds on refs.subject in (kinds.kind, 'both')
+    left join {{ ref('int_study__estimates') }} as estimates on refs.id = estimates.id and kinds.kind = estimates.kind
+    left join {{ ref('int_study__statements') }} as statements
+        on measures.judged_as = 'statement' and measures.measure = statements.measure and kinds.kind = statements.kind
+),
+
+compared as (
+    select
+        *,
+        -- of what the paper saw in all there is no rarer side
+        denominator * case
+            when judged_as = 'value' then (100000 - x) / 100000
+            when paper_value in (0, 100) then 1
+            else least(paper_value, 100 - paper_value) / 100
+        end as expected_events,
+        ci_low <= paper_value + paper_half_digit and ci_high >= paper_value - paper_half_digit as is_met,
+        -- of a percentile the share above it is compared
+        case judged_as when 'percentile' then 100 - value else value end as compared_value,
+        case judged_as when 'percentile' then 100 - paper_value else paper_value end as compared_paper_value
+    from judged
+)
+
+select
+    id,
+    kind,
+    metric,
+    unit,
+    coalesce(statement_numerator, numerator) as numerator,
+    coalesce(statement_denominator, denominator) as denominator,
+    coalesce(statement_value, value) as value,
+    ci_low,
+    ci_high,
+    paper_value,
+    case
+        when judged_as = 'not comparable' then 'not comparable'
+        when judged_as = 'statement' then coalesce(statement_verdict, 'no data')
+        when coalesce(denominator, 0) = 0 or expected_events < {{ var('fewest_expected_events') }} then 'no data'
+        when is_met
+            and compared_value <= {{ var('comparable_factor') }} * compared_paper_value
+            and compared_paper_value <= {{ var('comparable_factor') }} * compared_value
+            then 'agrees'
+        else 'differs'
+    end as verdict,
+    case
+        when judged_as = 'not comparable' then comparison_reason
+        when judged_as = 'statement' then coalesce(statement_reason, 'nothing of this kind was observed')
+        when coalesce(denominator, 0) = 0 then 'nothing of this kind was observed'
+        when expected_events < {{ var('fewest_expected_events') }}
+            then 'at the paper''s value ' || cast(round(expected_events, 1) as varchar) || ' events are expected: too few to tell'
+        when not is_met then 'the interval does not reach the paper''s value'
+        when compared_value > {{ var('comparable_factor') }} * compared_paper_value
+            or compared_paper_value > {{ var('comparable_factor') }} * compared_value
+            then 'more than a factor {{ var("comparable_factor") }} from the paper''s value'
+        else estimate_reason
+    end as reason
+from compared
