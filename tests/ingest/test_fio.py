@@ -273,6 +273,9 @@ BUSY = disk("nvme0n1", 10_000, 0, 5, 0)
 # a device of device mapper is slow, the disk it is on is not: fio lists sdf right after dm-0, before the next member
 STACKED = array(MEMBERS[0], disk("dm-0", 50, 9, 9000, 9), MEMBERS[1])
 STACKED[2:3] = made_of(STACKED[2], disk("sdf", 50, 9, 50, 9))
+IDLE_STACKED = array(IDLE[0], disk("dm-0", 0, 0, 0, 0), IDLE[2])
+IDLE_STACKED[2:3] = made_of(IDLE_STACKED[2], disk("sdf", 0, 0, 0, 0))
+IDLE_ARRAYS = [*made_of(disk("md0", 0, 0, 0, 0), *IDLE[:2]), *made_of(disk("md1", 0, 0, 0, 0), IDLE[2])]
 VOLUME = [{**disk("dm-7", 1, 1, 1, 1), "aggr_read_ios": 1, "aggr_write_ios": 1}, *array(*MEMBERS)]
 ALL = ["sda", "sdb", "sdc"]
 
@@ -285,6 +288,8 @@ ALL = ["sda", "sdb", "sdc"]
         pytest.param([*array(*MEMBERS[:2]), *array(MEMBERS[2], name="md1")], {"md0": ["sda", "sdc"], "md1": ["sdb"]}, id="two arrays"),
         pytest.param([BUSY, *array(*MEMBERS), BUSY], {"md0": ALL}, id="other disks of the run"),
         pytest.param(array(*IDLE), {"md0": ALL}, id="idle members"),
+        pytest.param(IDLE_STACKED, {"md0": ["dm-0", "sda", "sdc"]}, id="an idle member on another device"),
+        pytest.param(IDLE_ARRAYS, {"md0": ["sda", "sdb"], "md1": ["sdc"]}, id="two idle arrays"),
     ],
 )
 def test_members_are_those_whose_means_the_array_gives(
