@@ -16,7 +16,7 @@ import click
 from drivetail.console import human, ingest_table, progress, say, some
 from drivetail.warehouse import Warehouse
 
-SOURCES = ("bundle", "perseus")
+SOURCES = ("bundle", "fio", "perseus")
 MAX_FILES_SHOWN = 20
 
 
@@ -167,6 +167,7 @@ def ingest(warehouse: Warehouse, source: str, paths: tuple[str, ...], kind: str 
 
     \b
     bundle    folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON
+    fio       results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour
     perseus   Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]
     """
     from ingest import ingest as land

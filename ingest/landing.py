@@ -26,7 +26,7 @@ _CONTENT_ERRORS = (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.P
 
 @dataclass
 class FileResult:
-    """One file of a call. Counts are rows of the file (for `perseus` samples), judged as it came:
+    """One file of a call. Counts are rows of the file (for `perseus` samples, for `fio` disks of an array), judged as it came:
     delivered = accepted + rejected + duplicate + superseded. A file `already landed` counts nothing.
     """
 

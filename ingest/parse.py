@@ -82,6 +82,12 @@ def _rejections(delivered: pl.DataFrame, frame: pl.DataFrame, checks: list[Check
     )
 
 
+def completed(rows: pl.DataFrame, record_kind: str) -> pl.DataFrame:
+    """Records made by a source that has only some of the contract columns: the missing ones null, then `file_no` and `row_no`."""
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in CONTRACT[record_kind].items() if name not in rows.columns]
+    return rows.with_columns(missing).select(*CONTRACT[record_kind], "file_no", "row_no")
+
+
 # Types -----------------------------------------------------------------------------------------------------------
 
 

@@ -16,9 +16,9 @@ import polars as pl
 
 from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
-from ingest.parse import Check, convert, negative_checks, null_checks, split, type_checks
+from ingest.parse import Check, completed, convert, negative_checks, null_checks, split, type_checks
 from ingest.readers import format_of, read_chunks
-from ingest.schema import CONTRACT, Layout
+from ingest.schema import Layout
 
 if TYPE_CHECKING:
     from ingest.landing import FileResult, Landing
@@ -184,9 +184,4 @@ def roll_up(samples: pl.DataFrame, host: str, kind: str) -> tuple[pl.DataFrame, 
         "file_no",
         "row_no",
     )
-    return _completed(hours, "drive_hours"), _completed(drives, "drives"), counts
-
-
-def _completed(rows: pl.DataFrame, record_kind: str) -> pl.DataFrame:
-    missing = [pl.lit(None, dtype).alias(name) for name, dtype in CONTRACT[record_kind].items() if name not in rows.columns]
-    return rows.with_columns(missing).select(*CONTRACT[record_kind], "file_no", "row_no")
+    return completed(hours, "drive_hours"), completed(drives, "drives"), counts

@@ -8,14 +8,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ingest import bundle, perseus
+from ingest import bundle, fio, perseus
 from ingest.errors import IngestError
 from ingest.files import find_files
 from ingest.landing import UNREADABLE, FileResult, Landing
 from ingest.raw_store import StagedDelivery, ingest_lock, utc_now
 from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS
 
-SOURCES: dict[str, ModuleType] = {"bundle": bundle, "perseus": perseus}
+SOURCES: dict[str, ModuleType] = {"bundle": bundle, "fio": fio, "perseus": perseus}
 SHOWN_REJECTIONS = 10
 
 
@@ -70,7 +70,7 @@ def ingest(
 ) -> IngestSummary:
     """Land deliveries of `source` in `warehouse/raw`; repeating a call changes nothing.
 
-    source: `bundle` or `perseus`. paths: folders, files or archives (.zip, .tar, .tar.gz, .tgz).
+    source: `bundle`, `fio` or `perseus`. paths: folders, files or archives (.zip, .tar, .tar.gz, .tgz).
     kind: `disk` or `ssd`, for drives whose records do not say. min_coverage: 0..1, the share of an hour that must have
     been observed for it to count; null = 0.5. on_progress: called with (phase, done, total).
     Waits while another ingest runs. A file that cannot be read is no error: it has status `unreadable` in the summary.

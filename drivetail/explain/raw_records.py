@@ -10,6 +10,12 @@ from drivetail.explain.drive_hour import DriveHour
 from drivetail.explain.text import num, when
 from ingest.schema import CONTRACT, OPTIONS
 
+# by what the rows of the file are, where they are no drive-hours
+NOT_AS_DELIVERED = {
+    "samples": "rolled up from samples; the row is that of its first sample",
+    "disk_util": "a fio run that ended at collected_at; the hour is its rank among the array's runs, the row its place in disk_util",
+}
+
 
 def raw_block(drive_hour: DriveHour) -> str:
     """Every stored record side by side, and why one counts."""
@@ -28,8 +34,7 @@ def raw_block(drive_hour: DriveHour) -> str:
         for record in drive_hour.records
         if record["retired_as"] is not None
     ]
-    if drive_hour.live["record_kind"] not in ("drive_hours", None):
-        notes.append("rolled up from samples; the row is that of its first sample")
+    notes += filter(None, [NOT_AS_DELIVERED.get(drive_hour.live["record_kind"])])
     title = "Raw record" if len(drive_hour.records) == 1 else f"Raw records: {len(drive_hour.records)}, one counts"
     return block(title, render(headings, origin + values), *notes)
 
