@@ -81,7 +81,11 @@ NOT_COMPARED = {
     "rejected_records": ("file", "row", "value", "rejected_at"),
 }
 # Sums over rows in whatever order the engine met them: equal to the last few bits only.
-ROUNDED = {("fct_slowdown_intervals", "mean_slowdown")}
+ROUNDED = {
+    ("fct_slowdown_intervals", "mean_slowdown"),
+    *(("study_results", column) for column in ("value", "ci_low", "ci_high")),
+    *(("study_variants", column) for column in ("value", "ci_low", "ci_high")),
+}
 
 
 def drivetail(*arguments: object, cwd: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:

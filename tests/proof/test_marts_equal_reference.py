@@ -16,12 +16,15 @@ import duckdb
 import pytest
 
 from drivetail.build import build
+from drivetail.store import DAY_MODELS
 from drivetail.warehouse import Warehouse
 from ingest import ingest
 from tests.proof.support import broken_sums, marts_differences
 from tests.reference.compare import compare
+from tests.reference.compare_study import compare_study
 from tests.reference.fleets import HOWS, Fleet, deliveries, random_fleet
-from tests.reference.reference import Delivery, compute
+from tests.reference.reference import Delivery, compute, timezones
+from tests.reference.study import read_references, references_file, study
 
 BUILDS_BETWEEN = int(os.environ.get("DRIVETAIL_BUILDS", "2"))
 """A build of a small fleet takes about 5 s, nearly all of it dbt's; two in between keep a run under four minutes on two busy cores."""
@@ -45,6 +48,10 @@ def test_every_mart_equals_the_reference_in_three_ways_of_delivery(seed: int, tm
         published.append(deliver(fleet, how, tmp_path / how))
         differences = marts_differences(published[0], published[-1])
         assert not differences, f"seed {seed}: {HOWS[0]} and {how} end in different marts:\n" + "\n".join(differences)
+    corrected = Warehouse(published[-1].parent)
+    kept = counts(corrected)
+    build(corrected, full_refresh=True)
+    assert counts(corrected) == kept, f"seed {seed}: counts by day that corrections changed are not those of all hours computed at once"
     shutil.rmtree(tmp_path)  # twenty fleets of a soak would fill /tmp
 
 
@@ -54,13 +61,27 @@ def deliver(fleet: Fleet, how: str, folder: Path) -> Path:
     folders, builds = deliveries(fleet, how, folder / "deliveries", rng)
     chosen = {*rng.sample(builds[:-1], min(BUILDS_BETWEEN, len(builds) - 1)), builds[-1]}
     warehouse = Warehouse(folder / "warehouse")
+    references = references_file()
+    assert references is not None
     for number, bundle in enumerate(folders):
         ingest("bundle", [bundle], warehouse.root)
         if number in chosen:
             build(warehouse)
-            expected = compute([Delivery(delivered) for delivered in folders[: number + 1]])
+            bundles = [Delivery(delivered) for delivered in folders[: number + 1]]
+            expected = compute(bundles)
             differences = compare(expected, warehouse.published)
+            if number == builds[-1]:
+                differences += compare_study(study(expected, read_references(references), timezones(bundles)), warehouse.published)
             assert not differences, f"seed {fleet.seed}, {how}, after delivery {number + 1} of {len(folders)}:\n" + "\n".join(differences)
             with duckdb.connect(str(warehouse.published), read_only=True) as connection:
                 assert broken_sums(connection) == []
     return warehouse.published
+
+
+def counts(warehouse: Warehouse) -> dict[str, list[tuple]]:
+    """Rows of every model counted by day, without the number of the batch that wrote them."""
+    with duckdb.connect(str(warehouse.build_database), read_only=True) as connection:
+        return {
+            model: sorted(connection.execute(f"select * exclude (build_seq) from intermediate.{model}").fetchall(), key=str)
+            for model in DAY_MODELS
+        }

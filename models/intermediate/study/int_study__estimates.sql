@@ -37,7 +37,7 @@ candidates as (
         and wanted.kind = shares.kind
         and coalesce(wanted.x, -1) = coalesce(shares.x, -1)
         and instr(',' || wanted.class || ',', ',' || shares.class || ',') > 0
-    where wanted.estimate in ('share', 'complement', 'percentile_of', 'least_share', 'greatest_share', 'complement_of_greatest')
+    where wanted.estimate in ('count', 'share', 'complement', 'percentile_of', 'least_share', 'greatest_share', 'complement_of_greatest')
 ),
 
 -- Finding 11 takes percentiles off each other: shares below, not above
@@ -95,6 +95,18 @@ select
     cast(null as varchar) as reason
 from candidates
 where choice = 1 and estimate in ('share', 'least_share', 'greatest_share')
+union all
+select
+    id,
+    kind,
+    numerator,
+    denominator,
+    cast(numerator as double) as value,
+    cast(null as double) as ci_low,
+    cast(null as double) as ci_high,
+    cast(null as varchar) as reason
+from candidates
+where choice = 1 and estimate = 'count'
 union all
 select
     id,
