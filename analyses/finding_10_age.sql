@@ -2,7 +2,7 @@
 with drive_hours as (
     select kind, age_year, slowdown, hour_utc = min(hour_utc) over (partition by drive_id) as is_first_hour
     from marts.fct_drive_hours
-    where slowdown is not null and age_year is not null
+    where slowdown is not null
 )
 
 select
@@ -13,5 +13,6 @@ select
     count(*) as drive_hours,
     percentile_disc(0.95) within group (order by slowdown) as p95_slowdown
 from drive_hours
+where age_year is not null
 group by kind, age_year
 order by kind asc, age_year asc
