@@ -76,6 +76,7 @@ def main() -> None:
     A first look, on a simulated fleet:       drivetail demo
     Your own fleet:                           drivetail ingest bundle DELIVERY/ && drivetail build
     What the week was like:                   drivetail report
+    Whether it is as in the paper:            drivetail study
     A question of your own:                   drivetail sql "select * from marts.fct_raid_hours where is_tail_hour"
     Where a number comes from:                drivetail explain DRIVE "2026-01-05 07:00"
     """

@@ -90,7 +90,12 @@ def fetch_results(connection: duckdb.DuckDBPyConnection, kind: str | None = None
 def paper_order(row: Row) -> tuple[object, ...]:
     """Where a result stands in the paper: what it is of, then its id with its digits as numbers, then its kind."""
     place = REFERENCE_KINDS.index(row["reference_kind"]) if row["reference_kind"] in REFERENCE_KINDS else len(REFERENCE_KINDS)
-    return place, [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", row["id"])], row["kind"]
+    return place, by_number(row["id"]), row["kind"]
+
+
+def by_number(name: str) -> list[int | str]:
+    """Sorts names with numbers in them as people do: `threshold 3` before `threshold 10`."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
 def finding_of(row: Row) -> int | None:

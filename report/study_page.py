@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from markupsafe import Markup
 
-from drivetail.study import FINDINGS, OPERATORS, VERDICTS, finding_of, group_of, in_the_paper, interval, this_fleet, verdict_counts
+from drivetail.study import (
+    FINDINGS,
+    OPERATORS,
+    VERDICTS,
+    by_number,
+    finding_of,
+    group_of,
+    in_the_paper,
+    interval,
+    this_fleet,
+    verdict_counts,
+)
 from drivetail.study import counted as counts_of
 from drivetail.study import what_is_measured as metric_of
 from drivetail.warehouse import PROJECT
@@ -161,17 +171,30 @@ def said(number: str | None, operator: str = "=") -> str:
 # Variants and figures
 
 
-def variants(facts: StudyFacts) -> dict[str, Any]:
-    """The variants side by side. Returns: their `names`; `rows`, each a result and its value in every variant (None: not computed)."""
-    names = sorted({row["variant"] for row in facts.variants})
+@dataclass(frozen=True)
+class Variants:
+    """A finding's numbers measured otherwise: `rows` give, by variant, a value for each of `results`, None where it was not computed."""
+
+    heading: str
+    question: str
+    results: list[Row]
+    rows: list[tuple[str, list[Row | None]]]
+
+
+def variants(facts: StudyFacts) -> list[Variants]:
+    """The variants side by side, a table for each finding."""
     cells = {(row["variant"], row["id"], row["kind"]): row for row in facts.variants}
-    with_variant = {(row["id"], row["kind"]) for row in facts.variants}
-    rows = [
-        (result, [cells.get((name, result["id"], result["kind"])) for name in names])
-        for result in facts.results
-        if (result["id"], result["kind"]) in with_variant
-    ]
-    return {"names": names, "rows": rows}
+    names = {(row["id"], row["kind"]): set[str]() for row in facts.variants}
+    for name, *key in cells:
+        names[key[0], key[1]].add(name)
+    varied = [row for row in facts.results if (row["id"], row["kind"]) in names]
+    tables = []
+    for heading, together in groupby(varied, key=group_of):
+        results = list(together)
+        of_any = sorted(set().union(*(names[row["id"], row["kind"]] for row in results)), key=by_number)
+        rows = [(name, [cells.get((name, row["id"], row["kind"])) for row in results]) for name in of_any]
+        tables.append(Variants(heading, FINDINGS.get(finding_of(results[0]) or 0, ""), results, rows))
+    return tables
 
 
 def figures(facts: StudyFacts) -> list[list[tuple[Figure, Markup, str]]]:
