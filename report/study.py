@@ -37,6 +37,6 @@ def write_study(warehouse: Warehouse, out: Path, *, kind: str | None = None) -> 
                 "select * from marts.study_curves where $kind is null or kind = $kind order by figure, curve, x",
                 {"kind": kind},
             ),
-            paper_curves=fetch(connection, "select * from marts.study_paper_curves order by figure, curve, x, y"),
+            paper_curves=fetch(connection, "select * from marts.study_paper_curves order by figure, curve, seq"),
         )
     return replace_file(out, render_page(facts))

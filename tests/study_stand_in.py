@@ -115,23 +115,23 @@ def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
             "study_references (id varchar, kind varchar, subject varchar, metric varchar, operator varchar, value varchar, unit varchar)",
             REFERENCES,
         )
-        columns = (
-            "id varchar, kind varchar, metric varchar, unit varchar, numerator bigint, denominator bigint, "
-            "value double, ci_low double, ci_high double"
-        )
+        numbers = "unit varchar, numerator bigint, denominator bigint, value double, ci_low double, ci_high double"
         results = [(name, kind, *units[name], *rest) for name, kind, *rest in RESULTS]
         unknown = [(*row[:4], None, 0, None, None, None, row[9], "no data", "nothing measured") for row in results]
         fill(
-            connection, f"study_results ({columns}, paper_value double, verdict varchar, reason varchar)", unknown if is_empty else results
+            connection,
+            f"study_results (id varchar, kind varchar, metric varchar, {numbers}, paper_value double, verdict varchar, reason varchar)",
+            unknown if is_empty else results,
         )
-        variants = [(variant, name, kind, *units[name], *rest) for variant, name, kind, *rest in VARIANTS]
-        fill(connection, f"study_variants (variant varchar, {columns})", [] if is_empty else variants)
+        variants = [(variant, name, kind, units[name][1], *rest) for variant, name, kind, *rest in VARIANTS]
+        fill(connection, f"study_variants (variant varchar, id varchar, kind varchar, {numbers})", [] if is_empty else variants)
         fill(
             connection,
             "study_curves (figure varchar, curve varchar, kind varchar, x double, y double, y_left double, population bigint)",
             [] if is_empty else CURVES,
         )
-        fill(connection, "study_paper_curves (figure varchar, curve varchar, x double, y double)", PAPER_CURVES)
+        points = [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)]
+        fill(connection, "study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)", points)
     return warehouse
 
 

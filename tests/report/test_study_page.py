@@ -29,9 +29,9 @@ def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 @pytest.fixture(scope="module")
-def studied(by_hand: Warehouse) -> Warehouse:
-    """The warehouse that the page is compared with, number by number; any that holds a study will do."""
-    return by_hand
+def studied(eventful: Warehouse) -> Warehouse:
+    """The built warehouse that the page is compared with, number by number."""
+    return eventful
 
 
 @pytest.fixture(scope="module")
