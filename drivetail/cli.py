@@ -76,6 +76,7 @@ def main() -> None:
     A first look, on a simulated fleet:       drivetail demo
     Your own fleet:                           drivetail ingest bundle DELIVERY/ && drivetail build
     What the week was like:                   drivetail report
+    Whether it is as in the paper:            drivetail study
     A question of your own:                   drivetail sql "select * from marts.fct_raid_hours where is_tail_hour"
     Where a number comes from:                drivetail explain DRIVE "2026-01-05 07:00"
     """
@@ -228,6 +229,37 @@ def report(warehouse: Warehouse, week: str | None, out: Path | None) -> None:
     from report import write_report
 
     say(f"Report: {write_report(warehouse, week=week, out=out)}")
+
+
+@main.command()
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "json", "csv"]),
+    help="How to print the numbers; json and csv hold every column and row.  [default: table]",
+)
+@click.option("--all", "is_all", is_flag=True, help="In the table also the points of the figures and the numbers of the text.")
+@click.option("--kind", type=click.Choice(["disk", "ssd"]), help="Drives of one kind only.  [default: both]")
+@click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
+@warehouse_option
+def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | None, page: Path | None) -> None:
+    """This fleet's numbers beside those of The Tail at Store (FAST'16): findings and tables, each with its 95% interval and verdict.
+
+    \b
+    drivetail study --html study.html      also the figures, drawn over the paper's; prints only where the file is
+    """
+    from drivetail.study import fetch_results, open_study, render_study, study_csv, study_json
+
+    if page is not None:
+        from report import write_study
+
+        # with --format the numbers alone go to stdout
+        click.echo(f"Study: {write_study(warehouse, page, kind=kind)}", err=output is not None)
+        if output is None:
+            return
+    with open_study(warehouse) as connection:
+        rows = fetch_results(connection, kind)
+    click.echo(study_json(rows) if output == "json" else study_csv(rows) if output == "csv" else render_study(rows, is_all=is_all))
 
 
 @main.command()

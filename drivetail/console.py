@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -73,12 +73,23 @@ def progress(title: str) -> Iterator[Callable[[str, int, int], None]]:
         yield lambda phase, done, total: bar.update(task, description=f"{title}: {phase}", completed=done, total=max(total, 1))
 
 
-def render(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> str:
-    """A table as text; numbers right-aligned, null as an empty cell, wide values folded rather than cut."""
+def render(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    title: str | None = None,
+    *,
+    right: Collection[str] = (),
+    folded: Collection[str] | None = None,
+) -> str:
+    """A table as text; numbers right-aligned, null as an empty cell, wide values folded rather than cut.
+
+    right: columns of numbers that come as text. folded: the columns that may take several lines; all by default.
+    """
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False, box=None)
     for index, name in enumerate(columns):
         is_number = any(isinstance(row[index], (int, float)) and not isinstance(row[index], bool) for row in rows)
-        table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+        is_whole = folded is not None and name not in folded
+        table.add_column(name, justify="right" if is_number or name in right else "left", overflow="fold", no_wrap=is_whole)
     for row in rows:
         table.add_row(*("" if value is None else cell(value) for value in row))
     width = None if sys.stdout.isatty() else 180

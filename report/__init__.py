@@ -1,5 +1,6 @@
-"""The weekly fleet report: marts in, one self-contained HTML file out. It selects, formats and draws; it computes no metric."""
+"""The weekly fleet report and the study page: marts in, one self-contained HTML file out. They select and draw, and compute no metric."""
 
+from report.study import write_study
 from report.weekly import write_report
 
-__all__ = ["write_report"]
+__all__ = ["write_report", "write_study"]

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from report.look import INK, SLOW, colour, kinds_of, nice_ticks, safe, styled
 from report.numbers import KIND_NAMES, TIMES, count, instant, kind_name, percent, ratio, week_name
 from report.queries import Row
 
-# Okabe and Ito's palette, told apart by colour-blind readers and, by lightness, in print
-COLOURS = {"disk": "#0072B2", "ssd": "#009E73", "unknown": "#7A7A7A"}
-SLOW = "#D55E00"
-INK, QUIET, GRID = "#1f2933", "#616e7c", "#e4e7eb"
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
 TAIL_COLOURS = {"S": None, "T1": SLOW, "T2": "#E69F00", "T3": "#8C6D1F"}
 SERIES_WORDS = {"S": "S, drive-hours", "T1": "T1, slowest drive", "T2": "T2, second slowest", "T3": "T3, third slowest"}
 
@@ -27,68 +21,6 @@ SLOWDOWN_TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 500, 1000, 5000, 10000)
 HOUR_TICKS = (0, 1, 2, 4, 8, 24, 72, 168, 336, 720, 2160, 8760)
 FEW_HOUR_TICKS = (0, 1, 4, 24, 168, 720, 8760)
 EVENT_SYMBOLS = {"unplug": "triangle-down", "replug": "triangle-up", "replacement": "diamond"}
-
-
-def colour(kind: str) -> str:
-    """The colour of a kind, everywhere the same."""
-    return COLOURS.get(kind, COLOURS["unknown"])
-
-
-def safe(text: Any) -> str:
-    """Data as Plotly text: Plotly reads a little HTML, which data must not write."""
-    return html.escape(str(text), quote=False)
-
-
-def styled(figure: go.Figure, height: int, *, hovermode: str = "x unified") -> go.Figure:
-    """The common look."""
-    figure.update_layout(
-        height=height,
-        autosize=True,
-        paper_bgcolor="white",
-        plot_bgcolor="white",
-        font={"family": FONT, "size": 13, "color": INK},
-        margin={"l": 64, "r": 24, "t": 36, "b": 52},
-        hovermode=hovermode,
-        hoverlabel={"bgcolor": "white", "bordercolor": GRID, "font": {"family": FONT, "size": 13, "color": INK}, "namelength": -1},
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "font": {"size": 13}},
-        dragmode="zoom",
-    )
-    axis = {
-        "gridcolor": GRID,
-        "zeroline": False,
-        "linecolor": "#9aa5b1",
-        "ticks": "outside",
-        "ticklen": 4,
-        "tickcolor": "#9aa5b1",
-        "automargin": True,
-        "title": {"font": {"size": 13, "color": QUIET}, "standoff": 8},
-    }
-    figure.update_xaxes(**axis, showspikes=False)
-    figure.update_yaxes(**axis)
-    figure.update_annotations(font={"family": FONT})
-    return figure
-
-
-def figure_html(figure: go.Figure, div_id: str) -> str:
-    """A figure without plotly.js, which the page holds once."""
-    config = {
-        "displaylogo": False,
-        "displayModeBar": "hover",
-        "responsive": True,
-        "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "pan2d"],
-    }
-    return str(figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, div_id=div_id, config=config))
-
-
-def kinds_of(rows: Sequence[Row]) -> list[str]:
-    """The kinds in the rows, disks first, unknown last."""
-    order = list(KIND_NAMES)
-    return sorted({row["kind"] for row in rows}, key=lambda kind: (order.index(kind) if kind in order else 1.5, kind))
-
-
-def nice_ticks(candidates: Sequence[float], low: float, high: float) -> list[float]:
-    """The candidates within the range."""
-    return [tick for tick in candidates if low <= tick <= high]
 
 
 def weekly_trend(rows: Sequence[Row], week: datetime, *, numerator: str, denominator: str, share: str, what: str, of: str) -> go.Figure:

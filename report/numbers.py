@@ -75,6 +75,11 @@ def kind_name(kind: str) -> str:
     return KIND_NAMES.get(kind, kind)
 
 
+def plural(kind: str) -> str:
+    """The drives of a kind."""
+    return {"disk": "disks", "ssd": "SSDs"}.get(kind, "drives of unknown kind")
+
+
 def listed(parts: list[str]) -> str:
     """A list as words: a, b and c."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import shlex
 from datetime import timedelta
-from functools import cache
-from pathlib import Path
-from typing import Any
 
-import jinja2
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from report import figures, numbers
-from report.numbers import count, hours, kind_name, listed, noun, of_kind, percent, ratio, week_name
+from report.html import render
+from report.look import drawn, kinds_of
+from report.numbers import count, hours, listed, noun, of_kind, percent, plural, ratio, week_name
 from report.queries import CHRONIC_LISTED, DRIVES_DRAWN, EPISODES_LISTED, Row, WeekFacts
 
 RECORD_KINDS = {
@@ -33,17 +30,8 @@ EXCLUSIONS = {
 
 def render_page(facts: WeekFacts) -> str:
     """The whole HTML file."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        count=count, percent=percent, ratio=ratio, hours=hours, instant=numbers.instant, day=numbers.day, kind=kind_name, plural=plural
-    )
-    return environment.get_template("page.html.j2").render(
+    return render(
+        "page.html.j2",
         facts=facts,
         week=week_name(facts.week["week_utc"]),
         sunday=facts.week["week_utc"] + timedelta(days=6),
@@ -61,19 +49,7 @@ def render_page(facts: WeekFacts) -> str:
         explain=lambda drive: f"drivetail explain {shlex.quote(drive)}",
         baseline_weeks=max((row["baseline_week_count"] or 0 for row in facts.slowness), default=0),
         limits={"episodes": EPISODES_LISTED, "chronic": CHRONIC_LISTED},
-        plotly_js=plotly_js(),
     )
-
-
-@cache
-def plotly_js() -> Markup:
-    """plotly.js as it goes into a script element."""
-    return Markup(get_plotlyjs().replace("</script", "<\\/script"))
-
-
-def drawn(figure: Any, name: str) -> Markup:
-    """A figure as HTML; Plotly has escaped the data in it."""
-    return Markup(figures.figure_html(figure, f"figure-{name}"))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -242,13 +218,8 @@ def coverage_words(facts: WeekFacts) -> list[str]:
 def by_kind(facts: WeekFacts, measure: str) -> list[Row]:
     """The summaries of a measure, disks first."""
     rows = [row for (name, _), row in facts.duration_summary.items() if name == measure]
-    order = figures.kinds_of(rows)
+    order = kinds_of(rows)
     return sorted(rows, key=lambda row: order.index(row["kind"]))
-
-
-def plural(kind: str) -> str:
-    """The drives of a kind."""
-    return {"disk": "disks", "ssd": "SSDs"}.get(kind, "drives of unknown kind")
 
 
 def interval_words(facts: WeekFacts) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import date, datetime
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import duckdb
 
 from drivetail.queries import QueryError, first_line, open_published
 from drivetail.warehouse import Warehouse
+from report.html import replace_file
 from report.numbers import week_name
 from report.page import render_page
 from report.queries import Row, fetch_week, fetch_weeks
@@ -33,14 +33,7 @@ def write_report(warehouse: Warehouse, *, week: str | None = None, out: Path | N
                 f"{warehouse.published}: {first_line(error)}; it was published by other models: run `drivetail build`"
             ) from error
     path = out or warehouse.root / "reports" / f"{week_name(chosen['week_utc'])}.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        draft.write_text(render_page(facts), encoding="utf-8")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-    return path
+    return replace_file(path, render_page(facts))
 
 
 def choose_week(weeks: list[Row], wanted: str | None) -> Row:

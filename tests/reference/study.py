@@ -954,7 +954,10 @@ def rescaled(p: Populations, name: str, scaled: list[Scaled]) -> list[Record]:
     """Slow drive-hours, for slowdowns made another way."""
     return [
         variant(
-            name, SLOW_HOURS[kind], kind, share([(group, s) for drive, group, _, s in scaled if p.drive[drive]["kind"] == kind], at_least(2))
+            name,
+            SLOW_HOURS[kind],
+            kind,
+            share([(group, s) for drive, group, _, s in scaled if p.drive[drive]["kind"] == kind], at_least(2)),
         )
         for kind in KINDS
     ]
@@ -1142,7 +1145,9 @@ def study_variants(p: Populations) -> list[Record]:
         result += imbalance_variants(p, kind, "size_imbalance", SIZE[kind])
         result += interval_arrivals(p, kind)
         result += censored_lengths(p, kind)
-        mild = [(row["raid_group_id"], row["interval_hours"]) for row in p.of_kind("fct_slowdown_intervals", kind) if row["threshold"] == 1.5]
+        mild = [
+            (row["raid_group_id"], row["interval_hours"]) for row in p.of_kind("fct_slowdown_intervals", kind) if row["threshold"] == 1.5
+        ]
         result.append(variant("intervals at 1.5x", LONG_INTERVALS[kind], kind, share(mild, at_least(2))))
         result.append(variant("intervals at 1.5x", EIGHT_HOURS[kind], kind, share(mild, at_least(8))))
         whole = [

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from shutil import which
+from typing import Any
 
 import pytest
 
@@ -28,6 +32,7 @@ HOSTILE_GROUP = "g'\"><img src=x onerror=alert(2)>"
 HOSTILE_MODEL = "</td></table><b>{{ 7 * 7 }}</b>&amp;"
 HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
 MONDAY = datetime(2026, 1, 5)
+CHROMIUM = which("chromium") or which("chromium-browser")
 
 
 def published(root: Path, *deliveries: Path) -> Warehouse:
@@ -92,3 +97,15 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     ]
     (root / "bundle" / "drive_events.csv").write_text("\n".join(["occurred_at,drive_id,event_type,detail", *events]) + "\n")
     return published(root, root / "bundle")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None and not os.environ.get("CI"):
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium); in CI this is a failure")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from datetime import datetime, timedelta
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from pages import Page, opened
 
 from drivetail.cli import main
 from drivetail.queries import QueryError, open_published
@@ -24,67 +21,13 @@ from report.weekly import parse_week
 
 pytestmark = pytest.mark.xdist_group("report")
 
-CHROMIUM = which("chromium") or which("chromium-browser")
 WEEK = datetime(2026, 1, 12)
 SECTIONS = ["coverage", "digest", "trend", "distribution", "costliest", "intervals", "gaps", "unplugs", "chronic", "words"]
-
-
-class Page(HTMLParser):
-    """What a test asks of a report without a browser."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.text = path.read_text(encoding="utf-8")
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words = ""
-        self.is_script = False
-        self.feed(self.text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        self.is_script = tag in {"script", "style"}
-
-    def handle_endtag(self, tag: str) -> None:
-        self.is_script = False
-
-    def handle_data(self, data: str) -> None:
-        if not self.is_script:
-            self.words += data
-
-    def metrics(self) -> dict[str, str | None]:
-        return {str(attrs["data-metric"]): attrs.get("data-value") for _, attrs in self.tags if "data-metric" in attrs}
 
 
 @pytest.fixture(scope="session")
 def eventful_report(eventful: Warehouse) -> Path:
     return write_report(eventful)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None and not os.environ.get("CI"):
-        pytest.skip("Chromium is not installed (Debian: apt-get install chromium); in CI this is a failure")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-def opened(browser: Any, path: Path, width: int = 1180) -> tuple[Any, list[str]]:
-    """The page in an offline browser, and everything it complained about or asked the world for."""
-    context = browser.new_context(viewport={"width": width, "height": 900})
-    context.set_offline(True)
-    page = context.new_page()
-    troubles: list[str] = []
-    page.on("console", lambda message: troubles.append(f"{message.type}: {message.text}") if message.type in {"error", "warning"} else None)
-    page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
-    page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    page.on("request", lambda request: None if request.url == path.as_uri() else troubles.append(f"request: {request.url}"))
-    page.goto(path.as_uri(), wait_until="load")
-    page.wait_for_timeout(300)
-    return page, troubles
 
 
 def value(warehouse: Warehouse, query: str) -> Any:

@@ -1,0 +1,54 @@
+"""A page of drivetail as a file: one template, everything inside it, replaced in one step. All data are escaped by the template."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from report import numbers
+
+
+def render(template: str, **content: Any) -> str:
+    """The whole HTML file of a template of this folder."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        count=numbers.count,
+        percent=numbers.percent,
+        ratio=numbers.ratio,
+        hours=numbers.hours,
+        instant=numbers.instant,
+        day=numbers.day,
+        kind=numbers.kind_name,
+        plural=numbers.plural,
+    )
+    return environment.get_template(template).render(plotly_js=plotly_js(), **content)
+
+
+@cache
+def plotly_js() -> Markup:
+    """plotly.js as it goes into a script element."""
+    return Markup(get_plotlyjs().replace("</script", "<\\/script"))
+
+
+def replace_file(path: Path, page: str) -> Path:
+    """Write the page in one step: a reader sees the old file or the new one. Returns: the file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        draft.write_text(page, encoding="utf-8")
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path

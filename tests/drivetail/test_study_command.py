@@ -1,0 +1,205 @@
+"""`drivetail study`: what it prints is what the marts hold, in a shape for eyes and in two for machines, and it says why when it cannot."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from click.testing import CliRunner, Result
+from study_stand_in import publish_study
+
+from drivetail.cli import main
+from drivetail.queries import fetch, open_published
+from drivetail.study import group_of, interval, number, paper_order, verdict_counts
+from drivetail.warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    return publish_study(tmp_path_factory.mktemp("study") / "warehouse")
+
+
+def run(warehouse: Warehouse, *options: str) -> Result:
+    return CliRunner().invoke(main, ["study", "-w", str(warehouse.root), *options])
+
+
+def held(warehouse: Warehouse, where: str = "true") -> list[dict[str, Any]]:
+    with open_published(warehouse) as connection:
+        return fetch(connection, f"select * from marts.study_results where {where}")
+
+
+def test_json_holds_every_column_of_every_row(warehouse: Warehouse):
+    result = run(warehouse, "--format", "json")
+    assert result.exit_code == 0
+    printed = {(row["id"], row["kind"]): row for row in json.loads(result.stdout)}
+    expected = {(row["id"], row["kind"]): row for row in held(warehouse)}
+    assert printed.keys() == expected.keys()
+    for key, row in expected.items():
+        assert {name: printed[key][name] for name in row} == row
+    assert printed["F01-09", "disk"]["operator"] == ">="
+    assert printed["F09-01", "disk"]["paper"] == "hundreds"
+
+
+def test_csv_holds_the_same_and_null_is_empty(warehouse: Warehouse):
+    result = run(warehouse, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [[row["id"], row["kind"]] for row in rows] == [
+        [row["id"], row["kind"]] for row in json.loads(run(warehouse, "--format", "json").stdout)
+    ]
+    by_key = {(row["id"], row["kind"]): row for row in rows}
+    for row in held(warehouse):
+        printed = by_key[row["id"], row["kind"]]
+        for name in ("numerator", "denominator"):
+            assert printed[name] == ("" if row[name] is None else str(row[name]))
+        for name in ("value", "ci_low", "ci_high", "paper_value"):
+            assert (float(printed[name]) if printed[name] else None) == row[name]
+
+
+def test_one_kind_can_be_asked_for(warehouse: Warehouse):
+    for kind in ("disk", "ssd"):
+        rows = json.loads(run(warehouse, "--format", "json", "--kind", kind).stdout)
+        assert {row["kind"] for row in rows} == {kind}
+        assert len(rows) == len(held(warehouse, f"kind = '{kind}'"))
+
+
+def test_the_table_is_in_the_papers_order_and_lines_up(warehouse: Warehouse):
+    result = run(warehouse)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    headings = [line.split("  ")[0] for line in lines if line.startswith(("Finding ", "Table ", "Figure ", "Text"))]
+    assert headings == [
+        "Finding 1",
+        "Finding 2",
+        "Finding 4",
+        "Finding 8",
+        "Finding 9",
+        "Finding 10",
+        "Finding 12",
+        "Finding 13",
+        "Table 1",
+        "Table 3a",
+    ]
+    (first,) = (line for line in lines if line.startswith("F01-01"))
+    assert re.split(r" {2,}", first) == [
+        "F01-01", "disk", "drive-hours with S_i>=2 / all disk", "0.209%", "2,412 of 1,155,470", "0.173 to 0.251", "0.22%", "agrees",
+    ]  # fmt: skip
+    # every verdict stands in the column that the header names
+    at = lines[0].index("verdict")
+    for row in held(warehouse, "id not like 'F4A%' and id <> 'UPD-01'"):
+        (line,) = (line for line in lines if line.startswith(row["id"]) and f" {row['kind']} " in line)
+        assert line[at:].startswith(row["verdict"])
+
+
+def test_what_differs_in_precision_is_written_as_it_is(warehouse: Warehouse):
+    lines = {tuple(line.split()[:2]): line for line in run(warehouse, "--all").stdout.splitlines() if line.strip()}
+    for key, parts in {
+        ("F01-03", "disk"): ["P99.791", "1,153,058 of 1,155,470", "99.749 to 99.827", "P99.8"],
+        ("F01-09", "disk"): ["4.28\u00d7", "of 1,155,470", "3.10 to 6.50", "\u2265 9\u00d7"],
+        ("F13-02", "ssd"): ["21.5 points", "14.0 to 30.2", "~ 23 points"],
+        ("T1-13", "disk"): ["1,155,470", "857,183,442", "not comparable"],
+        ("F09-01", "disk"): ["~ hundreds"],
+        ("F08-01", "ssd"): ["of 0", "> 95%", "no data", "no I/O counts"],
+        ("F10-06", "disk"): ["0%", "0 of 188", "0.00 to 2.00", "0.11%"],
+        ("F4A-S-10", "disk"): ["99.99394%"],
+    }.items():
+        for part in parts:
+            assert part in lines[key], (key, part)
+
+
+def test_a_closing_line_counts_the_verdicts(warehouse: Warehouse):
+    assert run(warehouse).stdout.splitlines()[-1] == (
+        "14 numbers: 5 agree, 4 differ, 3 no data, 2 not comparable; 3 more of figures and text: --all"
+    )
+    everything = run(warehouse, "--all").stdout
+    assert everything.splitlines()[-1] == "17 numbers: 7 agree, 4 differ, 4 no data, 2 not comparable"
+    assert "\nFigure 4a" in everything
+    assert everything.index("F4A-S-2 ") < everything.index("F4A-S-10 ") < everything.index("\nText")
+
+
+def test_html_is_written_and_named(warehouse: Warehouse, tmp_path: Path):
+    page = tmp_path / "new" / "study.html"
+    result = run(warehouse, "--html", str(page))
+    assert result.exit_code == 0
+    assert result.stdout == f"Study: {page}\n"
+    assert page.stat().st_size > 200_000
+    both = run(warehouse, "--html", str(page), "--format", "json")
+    assert len(json.loads(both.stdout)) == 17
+    assert both.stderr == f"Study: {page}\n"
+
+
+def test_without_a_publication_it_says_so(tmp_path: Path):
+    for options in ([], ["--format", "json"], ["--html", str(tmp_path / "study.html")]):
+        result = run(Warehouse(tmp_path / "none"), *options)
+        assert result.exit_code == 1
+        assert result.stdout == ""
+        assert result.stderr.startswith(f"drivetail: {tmp_path}/none/warehouse.duckdb: no such warehouse; nothing has landed there")
+        assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "study.html").exists()
+
+
+@pytest.mark.parametrize("relation", ["study_results", "study_references", "study_curves"])
+def test_a_publication_that_is_too_old_says_so(tmp_path: Path, relation: str):
+    warehouse = publish_study(tmp_path / "warehouse")
+    with duckdb.connect(str(warehouse.published)) as connection:
+        connection.execute(f"drop table marts.{relation}")
+    result = run(warehouse)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"drivetail: {warehouse.published}: this publication is too old for the study (no marts.{relation}); run `drivetail build`\n"
+    )
+
+
+def test_a_study_of_other_columns_says_so(tmp_path: Path):
+    warehouse = publish_study(tmp_path / "warehouse")
+    with duckdb.connect(str(warehouse.published)) as connection:
+        connection.execute("alter table marts.study_references drop column operator")
+    result = run(warehouse)
+    assert result.exit_code == 1
+    assert "it was published by other models: run `drivetail build`" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("options", [["--format", "parquet"], ["--kind", "tape"], ["extra"]])
+def test_a_usage_error_is_2(warehouse: Warehouse, options: list[str]):
+    assert run(warehouse, *options).exit_code == 2
+
+
+def test_headings_and_order():
+    def row(name: str, of: str) -> dict[str, Any]:
+        return {"id": name, "reference_kind": of, "kind": "disk"}
+
+    rows = [
+        row(name, of)
+        for name, of in (
+            ("F01-01", "finding"), ("F10-05", "finding"), ("T1-02", "table"), ("T1-13", "table"), ("T3A-01", "table"),
+            ("F4A-S-2", "figure"), ("F10A-stable-2", "figure"), ("FG9-SLC-2", "figure"), ("UPD-01", "text"), ("TXT-001", "text"),
+        )
+    ]  # fmt: skip
+    assert [group_of(one) for one in rows] == [
+        "Finding 1", "Finding 10", "Table 1", "Table 1", "Table 3a", "Figure 4a", "Figure 10a", "Figure 9", "Text", "Text",
+    ]  # fmt: skip
+    backwards = list(reversed(rows))
+    ordered = [one["id"] for one in sorted(backwards, key=paper_order)]
+    assert ordered[:6] == ["F01-01", "F10-05", "T1-02", "T1-13", "T3A-01", "F4A-S-2"]
+    assert verdict_counts([]) == {"agrees": 0, "differs": 0, "no data": 0, "not comparable": 0}
+
+
+def test_numbers_keep_the_digits_that_mean_something():
+    written = [
+        (0.0207708, "percent"),
+        (99.9939419, "percent"),
+        (100.0, "percentile"),
+        (54.0, "percent"),
+        (2.3456, "ratio"),
+        (1470.0, "days"),
+    ]
+    assert [number(*one) for one in written] == ["0.0208", "99.99394", "100", "54.0", "2.35", "1,470"]
+    # an interval is as exact as its estimate, or, of an estimate of 0, as its ends
+    assert interval({"value": 98.83, "ci_low": 98.6, "ci_high": 99.058, "unit": "percent"}) == "98.60 to 99.06"
+    assert interval({"value": 0.0, "ci_low": 0.0, "ci_high": 0.684, "unit": "percent"}) == "0.000 to 0.684"
