@@ -89,7 +89,7 @@ def current_rows(
     batches: Sequence[Batch] | None = None,
     days: tuple[date, date] | None = None,
 ) -> str:
-    """SQL for the current rows of a stored model, typed and empty where nothing is stored: of all batches, or of some; of all days or of a span.
+    """SQL for the current rows of a stored model, of all batches or some, all days or a span; typed and empty where nothing is stored.
 
     `schema` holds the tables `recomputed` and `days` when the SQL is run; `connection` is at the build database.
     """
@@ -147,8 +147,11 @@ def whole_store(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, man
 def remember_kinds(connection: duckdb.DuckDBPyConnection) -> None:
     """Keep what drives and RAID groups counted as: the next build counts those again that have become another kind."""
     connection.execute("begin")
-    connection.execute("create or replace table state.counted_drives as select drive_id, kind, timezone, deployed_on from intermediate.int_drives__kinds")
-    connection.execute("create or replace table state.counted_raid_groups as select raid_group_id, kind from intermediate.int_raid_groups__kinds")
+    for table, columns, model in (
+        ("counted_drives", "drive_id, kind, timezone, deployed_on", "int_drives__kinds"),
+        ("counted_raid_groups", "raid_group_id, kind", "int_raid_groups__kinds"),
+    ):
+        connection.execute(f"create or replace table state.{table} as select {columns} from intermediate.{model}")
     connection.execute("commit")
 
 
