@@ -7,4 +7,17 @@
 {% macro disjoint_segments(periods, keys) %}ranked as (select * from {{ periods }})
 
 select * from ranked{% endmacro %}
-{% macro var(name) %}{% if name == 'explicit_event_types' %}{{ return(['a', 'b']) }}{% else %}1{% endif %}{% endmacro %}
+{% macro var(name) %}{% if name == 'explicit_event_types' %}{{ return(['a', 'b']) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
+{% macro local_hour(a, b) %}local_hour({{ a }}, {{ b }}){% endmacro %}
+{% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
+{% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
+{% macro counted(condition) %}sum(case when {{ condition }} then sign else 0 end){% endmacro %}
+{% macro edge_name(edge) %}{{ edge }}{% endmacro %}
+{% macro bin_edge(a) %}floor({{ a }}){% endmacro %}
+{% macro day_totals(keys, counts, stored) %}select {{ (keys + counts) | join(', ') }} from changed
+union all
+select {{ (keys + counts) | join(', ') }} from {{ stored }}{% endmacro %}
+{% macro at_edge(x, edges, prefix) %}case {{ x }} when 1 then {{ prefix }}_1 end{% endmacro %}
+{% macro wanted(measure) %}select class, x from measures where measure = '{{ measure }}'{% endmacro %}
+{% macro wilson_low(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}
+{% macro wilson_high(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}

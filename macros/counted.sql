@@ -10,10 +10,20 @@
 {% macro bin_edge(value) -%}
     cast(
         case
-            when {{ value }} < {{ var('mild_threshold') }} then floor({{ value }} * 200) * 5
-            when {{ value }} < {{ var('severity_8x') }} then floor({{ value }} * 20) * 50
+            when {{ value }} < {{ var('mild_threshold') }} then ({{ whole_bins(value, 200) }}) * 5
+            when {{ value }} < {{ var('severity_8x') }} then ({{ whole_bins(value, 20) }}) * 50
             when {{ value }} < 1e12 then floor({{ value }}) * 1000
             when {{ value }} is not null then 1e15
         end as bigint
     )
+{%- endmacro %}
+
+{#- How many whole bins, so many to 1, a value holds. Multiplied it is rounded: 1.15 * 200 is less than 230, so the next edge is asked itself. -#}
+{% macro whole_bins(value, bins_per_unit) -%}
+    floor({{ value }} * {{ bins_per_unit }})
+    + case
+        when {{ value }} >= (floor({{ value }} * {{ bins_per_unit }}) + 1) / cast({{ bins_per_unit }} as double) then 1
+        when {{ value }} < floor({{ value }} * {{ bins_per_unit }}) / cast({{ bins_per_unit }} as double) then -1
+        else 0
+    end
 {%- endmacro %}

@@ -41,6 +41,8 @@ DAY_HOURS = 24
 EXPLICIT_EVENTS = ("not_spinning", "not_responding", "response_timeout", "scsi_timeout", "media_error")
 SEVERE = ("2-4x", "4-8x", "8x+")
 DESIGN_EDGES = (1.2, 1.5, 2.0, 4.0)
+# below 1.5 percentiles are read from counts of values by 0.005
+BIN_EDGES = [number / 200 for number in range(300)]
 TICK_NS = 250_000
 KS_EDGES = (0.5, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 4.0, 5.0, 8.0)
 
@@ -200,7 +202,7 @@ def percentile(items: list[Item], q: str, binned: bool = True) -> Estimate:
     if n == 0:
         return Estimate(None, 0, quantile=q)
     # below 1.5 the warehouse keeps counts of values by 0.005
-    ordered = [math.floor(value * 200) / 200 if 0 < value < 1.5 and binned else value for value in ordered]
+    ordered = [BIN_EDGES[bisect_right(BIN_EDGES, value) - 1] if 0 < value < 1.5 and binned else value for value in ordered]
     found = nearest_rank(ordered, q)
     edge = max((edge for edge in DESIGN_EDGES if edge <= found), default=DESIGN_EDGES[0])
     low, high = wilson(float(q), float(effective_size(*tally(items, lambda value: value >= edge))))

@@ -83,11 +83,11 @@ ids as (
 
 counted as (
 {%- for edge in var('variant_thresholds') %}
-    select 'threshold {{ '%g' | format(edge) }}' as variant, 'slow' as question, kind, raid_group_id as cluster_id,
+    select 'threshold {{ '%g' | format(edge | float) }}' as variant, 'slow' as question, kind, raid_group_id as cluster_id,
         slowdown_hours_{{ edge_name(edge) }} as hits, slowdown_hours as total
     from drive_groups
     union all
-    select 'threshold {{ '%g' | format(edge) }}' as variant, 'tail_1' as question, kind, raid_group_id as cluster_id,
+    select 'threshold {{ '%g' | format(edge | float) }}' as variant, 'tail_1' as question, kind, raid_group_id as cluster_id,
         sum(tail_1_{{ edge_name(edge) }}) as hits, sum(raid_hours) as total
     from raid_days
     group by kind, raid_group_id
