@@ -1008,7 +1008,8 @@ def scaled_with_minimum(p: Populations, fewest: int) -> list[Scaled]:
 
 
 def restricted(p: Populations, name: str, keeps: Callable[[Record], bool], with_tails: bool = False) -> list[Record]:
-    """The headline's shares in the RAID-hours that `keeps` (a row of fct_raid_hours) passes and in their drive-hours, by the group's kind."""
+    """The headline's shares in the RAID-hours that `keeps` (a row of fct_raid_hours) passes and in their drive-hours, by the group's
+    kind."""
     kept = {(row["raid_group_id"], row["hour_utc"]) for row in p.marts["fct_raid_hours"] if keeps(row)}
     result = []
     for kind in KINDS:
