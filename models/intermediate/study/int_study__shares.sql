@@ -81,6 +81,7 @@ select
     cluster_count,
     share,
     effective_count,
-    {{ wilson_low('share', 'effective_count') }} as share_low,
-    {{ wilson_high('share', 'effective_count') }} as share_high
+    -- the ends at 0 and 1 are exact: rounding must not leave a trace of them
+    case when numerator = 0 then 0.0 else {{ wilson_low('share', 'effective_count') }} end as share_low,
+    case when numerator = denominator then 1.0 else {{ wilson_high('share', 'effective_count') }} end as share_high
 from effective
