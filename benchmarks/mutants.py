@@ -348,8 +348,8 @@ FAULTS = (
     ),
     Fault("a value on an edge is counted below it", "macros/counted.sql", " as double) then 1\n", " as double) then 0\n"),
     Fault("a value just below an edge is counted on it", "macros/counted.sql", "then -1\n", "then 0\n"),
-    Fault("1.5 is counted in a fine bin", "macros/counted.sql", "< {{ var('mild_threshold') }}", "<= {{ var('mild_threshold') }}"),
-    Fault("8 is counted in a bin 0.05 wide", "macros/counted.sql", "< {{ var('severity_8x') }}", "<= {{ var('severity_8x') }}"),
+    Fault("bins below 1.5 are 0.05 wide", "macros/counted.sql", "< {{ var('mild_threshold') }}", "< 0"),
+    Fault("bins from 8 on are 0.05 wide", "macros/counted.sql", "< {{ var('severity_8x') }}", "< 1e12"),
     # Findings 1 to 3
     Fault("F1: a slowdown of an edge is not counted at it", DRIVE_DAYS, "counted('slowdown >= ' ~ edge)", "counted('slowdown > ' ~ edge)"),
     Fault(
