@@ -2,7 +2,8 @@
 
 A fault is a replacement of text in one file. For each the copy is changed, the detecting tests run until the first failure, and the
 copy is put back. Models: the marts against the independent reference on fixed seeds in three ways of delivery, then the unit tests
-of the models, then tests/ingest. Ingest: tests/ingest first. A fault that no test finds is a gap in the tests; the run then exits 1.
+of the models, then tests/ingest. The study and its counts: unit tests first; ingest: tests/ingest first. A fault that no test finds is
+a gap in the tests; the run then exits 1.
 Writes docs/results/mutants.md.
 """
 
@@ -43,6 +44,13 @@ class Fault:
     new: str
     count: int = 1
 
+    @property
+    def first(self) -> str:
+        """The tests most likely to find it."""
+        if self.file.startswith("ingest/"):
+            return INGEST
+        return UNIT if self.file.startswith(("macros/", COUNTS, STUDY, "models/marts/study/")) else REFERENCE
+
     def apply(self, root: Path) -> None:
         path = root / self.file
         text = path.read_text(encoding="utf-8")
@@ -67,6 +75,16 @@ EPISODES = "models/marts/events/fct_unplug_episodes.sql"
 EVENTS = "models/marts/events/fct_drive_events.sql"
 GROUPS = "models/marts/fleet/dim_raid_groups.sql"
 STG_DRIVES = "models/staging/stg_raw__drives.sql"
+COUNTS, STUDY = "models/intermediate/counts", "models/intermediate/study/int_study_"
+DRIVE_DAYS, GROUP_DAYS, DAY_COUNTS = (f"{COUNTS}/{model}.sql" for model in ("int_drive_days", "int_raid_group_days", "int_day_counts"))
+OF_SHARES, OF_PERCENTILES, OF_EVENTS, OF_INTERVALS, OF_SLOW_HOURS, OF_CURVES = (
+    f"{STUDY}_{subject}.sql" for subject in ("shares", "percentiles", "event_counts", "interval_counts", "slow_hour_counts", "curve_counts")
+)
+ESTIMATES, STATEMENTS, SURVIVALS, VARIANTS = (
+    f"{STUDY}_{subject}.sql" for subject in ("estimates", "statements", "survivals", "variant_counts")
+)
+RESULTS, CURVES = "models/marts/study/study_results.sql", "models/marts/study/study_curves.sql"
+REPLACED = "cast(-1 as bigint) as sign"
 MIN_DRIVES = "{{ var('min_reporting_drives') }}"
 SLOW, MILD = "{{ var('slow_threshold') }}", "{{ var('mild_threshold') }}"
 
@@ -214,7 +232,6 @@ FAULTS = (
         "when reported.io_count_count = reported.covered_drive_count then",
         "when reported.io_count_count > 0 then",
     ),
-    Fault("a drive's first year is year 0", FCT_HOURS, " as bigint) + 1", " as bigint)"),
     # events
     Fault(
         "a replug at the unplug's own instant counts",
@@ -302,6 +319,236 @@ FAULTS = (
         "and recomputed.build_seq > stored.build_seq)",
         "and recomputed.build_seq > stored.build_seq + 1)",
     ),
+    # counts by day
+    *(
+        Fault(f"hours computed again are counted twice ({model})", f"{COUNTS}/{model}.sql", REPLACED, "cast(1 as bigint) as sign", count)
+        for model, count in (
+            ("int_drive_days", 1),
+            ("int_raid_group_days", 1),
+            ("int_day_counts", 2),
+            ("int_imbalanced_days", 1),
+            ("int_clock_hours", 1),
+        )
+    ),
+    Fault("what a day held before is forgotten", "macros/day_totals.sql", "from {{ stored }}", "from {{ stored }} where false"),
+    Fault("a key whose counts have all gone stays", "macros/day_totals.sql", "where {{ counts | join(' <> 0 or ') }} <> 0", "where true"),
+    Fault("the other counts of rows come and go by one", "macros/counted.sql", "then sign else 0 end", "then 1 else 0 end"),
+    Fault("the day's stored counts are those of another day", "drivetail/build.py", "model, days=days)", "model, days=(days[1], days[1]))"),
+    Fault(
+        "what was computed before is not taken out of the counts",
+        "drivetail/build.py",
+        "where rows.hour_utc between timestamp '{batch.first_hour_utc}'",
+        "where false and rows.hour_utc between timestamp '{batch.first_hour_utc}'",
+    ),
+    Fault(
+        "a drive of another kind now leaves its counts where they were",
+        TOUCHED,
+        "select raid_group_id, hour_utc from reclassified",
+        "select raid_group_id, hour_utc from reclassified where false",
+    ),
+    Fault("a value on an edge is counted below it", "macros/counted.sql", " as double) then 1\n", " as double) then 0\n"),
+    Fault("a value just below an edge is counted on it", "macros/counted.sql", "then -1\n", "then 0\n"),
+    Fault("bins below 1.5 are 0.05 wide", "macros/counted.sql", "< {{ var('mild_threshold') }}", "< 0"),
+    Fault("bins from 8 on are 0.05 wide", "macros/counted.sql", "< {{ var('severity_8x') }}", "< 1e12"),
+    # Findings 1 to 3
+    Fault("F1: a slowdown of an edge is not counted at it", DRIVE_DAYS, "counted('slowdown >= ' ~ edge)", "counted('slowdown > ' ~ edge)"),
+    Fault(
+        "F1: drive-hours without a slowdown are drive-hours",
+        DRIVE_DAYS,
+        "{{ counted('slowdown is not null') }} as slowdown_hours",
+        "{{ counted('true') }} as slowdown_hours",
+    ),
+    Fault("F2: a tail of exactly an edge is not counted at it", GROUP_DAYS, "~ rank ~ ' >= ' ~ edge", "~ rank ~ ' > ' ~ edge"),
+    Fault(
+        "F2: RAID-hours that are not valid count", GROUP_DAYS, "{{ ref('int_raid_hours') }} where is_valid", "{{ ref('int_raid_hours') }}"
+    ),
+    Fault(
+        "F3: after cutting tails the first is looked at again",
+        f"{STUDY}_raid_hour_counts.sql",
+        "cast({{ at_edge('edges.x', var('tail_edges'), 'tail_' ~ rank) }} as bigint)",
+        "cast({{ at_edge('edges.x', var('tail_edges'), 'tail_1') }} as bigint)",
+    ),
+    # Findings 4 to 7
+    Fault("F4: an interval of an hour is longer than an hour", OF_INTERVALS, "interval_hours <= edges.x", "interval_hours < edges.x"),
+    Fault(
+        "F4: intervals at 1.5 are counted with those at 2",
+        OF_INTERVALS,
+        f"    where threshold = {SLOW}\n    group by kind, raid_group_id, interval_hours",
+        "    group by kind, raid_group_id, interval_hours",
+    ),
+    Fault("F5: a gap of 23 hours is not within a day", OF_INTERVALS, "gap_hours <= edges.x", "gap_hours < edges.x"),
+    Fault("F6: a drive whose worst is exactly 16 did not get there", OF_INTERVALS, "max_slowdown >= edges.x", "max_slowdown > edges.x"),
+    Fault("F6: drives that were never slow are left out", OF_INTERVALS, "left join slow_drives on", "inner join slow_drives on"),
+    Fault("F7: 4 slow hours are not fewer than 5", OF_INTERVALS, "slow_hours <= edges.x", "slow_hours < edges.x"),
+    Fault(
+        "F7: mild hours are slow hours",
+        OF_INTERVALS,
+        f"    where slowdown >= {SLOW}\n    group by drive_id",
+        "    group by drive_id",
+    ),
+    # Finding 8 and exact multiples
+    Fault("F8: exactly twice the median is no imbalance", OF_SLOW_HOURS, "imbalances.ratio >= edges.x", "imbalances.ratio > edges.x"),
+    Fault(
+        "F8: hours of an unknown rate are balanced",
+        OF_SLOW_HOURS,
+        f"where slowdown >= {SLOW} and rate_imbalance is not null",
+        f"where slowdown >= {SLOW}",
+    ),
+    Fault(
+        "F8: imbalanced hours at exactly twice the median are left out",
+        f"{COUNTS}/int_imbalanced_days.sql",
+        "where rate_imbalance >= ",
+        "where rate_imbalance > ",
+    ),
+    Fault(
+        "F8: the lesser share is taken for the greatest",
+        ESTIMATES,
+        "shares.share else -shares.share end",
+        "shares.share else shares.share end",
+    ),
+    Fault(
+        "a median of odd ticks is taken for whole ones",
+        OF_SLOW_HOURS,
+        " and median_latency_ns % (1000 * {{ var('latency_quantum_us') }}) = 0 as is_quantised",
+        " as is_quantised",
+    ),
+    Fault("1.5 times the median is no multiple", OF_SLOW_HOURS, "in (3 * median_latency_ns, 4", "in (4"),
+    Fault(
+        "a drive at twice the median is its hour's slowest", OF_SLOW_HOURS, "slower.slowdown > slow_hours.slowdown", "slower.slowdown < 0"
+    ),
+    # Finding 9
+    Fault(
+        "F9: events of the hour after do not count",
+        OF_EVENTS,
+        "<= slow_hours.hour_utc + interval 1 hour",
+        "<= slow_hours.hour_utc",
+    ),
+    Fault("F9: events of the hour before do not count", OF_EVENTS, ">= slow_hours.hour_utc - interval 1 hour", ">= slow_hours.hour_utc"),
+    Fault("F9: an unplug is an explicit event", OF_EVENTS, "where events.event_type in ('", "where events.event_type in ('unplug', '"),
+    Fault("F9: events that nothing is known after count", OF_EVENTS, " and slow_within_window is not null", ""),
+    # Findings 10 to 12
+    Fault("F10: a drive's first year is year 0", "macros/age_year.sql", " as bigint) + 1", " as bigint)"),
+    Fault("F10: on its first day a drive has no age", "macros/age_year.sql", ">= 0\n", "> 0\n"),
+    Fault("F10: a drive is as old as it was last", f"{STUDY}_drives.sql", "min(day_utc) as first_day_utc", "max(day_utc) as first_day_utc"),
+    Fault("F10: drives of unknown age count", f"{STUDY}_fleet_counts.sql", "where drives.first_age_year is not null\n", ""),
+    Fault(
+        "F11: drives without a model have a cell",
+        f"{STUDY}_drive_classes.sql",
+        "case when drives.model is not null then drives.flash_cell end",
+        "drives.flash_cell",
+    ),
+    Fault(
+        "F11: shares above are taken off each other",
+        ESTIMATES,
+        "        denominator - numerator as numerator,\n        denominator,\n        1 - share as share,",
+        "        denominator - numerator as numerator,\n        denominator,\n        share,",
+    ),
+    Fault("F12: vendor A has the fewest drives", f"{STUDY}_drive_classes.sql", "count(*) desc", "count(*) asc"),
+    Fault("F12: of a tie the last name is vendor A", f"{STUDY}_drive_classes.sql", "vendor asc", "vendor desc"),
+    Fault(
+        "F12: an hour at exactly the edge is above it",
+        f"{STUDY}_drive_hour_counts.sql",
+        "- coalesce(max(at_edge_totals.hour_count), 0)",
+        "- 0 * coalesce(max(at_edge_totals.hour_count), 0)",
+    ),
+    # Finding 13
+    Fault("F13: half the I/Os is no degradation of 2", GROUP_DAYS, "rio_degradation >= ", "rio_degradation > "),
+    Fault(
+        "F13: the difference's interval takes the other share's wrong end",
+        ESTIMATES,
+        "power(others.share_high - others.share, 2)",
+        "power(others.share - others.share_low, 2)",
+    ),
+    Fault(
+        "F13: pairs whose I/Os cannot be compared count",
+        GROUP_DAYS,
+        """transition = '" ~ transition ~ "' and rio_degradation is not null\")""",
+        """transition = '" ~ transition ~ "'\")""",
+    ),
+    # Findings 14 and 15
+    Fault("F14: a drive waits as long as for its last unplug", OF_EVENTS, "min(intervals.wait_hours)", "max(intervals.wait_hours)"),
+    Fault(
+        "F14: drives that were never unplugged are left out",
+        OF_EVENTS,
+        "as edges on waits.class = edges.class",
+        "as edges on waits.class = edges.class and waits.wait_hours is not null",
+    ),
+    Fault("F14: 24 hours are not within a day", OF_EVENTS, "waits.wait_hours <= edges.x", "waits.wait_hours < edges.x"),
+    Fault("F14: the figure waits for the last unplug", OF_CURVES, "min(intervals.wait_hours)", "max(intervals.wait_hours)"),
+    Fault("F15: a drive whose replug is implied is still out", OF_EVENTS, "when is_replugged then", "when replugged_at is not null then"),
+    Fault(
+        "F15: drives that were not slow again are left out",
+        OF_EVENTS,
+        "as edges on recurrences.class = edges.class",
+        "as edges on recurrences.class = edges.class and recurrences.recur_hours is not null",
+    ),
+    Fault("F15: drives that are still out recur", OF_EVENTS, "    where episodes.replugged_at is not null\n", ""),
+    Fault("F15: outages that nobody timed count", OF_EVENTS, "where episodes.outage_hours is not null\n", ""),
+    # intervals of confidence
+    Fault(
+        "hours of a RAID group are independent",
+        OF_SHARES,
+        "variances.squared_residuals * shares.cluster_count",
+        "0 * variances.squared_residuals * shares.cluster_count",
+    ),
+    Fault("the variance is over G, not G - 1", OF_SHARES, "/ (shares.cluster_count - 1)", "/ shares.cluster_count"),
+    Fault(
+        "none of many hours of few RAID groups is certain",
+        OF_SHARES,
+        "in (0, shares.denominator) then cast(shares.cluster_count as double)",
+        "in (0, shares.denominator) then cast(shares.denominator as double)",
+    ),
+    Fault("one RAID group makes an interval", OF_SHARES, "when shares.cluster_count = 1 then 1.0", "when false then 1.0"),
+    Fault("Wilson's interval is one of 90%", "macros/study/wilson.sql", "1.959963984540054", "1.6448536269514722", 2),
+    Fault("Wilson's interval is the naive one", "macros/study/wilson.sql", " + 0.9603647051735313 / {{ n }}", ""),
+    Fault("a percentile's rank is rounded down", OF_PERCENTILES, "+ 99999) / 100000", ") / 100000"),
+    Fault("a percentile's hours are independent", OF_PERCENTILES, "population * effects.independence", "population"),
+    Fault(
+        "a percentile looks for dependence at the least edge",
+        OF_PERCENTILES,
+        "case when shares.x <= estimates.value then -shares.x else shares.x end",
+        "shares.x",
+    ),
+    # verdicts
+    Fault("ten expected events are too few", RESULTS, "expected_events < {{", "expected_events <= {{", 2),
+    Fault("events are expected on the paper's side, however common", RESULTS, "least(paper_value, 100 - paper_value)", "paper_value"),
+    Fault("what the paper saw in all expects no events", RESULTS, "        when paper_value in (0, 100) then 1\n", ""),
+    Fault(
+        "percentiles are compared as they stand",
+        RESULTS,
+        "case judged_as when 'percentile' then 100 - value else value end as compared_value",
+        "value as compared_value",
+    ),
+    Fault("a printed number is exact", RESULTS, "ci_low <= paper_value + paper_half_digit", "ci_low <= paper_value"),
+    Fault(
+        "a value too low agrees",
+        RESULTS,
+        "and compared_paper_value <= {{ var('comparable_factor') }} * compared_value",
+        "and compared_value is not null",
+    ),
+    Fault("any interval agrees", RESULTS, "when is_met\n", "when true\n"),
+    # figures, statements and variants
+    Fault("y leaves out what lies on the edge", CURVES, "cast(below_count + equal_count as double)", "cast(below_count as double)"),
+    Fault("Figure 6a leaves out drives that were never slow", OF_CURVES, "left join slow_drives on", "inner join slow_drives on"),
+    Fault(
+        "Figure 11 leaves out drives that were never unplugged",
+        CURVES,
+        "sum(value_count) over (partition by figure, curve) as",
+        "sum(case when x is not null then value_count end) over (partition by figure, curve) as",
+    ),
+    Fault("hours of the day are UTC's", STATEMENTS, "case when timezone = 'unknown' then 'UTC' else timezone end", "'UTC'", 2),
+    Fault("Cramer's V does not matter", STATEMENTS, "and cramers_v <= 0.02 ", ""),
+    Fault("slow shares of classes may differ", STATEMENTS, "and largest_factor <= 1.25 ", ""),
+    Fault("intervals that were cut off have ended", SURVIVALS, "not is_right_censored as is_ended", "true as is_ended"),
+    Fault("those who left are still at risk", SURVIVALS, "order by hours desc", "order by hours asc"),
+    Fault("incomplete groups are complete", VARIANTS, "from raid_days where is_complete", "from raid_days"),
+    Fault("an interval follows one in another group", VARIANTS, "    where previous_raid_group_id = raid_group_id\n", "", 2),
+    Fault(
+        "the lift is over slow hours",
+        "models/marts/study/study_variants.sql",
+        "slow_hours.share / nullif(shares.share, 0.0)",
+        "shares.share / nullif(slow_hours.share, 0.0)",
+    ),
     # ingest
     Fault("a latency that is NaN is accepted", "ingest/parse.py", "where & value.is_nan()", "where & value.is_nan() & False"),
     Fault("a latency below zero is accepted", "ingest/parse.py", "where & (value < 0)", "where & (value < -2)"),
@@ -360,8 +607,7 @@ class Copy:
 
     def failure(self, first: str) -> tuple[str, str] | None:
         """Run the detecting tests, the `first` ones first. Returns: which stage failed and with what; None when all pass."""
-        stages = [REFERENCE, UNIT, INGEST] if first == REFERENCE else [INGEST, REFERENCE, UNIT]
-        for stage in stages:
+        for stage in (first, *(stage for stage in (REFERENCE, UNIT, INGEST) if stage != first)):
             output = self._run(stage)
             if output is not None:
                 return stage, reason(output)
@@ -406,7 +652,7 @@ class Copy:
 def reason(output: str) -> str:
     """The line of a failure that says what was found."""
     lines = [line[1:].strip() for line in output.splitlines() if re.match(r"E\s+\S", line)]
-    telling = [line for line in lines if re.match(r"(dim|fct|rejected|ingested)_\w+|.*ModelError|.*FAIL", line)]
+    telling = [line for line in lines if re.match(r"(dim|fct|study|rejected|ingested)_\w+|.*ModelError|.*FAIL", line)]
     text = (telling or lines or output.strip().splitlines() or ["?"])[0]
     return re.sub(r"^\S*ModelError: ", "", text)[:120]
 
@@ -438,7 +684,7 @@ def judge(copies: Queue[Copy], fault: Fault) -> tuple[Fault, tuple[str, str] | N
     begun = time.monotonic()
     try:
         with copy.planted(fault):
-            found = copy.failure(INGEST if fault.file.startswith("ingest/") else REFERENCE)
+            found = copy.failure(fault.first)
     finally:
         copies.put(copy)
     seconds = time.monotonic() - begun
