@@ -24,20 +24,6 @@ with raid_groups as (
 )
 {% for rank in (1, 2, 3) %}
 select
-    'tail_{{ rank }}_above' as measure,
-    'all' as class,
-    edges.x,
-    kind,
-    raid_group_id as cluster_id,
-    cast(
-        {{ at_edge('edges.x', (var('mild_threshold'), var('slow_threshold')), 'tail_' ~ rank) }}
-        - {{ at_edge('edges.x', (var('mild_threshold'), var('slow_threshold')), 'tail_' ~ rank ~ '_is') }} as bigint
-    ) as hits,
-    cast(raid_hours as bigint) as total
-from raid_groups
-cross join ({{ wanted('tail_' ~ rank ~ '_above') }}) as edges
-union all
-select
     'tail_{{ rank }}' as measure,
     'all' as class,
     edges.x,
