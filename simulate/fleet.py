@@ -99,7 +99,7 @@ def simulate(
     first_hour = datetime(start.year, start.month, start.day)
     group_counts: dict[Kind, int] = {"disk": disk_groups, "ssd": ssd_groups}
     plan = Awkward(cases, seed, first_hour)
-    fleet, histories = _run(numbers, seed, first_hour, length, group_counts, plan)
+    fleet, histories = run_fleet(numbers, seed, first_hour, length, group_counts, plan)
 
     for pattern in OWN_FILES if overwrite else ():
         for old in out.glob(pattern):
@@ -179,7 +179,7 @@ def _check(out: Path, disk_groups: int, ssd_groups: int, hours: int, seed: int, 
         raise SimulationError(f"{out} already holds a bundle ({old[0].name} and {len(old) - 1} more): choose another folder or overwrite")
 
 
-def _run(
+def run_fleet(
     parameters: Parameters, seed: int, start: datetime, hours: int, counts: Mapping[Kind, int], plan: Awkward
 ) -> tuple[Fleet, list[GroupHistory]]:
     """Make every group and run its workload and its drives' lives."""
