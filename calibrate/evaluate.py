@@ -55,35 +55,34 @@ class Population:
 
 @dataclass(frozen=True)
 class Share:
-    """A share with the sums of its clusters."""
+    """How often something holds; the sums of the clusters are made only when an interval is asked for."""
 
-    hits: Floats
-    counts: Floats
+    hit: npt.NDArray[np.bool_]
+    cluster: Ints
 
     @classmethod
     def of(cls, hit: npt.NDArray[np.bool_], cluster: Ints) -> "Share":
-        counts = np.bincount(cluster)
-        hits = np.bincount(cluster, weights=hit)
-        kept = counts > 0
-        return cls(hits[kept].astype(float), counts[kept].astype(float))
+        return cls(hit, cluster)
 
     @property
     def value(self) -> float:
-        n = float(self.counts.sum())
-        return float(self.hits.sum()) / n if n else math.nan
+        return float(np.count_nonzero(self.hit)) / len(self.hit) if len(self.hit) else math.nan
 
     @property
-    def population(self) -> float:
-        return float(self.counts.sum())
+    def population(self) -> int:
+        return len(self.hit)
 
     def effective_size(self) -> float:
         """The number of independent drives-hours that would be known as exactly."""
-        g, n, p = len(self.counts), self.population, self.value
+        counts = np.bincount(self.cluster)
+        hits = np.bincount(self.cluster[self.hit], minlength=len(counts))[counts > 0].astype(float)
+        counts = counts[counts > 0].astype(float)
+        g, n, p = len(counts), self.population, self.value
         if g < 2 or n == 0:
             return 1.0
         if p in (0.0, 1.0):
             return float(g)
-        v = g / (g - 1) * float(np.square(self.hits - p * self.counts).sum()) / n**2
+        v = g / (g - 1) * float(np.square(hits - p * counts).sum()) / n**2
         return n if v == 0 else min(max(p * (1 - p) / v, 1.0), n)
 
     def interval(self) -> tuple[float, float]:
@@ -122,9 +121,7 @@ class KindData:
     extras: dict[str, float] = field(default_factory=dict)
 
 
-def fleet_data(
-    parameters: Parameters, seed: int, days: int, counts: Mapping[Kind, int], start: datetime = START
-) -> dict[Kind, KindData]:
+def fleet_data(parameters: Parameters, seed: int, days: int, counts: Mapping[Kind, int], start: datetime = START) -> dict[Kind, KindData]:
     """Simulate a fleet and measure it, without writing a file."""
     hours = days * 24
     fleet, histories = run_fleet(parameters, seed, start, hours, counts, Awkward(set(), seed, start))
@@ -203,7 +200,9 @@ def _kind_data(
     slow = np.concatenate([p[0] for p in parts], axis=1)
     cluster = np.asarray(cluster_of)
     rows, cols = np.nonzero(np.isfinite(slow))
-    deployed = np.asarray([(start - datetime(m.deployed_on.year, m.deployed_on.month, m.deployed_on.day)) / timedelta(days=1) for m in members])
+    deployed = np.asarray(
+        [(start - datetime(m.deployed_on.year, m.deployed_on.month, m.deployed_on.day)) / timedelta(days=1) for m in members]
+    )
     age_year = np.floor((deployed[cols] + rows / 24) / 365.25).astype(int) + 1
     is_known = {g: fleet.groups[g].is_model_known for g in clusters}
     aged = {g: getattr(fleet.groups[g], "is_age_known", True) for g in clusters}
@@ -211,7 +210,9 @@ def _kind_data(
     codes = {None: 0, "SLC": 1}
     cell = np.asarray(
         [
-            0 if not is_known[c] else codes.get(CATALOGUE[kind][m.family].flash_cell, 2 if CATALOGUE[kind][m.family].vendor == "Calder" else 3)
+            0
+            if not is_known[c]
+            else codes.get(CATALOGUE[kind][m.family].flash_cell, 2 if CATALOGUE[kind][m.family].vendor == "Calder" else 3)
             for m, c in zip(members, cluster_of, strict=True)
         ]
     )
@@ -273,7 +274,15 @@ def _intervals(slow: Floats, threshold: float) -> tuple[Ints, Ints, Ints]:
 
 
 def _operators(
-    kind: Kind, histories: Any, numbers: list[int], members: list[Member], cluster: Ints, slow: Floats, intervals: Any, milds: Any, hours: int
+    kind: Kind,
+    histories: Any,
+    numbers: list[int],
+    members: list[Member],
+    cluster: Ints,
+    slow: Floats,
+    intervals: Any,
+    milds: Any,
+    hours: int,
 ) -> tuple[dict[str, Population], dict[str, Population], Population, Population, Population]:
     """Waits, recurrences, outages, replugs and explicit events, from the events as they are written."""
     column = {m.drive_id: i for i, m in enumerate(members)}

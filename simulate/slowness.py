@@ -28,9 +28,12 @@ class Episode(NamedTuple):
     cause: str  # background, aftershock, shared_path, recurrence, or the event type that began it
 
 
-def length_hours(rng: np.random.Generator, p: KindParameters, median: float) -> float:
-    """A length in hours, log-normal, capped."""
-    return min(median * math.exp(p.episode_sigma * rng.standard_normal()), p.episode_maximum_hours)
+def length_hours(rng: np.random.Generator, p: KindParameters, median: float, excess: float) -> float:
+    """A length in hours, log-normal, capped; the worse the slowness the shorter it is."""
+    return min(
+        median * max(excess, 0.1) ** -p.episode_severity_exponent * math.exp(p.episode_sigma * rng.standard_normal()),
+        p.episode_maximum_hours,
+    )
 
 
 def first_excess(rng: np.random.Generator, p: KindParameters, severity_factor: float) -> float:
@@ -43,8 +46,8 @@ def first_episodes(rng: np.random.Generator, p: KindParameters, member: Member, 
     """`count` episodes that begin of themselves at uniform moments of [since, until)."""
     made = []
     for started_at in rng.uniform(since, until, count).tolist():
-        ended_at = started_at + length_hours(rng, p, p.episode_median_hours)
-        made.append(Episode(started_at, ended_at, first_excess(rng, p, member.severity_factor), "background"))
+        excess = first_excess(rng, p, member.severity_factor)
+        made.append(Episode(started_at, started_at + length_hours(rng, p, p.episode_median_hours, excess), excess, "background"))
     return made
 
 
@@ -60,7 +63,7 @@ def aftershocks(rng: np.random.Generator, p: KindParameters, parent: Episode) ->
 def follower(rng: np.random.Generator, p: KindParameters, parent: Episode, started_at: float, cause: str) -> Episode:
     """An episode at `started_at` of about the severity of `parent`."""
     excess = min(parent.excess * math.exp(p.aftershock_severity_sigma * rng.standard_normal()), p.severity_maximum - 1)
-    return Episode(started_at, started_at + length_hours(rng, p, p.episode_median_hours), excess, cause)
+    return Episode(started_at, started_at + length_hours(rng, p, p.episode_median_hours, excess), excess, cause)
 
 
 def shared_episodes(
@@ -73,11 +76,10 @@ def shared_episodes(
     made: dict[int, list[Episode]] = {}
     hit_count = min(2 + int(rng.binomial(max(len(members) - 2, 0), p.shared_drive_share)), (len(members) - 1) // 2)
     hit = rng.choice(len(members), hit_count, replace=False).tolist()
-    frailty = math.exp(p.shared_frailty_sigma * rng.standard_normal() - p.shared_frailty_sigma**2 / 2)
-    for _ in range(rng.poisson(rate_per_hour * frailty * (until - since))):
+    for _ in range(rng.poisson(rate_per_hour * (until - since))):
         started_at = float(rng.uniform(since, until))
-        ended_at = started_at + length_hours(rng, p, p.shared_median_hours)
         excess = first_excess(rng, p, SHARED_SEVERITY)
+        ended_at = started_at + length_hours(rng, p, p.shared_median_hours, excess)
         for index in hit:
             own = excess * math.exp(0.2 * rng.standard_normal())
             made.setdefault(index, []).append(Episode(started_at, ended_at, own, "shared_path"))

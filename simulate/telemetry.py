@@ -26,6 +26,13 @@ Ints = npt.NDArray[np.int64]
 TIMER_TICK_US = 250.0
 MAXIMUM_UTILISATION = 0.85
 GAP_MEDIAN_HOURS = 2.0
+GAPS_PER_GROUP_YEAR = 12.0
+DIRECTION_SIGMA = 0.015
+"""Log noise of read against write latency of a drive-hour."""
+WRITE_LATENCY_FACTOR = 0.65
+"""Write latency over read latency, disk cache or SSD buffer."""
+LEAST_RATE = 0.02
+"""A spared drive keeps this share of its I/Os."""
 LEAST_PRESENCE = 0.02
 """A drive that was there for less of an hour than this sends no record of it."""
 BATCH_CELLS = 200_000
@@ -95,6 +102,8 @@ class Fleet:
     is_coarse: npt.NDArray[np.bool_]  # (G)
     excess: Sparse  # extra latency
     hot: Sparse  # extra rate
+    eased: Sparse  # log factor on the latency during a hot spot
+    shrunk: Sparse  # log factor on the I/O size of a spared drive
     absence: Sparse  # share of the hour the member was away
     gone: list[tuple[int, int, int]]  # whole hours [from, to) a member is away
     gaps: list[tuple[int, int, int]]  # whole hours [from, to) a group's records are lost
@@ -112,6 +121,8 @@ def assemble(
     """Put groups, their histories and workloads side by side. Groups keep their order, members sort by drive."""
     excess: Cells = ([], [], [])
     hot: Cells = ([], [], [])
+    eased: Cells = ([], [], [])
+    shrunk: Cells = ([], [], [])
     absence: Cells = ([], [], [])
     gone: list[tuple[int, int, int]] = []
     gaps: list[tuple[int, int, int]] = []
@@ -132,15 +143,23 @@ def assemble(
             excess[0].extend(at)
             excess[1].extend([column[id(member)]] * len(at))
             excess[2].extend(values)
+            if rng.random() < p.spared_share:
+                # the array reads around the drive: fewer I/Os reach it, and smaller ones
+                kept_rate, kept_size = rng.random(2).tolist()
+                _cover(hot, column[id(member)], episode.started_at, episode.ended_at, kept_rate - 1, hours)
+                _cover(shrunk, column[id(member)], episode.started_at, episode.ended_at, math.log(kept_size), hours)
         if group.is_closed_loop and len(excess[0]) > slow_from:
             _hold_back(workload.rate_iops, excess[0][slow_from:], excess[2][slow_from:], p.closed_loop_exponent)
-        for index, since, until, factor in workload.hot_spots:
+        for index, since, until, factor, log_latency in workload.hot_spots:
             _cover(hot, column[id(group.members[index])], since, until, factor - 1, hours)
+            _cover(eased, column[id(group.members[index])], since, until, log_latency, hours)
         for member in group.members:
             if member.active_from > 0 or member.active_to < hours or member.outages:
                 _away(absence, gone, column[id(member)], member, hours)
-        for at in rng.uniform(0, hours, rng.poisson(p.gap_rate_per_group_year * hours / HOURS_PER_YEAR)).tolist():
+        for at in rng.uniform(0, hours, rng.poisson(GAPS_PER_GROUP_YEAR * hours / HOURS_PER_YEAR)).tolist():
             gaps.append((g, int(at), int(at) + max(1, round(GAP_MEDIAN_HOURS * math.exp(rng.standard_normal())))))
+        if group.left_at < hours:
+            gaps.append((g, int(group.left_at), hours))
         rates[:, g] = workload.rate_iops
         read_shares[:, g] = workload.read_share
     ids = [group.raid_group_id for group in groups]
@@ -165,6 +184,8 @@ def assemble(
         is_coarse=np.asarray([g.is_coarse for g in groups], dtype=np.bool_),
         excess=Sparse.of(*excess),
         hot=Sparse.of(*hot),
+        eased=Sparse.of(*eased),
+        shrunk=Sparse.of(*shrunk),
         absence=Sparse.of(*absence),
         gone=gone,
         gaps=gaps,
@@ -228,6 +249,8 @@ def day_cells(fleet: Fleet, first: int, last: int, day: int) -> DayCells:
     presence = _presence(fleet, first, last, shape)
     slowness = _dense(fleet.excess.within(first, last), shape)
     hot = _dense(fleet.hot.within(first, last), shape)
+    eased = _dense(fleet.eased.within(first, last), shape)
+    shrunk = _dense(fleet.shrunk.within(first, last), shape)
     cells = DayCells(
         first,
         np.empty(shape, np.int32),
@@ -240,7 +263,7 @@ def day_cells(fleet: Fleet, first: int, last: int, day: int) -> DayCells:
         np.empty((shape[0], len(fleet.groups)), np.int32),
     )
     for g0, g1 in _batches(fleet, shape[0]):
-        _fill(fleet, cells, g0, g1, day, slowness, hot)
+        _fill(fleet, cells, g0, g1, day, slowness, hot, eased, shrunk)
     return cells
 
 
@@ -259,7 +282,7 @@ def _batches(fleet: Fleet, hours: int) -> Iterator[tuple[int, int]]:
         g0 = g1
 
 
-def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: Floats, hot: Floats) -> None:
+def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: Floats, hot: Floats, eased: Floats, shrunk: Floats) -> None:
     """Make the cells of groups [g0, g1), all of one kind."""
     kind: Kind = fleet.groups[g0].kind
     p = fleet.parameters.of(kind)
@@ -276,7 +299,11 @@ def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: F
     presence = cells.presence[:, at]
 
     rate = fleet.rate[span].take(group, axis=1) * fleet.rate_share[at]
-    rate *= np.exp(np.float32(p.rate_hour_sigma) * z[0]) * (1 + hot[:, at])
+    # a hot spot's own load is in what its latency is: much of it never reaches the medium
+    busy = 1 / (1 - np.minimum(rate / np.float32(p.capacity_iops), np.float32(MAXIMUM_UTILISATION)))
+    # a slow drive is asked again for what takes too long, and what waits for it is merged into larger I/Os
+    strain = np.minimum(slowness[:, at], 1) * np.abs(z[4])
+    rate *= np.exp(np.float32(p.rate_hour_sigma) * z[0] + np.float32(p.retry_sigma) * strain) * np.maximum(1 + hot[:, at], LEAST_RATE)
     ios = np.rint(rate * (3600 * presence))
     read_share = fleet.read_share[span].take(group, axis=1)
     expected = ios * read_share
@@ -285,13 +312,12 @@ def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: F
 
     sigma = fleet.noise[at] * np.float32(p.hour_latency_sigma)
     sigma = np.sqrt(sigma**2 + np.float32(p.single_io_sigma) ** 2 / np.maximum(ios, 4))
-    busy = 1 / (1 - np.minimum(rate / np.float32(p.capacity_iops), np.float32(MAXIMUM_UTILISATION)))
-    size = fleet.io_size[at] * np.exp(np.float32(p.rate_hour_sigma) * z[2])
+    size = fleet.io_size[at] * np.exp(np.float32(p.rate_hour_sigma) * z[2] + np.float32(p.merge_sigma) * strain + shrunk[:, at])
     latency = fleet.base_latency_us[group] * fleet.drive_latency[at] * busy * np.exp(sigma * z[3])
-    latency *= (1 + slowness[:, at]) * size ** np.float32(p.io_size_exponent)
-    skew = np.exp(np.float32(p.direction_sigma) * z[4])
+    latency *= (1 + slowness[:, at]) * np.exp(eased[:, at]) * size ** np.float32(p.io_size_exponent)
+    skew = np.exp(np.float32(DIRECTION_SIGMA) * z[4])
     read_latency = np.round((latency * skew).astype(np.float64), 1)
-    write_latency = np.round((latency / skew * np.float32(p.write_latency_factor)).astype(np.float64), 1)
+    write_latency = np.round((latency / skew * np.float32(WRITE_LATENCY_FACTOR)).astype(np.float64), 1)
     coarse = fleet.is_coarse[group]
     if coarse.any():
         # such a timer sees the merged I/Os and gives both directions the same whole number of ticks

@@ -17,8 +17,15 @@ from simulate.streams import Purpose, stream
 Floats = npt.NDArray[np.float32]
 
 PEAK_LOCAL_HOUR = 14
-IDLE_LOCAL_HOURS = (1, 5)
-BURST_FACTOR_SIGMA = 0.9
+WEEKEND_FACTOR = 0.65
+"""Rate on Saturday and Sunday over the rate on a weekday."""
+READ_SHARE_SPREAD = 0.7
+IO_BLOCKS_SIGMA = 0.55
+CACHED_SIGMA = 0.25
+HOT_GROUP_SIGMA = 1.2
+"""Log spread over groups of the rate of hot spots."""
+HOT_DRIVE_POWER = 3.0
+"""Hot spots keep to a few drives of a group: the drive at rank r of n gets them as r/n to 1/this less 1."""
 LEAST_EXTRA = 0.3
 """A hot spot is at least this much over an even share."""
 
@@ -30,7 +37,8 @@ class GroupWorkload:
     rate_iops: Floats  # per hour, per drive
     read_share: Floats  # per hour
     io_blocks: float  # mean I/O size, blocks of 4096 bytes
-    hot_spots: list[tuple[int, float, float, float]] = field(default_factory=list)  # member index, from, to, rate factor
+    hot_spots: list[tuple[int, float, float, float, float]] = field(default_factory=list)
+    """Member index, from, to, rate factor, log of the latency factor."""
 
 
 def group_workload(
@@ -38,27 +46,28 @@ def group_workload(
 ) -> GroupWorkload:
     """Draw the workload of `group`; `loads` are (from, to, factor) of rebuilds and scrubs, hours since the start."""
     rng = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD)
-    level = p.rate_median_iops * math.exp(p.rate_sigma * rng.standard_normal())
-    odds = math.log(p.read_share_mean / (1 - p.read_share_mean)) + p.read_share_spread * rng.standard_normal()
-    io_blocks = min(max(p.io_blocks_median * math.exp(p.io_blocks_sigma * rng.standard_normal()), 1.0), 64.0)
-    is_idle_at_night = rng.random() < p.idle_group_share
+    level = p.rate_median_iops * group.rate_factor
+    odds = math.log(p.read_share_mean / (1 - p.read_share_mean)) + READ_SHARE_SPREAD * rng.standard_normal()
+    io_blocks = min(max(p.io_blocks_median * math.exp(IO_BLOCKS_SIGMA * rng.standard_normal()), 1.0), 64.0)
     amplitude = p.daily_amplitude * (0.5 + rng.random())
 
     hour = np.arange(hours) + start.hour + group.utc_offset_hours
     local_hour = hour % 24
     weekday = (start.weekday() + hour // 24) % 7
     log_rate = amplitude * np.cos((local_hour - PEAK_LOCAL_HOUR) * (2 * math.pi / 24))
-    log_rate = log_rate + np.where(weekday >= 5, math.log(p.weekend_factor), 0.0) + _wander(rng, p, hours)
+    log_rate = log_rate + np.where(weekday >= 5, math.log(WEEKEND_FACTOR), 0.0) + _wander(rng, p, hours)
     rate = level * np.exp(log_rate)
     for at in rng.uniform(0, hours, rng.poisson(p.burst_rate_per_hour * hours)).tolist():
-        factor = 1 + p.burst_factor_median * math.exp(BURST_FACTOR_SIGMA * rng.standard_normal())
+        factor = 1 + p.burst_factor_median * math.exp(p.burst_factor_sigma * rng.standard_normal())
         _load(rate, at, at + rng.exponential(p.burst_mean_hours), factor)
     for since, until, factor in loads:
         _load(rate, since, until, factor)
     # clients are held back by a group that is full
     rate = np.minimum(rate, 0.9 * p.capacity_iops)
-    if is_idle_at_night:
-        rate[(local_hour >= IDLE_LOCAL_HOURS[0]) & (local_hour < IDLE_LOCAL_HOURS[1])] = 0.0
+    if group.is_idle_at_times:
+        for at in rng.uniform(0, hours, rng.poisson(p.idle_hour_share / p.idle_mean_hours * hours)).tolist():
+            # whole hours in which only the array itself asks, a few I/Os each: what they take on average says little
+            rate[int(at) : int(at) + 1 + int(rng.exponential(p.idle_mean_hours))] = p.idle_ios_per_hour / 3600
     read_share = 1 / (1 + np.exp(-(odds + 0.3 * rng.standard_normal(hours))))
     made = GroupWorkload(rate.astype(np.float32), read_share.astype(np.float32), io_blocks)
     made.hot_spots = _spots(rng, p, group, hours)
@@ -83,13 +92,21 @@ def _load(rate: npt.NDArray[np.float64], since: float, until: float, factor: flo
         rate[hour] *= 1 + (factor - 1) * (min(hour + 1, until) - max(hour, since))
 
 
-def _spots(rng: np.random.Generator, p: KindParameters, group: Group, hours: int) -> list[tuple[int, float, float, float]]:
-    """Stretches during which one drive gets more than its share: member index, from, to, factor."""
+def _spots(rng: np.random.Generator, p: KindParameters, group: Group, hours: int) -> list[tuple[int, float, float, float, float]]:
+    """Stretches during which one drive gets more than its share: member index, from, to, rate factor, log latency factor.
+
+    What is asked for again and again is often in the drive's cache, or lies close together.
+    """
     width = len(group.members)
     made = []
-    for _ in range(rng.poisson(p.hot_spot_rate_per_drive_year / HOURS_PER_YEAR * hours * width)):
+    order = rng.permutation(width)
+    rate = p.hot_spot_rate_per_drive_year * math.exp(HOT_GROUP_SIGMA * rng.standard_normal() - HOT_GROUP_SIGMA**2 / 2)
+    for _ in range(rng.poisson(rate / HOURS_PER_YEAR * hours * width)):
         since = float(rng.uniform(0, hours))
         until = since + p.hot_spot_median_hours * math.exp(p.hot_spot_sigma * rng.standard_normal())
         extra = LEAST_EXTRA * (1 - rng.random()) ** (-1 / p.hot_spot_exponent)
-        made.append((int(rng.integers(width)), since, until, 1 + min(extra, 50.0)))
+        is_cached = rng.random() < p.hot_spot_cached_share
+        z = float(rng.standard_normal())
+        log_latency = math.log(p.hot_spot_cached_factor) + CACHED_SIGMA * z if is_cached else p.hot_spot_latency_sigma * z
+        made.append((int(order[int(width * rng.random() ** HOT_DRIVE_POWER)]), since, until, 1 + min(extra, 50.0), log_latency))
     return made
