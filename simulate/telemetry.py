@@ -56,6 +56,8 @@ BLOCK_BYTES = 4096
 
 Cells = tuple[list[int], list[int], list[float]]
 """Hours, members and values, in step."""
+Span = tuple[int, float, float, float]
+"""A member, from when, to when, and a value for every hour between; an hour covered in part gets its part of it."""
 
 
 @dataclass
@@ -72,6 +74,18 @@ class Sparse:
         hours = np.asarray(hour, dtype=np.int64)
         order = np.argsort(hours, kind="stable")
         return cls(hours[order], np.asarray(member, dtype=np.int64)[order], np.asarray(value, dtype=np.float32)[order])
+
+    @classmethod
+    def of_spans(cls, spans: list[Span], hours: int) -> "Sparse":
+        """Sorted arrays of the cells that `spans` cover in hours [0, hours)."""
+        member, since, until, value = np.asarray(spans, dtype=np.float64).reshape(-1, 4).T
+        first, last = np.maximum(np.floor(since), 0), np.minimum(np.ceil(until), hours)
+        counts = np.maximum(last - first, 0).astype(np.int64)
+        of = np.repeat(np.arange(len(spans)), counts)
+        hour = first[of] + np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+        covered = value[of] * (np.minimum(hour + 1, until[of]) - np.maximum(hour, since[of]))
+        order = np.argsort(hour, kind="stable")
+        return cls(hour[order].astype(np.int64), member[of][order].astype(np.int64), covered[order].astype(np.float32))
 
     def within(self, first: int, last: int) -> "Sparse":
         """The cells of hours [first, last), hours counted from `first`."""
@@ -120,10 +134,10 @@ def assemble(
 ) -> Fleet:
     """Put groups, their histories and workloads side by side. Groups keep their order, members sort by drive."""
     excess: Cells = ([], [], [])
-    hot: Cells = ([], [], [])
-    eased: Cells = ([], [], [])
-    shrunk: Cells = ([], [], [])
-    absence: Cells = ([], [], [])
+    hot: list[Span] = []
+    eased: list[Span] = []
+    shrunk: list[Span] = []
+    absence: list[Span] = []
     gone: list[tuple[int, int, int]] = []
     gaps: list[tuple[int, int, int]] = []
     ordered: list[Member] = []
@@ -146,13 +160,13 @@ def assemble(
             if rng.random() < p.spared_share:
                 # the array reads around the drive: fewer I/Os reach it, and smaller ones
                 kept_rate, kept_size = rng.random(2).tolist()
-                _cover(hot, column[id(member)], episode.started_at, episode.ended_at, kept_rate - 1, hours)
-                _cover(shrunk, column[id(member)], episode.started_at, episode.ended_at, math.log(kept_size), hours)
+                hot.append((column[id(member)], episode.started_at, episode.ended_at, kept_rate - 1))
+                shrunk.append((column[id(member)], episode.started_at, episode.ended_at, math.log(kept_size)))
         if group.is_closed_loop and len(excess[0]) > slow_from:
             _hold_back(workload.rate_iops, excess[0][slow_from:], excess[2][slow_from:], p.closed_loop_exponent)
         for index, since, until, factor, log_latency in workload.hot_spots:
-            _cover(hot, column[id(group.members[index])], since, until, factor - 1, hours)
-            _cover(eased, column[id(group.members[index])], since, until, log_latency, hours)
+            hot.append((column[id(group.members[index])], since, until, factor - 1))
+            eased.append((column[id(group.members[index])], since, until, log_latency))
         for member in group.members:
             if member.active_from > 0 or member.active_to < hours or member.outages:
                 _away(absence, gone, column[id(member)], member, hours)
@@ -183,10 +197,10 @@ def assemble(
         io_blocks=np.asarray([w.io_blocks for w in workloads], dtype=np.float32),
         is_coarse=np.asarray([g.is_coarse for g in groups], dtype=np.bool_),
         excess=Sparse.of(*excess),
-        hot=Sparse.of(*hot),
-        eased=Sparse.of(*eased),
-        shrunk=Sparse.of(*shrunk),
-        absence=Sparse.of(*absence),
+        hot=Sparse.of_spans(hot, hours),
+        eased=Sparse.of_spans(eased, hours),
+        shrunk=Sparse.of_spans(shrunk, hours),
+        absence=Sparse.of_spans(absence, hours),
         gone=gone,
         gaps=gaps,
     )
@@ -199,15 +213,7 @@ def _hold_back(rate: Floats, hour: list[int], excess: list[float], exponent: flo
     rate /= (1 + worst) ** np.float32(exponent)
 
 
-def _cover(cells: Cells, column: int, since: float, until: float, value: float, hours: int) -> None:
-    """Add `value`, times the share of the hour, to every hour from `since` to `until`."""
-    for hour in range(max(math.floor(since), 0), min(math.ceil(until), hours)):
-        cells[0].append(hour)
-        cells[1].append(column)
-        cells[2].append(value * (min(hour + 1, until) - max(hour, since)))
-
-
-def _away(absence: Cells, gone: list[tuple[int, int, int]], column: int, member: Member, hours: int) -> None:
+def _away(absence: list[Span], gone: list[tuple[int, int, int]], column: int, member: Member, hours: int) -> None:
     """Note when a member is not there: whole hours apart from the broken hours at the ends."""
     stretches = list(member.outages)
     if member.active_from != FAR_PAST:
@@ -220,10 +226,10 @@ def _away(absence: Cells, gone: list[tuple[int, int, int]], column: int, member:
             continue
         first, last = math.ceil(since), math.floor(until)
         if first > last:  # within one hour
-            _cover(absence, column, since, until, 1.0, hours)
+            absence.append((column, since, until, 1.0))
             continue
-        _cover(absence, column, since, first, 1.0, hours)
-        _cover(absence, column, last, until, 1.0, hours)
+        absence.append((column, since, first, 1.0))
+        absence.append((column, last, until, 1.0))
         if first < last:
             gone.append((column, first, last))
 

@@ -57,11 +57,11 @@ def group_workload(
     log_rate = amplitude * np.cos((local_hour - PEAK_LOCAL_HOUR) * (2 * math.pi / 24))
     log_rate = log_rate + np.where(weekday >= 5, math.log(WEEKEND_FACTOR), 0.0) + _wander(rng, p, hours)
     rate = level * np.exp(log_rate)
-    for at in rng.uniform(0, hours, rng.poisson(p.burst_rate_per_hour * hours)).tolist():
-        factor = 1 + p.burst_factor_median * math.exp(p.burst_factor_sigma * rng.standard_normal())
-        _load(rate, at, at + rng.exponential(p.burst_mean_hours), factor)
-    for since, until, factor in loads:
-        _load(rate, since, until, factor)
+    count = rng.poisson(p.burst_rate_per_hour * hours)
+    at = rng.uniform(0, hours, count)
+    factors = 1 + p.burst_factor_median * np.exp(p.burst_factor_sigma * rng.standard_normal(count))
+    bursts = np.stack([at, at + rng.exponential(p.burst_mean_hours, count), factors], axis=1)
+    _load(rate, np.concatenate([bursts, np.reshape(loads, (-1, 3))]))
     # clients are held back by a group that is full
     rate = np.minimum(rate, 0.9 * p.capacity_iops)
     if group.is_idle_at_times:
@@ -85,11 +85,15 @@ def _wander(rng: np.random.Generator, p: KindParameters, hours: int) -> npt.NDAr
     return values * p.hour_rate_sigma
 
 
-def _load(rate: npt.NDArray[np.float64], since: float, until: float, factor: float) -> None:
-    """Multiply the rate by `factor` from `since` to `until`; an hour covered in part gets its part."""
-    first, last = max(math.floor(since), 0), min(math.ceil(until), len(rate))
-    for hour in range(first, last):
-        rate[hour] *= 1 + (factor - 1) * (min(hour + 1, until) - max(hour, since))
+def _load(rate: npt.NDArray[np.float64], loads: npt.NDArray[np.float64]) -> None:
+    """Multiply the rate by each load (from, to, factor); an hour covered in part gets its part."""
+    since, until, factor = loads.T
+    first, last = np.maximum(np.floor(since), 0), np.minimum(np.ceil(until), len(rate))
+    counts = np.maximum(last - first, 0).astype(np.int64)
+    of = np.repeat(np.arange(len(loads)), counts)
+    hour = (first[of] + np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)).astype(np.int64)
+    covered = np.minimum(hour + 1, until[of]) - np.maximum(hour, since[of])
+    np.multiply.at(rate, hour, 1 + (factor[of] - 1) * covered)
 
 
 def _spots(rng: np.random.Generator, p: KindParameters, group: Group, hours: int) -> list[tuple[int, float, float, float, float]]:
