@@ -29,6 +29,10 @@ AGE_SHAPE = 2.6
 NOISE_OF_HAZARD = 0.25
 """The hourly latency noise grows as what age does to the rates of slowness, to this power."""
 OLDEST_YEARS = {"disk": 9.9, "ssd": 3.95}
+SHARED_WIDTH_POWER = 2.0
+"""More drives hang on more paths, and more of them on each."""
+COARSE_LATENCY_US = 310.0
+"""Unloaded latency of a group with a coarse timer: little more than a tick, or the ticks would not be seen."""
 LARGE_IO_NOISE = 0.6
 """Hourly latency noise of a group whose clients send large I/Os to some drives (ratio to an ordinary group's)."""
 LARGE_IO_DRIVE_SHARE = 0.35
@@ -180,6 +184,8 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: da
         * shared_frailty
         * _of_family(p.family_hazards, family),
     )
+    if group.is_coarse:
+        group.base_latency_us = COARSE_LATENCY_US
     group.host = f"{SITES[group.site][0]}-{kind}-h{ordinal // 4:05d}"
     # clients that read and write large pieces have steady drives
     noise = LARGE_IO_NOISE if has_large_io else math.exp(p.hour_latency_group_sigma * normal(Trait.NOISE))

@@ -13,7 +13,7 @@ import numpy as np
 from simulate.groups import Member
 from simulate.parameters import KindParameters
 
-SHARED_SEVERITY = 2.0
+SHARED_SEVERITY = 1.0
 """A shared path is felt when it is this much worse than what a drive does by itself (ratio)."""
 BURN_IN_HOURS = 21 * 24.0
 """Episodes begin this long before the span, so that its first hours are as slow as any other."""

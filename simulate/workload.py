@@ -22,9 +22,9 @@ WEEKEND_FACTOR = 0.65
 READ_SHARE_SPREAD = 0.7
 IO_BLOCKS_SIGMA = 0.55
 CACHED_SIGMA = 0.25
-HOT_GROUP_SIGMA = 1.2
+HOT_GROUP_SIGMA = 1.8
 """Log spread over groups of the rate of hot spots."""
-HOT_DRIVE_POWER = 3.0
+HOT_DRIVE_POWER = 6.0
 """Hot spots keep to a few drives of a group: the drive at rank r of n gets them as r/n to 1/this less 1."""
 LEAST_EXTRA = 0.3
 """A hot spot is at least this much over an even share."""
