@@ -47,6 +47,10 @@ class Population:
         """The values where `mask` holds."""
         return Population(self.value[mask], self.cluster[mask])
 
+    def of_values(self, *values: float) -> "Share":
+        """The share of the given values."""
+        return Share.of(np.isin(self.value, values), self.cluster)
+
     def percentile(self, q: float) -> float:
         """Nearest rank, `q` in 0..1."""
         n = len(self.value)
@@ -91,6 +95,7 @@ class Share:
 
 
 def wilson(p: float, n: float) -> tuple[float, float]:
+    """The score interval of a share `p` among `n` independent ones."""
     centre = (p + Z95**2 / (2 * n)) / (1 + Z95**2 / n)
     half = Z95 / (1 + Z95**2 / n) * math.sqrt(p * (1 - p) / n + Z95**2 / (4 * n**2))
     return max(centre - half, 0.0), min(centre + half, 1.0)
@@ -106,6 +111,9 @@ class KindData:
     size_imbalance: Floats
     age_year: Ints
     cell: Ints  # 0 unknown, 1 SLC, 2 MLC of the first vendor, 3 MLC of the second
+    drive_age_year: Population  # at the drive's first hour
+    drive_cell: Population
+    drive_model_known: Population  # 1 or 0
     width: Population  # per group
     duration_days: Population  # per group
     interval_hours: Population
@@ -224,6 +232,10 @@ def _kind_data(
     counts = (slow >= 2).sum(axis=0)
     with np.errstate(invalid="ignore"):
         peak = np.where(has_any, np.max(np.where(np.isfinite(slow), slow, -1), axis=0), np.nan)
+    first_hour = np.argmax(np.isfinite(slow), axis=0)
+    first_year = np.floor((deployed + first_hour / 24) / 365.25).astype(int) + 1
+    first_year = np.where(np.asarray([aged[c] for c in cluster_of]), first_year, 0)
+    model_known = np.asarray([float(is_known[c]) for c in cluster_of])
     waits, recurs, outage, replugged, explicit = _operators(
         kind, histories, numbers, members, cluster, slow, (starts, lengths, of), (mild_starts, mild_lengths, mild_of), hours
     )
@@ -235,6 +247,9 @@ def _kind_data(
         size_imbalance=np.concatenate([p[2] for p in parts], axis=1)[rows, cols],
         age_year=age_year,
         cell=cell[cols],
+        drive_age_year=Population(first_year[has_any & (first_year > 0)].astype(float), cluster[has_any & (first_year > 0)]),
+        drive_cell=Population(cell[has_any].astype(float), cluster[has_any]),
+        drive_model_known=Population(model_known[has_any], cluster[has_any]),
         width=Population(np.asarray(widths, dtype=float), np.asarray(clusters)),
         duration_days=Population(np.asarray(durations), np.asarray(clusters)),
         interval_hours=Population(lengths.astype(float), cluster[of]),

@@ -5,9 +5,8 @@ parameters; streams per drive and group keep the difference local.
 """
 
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,30 +22,14 @@ SCALE = 0.15
 """A residual of 1 is this far off in log odds (shares) or in the logarithm (values)."""
 SOFT = 4.0
 """Beyond this many scales a residual counts like an absolute value, not like a square."""
-STEP = 0.25
-LEAST_GAIN = 0.5
+STEP = 0.1
+LONGEST_STEP = 0.6
 PRIOR = 0.8
 """How far a parameter is expected to move, in its own logarithm or log odds."""
 HEADLINES = ("T1", "T3A", "T3B", "F01", "F02", "F03", "F04", "F05", "F06", "F07", "F08", "F11", "F12", "F13", "F14", "F15", "UPD", "VST")
-NOT_FITTED = ("F2A", "F2B", "F09")
-"""Widths and durations follow from the curves without a fleet; explicit events are too few for one."""
 WEIGHTS: dict[tuple[str, Kind], float] = {("F5B", "disk"): 0.5, ("F4B", "ssd"): 0.7}
 """Where the paper disagrees with itself (PI-04, PI-05), the side not chosen counts less."""
 NEGATIVE = ("age_hazard_per_year", "io_size_exponent")
-
-
-def is_fitted(references: Sequence[Mapping[str, str]]) -> dict[tuple[str, Kind], bool]:
-    """Which judged ids take part: of each family and kind every other one, the first included, in the order of the list."""
-    seen: dict[tuple[str, str], int] = {}
-    made: dict[tuple[str, Kind], bool] = {}
-    kinds: tuple[Kind, ...] = ("disk", "ssd")
-    for ref in references:
-        for kind in kinds:
-            if ref["subject"] in (kind, "both"):
-                key = (ref["id"].partition("-")[0], kind)
-                made[ref["id"], kind] = seen.get(key, 0) % 2 == 0
-                seen[key] = seen.get(key, 0) + 1
-    return made
 
 
 @dataclass
@@ -60,6 +43,10 @@ class Problem:
     groups: int
     days: int
     base: Parameters
+
+    def measured_by(self, data: KindData) -> "Problem":
+        """The same with only those references that a fleet of this kind can be asked."""
+        return replace(self, references=[ref for ref in self.references if measure(ref, data) is not None])
 
     def parameters(self, x: Floats) -> Parameters:
         return with_overrides({f"{self.kind}.{name}": _to_number(name, v) for name, v in zip(self.names, x, strict=True)}, self.base)
@@ -137,42 +124,49 @@ def _soft(r: Floats) -> Floats:
     return np.asarray(np.sign(r) * np.sqrt(np.minimum(np.abs(r), SOFT) ** 2 + 2 * SOFT * np.maximum(np.abs(r) - SOFT, 0)))
 
 
-def fit(problem: Problem, passes: int, say: Callable[[str], Any], keep: Callable[[Parameters], Any]) -> Parameters:
-    """Hooke and Jeeves' pattern search: one parameter at a time, then once more the way the whole pass went.
+def fit(problem: Problem, rounds: int, say: Callable[[str], Any], keep: Callable[[Parameters], Any]) -> Parameters:
+    """Damped Gauss-Newton (Levenberg and Marquardt): each round measures what every parameter does, then moves all at once.
 
-    A fleet's numbers jump as drives cross thresholds, so that measured slopes mislead; steps that must help do not.
+    Fleets of a fit share their random draws: an episode's fate, an hour's noise, a burst stay the same while a rate
+    moves a little, so that the difference of two fleets is the parameter's doing.
     """
     x0 = x = problem.start()
-    step = np.full(len(x), STEP)
 
-    def cost(at: Floats) -> float:
-        return float(np.square(_soft(problem.residuals(at))).sum() + np.square((at - x0) / PRIOR).sum())
+    def cost(r: Floats, at: Floats) -> float:
+        return float(np.square(_soft(r)).sum() + np.square((at - x0) / PRIOR).sum())
 
-    best = cost(x)
-    say(f"{problem.kind}: {len(problem.references)} residuals, {len(x)} parameters, cost {best:.1f}")
-    for number in range(passes):
-        before, before_cost = x.copy(), best
+    r = problem.residuals(x)
+    best = cost(r, x)
+    say(f"{problem.kind}: {len(r)} residuals, {len(x)} parameters, cost {best:.1f}")
+    damping = 1.0
+    for number in range(rounds):
+        jacobian = np.empty((len(r), len(x)))
+        start_cost = best
         for j in range(len(x)):
-            for sign in (1.0, -1.0):
-                tried = x.copy()
-                tried[j] += sign * step[j]
-                c = cost(tried)
-                if c < best - LEAST_GAIN:
-                    say(
-                        f"  {problem.names[j]} {_to_number(problem.names[j], x[j]):.4g} -> {_to_number(problem.names[j], tried[j]):.4g}: {c:.1f}"
-                    )
-                    x, best = tried, c
-                    step[j] *= 1.4 * sign
-                    keep(problem.parameters(x))
+            moved = x.copy()
+            moved[j] += STEP
+            jacobian[:, j] = (problem.residuals(moved) - r) / STEP
+        say(f"round {number + 1}: slopes measured")
+        for _ in range(6):
+            w = np.abs(_soft(r)) / np.maximum(np.abs(r), 1e-9)
+            a = jacobian * w[:, None]
+            hessian = a.T @ a
+            step = -np.linalg.solve(hessian + np.diag(damping * np.diag(hessian) + 1 / PRIOR**2), a.T @ (w * r) + (x - x0) / PRIOR**2)
+            tried = x + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+            rt = problem.residuals(tried)
+            c = cost(rt, tried)
+            say(f"  damping {damping:.2g}: cost {c:.1f}")
+            if c < best:
+                # what the step told about the slopes is kept (Broyden), and another step taken with them
+                taken = tried - x
+                jacobian += np.outer(rt - r - jacobian @ taken, taken) / float(taken @ taken)
+                gained, x, r, best = best - c, tried, rt, c
+                damping = max(damping / 3, 0.02)
+                keep(problem.parameters(x))
+                if gained < 0.005 * best:
                     break
             else:
-                step[j] *= 0.5
-        onward = x + (x - before)
-        c = cost(onward)
-        if c < best:
-            x, best = onward, c
-            keep(problem.parameters(x))
-        say(f"pass {number + 1}: cost {best:.1f}")
-        if before_cost - best < 0.02 * best:
+                damping *= 4
+        if start_cost - best < 0.01 * best:
             break
     return problem.parameters(x)

@@ -1,7 +1,6 @@
 """The paper's printed numbers and plotted curves, and what a measured fleet says to each."""
 
 import csv
-import gzip
 import math
 import re
 from collections import defaultdict
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from calibrate.evaluate import KindData, Population, Share, wilson
-from simulate.parameters import Kind
+from simulate.parameters import KINDS, Kind
 
 FACTOR = 1.25
 LEAST_EXPECTED = 10
@@ -53,9 +52,6 @@ def measure(ref: Mapping[str, str], data: KindData) -> Measure | None:
     family, _, rest = name.partition("-")
     s, (t1, t2, t3) = data.slowdown, data.tails
     of = {"Si": s, "T1": t1, "T2": t2, "T3": t3}
-    slow = s.value >= 2
-    if family in FIXED:
-        return FIXED[family](name, data)
     if name in NAMED:
         return NAMED[name](data)
     if family == "T3A":
@@ -99,7 +95,6 @@ def measure(ref: Mapping[str, str], data: KindData) -> Measure | None:
     if re.match(r"F11[ABCD]$", family):
         severity, x = rest.rsplit("-", 1)
         return (data.wait_hours if family in ("F11A", "F11B") else data.recur_hours)[severity].below(float(x), True)
-    del slow
     return None
 
 
@@ -126,7 +121,12 @@ def _at_least(population: Population, x: float) -> Share:
     return Share.of(population.value >= x, population.cluster)
 
 
-FIXED: dict[str, Callable[[str, KindData], Measure | None]] = {}
+def _extreme_year(data: KindData, years: range, which: Callable[..., int]) -> Share:
+    """The share of drives in the age year that has the least or the most of them."""
+    year = which(years, key=lambda y: np.count_nonzero(data.drive_age_year.value == y))
+    return data.drive_age_year.of_values(year)
+
+
 NAMED: dict[str, Callable[[KindData], Measure]] = {}
 for disk_id, ssd_id, made in (
     ("T1-17", "T1-18", lambda d: _at_least(d.slowdown, 2)),
@@ -162,6 +162,16 @@ for disk_id, ssd_id, made in (
     ("F08-06", "F08-07", lambda d: _at_least(figure_7("C", d), 2)),
     ("F08-08", "F08-09", lambda d: _at_least(figure_7("D", d), 2)),
     ("F09-02", "F09-02", lambda d: _at_least(d.explicit_led, 1)),
+    ("F10-03", "", lambda d: _extreme_year(d, range(1, 6), min)),
+    ("F10-04", "", lambda d: _extreme_year(d, range(1, 6), max)),
+    ("F10-02", "", lambda d: _extreme_year(d, range(6, 11), max)),
+    ("", "F10-07", lambda d: d.drive_age_year.of_values(3, 4)),
+    ("", "F10-08", lambda d: d.drive_age_year.of_values(1, 2)),
+    ("F11-04", "F11-05", lambda d: d.drive_model_known.of_values(1)),
+    ("", "F11-06", lambda d: d.drive_cell.within(d.drive_cell.value > 0).of_values(1)),
+    ("", "F11-07", lambda d: d.drive_cell.within(d.drive_cell.value > 0).of_values(2, 3)),
+    ("", "F12-01", lambda d: d.drive_cell.within(d.drive_cell.value > 1).of_values(2)),
+    ("", "F12-02", lambda d: d.drive_cell.within(d.drive_cell.value > 1).of_values(3)),
     ("F10-05", "", lambda d: (d.slowdown.within(d.age_year == 8), 0.95)),
     ("", "F11-01", lambda d: d.slowdown.within(d.cell >= 2).below(1.5)),
     ("", "F11-02", lambda d: d.slowdown.within(d.cell == 1).below(1.5)),
@@ -181,10 +191,39 @@ for disk_id, ssd_id, made in (
             NAMED[each] = made  # type: ignore[assignment]
 
 
-def references(path: Path) -> list[dict[str, str]]:
-    """The rows of the paper's printed numbers."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+JUDGED = ("share", "percentile", "value")
+
+
+def references(folder: Path) -> list[dict[str, str]]:
+    """The paper's printed numbers that a fleet is judged by, from the seeds of the study in `folder`."""
+    with (folder / "paper_numbers.csv").open(encoding="utf-8", newline="") as file:
+        numbers = list(csv.DictReader(file))
+    with (folder / "study_measures.csv").open(encoding="utf-8", newline="") as file:
+        measures = {row["id"]: row for row in csv.DictReader(file)}
+    fitted = fitted_kinds(numbers)
+    return [
+        row
+        | {
+            "judged_as": measures[row["id"]]["judged_as"],
+            "value": measures[row["id"]]["compared_with"] or row["value"],
+            "fitted": " ".join(fitted[row["id"]]),
+        }
+        for row in numbers
+        if measures[row["id"]]["judged_as"] in JUDGED
+    ]
+
+
+def fitted_kinds(numbers: list[dict[str, str]]) -> dict[str, list[Kind]]:
+    """For which kinds an id takes part in the fit: of each family and kind every other id, the first included, in list order."""
+    seen: dict[tuple[str, Kind], int] = defaultdict(int)
+    made: dict[str, list[Kind]] = {}
+    for row in numbers:
+        of: list[Kind] = [kind for kind in KINDS if row["subject"] in (kind, "both")]
+        family = row["id"].partition("-")[0]
+        made[row["id"]] = [kind for kind in of if seen[family, kind] % 2 == 0]
+        for kind in of:
+            seen[family, kind] += 1
+    return made
 
 
 def judge(rows: list[dict[str, str]], data: Mapping[Kind, KindData]) -> list[Verdict]:
@@ -212,7 +251,7 @@ def _verdict(ref: Mapping[str, str], kind: Kind, found: Measure) -> Verdict:
         low, high = (scale * x for x in found.interval()) if n else (math.nan, math.nan)
         if paper in (0, scale):
             expected = math.inf if n >= LEAST_EXPECTED else 0
-        reach = (scale - value) / (scale - paper) if unit == "percentile" else value / paper
+        reach = (scale - value) / max(scale - paper, 1e-9) if ref["judged_as"] == "percentile" else value / paper
     elif isinstance(found[0], Population):
         population, q = found[0], float(found[1])  # type: ignore[arg-type]
         n = len(population.value)
@@ -250,10 +289,10 @@ def _verdict(ref: Mapping[str, str], kind: Kind, found: Measure) -> Verdict:
 Curves = dict[tuple[str, str], list[tuple[float, float]]]
 
 
-def curves(path: Path) -> Curves:
-    """The vertices of every plotted curve of figures 2 to 11."""
+def curves(folder: Path) -> Curves:
+    """The vertices of every plotted curve of figures 2 to 11, from the seeds of the study."""
     made: Curves = defaultdict(list)
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+    with (folder / "paper_curves.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if not row["figure"].startswith("12"):
                 made[row["figure"], row["curve"]].append((float(row["x"]), float(row["y"])))

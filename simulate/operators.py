@@ -13,7 +13,17 @@ import polars as pl
 
 from simulate.groups import HOURS_PER_YEAR, Group, Member, instant, successor
 from simulate.parameters import KindParameters
-from simulate.slowness import BURN_IN_HOURS, Episode, aftershocks, first_episodes, first_excess, follower, length_hours, shared_episodes
+from simulate.slowness import (
+    BURN_IN_HOURS,
+    Episode,
+    aftershocks,
+    draw_fate,
+    first_episodes,
+    first_excess,
+    follower,
+    length_hours,
+    shared_episodes,
+)
 from simulate.streams import Purpose, stream
 
 CURE_HOURS = 14 * 24.0
@@ -67,13 +77,12 @@ def live(group: Group, p: KindParameters, seed: int, start: datetime, hours: int
         begins = _explicit_events(rng, p, group, member, int(count), since, hours, history) + shared.get(index, [])
         for at in rng.uniform(0, hours, rng.poisson(QUIET_EVENTS_PER_DRIVE_YEAR * hours / HOURS_PER_YEAR)).tolist():
             history.events.append(Event(at, member.drive_id, str(rng.choice(QUIET_EVENT_TYPES)), member.slot))
-        begins += first_episodes(rng, p, member, int(rng.poisson(member.hazard_per_hour * (hours - since))), since, hours)
+        begins += first_episodes(rng, p, member, since, hours)
         current: Member | None = member
         while current is not None and (begins or routine_at < hours):
             current = _drive_life(rng, p, group, current, begins, routine_at, start, hours, history)
             if current is not None:
-                count = rng.poisson(current.hazard_per_hour * (hours - current.active_from))
-                begins = first_episodes(rng, p, current, int(count), current.active_from, hours)
+                begins = first_episodes(rng, p, current, current.active_from, hours)
                 routine_at = math.inf
     rng = stream(seed, group.kind, group.ordinal, Purpose.LIVES, 1 + len(members))
     _group_routine(rng, group, start, hours, history)
@@ -106,12 +115,13 @@ def _drive_life(
             if episode.started_at >= hours:
                 continue
             lived.append(episode)
-            for aftershock in aftershocks(rng, p, episode):
+            for aftershock in aftershocks(p, episode):
                 heapq.heappush(queue, aftershock)
             if episode.excess >= UNPLUG_VISIBLE_EXCESS:
+                own = episode.stream(1)
                 share = p.unplug_share * ((1 + episode.excess) / 2) ** p.unplug_severity_exponent
-                if rng.random() < min(share, p.unplug_maximum_share):
-                    wait = p.unplug_wait_median_hours * math.exp(p.unplug_wait_sigma * rng.standard_normal())
+                if own.random() < min(share, p.unplug_maximum_share):
+                    wait = p.unplug_wait_median_hours * math.exp(p.unplug_wait_sigma * own.standard_normal())
                     if episode.started_at + wait < acted_at:
                         acted_at, seen = episode.started_at + wait, episode
             continue
@@ -179,7 +189,7 @@ def _explicit_events(
         if rng.random() < p.explicit_event_slow_share:
             # a drive that stops answering is slow by a multiple, and for the rest of the hour at the least
             excess = 2.0 + first_excess(rng, p, 1.0)
-            begun.append(Episode(at, at + 1.0 + length_hours(rng, p, p.episode_median_hours, excess), excess, event_type))
+            begun.append(Episode(at, at + 1.0 + length_hours(rng, p, p.episode_median_hours, excess), excess, event_type, draw_fate(rng)))
     return begun
 
 

@@ -153,13 +153,14 @@ def assemble(
         first_member.append(len(ordered))
         slow_from = len(excess[0])
         for member, episode in history.episodes:
-            at, values = hourly_excess(rng, p, [episode], hours)
+            own = episode.stream(2)
+            is_spared, kept_rate, kept_size = own.random() < p.spared_share, own.random(), own.random()
+            at, values = hourly_excess(own, p, episode, hours)
             excess[0].extend(at)
             excess[1].extend([column[id(member)]] * len(at))
             excess[2].extend(values)
-            if rng.random() < p.spared_share:
+            if is_spared:
                 # the array reads around the drive: fewer I/Os reach it, and smaller ones
-                kept_rate, kept_size = rng.random(2).tolist()
                 hot.append((column[id(member)], episode.started_at, episode.ended_at, kept_rate - 1))
                 shrunk.append((column[id(member)], episode.started_at, episode.ended_at, math.log(kept_size)))
         if group.is_closed_loop and len(excess[0]) > slow_from:

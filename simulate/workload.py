@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from simulate.groups import HOURS_PER_YEAR, Group
 from simulate.parameters import KindParameters
+from simulate.slowness import moments
 from simulate.streams import Purpose, stream
 
 Floats = npt.NDArray[np.float32]
@@ -57,20 +58,23 @@ def group_workload(
     log_rate = amplitude * np.cos((local_hour - PEAK_LOCAL_HOUR) * (2 * math.pi / 24))
     log_rate = log_rate + np.where(weekday >= 5, math.log(WEEKEND_FACTOR), 0.0) + _wander(rng, p, hours)
     rate = level * np.exp(log_rate)
-    count = rng.poisson(p.burst_rate_per_hour * hours)
-    at = rng.uniform(0, hours, count)
-    factors = 1 + p.burst_factor_median * np.exp(p.burst_factor_sigma * rng.standard_normal(count))
-    bursts = np.stack([at, at + rng.exponential(p.burst_mean_hours, count), factors], axis=1)
+    # a stream each, and more draws than needed: another rate or length leaves the other draws alone
+    whens, factors, lengths = (stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 1 + i) for i in range(3))
+    most = int(2 * p.burst_rate_per_hour * hours) + 50
+    at = np.cumsum(whens.standard_exponential(most)) / max(p.burst_rate_per_hour, 1e-12)
+    factor = 1 + p.burst_factor_median * np.exp(p.burst_factor_sigma * factors.standard_normal(most))
+    bursts = np.stack([at, at + p.burst_mean_hours * lengths.standard_exponential(most), factor], axis=1)
     _load(rate, np.concatenate([bursts, np.reshape(loads, (-1, 3))]))
     # clients are held back by a group that is full
     rate = np.minimum(rate, 0.9 * p.capacity_iops)
     if group.is_idle_at_times:
-        for at in rng.uniform(0, hours, rng.poisson(p.idle_hour_share / p.idle_mean_hours * hours)).tolist():
+        idle = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 4)
+        for since in moments(idle, p.idle_hour_share / p.idle_mean_hours, 0, hours):
             # whole hours in which only the array itself asks, a few I/Os each: what they take on average says little
-            rate[int(at) : int(at) + 1 + int(rng.exponential(p.idle_mean_hours))] = p.idle_ios_per_hour / 3600
+            rate[int(since) : int(since) + 1 + int(p.idle_mean_hours * idle.standard_exponential())] = p.idle_ios_per_hour / 3600
     read_share = 1 / (1 + np.exp(-(odds + 0.3 * rng.standard_normal(hours))))
     made = GroupWorkload(rate.astype(np.float32), read_share.astype(np.float32), io_blocks)
-    made.hot_spots = _spots(rng, p, group, hours)
+    made.hot_spots = _spots(stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 5), p, group, hours)
     return made
 
 
@@ -105,8 +109,7 @@ def _spots(rng: np.random.Generator, p: KindParameters, group: Group, hours: int
     made = []
     order = rng.permutation(width)
     rate = p.hot_spot_rate_per_drive_year * math.exp(HOT_GROUP_SIGMA * rng.standard_normal() - HOT_GROUP_SIGMA**2 / 2)
-    for _ in range(rng.poisson(rate / HOURS_PER_YEAR * hours * width)):
-        since = float(rng.uniform(0, hours))
+    for since in moments(rng, rate / HOURS_PER_YEAR * width, 0, hours):
         until = since + p.hot_spot_median_hours * math.exp(p.hot_spot_sigma * rng.standard_normal())
         extra = LEAST_EXTRA * (1 - rng.random()) ** (-1 / p.hot_spot_exponent)
         is_cached = rng.random() < p.hot_spot_cached_share
