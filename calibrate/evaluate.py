@@ -186,7 +186,7 @@ def _kind_data(
             continue
         hour = np.flatnonzero(valid)
         t = tuple(ranked[hour, valid_count[hour] - k] / median[hour] for k in (1, 2, 3))
-        tails.append(t)  # type: ignore[arg-type]
+        tails.append((t[0], t[1], t[2]))
         tail_clusters.append(np.full(len(hour), g))
         widths.append(fleet.groups[g].data_width)
         durations.append((hour[-1] - hour[0] + 1) / 24)
@@ -356,9 +356,9 @@ def _operators(
                 recurs["all"].append((recur, int(cluster[c])))
     waits = {}
     for name, (low, high) in {**BUCKETS[kind], "all": (2.0, math.inf)}.items():
-        mine = (all_first >= low) & (all_first < high)
+        of_severity = (all_first >= low) & (all_first < high)
         least = np.full(len(members), np.nan)
-        np.fmin.at(least, all_of[mine], wait[mine])
+        np.fmin.at(least, all_of[of_severity], wait[of_severity])
         kept = ~np.isnan(least)
         waits[name] = Population(least[kept], cluster[kept])
     return waits, {k: _population(v) for k, v in recurs.items()}, _population(outage), _population(replugged), _population(led)

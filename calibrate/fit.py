@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrate.evaluate import KindData, Population, Share, fleet_data
-from calibrate.judge import measure
+from calibrate.evaluate import KindData, Share, fleet_data
+from calibrate.judge import Percentile, measure
 from simulate.parameters import Kind, Parameters, with_overrides
 
 Floats = npt.NDArray[np.float64]
@@ -62,7 +62,7 @@ class Problem:
             self.of_data(fleet_data(parameters, seed, self.days, {"disk": 0, "ssd": 0, self.kind: self.groups})[self.kind])
             for seed in self.seeds
         ]
-        return np.mean(made, axis=0)
+        return np.asarray(np.mean(made, axis=0))
 
     def of_data(self, data: KindData) -> Floats:
         families: dict[str, int] = {}
@@ -88,13 +88,13 @@ def _residual(ref: Mapping[str, str], kind: Kind, data: KindData, families: Mapp
         return weight * (math.log(v / (1 - v)) - math.log(p / (1 - p))) / scale
     if found is None:
         return 0.0
-    if isinstance(found[0], Population):
-        population, q = found[0], float(found[1])  # type: ignore[arg-type]
+    if isinstance(found, Percentile):
+        population, q = found.population, found.rank
         if len(population.value) * min(q, 1 - q) < 4:
             return 0.0
         # a percentile near 1 is hardly moved by anything: what counts is the distance above 1
         return weight * 0.7 * math.log(max(population.percentile(q) - 0.95, 0.01) / (paper - 0.95)) / SCALE
-    a, b = found  # type: ignore[misc]
+    a, b = found.of, found.over
     return 0.0 if not a.population or not b.population else weight * math.log(max(a.value - b.value, 0.001) / (paper / 100)) / SCALE
 
 

@@ -42,8 +42,23 @@ class Verdict:
         return distance / math.log(FACTOR)
 
 
-Measure = Share | tuple[Population, float] | tuple[Share, Share]
-"""A share, a percentile of a population (rank 0..1), or a difference of two shares."""
+@dataclass(frozen=True)
+class Percentile:
+    """The value at `rank` (0..1) of a population."""
+
+    population: Population
+    rank: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one share has over another."""
+
+    of: Share
+    over: Share
+
+
+Measure = Share | Percentile | Difference
 
 
 def measure(ref: Mapping[str, str], data: KindData) -> Measure | None:
@@ -56,7 +71,7 @@ def measure(ref: Mapping[str, str], data: KindData) -> Measure | None:
         return NAMED[name](data)
     if family == "T3A":
         number = int(rest)
-        return ((s, t1)[(number - 1) % 12 // 6], (0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)[(number - 1) % 6])
+        return Percentile((s, t1)[(number - 1) % 12 // 6], (0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)[(number - 1) % 6])
     if family == "T3B":
         number = int(rest)
         return (s, t1)[(number - 1) % 8 // 4].below((1.2, 1.5, 2.0, 4.0)[(number - 1) % 4])
@@ -64,7 +79,7 @@ def measure(ref: Mapping[str, str], data: KindData) -> Measure | None:
         x = rest.split("-")[1]
         return Share.of(data.width.value > 8, data.width.cluster) if x == "GT8" else data.width.below(float(x), True)
     if family == "F2B":
-        return data.duration_days, float(rest.split("-P")[1]) / 100
+        return Percentile(data.duration_days, float(rest.split("-P")[1]) / 100)
     if family in ("F4A", "F4B"):
         which, x = rest.split("-")
         if x.endswith("EQ"):
@@ -85,7 +100,7 @@ def measure(ref: Mapping[str, str], data: KindData) -> Measure | None:
             return None
         year, x = rest.split("-")
         aged = s.within(data.age_year == int(year[1:]))
-        return (aged, float(x[1:]) / 100) if x.startswith("P") else aged.below(float(x))
+        return Percentile(aged, float(x[1:]) / 100) if x.startswith("P") else aged.below(float(x))
     if family == "FG9":
         cell, x = rest.split("-")
         return s.within(CELLS[cell](data)).below(float(x), True)
@@ -138,8 +153,8 @@ for disk_id, ssd_id, made in (
     ("F01-03", "F01-04", lambda d: d.slowdown.below(2)),
     ("F01-05", "F01-06", lambda d: d.slowdown.below(1.5)),
     ("F01-07", "F01-08", lambda d: _at_least(d.slowdown, 1.5)),
-    ("F01-09", "", lambda d: (d.slowdown, 0.9999)),
-    ("F01-10", "", lambda d: (d.slowdown, 0.99999)),
+    ("F01-09", "", lambda d: Percentile(d.slowdown, 0.9999)),
+    ("F01-10", "", lambda d: Percentile(d.slowdown, 0.99999)),
     ("F02-03", "F02-04", lambda d: d.tails[0].below(1.5)),
     ("F02-05", "F02-06", lambda d: _at_least(d.tails[0], 1.5)),
     ("F03-01", "F03-04", lambda d: _at_least(d.tails[0], 2)),
@@ -172,13 +187,13 @@ for disk_id, ssd_id, made in (
     ("", "F11-07", lambda d: d.drive_cell.within(d.drive_cell.value > 0).of_values(2, 3)),
     ("", "F12-01", lambda d: d.drive_cell.within(d.drive_cell.value > 1).of_values(2)),
     ("", "F12-02", lambda d: d.drive_cell.within(d.drive_cell.value > 1).of_values(3)),
-    ("F10-05", "", lambda d: (d.slowdown.within(d.age_year == 8), 0.95)),
+    ("F10-05", "", lambda d: Percentile(d.slowdown.within(d.age_year == 8), 0.95)),
     ("", "F11-01", lambda d: d.slowdown.within(d.cell >= 2).below(1.5)),
     ("", "F11-02", lambda d: d.slowdown.within(d.cell == 1).below(1.5)),
     ("", "F12-03", lambda d: d.slowdown.within(d.cell == 3).below(1.5)),
-    ("", "F11-03", lambda d: (d.slowdown.within(d.cell == 1).below(2), d.slowdown.within(d.cell >= 2).below(2))),
+    ("", "F11-03", lambda d: Difference(d.slowdown.within(d.cell == 1).below(2), d.slowdown.within(d.cell >= 2).below(2))),
     ("", "F13-01", lambda d: _at_least(d.degradation["stable-to-stable"], 2)),
-    ("F13-03", "F13-02", lambda d: tuple(_at_least(d.degradation[f"stable-to-{x}"], 2) for x in ("tail", "stable"))),
+    ("F13-03", "F13-02", lambda d: Difference(*(_at_least(d.degradation[f"stable-to-{x}"], 2) for x in ("tail", "stable")))),
     ("F14-01", "F14-02", lambda d: d.wait_hours["all"].below(24, True)),
     ("F14-03", "F14-04", lambda d: d.wait_hours["1.5-2x"].below(24, True)),
     ("F15-01", "F15-02", lambda d: _at_least(d.replugged, 1)),
@@ -188,7 +203,7 @@ for disk_id, ssd_id, made in (
 ):
     for each in (disk_id, ssd_id):
         if each:
-            NAMED[each] = made  # type: ignore[assignment]
+            NAMED[each] = made
 
 
 JUDGED = ("share", "percentile", "value")
@@ -252,8 +267,8 @@ def _verdict(ref: Mapping[str, str], kind: Kind, found: Measure) -> Verdict:
         if paper in (0, scale):
             expected = math.inf if n >= LEAST_EXPECTED else 0
         reach = (scale - value) / max(scale - paper, 1e-9) if ref["judged_as"] == "percentile" else value / paper
-    elif isinstance(found[0], Population):
-        population, q = found[0], float(found[1])  # type: ignore[arg-type]
+    elif isinstance(found, Percentile):
+        population, q = found.population, found.rank
         n = len(population.value)
         expected = n * min(1 - q, q)
         value = low = high = reach = math.nan
@@ -262,14 +277,11 @@ def _verdict(ref: Mapping[str, str], kind: Kind, found: Measure) -> Verdict:
             edge = next((e for e in DESIGN_EDGES if e <= value), DESIGN_EDGES[-1])
             at = population.below(edge)
             # the design effect at the edge carries over to the rank
-            p = at.value
-            base = n * (at.effective_size() / at.population)
-            del p
-            a, b = wilson(q, max(base, 1.0))
-            low, high = population.percentile(a), population.percentile(b)
+            ends = wilson(q, max(n * at.effective_size() / at.population, 1.0))
+            low, high = population.percentile(ends[0]), population.percentile(ends[1])
             reach = value / paper
     else:
-        a, b = found  # type: ignore[misc]
+        a, b = found.of, found.over
         n = min(a.population, b.population)
         expected = n * abs(paper) / 100
         value = 100 * (a.value - b.value)

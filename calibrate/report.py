@@ -3,7 +3,7 @@
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +58,7 @@ def write_report(say: Callable[[str], Any]) -> None:
     lines = _head(parameters) + _verdict_table(verdicts, fitted)
     for seed in OTHER_SEEDS:
         other = judge(refs, fleet_data(parameters, seed, DAYS, GROUPS))
-        lines.append(
-            f"| all, another fleet (seed {seed}), nothing fitted to it | {_share_text(other, 'disk')} | {_share_text(other, 'ssd')} | {_share_text(other)} |"
-        )
+        lines.append(f"| all, another fleet (seed {seed}), nothing fitted to it | {_shares_text(other)} |")
         say(f"seed {seed} judged")
     lines += ["", "## Distance of every curve", "", *_distances(data)]
     lines += ["", "## What differs, and why", "", *_differing(verdicts)]
@@ -87,21 +85,25 @@ def _head(parameters: Parameters) -> list[str]:
     return [
         "# The calibrated simulator against the paper",
         "",
-        f"Written by `make calibrate` on {date.today()} at commit {commit}: {GROUPS['disk']} disk and {GROUPS['ssd']} SSD groups, "
-        f"{DAYS} days, seed {SEED}; {number_count(parameters)} numbers in `simulate/presets/tail_at_store.json`.",
+        f"Written by `make calibrate` on {datetime.now(tz=UTC).date()} at commit {commit}: {GROUPS['disk']} disk and "
+        f"{GROUPS['ssd']} SSD groups, {DAYS} days, seed {SEED}; {number_count(parameters)} numbers in "
+        "`simulate/presets/tail_at_store.json`.",
         "",
         "Fitted: of each family of ids (`T3A`, `F5A`, ...) and kind every other one, the first included, in the order of "
         "`seeds/paper_numbers.csv`. Held out: the rest. The rule was set before the first fit. The fit saw this very fleet; the other "
         "fleets below it never saw.",
         "",
-        "An id agrees where the study's verdict does: the paper's value meets the 95% interval and the estimate is within a factor of 1.25.",
+        "An id agrees where the study's verdict does: the paper's value meets the 95% interval, the estimate is within a factor of 1.25.",
         "",
     ]
 
 
-def _share_text(verdicts: list[Verdict], kind: str | None = None) -> str:
-    agreeing, judged = share_agreeing([v for v in verdicts if kind in (None, v.kind)])
-    return f"{agreeing} of {judged} ({100 * agreeing / max(judged, 1):.0f}%)"
+def _shares_text(verdicts: list[Verdict]) -> str:
+    cells = []
+    for kinds in (("disk",), ("ssd",), KINDS):
+        agreeing, judged = share_agreeing([v for v in verdicts if v.kind in kinds])
+        cells.append(f"{agreeing} of {judged} ({100 * agreeing / max(judged, 1):.0f}%)")
+    return " | ".join(cells)
 
 
 def _verdict_table(verdicts: list[Verdict], fitted: set[tuple[str, str]]) -> list[str]:
@@ -111,7 +113,7 @@ def _verdict_table(verdicts: list[Verdict], fitted: set[tuple[str, str]]) -> lis
         ("fitted", [v for v in verdicts if (v.id, v.kind) in fitted]),
         ("held out", [v for v in verdicts if (v.id, v.kind) not in fitted]),
     ):
-        lines.append(f"| {label} | {_share_text(kept, 'disk')} | {_share_text(kept, 'ssd')} | {_share_text(kept)} |")
+        lines.append(f"| {label} | {_shares_text(kept)} |")
     return lines
 
 

@@ -31,7 +31,7 @@ NOISE_OF_HAZARD = 0.25
 OLDEST_YEARS = {"disk": 9.9, "ssd": 3.95}
 SHARED_WIDTH_POWER = 2.0
 """More drives hang on more paths, and more of them on each."""
-COARSE_LATENCY_US = 310.0
+COARSE_LATENCY_US = 328.0
 """Unloaded latency of a group with a coarse timer: little more than a tick, or the ticks would not be seen."""
 LARGE_IO_NOISE = 0.6
 """Hourly latency noise of a group whose clients send large I/Os to some drives (ratio to an ordinary group's)."""
@@ -125,6 +125,7 @@ class Group:
     is_closed_loop: bool
     is_idle_at_times: bool
     rate_factor: float  # its drives' I/O rate over the kind's median
+    standing: float  # what its kind of use and of inventory record do to the rates of slowness (ratio)
     shared_hazard_per_hour: float  # rate of slow spells of a path that several of its drives share
     members: list[Member] = field(default_factory=list)
     spare_id: str | None = None
@@ -156,9 +157,14 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: da
     family = _family(kind, even(seed, kind, ordinal, Trait.FAMILY))
     is_age_known = not chance(Trait.AGE_KNOWN, p.unknown_age_share)
     # groups whose inventory says how old they are had more trouble in the paper: their years are slower than the whole fleet
-    hazard = _ageing(p, years) if is_age_known else p.unknown_age_hazard
     shared_frailty = math.exp(p.shared_frailty_sigma * normal(Trait.SHARED_PATH) - p.shared_frailty_sigma**2 / 2)
     has_large_io = chance(Trait.LARGE_IO, p.large_io_group_share)
+    # the widest groups are those whose inventory names no model: in the paper most slow SSD hours are in no figure by model,
+    # and as many groups with three slow drives at a time as it counts need more drives than most have
+    is_model_known = even(seed, kind, ordinal, Trait.WIDTH) < 1 - p.unknown_model_share
+    standing = (p.large_io_hazard if has_large_io else 1.0) * (1.0 if is_model_known else p.unknown_model_hazard)
+    # groups whose inventory says how old they are, or of what model, differ from the others in the paper, too
+    group_hazard = standing * (_ageing(p, years) if is_age_known else p.unknown_age_hazard)
     group = Group(
         raid_group_id=f"{kind}-g{ordinal:06d}",
         kind=kind,
@@ -168,19 +174,21 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: da
         site=int(rng.integers(len(SITES))),
         host="",
         family=family,
-        is_model_known=not chance(Trait.MODEL_KNOWN, p.unknown_model_share),
+        is_model_known=is_model_known,
         is_age_known=is_age_known,
         deployed_on=(start - timedelta(days=years * 365.25)).date(),
         joined_at=joined_at,
         left_at=left_at,
         base_latency_us=p.base_latency_us * CATALOGUE[kind][family].speed * math.exp(p.base_latency_sigma * rng.standard_normal()),
-        is_coarse=chance(Trait.COARSE_TIMER, p.coarse_timer_group_share),
+        # groups with such timers are among those of no known model: the steps they make are in no figure by model
+        is_coarse=even(seed, kind, ordinal, Trait.WIDTH) >= 1 - p.coarse_timer_group_share,
         is_closed_loop=chance(Trait.CLOSED_LOOP, p.closed_loop_share),
         is_idle_at_times=chance(Trait.IDLE, p.idle_group_share),
         rate_factor=math.exp(p.rate_sigma * normal(Trait.RATE)),
+        standing=standing,
         shared_hazard_per_hour=p.shared_rate_per_group_year
         / HOURS_PER_YEAR
-        * hazard
+        * group_hazard
         * shared_frailty
         * _of_family(p.family_hazards, family),
     )
@@ -212,7 +220,7 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: da
                 (start - timedelta(days=age_years * 365.25)).date(),
                 group.joined_at,
                 age_years,
-                _ageing(p, age_years) if is_age_known else p.unknown_age_hazard,
+                standing * (_ageing(p, age_years) if is_age_known else p.unknown_age_hazard),
                 noise,
                 z[slot],
                 size_u[slot, 1] if slot in large else None,
@@ -236,7 +244,7 @@ def successor(rng: np.random.Generator, group: Group, old: Member, p: KindParame
         (start + timedelta(hours=at)).date(),
         at,
         0.0,
-        _ageing(p, 0.0) if group.is_age_known else p.unknown_age_hazard,
+        group.standing * (_ageing(p, 0.0) if group.is_age_known else p.unknown_age_hazard),
         old.noise_factor / _of_family(p.family_noises, old.family),  # its age is in there, too: the group stays as noisy as it is
         rng.standard_normal(5),
         None,

@@ -35,10 +35,8 @@ class Episode(NamedTuple):
 
 def length_hours(rng: np.random.Generator, p: KindParameters, median: float, excess: float) -> float:
     """A length in hours, log-normal, capped; the worse the slowness the shorter it is."""
-    return min(
-        median * max(excess, 0.1) ** -p.episode_severity_exponent * math.exp(p.episode_sigma * rng.standard_normal()),
-        p.episode_maximum_hours,
-    )
+    typical = median * max(excess, 0.1) ** -p.episode_severity_exponent
+    return float(min(typical * math.exp(p.episode_sigma * rng.standard_normal()), p.episode_maximum_hours))
 
 
 def first_excess(rng: np.random.Generator, p: KindParameters, severity_factor: float) -> float:
