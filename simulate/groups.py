@@ -28,6 +28,8 @@ LARGEST_EXTRA_SIZE = 40.0
 AGE_SHAPE = 2.6
 NOISE_OF_HAZARD = 0.25
 """The hourly latency noise grows as what age does to the rates of slowness, to this power."""
+UNKNOWN_MODEL_AGE = {"disk": 1.0, "ssd": 0.4}
+"""Age of groups of no known model over that of others (ratio)."""
 OLDEST_YEARS = {"disk": 9.9, "ssd": 3.95}
 SHARED_WIDTH_POWER = 2.0
 """More drives hang on more paths, and more of them on each."""
@@ -151,6 +153,10 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: da
     years = p.age_mean_years * max(1 - 1 / (9 * AGE_SHAPE) + normal(Trait.AGE) / (3 * math.sqrt(AGE_SHAPE)), 0.0) ** 3
     oldest = OLDEST_YEARS[kind]
     years = years if years < oldest else float(rng.uniform(0, oldest))
+    # the widest groups are those whose inventory names no model, and of SSDs the youngest: in the paper most slow SSD hours are
+    # in no figure by model, and as many groups with three slow drives at a time as it counts need more drives than most have
+    is_model_known = even(seed, kind, ordinal, Trait.WIDTH) < 1 - p.unknown_model_share
+    years *= 1.0 if is_model_known else UNKNOWN_MODEL_AGE[kind]
     joined_at, left_at = _observation(
         even(seed, kind, ordinal, Trait.OBSERVATION), even(seed, kind, ordinal, Trait.OBSERVATION_LENGTH), float(rng.random()), p, hours
     )
@@ -159,9 +165,6 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: da
     # groups whose inventory says how old they are had more trouble in the paper: their years are slower than the whole fleet
     shared_frailty = math.exp(p.shared_frailty_sigma * normal(Trait.SHARED_PATH) - p.shared_frailty_sigma**2 / 2)
     has_large_io = chance(Trait.LARGE_IO, p.large_io_group_share)
-    # the widest groups are those whose inventory names no model: in the paper most slow SSD hours are in no figure by model,
-    # and as many groups with three slow drives at a time as it counts need more drives than most have
-    is_model_known = even(seed, kind, ordinal, Trait.WIDTH) < 1 - p.unknown_model_share
     standing = (p.large_io_hazard if has_large_io else 1.0) * (1.0 if is_model_known else p.unknown_model_hazard)
     # groups whose inventory says how old they are, or of what model, differ from the others in the paper, too
     group_hazard = standing * (_ageing(p, years) if is_age_known else p.unknown_age_hazard)
