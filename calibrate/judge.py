@@ -15,6 +15,8 @@ from simulate.parameters import KINDS, Kind
 
 FACTOR = 1.25
 LEAST_EXPECTED = 10
+X_SLACK, Y_SLACK = 0.002, 0.003
+"""How far the digitising may have moved a vertex along its axis: this share of it, and this much."""
 DESIGN_EDGES = (4.0, 2.0, 1.5, 1.2)
 
 
@@ -350,7 +352,7 @@ def ks_distance(figure: str, vertices: list[tuple[float, float]], population: Po
         return math.nan
     x = np.asarray([v[0] for v in vertices]) * (-1 if figure == "6a" else 1)
     y = np.asarray([v[1] for v in vertices])
-    slack = np.abs(x) * 0.002 + 0.003
+    slack = np.abs(x) * X_SLACK + Y_SLACK
     low = np.searchsorted(value, x - slack, side="left") / n
     high = np.searchsorted(value, x + slack, side="right") / n
     return float(np.max(np.maximum(np.maximum(low - y, y - high), 0)))

@@ -33,7 +33,7 @@ UNKNOWN_MODEL_AGE = {"disk": 1.0, "ssd": 0.4}
 OLDEST_YEARS = {"disk": 9.9, "ssd": 3.95}
 SHARED_WIDTH_POWER = 2.0
 """More drives hang on more paths, and more of them on each."""
-COARSE_LATENCY_US = 328.0
+COARSE_LATENCY_US = 336.0
 """Unloaded latency of a group with a coarse timer: little more than a tick, or the ticks would not be seen."""
 LARGE_IO_NOISE = 0.6
 """Hourly latency noise of a group whose clients send large I/Os to some drives (ratio to an ordinary group's)."""
@@ -165,7 +165,8 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: da
     # groups whose inventory says how old they are had more trouble in the paper: their years are slower than the whole fleet
     shared_frailty = math.exp(p.shared_frailty_sigma * normal(Trait.SHARED_PATH) - p.shared_frailty_sigma**2 / 2)
     has_large_io = chance(Trait.LARGE_IO, p.large_io_group_share)
-    standing = (p.large_io_hazard if has_large_io else 1.0) * (1.0 if is_model_known else p.unknown_model_hazard)
+    is_coarse = even(seed, kind, ordinal, Trait.WIDTH) >= 1 - p.coarse_timer_group_share
+    standing = (p.large_io_hazard if has_large_io else 1.0) * (1.0 if is_model_known or is_coarse else p.unknown_model_hazard)
     # groups whose inventory says how old they are, or of what model, differ from the others in the paper, too
     group_hazard = standing * (_ageing(p, years) if is_age_known else p.unknown_age_hazard)
     group = Group(
@@ -184,7 +185,7 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: da
         left_at=left_at,
         base_latency_us=p.base_latency_us * CATALOGUE[kind][family].speed * math.exp(p.base_latency_sigma * rng.standard_normal()),
         # groups with such timers are among those of no known model: the steps they make are in no figure by model
-        is_coarse=even(seed, kind, ordinal, Trait.WIDTH) >= 1 - p.coarse_timer_group_share,
+        is_coarse=is_coarse,
         is_closed_loop=chance(Trait.CLOSED_LOOP, p.closed_loop_share),
         is_idle_at_times=chance(Trait.IDLE, p.idle_group_share),
         rate_factor=math.exp(p.rate_sigma * normal(Trait.RATE)),
