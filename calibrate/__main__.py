@@ -8,11 +8,12 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from calibrate.evaluate import fleet_data
-from calibrate.fit import Problem, fit
+from calibrate.fit import Problem, fit, polish
 from calibrate.judge import references
 from calibrate.report import DAYS, GROUPS, SEED, write_report
 from simulate.parameters import KINDS, PRESET_FILE, Kind, Parameters, defaults
@@ -61,7 +62,8 @@ def run_fit(kind: Kind, passes: int, say: Callable[[str], Any]) -> None:
         days=DAYS,
         base=base,
     ).measured_by(data)
-    fit(problem, passes, say, write_preset)
+    found = fit(problem, passes, say, write_preset)
+    polish(replace(problem, base=found), passes, say, write_preset)
 
 
 def main(arguments: list[str]) -> None:

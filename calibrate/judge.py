@@ -261,6 +261,7 @@ def _verdict(ref: Mapping[str, str], kind: Kind, found: Measure) -> Verdict:
     paper = float(text)
     half = 0.5 * 10 ** -len(text.partition(".")[2])
     unit = ref["unit"]
+    sides: tuple[float, float] | None = None
     if isinstance(found, Share):
         n = found.population
         scale = 100.0
@@ -268,12 +269,12 @@ def _verdict(ref: Mapping[str, str], kind: Kind, found: Measure) -> Verdict:
         low, high = (scale * x for x in found.interval()) if n else (math.nan, math.nan)
         if paper in (0, scale):
             expected = math.inf if n >= LEAST_EXPECTED else 0
-        reach = (scale - value) / max(scale - paper, 1e-9) if ref["judged_as"] == "percentile" else value / paper
+        sides = (scale - value, scale - paper) if ref["judged_as"] == "percentile" else (value, paper)
     elif isinstance(found, Percentile):
         population, q = found.population, found.rank
         n = len(population.value)
         expected = n * min(1 - q, q)
-        value = low = high = reach = math.nan
+        value = low = high = math.nan
         if expected >= LEAST_EXPECTED:
             value = population.percentile(q)
             edge = next((e for e in DESIGN_EDGES if e <= value), DESIGN_EDGES[-1])
@@ -281,7 +282,6 @@ def _verdict(ref: Mapping[str, str], kind: Kind, found: Measure) -> Verdict:
             # the design effect at the edge carries over to the rank
             ends = wilson(q, max(n * at.effective_size() / at.population, 1.0))
             low, high = population.percentile(ends[0]), population.percentile(ends[1])
-            reach = value / paper
     else:
         a, b = found.of, found.over
         n = min(a.population, b.population)
@@ -290,10 +290,10 @@ def _verdict(ref: Mapping[str, str], kind: Kind, found: Measure) -> Verdict:
         (la, ha), (lb, hb) = (a.interval(), b.interval()) if n else ((math.nan,) * 2,) * 2
         low = value - 100 * math.hypot(a.value - la, hb - b.value)
         high = value + 100 * math.hypot(ha - a.value, b.value - lb)
-        reach = value / paper
+    sides = sides or (value, paper)
     if not n or expected < LEAST_EXPECTED or math.isnan(value):
         verdict = "no data"
-    elif paper - half <= high and paper + half >= low and 1 / FACTOR <= reach <= FACTOR:
+    elif paper - half <= high and paper + half >= low and sides[0] <= FACTOR * sides[1] and sides[1] <= FACTOR * sides[0]:
         verdict = "agrees"
     else:
         verdict = "differs"
