@@ -22,7 +22,24 @@ OTHER_SEEDS = (2, 3)
 SEEDS = Path("seeds")
 OUT = Path("docs/results/calibration.md")
 
-SENSITIVE: dict[str, tuple[float, str]] = {}
+SENSITIVE: dict[str, tuple[float, str]] = {
+    "disk.shared_rate_per_group_year": (0.5, "F01-01"),
+    "disk.episode_rate_per_drive_year": (0.5, "F06-01"),
+    "disk.severity_exponent": (1.5, "F06-03"),
+    "disk.episode_median_hours": (0.5, "F02-05"),
+    "disk.hour_latency_sigma": (1.5, "F5A-disk-012"),
+    "disk.burst_rate_per_hour": (0.5, "F10A-stable-3"),
+    "disk.hot_spot_latency_sigma": (1.5, "F08-04"),
+    "disk.unplug_share": (0.5, "F14-01"),
+    "disk.outage_median_hours": (1.5, "UPD-01"),
+    "ssd.hour_latency_sigma": (0.5, "T3B-09"),
+    "ssd.episode_rate_per_drive_year": (1.5, "F06-02"),
+    "ssd.burst_factor_sigma": (1.5, "F10B-stable-1.2"),
+    "ssd.unknown_model_hazard": (0.5, "F04-04"),
+    "ssd.outage_median_hours": (1.5, "UPD-03"),
+    "ssd.closed_loop_exponent": (0.5, "F10B-tail-3"),
+    "ssd.severity_exponent": (1.5, "F6A-ssd-4"),
+}
 """Mechanisms that are off by half, by which factor, and an id that the study must refuse then."""
 
 
