@@ -3,7 +3,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 RUN := .venv/bin
 
-.PHONY: demo test lint bench soak mutants clean help
+.PHONY: demo test lint bench soak mutants calibrate clean help
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,6 +28,9 @@ soak: .venv/.ready  ## 20 random fleets and 50 kills; writes docs/results/soak.m
 
 mutants: .venv/.ready  ## seeded faults that the tests must find; writes docs/results/mutants.md
 	$(RUN)/python -m benchmarks.mutants
+
+calibrate: .venv/.ready  ## fit the simulator to the paper's curves (an hour); writes its numbers and docs/results/calibration.md
+	$(RUN)/python -m calibrate
 
 clean:  ## remove what the targets above made
 	rm -rf demo target logs .venv .uv

@@ -122,7 +122,14 @@ def demo(out: Path) -> None:
 @click.option("--awkward", "awkward", multiple=True, help="An awkward case to plant, or `all`; may be given more than once.")
 @click.option("--overwrite", is_flag=True, help="Replace a bundle that an earlier simulation wrote to DIR.")
 @click.option(
-    "--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON file of simulator parameters to change."
+    "--preset",
+    type=click.Choice(["tail-at-store", "tail-at-store-disk", "tail-at-store-ssd"]),
+    default="tail-at-store",
+    show_default=True,
+    help="Drives that behave as in the paper of that name: both kinds, or one of them only.",
+)
+@click.option(
+    "--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON file of numbers of the preset to change."
 )
 def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any) -> None:
     """Write a call-home bundle of a simulated fleet, and the truth about it beside it.

@@ -13,7 +13,7 @@ import polars as pl
 from simulate.awkward import AWKWARD_CASES, Awkward
 from simulate.groups import HOURS_PER_YEAR, Group, instant, inventory, make_group
 from simulate.operators import GroupHistory, event_frame, live
-from simulate.parameters import KINDS, Kind, ParameterError, Parameters, meanings, with_overrides
+from simulate.parameters import KINDS, PRESETS, Kind, ParameterError, Parameters, meanings, with_overrides
 from simulate.telemetry import Fleet, assemble, day_cells, frames
 from simulate.workload import group_workload
 from simulate.write import FILE_FORMATS, FileFormat, write_records
@@ -71,6 +71,7 @@ def simulate(
     start: date = DEFAULT_START,
     file_format: FileFormat = "parquet",
     awkward: Sequence[str] = (),
+    preset: str = "tail-at-store",
     parameters: Mapping[str, Any] | None = None,
     overwrite: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
@@ -85,7 +86,8 @@ def simulate(
         start: first UTC day of the span.
         file_format: of the bundle's files; the truth is always parquet, csv and json.
         awkward: cases of `AWKWARD_CASES`, or `["all"]`.
-        parameters: overrides by flat name, e.g. `{"disk.frailty_sigma": 1.2}`.
+        preset: one of `PRESETS`; a preset of one kind of drive makes no groups of the other, whatever their number.
+        parameters: overrides of the preset by flat name, e.g. `{"disk.frailty_sigma": 1.2}`.
         overwrite: replace an earlier simulation in `out`; its files are removed first.
         on_progress: called with (hours written, hours in all).
 
@@ -94,12 +96,15 @@ def simulate(
     began = time.perf_counter()
     length = days * 24 if hours is None else hours
     cases = set(AWKWARD_CASES) if "all" in awkward else set(awkward)
+    if preset not in PRESETS:
+        raise SimulationError(f"preset {preset!r}: must be one of {', '.join(PRESETS)}")
+    disk_groups, ssd_groups = (n if kind in PRESETS[preset] else 0 for kind, n in (("disk", disk_groups), ("ssd", ssd_groups)))
     _check(out, disk_groups, ssd_groups, length, seed, file_format, cases, overwrite)
     numbers = with_overrides(parameters)
     first_hour = datetime(start.year, start.month, start.day)
     group_counts: dict[Kind, int] = {"disk": disk_groups, "ssd": ssd_groups}
     plan = Awkward(cases, seed, first_hour)
-    fleet, histories = _run(numbers, seed, first_hour, length, group_counts, plan)
+    fleet, histories = run_fleet(numbers, seed, first_hour, length, group_counts, plan)
 
     for pattern in OWN_FILES if overwrite else ():
         for old in out.glob(pattern):
@@ -139,6 +144,7 @@ def simulate(
         if late.height:
             write(f"{LATE_FOLDER}/{name}", iter([late]))
     options = {
+        "preset": preset,
         "disk_groups": disk_groups,
         "ssd_groups": ssd_groups,
         "hours": length,
@@ -179,7 +185,7 @@ def _check(out: Path, disk_groups: int, ssd_groups: int, hours: int, seed: int, 
         raise SimulationError(f"{out} already holds a bundle ({old[0].name} and {len(old) - 1} more): choose another folder or overwrite")
 
 
-def _run(
+def run_fleet(
     parameters: Parameters, seed: int, start: datetime, hours: int, counts: Mapping[Kind, int], plan: Awkward
 ) -> tuple[Fleet, list[GroupHistory]]:
     """Make every group and run its workload and its drives' lives."""

@@ -13,7 +13,17 @@ import polars as pl
 
 from simulate.groups import HOURS_PER_YEAR, Group, Member, instant, successor
 from simulate.parameters import KindParameters
-from simulate.slowness import BURN_IN_HOURS, Episode, aftershocks, first_episodes, first_excess, follower, length_hours, shared_episodes
+from simulate.slowness import (
+    BURN_IN_HOURS,
+    Episode,
+    aftershocks,
+    draw_fate,
+    first_episodes,
+    first_excess,
+    follower,
+    length_hours,
+    shared_episodes,
+)
 from simulate.streams import Purpose, stream
 
 CURE_HOURS = 14 * 24.0
@@ -23,6 +33,11 @@ REPLACEMENT_OVER_OUTAGE = 10
 UNPLUG_VISIBLE_EXCESS = 0.4
 """Operators see no slowness below this."""
 MAINTENANCE_PER_YEAR = 1.0
+REBUILD_MEDIAN_HOURS = {"disk": 6.0, "ssd": 2.0}
+REBUILD_RATE_FACTOR = 1.35
+"""The group's I/O rate during a rebuild or scrub over the rate without."""
+QUIET_EVENTS_PER_DRIVE_YEAR = 0.02
+SLOW_EVENTS_PER_HOUR = 0.0004
 QUIET_EVENT_TYPES = ("scsi_timeout", "media_error", "response_timeout")
 
 
@@ -53,24 +68,24 @@ def live(group: Group, p: KindParameters, seed: int, start: datetime, hours: int
     history = GroupHistory()
     since = -BURN_IN_HOURS
     members = list(group.members)
-    shared = shared_episodes(rng, p, members[: group.data_width], p.shared_rate_per_group_year / HOURS_PER_YEAR, since, hours)
-    counts = rng.poisson([m.hazard_per_hour * (hours - since) for m in members])
-    routine_at = since + rng.exponential(1 / max(p.routine_unplug_rate_per_drive_year / HOURS_PER_YEAR, 1e-12), len(members))
-    explicit_counts = rng.poisson(p.explicit_event_rate_per_drive_year * (hours - since) / HOURS_PER_YEAR, len(members))
-    quiet_counts = rng.poisson(p.quiet_event_rate_per_drive_year * hours / HOURS_PER_YEAR, len(members))
+    shared = shared_episodes(rng, p, members[: group.data_width], group.shared_hazard_per_hour, since, hours)
     for index, member in enumerate(members):
-        begins = first_episodes(rng, p, member, int(counts[index]), since, hours) + shared.get(index, [])
-        begins += _explicit_events(rng, p, group, member, int(explicit_counts[index]), since, hours, history)
-        for at in rng.uniform(0, hours, int(quiet_counts[index])).tolist():
+        # each drive has a stream of its own: what one lives through changes nothing for its neighbours
+        rng = stream(seed, group.kind, group.ordinal, Purpose.LIVES, 1 + index)
+        routine_at = since + rng.exponential(1 / max(p.routine_unplug_rate_per_drive_year / HOURS_PER_YEAR, 1e-12))
+        count = rng.poisson(p.explicit_event_rate_per_drive_year * (hours - since) / HOURS_PER_YEAR)
+        begins = _explicit_events(rng, p, group, member, int(count), since, hours, history) + shared.get(index, [])
+        for at in rng.uniform(0, hours, rng.poisson(QUIET_EVENTS_PER_DRIVE_YEAR * hours / HOURS_PER_YEAR)).tolist():
             history.events.append(Event(at, member.drive_id, str(rng.choice(QUIET_EVENT_TYPES)), member.slot))
+        begins += first_episodes(rng, p, member, since, hours)
         current: Member | None = member
-        while current is not None and (begins or routine_at[index] < hours):
-            current = _drive_life(rng, p, group, current, begins, float(routine_at[index]), start, hours, history)
+        while current is not None and (begins or routine_at < hours):
+            current = _drive_life(rng, p, group, current, begins, routine_at, start, hours, history)
             if current is not None:
-                count = rng.poisson(current.hazard_per_hour * (hours - current.active_from))
-                begins = first_episodes(rng, p, current, int(count), current.active_from, hours)
-                routine_at[index] = math.inf
-    _group_routine(rng, p, group, start, hours, history)
+                begins = first_episodes(rng, p, current, current.active_from, hours)
+                routine_at = math.inf
+    rng = stream(seed, group.kind, group.ordinal, Purpose.LIVES, 1 + len(members))
+    _group_routine(rng, group, start, hours, history)
     left_at = {m.drive_id: m.active_to for m in group.members}
     since = max(0.0, group.joined_at)
     history.events = [e for e in history.events if since <= e.at < hours and e.at <= left_at[e.drive_id]]
@@ -100,12 +115,13 @@ def _drive_life(
             if episode.started_at >= hours:
                 continue
             lived.append(episode)
-            for aftershock in aftershocks(rng, p, episode):
+            for aftershock in aftershocks(p, episode):
                 heapq.heappush(queue, aftershock)
             if episode.excess >= UNPLUG_VISIBLE_EXCESS:
+                own = episode.stream(1)
                 share = p.unplug_share * ((1 + episode.excess) / 2) ** p.unplug_severity_exponent
-                if rng.random() < min(share, p.unplug_maximum_share):
-                    wait = p.unplug_wait_median_hours * math.exp(p.unplug_wait_sigma * rng.standard_normal())
+                if own.random() < min(share, p.unplug_maximum_share):
+                    wait = p.unplug_wait_median_hours * math.exp(p.unplug_wait_sigma * own.standard_normal())
                     if episode.started_at + wait < acted_at:
                         acted_at, seen = episode.started_at + wait, episode
             continue
@@ -125,12 +141,12 @@ def _drive_life(
             member.active_to = unplugged_at
             queue = []
             history.episodes += [(member, e) for e in lived]
-            _timeouts(rng, p, member, lived, hours, history)
+            _timeouts(rng, member, lived, hours, history)
             return _replace(rng, p, group, member, unplugged_at + outage * REPLACEMENT_OVER_OUTAGE, start, hours, history)
         back_at = unplugged_at + outage
         member.outages.append((unplugged_at, back_at))
         history.events.append(Event(back_at, member.drive_id, "replug", member.slot))
-        _rebuild(rng, p, member, back_at, history)
+        _rebuild(rng, group, member, back_at, history)
         is_cured = rng.random() < p.cure_share
         queue = [e for e in queue if e.started_at >= back_at + (CURE_HOURS if is_cured else 0.0)]
         if seen is not None and not is_cured:
@@ -139,7 +155,7 @@ def _drive_life(
         heapq.heapify(queue)
         seen = None
     history.episodes += [(member, e) for e in lived]
-    _timeouts(rng, p, member, lived, hours, history)
+    _timeouts(rng, member, lived, hours, history)
     return None
 
 
@@ -152,14 +168,14 @@ def _replace(
     new = successor(rng, group, old, p, at, start)
     group.members.append(new)
     history.events.append(Event(at, new.drive_id, "replacement", new.slot, detail=f"replaces {old.drive_id}"))
-    _rebuild(rng, p, new, at, history)
+    _rebuild(rng, group, new, at, history)
     return new
 
 
-def _rebuild(rng: np.random.Generator, p: KindParameters, member: Member, at: float, history: GroupHistory) -> None:
-    ended_at = at + p.rebuild_median_hours * math.exp(0.5 * rng.standard_normal())
+def _rebuild(rng: np.random.Generator, group: Group, member: Member, at: float, history: GroupHistory) -> None:
+    ended_at = at + REBUILD_MEDIAN_HOURS[group.kind] * math.exp(0.5 * rng.standard_normal())
     history.events.append(Event(at + 0.02, member.drive_id, "rebuild", member.slot, ended_at))
-    history.loads.append((at, ended_at, p.rebuild_rate_factor))
+    history.loads.append((at, ended_at, REBUILD_RATE_FACTOR))
 
 
 def _explicit_events(
@@ -173,28 +189,28 @@ def _explicit_events(
         if rng.random() < p.explicit_event_slow_share:
             # a drive that stops answering is slow by a multiple, and for the rest of the hour at the least
             excess = 2.0 + first_excess(rng, p, 1.0)
-            begun.append(Episode(at, at + 1.0 + length_hours(rng, p, p.episode_median_hours), excess, event_type))
+            begun.append(Episode(at, at + 1.0 + length_hours(rng, p, p.episode_median_hours, excess), excess, event_type, draw_fate(rng)))
     return begun
 
 
-def _timeouts(rng: np.random.Generator, p: KindParameters, member: Member, lived: list[Episode], hours: int, history: GroupHistory) -> None:
+def _timeouts(rng: np.random.Generator, member: Member, lived: list[Episode], hours: int, history: GroupHistory) -> None:
     for episode in lived:
         length = min(episode.ended_at, hours) - episode.started_at
-        if length > 0 and rng.random() < p.slow_event_rate_per_hour * length:
+        if length > 0 and rng.random() < SLOW_EVENTS_PER_HOUR * length:
             at = episode.started_at + length * float(rng.random())
             history.events.append(Event(at, member.drive_id, str(rng.choice(QUIET_EVENT_TYPES)), member.slot))
 
 
-def _group_routine(rng: np.random.Generator, p: KindParameters, group: Group, start: datetime, hours: int, history: GroupHistory) -> None:
+def _group_routine(rng: np.random.Generator, group: Group, start: datetime, hours: int, history: GroupHistory) -> None:
     """The weekly scrub and the rare maintenance window, recorded on the drive of slot 0."""
     first = group.members[0]
     local_start = start + timedelta(hours=group.utc_offset_hours)
     minute = float(rng.random())
     saturday = ((5 - local_start.weekday()) % 7) * 24 + 23 - local_start.hour
     for at in range(saturday - 168, hours, 168):
-        ended_at = at + minute + p.rebuild_median_hours
+        ended_at = at + minute + REBUILD_MEDIAN_HOURS[group.kind]
         history.events.append(Event(at + minute, first.drive_id, "scrub", first.slot, ended_at, "weekly, whole group"))
-        history.loads.append((at + minute, ended_at, p.rebuild_rate_factor))
+        history.loads.append((at + minute, ended_at, REBUILD_RATE_FACTOR))
     for at in rng.uniform(0, hours, rng.poisson(MAINTENANCE_PER_YEAR * hours / HOURS_PER_YEAR)).tolist():
         history.events.append(Event(at, first.drive_id, "maintenance", first.slot, at + 1.5, "firmware"))
 

@@ -6,22 +6,32 @@ What no calibration moves (the drive catalogue, sites, calendar, the 250 us time
 No number here is a slowdown distribution: slowdowns come out after dividing by the group's median.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 Kind = Literal["disk", "ssd"]
 KINDS: tuple[Kind, ...] = ("disk", "ssd")
 MAXIMUM_NUMBERS = 200
+PRESET_FILE = Path(__file__).parent / "presets" / "tail_at_store.json"
+PRESETS: dict[str, tuple[Kind, ...]] = {
+    "tail-at-store": ("disk", "ssd"),
+    "tail-at-store-disk": ("disk",),
+    "tail-at-store-ssd": ("ssd",),
+}
+"""The kinds of drives a preset's fleet has. All take their numbers from the one file."""
 
 
 class ParameterError(ValueError):
     """A parameter override names no parameter, or has the wrong shape or range."""
 
 
-def _each(disk: Any, ssd: Any, meaning: str) -> Any:
-    """A parameter with its default per kind and its meaning."""
-    return field(metadata={"disk": disk, "ssd": ssd, "meaning": meaning})
+def _means(meaning: str) -> Any:
+    """A parameter and what it means."""
+    return field(metadata={"meaning": meaning})
 
 
 @dataclass(frozen=True)
@@ -29,119 +39,110 @@ class KindParameters:
     """The parameters of one drive kind."""
 
     # groups and drives
-    width_median: float = _each(11.0, 5.5, "median number of data drives of a group of no standard width")
-    width_sigma: float = _each(0.45, 0.55, "log spread of that number")
-    width_maximum: float = _each(26.0, 22.0, "widest group, data drives; the narrowest has 3")
-    standard_width: float = _each(14.0, 14.0, "the most common width, data drives")
-    standard_width_share: float = _each(0.15, 0.08, "share of groups of exactly that width")
-    double_parity_share: float = _each(0.95, 0.95, "share of groups with P and Q parity; the others have P only")
-    short_observation_share: float = _each(0.14, 0.16, "share of groups that join at a uniform moment of the span instead of before it")
-    age_mean_years: float = _each(2.6, 1.3, "mean age of a group's drives at the start of the span")
-    unknown_model_share: float = _each(0.30, 0.14, "share of groups whose inventory carries no model information")
-    mixed_model_share: float = _each(0.08, 0.05, "share of drives of another family than their group's")
-    family_shares: tuple[float, ...] = _each(
-        (0.34, 0.28, 0.22, 0.16), (0.38, 0.22, 0.36, 0.04), "share of groups per model family, in catalogue order"
-    )
-    family_hazards: tuple[float, ...] = _each(
-        (0.8, 1.0, 1.3, 1.0), (0.8, 0.9, 1.1, 2.5), "episode rate multiplier per model family (ratio)"
-    )
-    family_noises: tuple[float, ...] = _each(
-        (1.0, 1.0, 1.05, 0.95), (0.9, 0.95, 1.2, 1.7), "hourly latency noise multiplier per model family (ratio)"
-    )
+    width_median: float = _means("median number of data drives of a group of no standard width")
+    width_sigma: float = _means("log spread of that number")
+    width_maximum: float = _means("widest group, data drives; the narrowest has 3")
+    common_widths: tuple[float, ...] = _means("widths that are built most, data drives")
+    common_width_shares: tuple[float, ...] = _means("share of groups of each of them")
+    observation_days: float = _means("a group's records are collected for this long, days, and some whole days more")
+    observation_extra_days: float = _means("mean of those, before the fraction is cut off, days")
+    short_observation_share: float = _means("share of groups whose records are collected for less, by any part of it")
+    age_mean_years: float = _means("mean age of a group's drives at the start of the span")
+    unknown_model_share: float = _means("share of groups whose inventory carries no model information")
+    unknown_model_hazard: float = _means("episode rate of their drives over that of drives whose model is known (ratio)")
+    unknown_age_share: float = _means("share of groups whose inventory does not say when the drives were deployed")
+    unknown_age_hazard: float = _means("episode rate of their drives over that of a drive of one year (ratio)")
+    family_hazards: tuple[float, ...] = _means("episode rate multiplier per model family (ratio), none = all alike")
+    family_noises: tuple[float, ...] = _means("hourly latency noise multiplier per model family (ratio)")
 
     # workload
-    rate_median_iops: float = _each(18.0, 220.0, "median over groups of a drive's mean I/O rate, I/Os per second")
-    rate_sigma: float = _each(1.1, 1.2, "log spread over groups of that rate")
-    daily_amplitude: float = _each(0.45, 0.40, "log amplitude of the daily rhythm, peak at 14:00 local")
-    weekend_factor: float = _each(0.6, 0.7, "rate on Saturday and Sunday over the rate on a weekday (ratio)")
-    hour_rate_sigma: float = _each(0.32, 0.36, "log spread of a group's rate from hour to hour")
-    hour_rate_memory: float = _each(0.75, 0.70, "share of that deviation kept to the next hour (0..1)")
-    burst_rate_per_hour: float = _each(0.035, 0.04, "batch jobs a group starts per hour")
-    burst_mean_hours: float = _each(1.5, 1.5, "mean length of a batch job, hours")
-    burst_factor_median: float = _each(4.0, 4.0, "median rate during a batch job over the rate without (ratio)")
-    idle_group_share: float = _each(0.03, 0.03, "share of groups without any I/O from 01:00 to 05:00 local")
-    read_share_mean: float = _each(0.58, 0.65, "mean share of reads among I/Os (0..1)")
-    read_share_spread: float = _each(0.7, 0.7, "spread over groups of the read share, log odds")
-    rate_share_sigma: float = _each(0.02, 0.025, "log spread over the drives of a group of their share of the I/Os")
-    rate_hour_sigma: float = _each(0.025, 0.03, "log spread of that share from hour to hour")
-    io_blocks_median: float = _each(6.0, 4.0, "median I/O size, blocks of 4096 bytes")
-    io_blocks_sigma: float = _each(0.6, 0.5, "log spread over groups of the I/O size")
-    hot_spot_rate_per_drive_year: float = _each(40.0, 30.0, "times a drive attracts more I/Os than its peers, per year")
-    hot_spot_median_hours: float = _each(3.0, 3.0, "median length of a hot spot, hours")
-    hot_spot_sigma: float = _each(1.2, 1.2, "log spread of that length")
-    hot_spot_exponent: float = _each(
-        1.6, 1.6, "Pareto exponent of a hot spot's extra rate (0.3 and more) and of the extra size of larger I/Os"
-    )
-    large_io_drive_share: float = _each(
-        0.09, 0.05, "share of drives that always serve larger I/Os than their peers, by 0.8 and more (ratio)"
-    )
-    closed_loop_share: float = _each(0.25, 0.55, "share of groups whose clients wait for the slowest drive")
-    closed_loop_exponent: float = _each(0.7, 0.8, "such a group's rate is divided by its largest slowness to this power")
+    rate_median_iops: float = _means("median over groups of a drive's mean I/O rate, I/Os per second")
+    rate_sigma: float = _means("log spread over groups of that rate")
+    daily_amplitude: float = _means("log amplitude of the daily rhythm, peak at 14:00 local")
+    hour_rate_sigma: float = _means("log spread of a group's rate from hour to hour")
+    hour_rate_memory: float = _means("share of that deviation kept to the next hour (0..1)")
+    burst_rate_per_hour: float = _means("batch jobs a group starts per hour")
+    burst_mean_hours: float = _means("mean length of a batch job, hours")
+    burst_factor_median: float = _means("median rate during a batch job over the rate without (ratio)")
+    burst_factor_sigma: float = _means("log spread of that factor")
+    idle_group_share: float = _means("share of groups that have idle spells")
+    idle_hour_share: float = _means("share of such a group's hours that begin in an idle spell")
+    idle_mean_hours: float = _means("mean length of an idle spell, hours")
+    idle_ios_per_hour: float = _means("I/Os per drive in an idle hour")
+    read_share_mean: float = _means("mean share of reads among I/Os (0..1)")
+    rate_share_sigma: float = _means("log spread over the drives of a group of their share of the I/Os")
+    rate_hour_sigma: float = _means("log spread of that share from hour to hour")
+    io_blocks_median: float = _means("median I/O size, blocks of 4096 bytes")
+    hot_spot_rate_per_drive_year: float = _means("times a drive attracts more I/Os than its peers, per year")
+    hot_spot_median_hours: float = _means("median length of a hot spot, hours")
+    hot_spot_sigma: float = _means("log spread of that length")
+    hot_spot_exponent: float = _means("Pareto exponent of a hot spot's extra rate (0.3 and more) and of the extra size of larger I/Os")
+    hot_spot_cached_share: float = _means("share of hot spots that the drive's cache or locality speeds up")
+    hot_spot_cached_factor: float = _means("median latency during such a hot spot over the normal latency (ratio)")
+    hot_spot_latency_sigma: float = _means("log spread of the latency during the other hot spots")
+    large_io_group_share: float = _means("share of groups some of whose drives serve I/Os larger by 1.1 and more (ratio)")
+    large_io_hazard: float = _means("episode rate in such a group over that in others (ratio)")
+    retry_sigma: float = _means("log extra I/Os of a slow drive, half-normal: retries")
+    merge_sigma: float = _means("log extra I/O size of a slow drive, half-normal: waiting I/Os are merged")
+    spared_share: float = _means("share of episodes during which the array reads around the drive")
+    closed_loop_share: float = _means("share of groups whose clients wait for the slowest drive")
+    closed_loop_exponent: float = _means("such a group's rate is divided by its largest slowness to this power")
 
     # latency
-    base_latency_us: float = _each(7500.0, 550.0, "median latency of an unloaded drive, microseconds")
-    base_latency_sigma: float = _each(0.18, 0.30, "log spread over groups of the base latency")
-    drive_latency_sigma: float = _each(0.035, 0.030, "log spread of the drives of a group, fixed for life")
-    drive_latency_sigma_per_year: float = _each(0.003, 0.004, "growth of that spread per year of age")
-    hour_latency_sigma: float = _each(0.045, 0.048, "log spread of a drive's latency from hour to hour")
-    hour_latency_group_sigma: float = _each(0.45, 0.5, "log spread over groups of that noise")
-    single_io_sigma: float = _each(1.0, 1.2, "noise of one I/O over its mean; an hourly average of n I/Os has this over sqrt(n)")
-    direction_sigma: float = _each(0.015, 0.015, "log noise of read against write latency of a drive-hour")
-    write_latency_factor: float = _each(0.7, 0.6, "write latency over read latency, disk cache or SSD buffer (ratio)")
-    capacity_iops: float = _each(700.0, 9000.0, "I/O rate at which a drive saturates, I/Os per second")
-    io_size_exponent: float = _each(-0.04, -0.03, "latency grows as a drive's I/O size over its group's to this power")
-    coarse_timer_group_share: float = _each(0.0, 0.04, "share of groups that report latencies as whole timer ticks")
+    base_latency_us: float = _means("median latency of an unloaded drive, microseconds")
+    base_latency_sigma: float = _means("log spread over groups of the base latency")
+    drive_latency_sigma: float = _means("log spread of the drives of a group, fixed for life")
+    drive_latency_sigma_per_year: float = _means("growth of that spread per year of age")
+    hour_latency_sigma: float = _means("log spread of a drive's latency from hour to hour")
+    hour_latency_group_sigma: float = _means("log spread over groups of that noise")
+    single_io_sigma: float = _means("noise of one I/O over its mean; an hourly average of n I/Os has this over sqrt(n)")
+    capacity_iops: float = _means("I/O rate at which a drive saturates, I/Os per second")
+    io_size_exponent: float = _means("latency grows as a drive's I/O size over its group's to this power")
+    coarse_timer_group_share: float = _means("share of groups that report latencies as whole timer ticks")
 
     # slowness
-    frailty_sigma: float = _each(1.6, 1.6, "log spread over drives of the rate of slow episodes")
-    episode_rate_per_drive_year: float = _each(0.33, 0.4, "mean number of first episodes of a year-old drive, per year")
-    age_hazard_per_year: float = _each(0.12, 0.15, "log growth of the episode rate per year of age")
-    aftershock_count: float = _each(0.5, 0.55, "mean number of episodes that one episode brings after it (below 1)")
-    aftershock_median_hours: float = _each(9.0, 10.0, "median wait from an episode's end to its aftershock, hours")
-    aftershock_sigma: float = _each(1.8, 1.8, "log spread of that wait")
-    aftershock_severity_sigma: float = _each(0.5, 0.5, "log spread of an aftershock's severity around its parent's")
-    episode_median_hours: float = _each(0.42, 0.9, "median length of an episode, hours")
-    episode_sigma: float = _each(2.5, 1.5, "log spread of that length")
-    episode_maximum_hours: float = _each(1400.0, 200.0, "no episode is longer than this, hours")
-    severity_minimum_excess: float = _each(0.35, 0.35, "least extra latency of an episode over the normal latency (ratio)")
-    severity_exponent: float = _each(1.3, 1.5, "Pareto exponent of the extra latency")
-    severity_drive_sigma: float = _each(0.4, 0.4, "log spread over drives of the extra latency")
-    severity_maximum: float = _each(3000.0, 400.0, "no episode multiplies the latency by more than this (ratio)")
-    severity_hour_sigma: float = _each(0.15, 0.25, "log variation of the extra latency within an episode, hour by hour")
-    fail_slow_share: float = _each(0.012, 0.02, "share of drives of one year's age that are mildly slow for good")
-    fail_slow_median_excess: float = _each(0.28, 0.28, "median extra latency of such a drive (ratio)")
-    fail_slow_sigma: float = _each(0.25, 0.25, "log spread of that extra")
-    shared_rate_per_group_year: float = _each(5.0, 26.0, "times a path shared by several drives of a group is slow, per year")
-    shared_frailty_sigma: float = _each(2.2, 2.0, "log spread over groups of that rate")
-    shared_drive_share: float = _each(
-        0.2, 0.5, "mean share of a group's data drives on that path, the same ones for good (always under half of them)"
+    frailty_sigma: float = _means("log spread over drives of the rate of slow episodes")
+    episode_rate_per_drive_year: float = _means("mean number of first episodes of a year-old drive, per year")
+    age_hazard_per_year: float = _means("log growth of the episode rate per year of age")
+    infant_hazard: float = _means("episode rate in the first year of age over that at its end (ratio)")
+    aftershock_count: float = _means("mean number of episodes that one episode brings after it (below 1)")
+    aftershock_median_hours: float = _means("median wait from an episode's end to its aftershock, hours")
+    aftershock_sigma: float = _means("log spread of that wait")
+    aftershock_severity_sigma: float = _means("log spread of an aftershock's severity around its parent's")
+    episode_median_hours: float = _means("median length of an episode, hours")
+    episode_sigma: float = _means("log spread of that length")
+    episode_maximum_hours: float = _means("no episode is longer than this, hours")
+    severity_minimum_excess: float = _means("least extra latency of an episode over the normal latency (ratio)")
+    severity_exponent: float = _means("Pareto exponent of the extra latency")
+    episode_severity_exponent: float = _means("an episode's length falls as its extra latency to this power")
+    severity_drive_sigma: float = _means("log spread over drives of the extra latency")
+    severity_maximum: float = _means("no episode multiplies the latency by more than this (ratio)")
+    severity_hour_sigma: float = _means("log variation of the extra latency within an episode, hour by hour")
+    fail_slow_share: float = _means("share of drives of one year's age that are mildly slow for good")
+    fail_slow_median_excess: float = _means("median extra latency of such a drive (ratio)")
+    fail_slow_sigma: float = _means("log spread of that extra")
+    shared_rate_per_group_year: float = _means("times a path shared by several drives of a group is slow, per year")
+    shared_frailty_sigma: float = _means("log spread over groups of that rate")
+    shared_drive_share: float = _means(
+        "mean share of a group's data drives on that path, the same ones for good (always under half of them)"
     )
-    shared_median_hours: float = _each(0.9, 1.4, "median length of such an episode, hours")
-    explicit_event_rate_per_drive_year: float = _each(0.006, 0.004, "not_spinning (disks) and not_responding events, per drive and year")
-    explicit_event_slow_share: float = _each(0.9, 0.9, "share of those events that begin a slow episode")
+    shared_median_hours: float = _means("median length of such an episode, hours")
+    explicit_event_rate_per_drive_year: float = _means("not_spinning (disks) and not_responding events, per drive and year")
+    explicit_event_slow_share: float = _means("share of those events that begin a slow episode")
 
     # operators
-    unplug_share: float = _each(0.035, 0.045, "share of episodes of twice the latency after which an operator acts")
-    unplug_severity_exponent: float = _each(0.6, 0.5, "that share grows with the severity to this power")
-    unplug_maximum_share: float = _each(0.4, 0.4, "and is at most this")
-    unplug_wait_median_hours: float = _each(12.0, 4.0, "median wait from an episode's start to the unplug, hours")
-    unplug_wait_sigma: float = _each(2.2, 1.4, "log spread of that wait")
-    routine_unplug_rate_per_drive_year: float = _each(0.05, 0.05, "unplugs without a cause, per drive and year")
-    replacement_share: float = _each(0.11, 0.0, "share of unplugs that end in another drive in the slot")
-    outage_median_hours: float = _each(1.7, 1.5, "median time from unplug to replug, hours; a new drive takes 10 times as long")
-    outage_sigma: float = _each(1.3, 1.0, "log spread of the outage and of the wait for a new drive")
-    cure_share: float = _each(0.55, 0.40, "share of replugs that end the drive's present series of episodes")
-    recurrence_median_hours: float = _each(30.0, 16.0, "median wait from a replug that cured nothing to the next episode, hours")
-    recurrence_sigma: float = _each(1.8, 1.5, "log spread of that wait")
-    rebuild_median_hours: float = _each(6.0, 2.0, "median length of a rebuild after a drive came in, hours")
-    rebuild_rate_factor: float = _each(1.4, 1.3, "the group's I/O rate during a rebuild or scrub over the rate without (ratio)")
-    quiet_event_rate_per_drive_year: float = _each(
-        0.02, 0.02, "scsi_timeout, media_error and response_timeout out of nothing, per drive and year"
-    )
-    slow_event_rate_per_hour: float = _each(0.0004, 0.0004, "the same events per hour of an episode")
-
-    # collection
-    gap_rate_per_group_year: float = _each(12.0, 12.0, "times a group's records are lost, per year")
+    unplug_share: float = _means("share of episodes of twice the latency after which an operator acts")
+    unplug_severity_exponent: float = _means("that share grows with the severity to this power")
+    unplug_maximum_share: float = _means("and is at most this")
+    unplug_wait_median_hours: float = _means("median wait from an episode's start to the unplug, hours")
+    unplug_wait_sigma: float = _means("log spread of that wait")
+    routine_unplug_rate_per_drive_year: float = _means("unplugs without a cause, per drive and year")
+    replacement_share: float = _means("share of unplugs that end in another drive in the slot")
+    outage_median_hours: float = _means("median time from unplug to replug, hours; a new drive takes 10 times as long")
+    outage_sigma: float = _means("log spread of the outage and of the wait for a new drive")
+    cure_share: float = _means("share of replugs that end the drive's present series of episodes")
+    recurrence_median_hours: float = _means("median wait from a replug that cured nothing to the next episode, hours")
+    recurrence_sigma: float = _means("log spread of that wait")
 
 
 @dataclass(frozen=True)
@@ -164,10 +165,21 @@ class Parameters:
         }
 
 
+@cache
 def defaults() -> Parameters:
-    """The default parameter set."""
-    disk, ssd = (KindParameters(**{f.name: f.metadata[kind] for f in fields(KindParameters)}) for kind in KINDS)
-    return Parameters(disk=disk, ssd=ssd)
+    """The calibrated parameter set, from the one file that `make calibrate` writes.
+
+    Raises: ParameterError where the file lacks a parameter or holds one that does not exist.
+    """
+    kinds: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+    for name, value in json.loads(PRESET_FILE.read_text(encoding="utf-8")).items():
+        kind, _, plain = name.partition(".")
+        kinds[kind][plain] = tuple(value) if isinstance(value, list) else value
+    known = {f.name for f in fields(KindParameters)}
+    for kind, found in kinds.items():
+        if wrong := sorted(known ^ found.keys()):
+            raise ParameterError(f"{PRESET_FILE}: {kind}.{wrong[0]} is {'missing' if wrong[0] in known else 'no parameter'}")
+    return Parameters(disk=KindParameters(**kinds["disk"]), ssd=KindParameters(**kinds["ssd"]))
 
 
 def meanings() -> dict[str, str]:
@@ -186,15 +198,23 @@ def _range(plain_name: str) -> tuple[float, float]:
         return 0.0, 0.95  # from 1 on a first episode never ends bringing others
     if plain_name in ("read_share_mean", "hour_rate_memory"):
         return 0.01, 0.99
-    if plain_name in ("width_median", "width_maximum", "standard_width"):
+    if plain_name in ("width_median", "width_maximum", "common_widths"):
         return 3.0, 1000.0
-    if plain_name in ("severity_exponent", "hot_spot_exponent", "capacity_iops", "base_latency_us", "age_mean_years"):
+    if plain_name in (
+        "severity_exponent",
+        "hot_spot_exponent",
+        "capacity_iops",
+        "base_latency_us",
+        "age_mean_years",
+        "idle_mean_hours",
+        "observation_days",
+    ):
         return 0.01, 1e9
-    if plain_name in ("severity_maximum", "weekend_factor", "write_latency_factor", "rebuild_rate_factor"):
+    if plain_name in ("severity_maximum", "hot_spot_cached_factor", "infant_hazard"):
         return 0.01, 1e6
     if plain_name.endswith("_exponent") or plain_name == "age_hazard_per_year":
         return -10.0, 10.0
-    return 0.0, 1.0 if plain_name.endswith("_share") else 1e9
+    return 0.0, 1.0 if plain_name.endswith(("_share", "_shares")) else 1e9
 
 
 def with_overrides(overrides: Mapping[str, Any] | None, base: Parameters | None = None) -> Parameters:
@@ -217,7 +237,7 @@ def with_overrides(overrides: Mapping[str, Any] | None, base: Parameters | None 
             if isinstance(number, bool) or not isinstance(number, int | float) or not low <= number <= high:
                 raise ParameterError(f"parameter {name!r}: {number!r} is not a number from {low:g} to {high:g}")
         if isinstance(known[name], list) and len(numbers) != len(known[name]):
-            raise ParameterError(f"parameter {name!r} needs {len(known[name])} numbers, one per model family, not {len(numbers)}")
+            raise ParameterError(f"parameter {name!r} needs {len(known[name])} numbers, not {len(numbers)}")
         changes[kind][plain] = tuple(float(n) for n in numbers) if isinstance(known[name], list) else float(numbers[0])
     made = Parameters(disk=replace(made.disk, **changes["disk"]), ssd=replace(made.ssd, **changes["ssd"]))
     if number_count(made) > MAXIMUM_NUMBERS:

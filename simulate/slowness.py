@@ -5,7 +5,7 @@ covers in part is slowed in part. Times are hours since the start of the span.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from simulate.groups import Member
 from simulate.parameters import KindParameters
 
-SHARED_SEVERITY = 2.0
+SHARED_SEVERITY = 1.0
 """A shared path is felt when it is this much worse than what a drive does by itself (ratio)."""
 BURN_IN_HOURS = 21 * 24.0
 """Episodes begin this long before the span, so that its first hours are as slow as any other."""
@@ -26,11 +26,17 @@ class Episode(NamedTuple):
     ended_at: float
     excess: float  # extra latency over the normal latency (ratio)
     cause: str  # background, aftershock, shared_path, recurrence, or the event type that began it
+    fate: int  # seeds what follows from this episode, so that no other one has a part in it
+
+    def stream(self, aspect: int) -> np.random.Generator:
+        """The random stream of one aspect of what follows."""
+        return np.random.Generator(np.random.SFC64(self.fate + aspect))
 
 
-def length_hours(rng: np.random.Generator, p: KindParameters, median: float) -> float:
-    """A length in hours, log-normal, capped."""
-    return min(median * math.exp(p.episode_sigma * rng.standard_normal()), p.episode_maximum_hours)
+def length_hours(rng: np.random.Generator, p: KindParameters, median: float, excess: float) -> float:
+    """A length in hours, log-normal, capped; the worse the slowness the shorter it is."""
+    typical = median * max(excess, 0.1) ** -p.episode_severity_exponent
+    return float(min(typical * math.exp(p.episode_sigma * rng.standard_normal()), p.episode_maximum_hours))
 
 
 def first_excess(rng: np.random.Generator, p: KindParameters, severity_factor: float) -> float:
@@ -39,18 +45,35 @@ def first_excess(rng: np.random.Generator, p: KindParameters, severity_factor: f
     return min(drawn, p.severity_maximum - 1)
 
 
-def first_episodes(rng: np.random.Generator, p: KindParameters, member: Member, count: int, since: float, until: float) -> list[Episode]:
-    """`count` episodes that begin of themselves at uniform moments of [since, until)."""
+def moments(rng: np.random.Generator, rate_per_hour: float, since: float, until: float) -> Iterator[float]:
+    """Moments of [since, until) at which something happens of itself; with a little higher rate the same ones, a little earlier."""
+    at = since
+    while rate_per_hour > 0:
+        at += rng.standard_exponential() / rate_per_hour
+        if at >= until:
+            return
+        yield at
+
+
+def draw_fate(rng: np.random.Generator) -> int:
+    """A seed for an episode's own streams."""
+    return int(rng.integers(2**62))
+
+
+def first_episodes(rng: np.random.Generator, p: KindParameters, member: Member, since: float, until: float) -> list[Episode]:
+    """The member's episodes that begin of themselves in [since, until)."""
     made = []
-    for started_at in rng.uniform(since, until, count).tolist():
-        ended_at = started_at + length_hours(rng, p, p.episode_median_hours)
-        made.append(Episode(started_at, ended_at, first_excess(rng, p, member.severity_factor), "background"))
+    for started_at in moments(rng, member.hazard_per_hour, since, until):
+        excess = first_excess(rng, p, member.severity_factor)
+        length = length_hours(rng, p, p.episode_median_hours, excess)
+        made.append(Episode(started_at, started_at + length, excess, "background", draw_fate(rng)))
     return made
 
 
-def aftershocks(rng: np.random.Generator, p: KindParameters, parent: Episode) -> list[Episode]:
+def aftershocks(p: KindParameters, parent: Episode) -> list[Episode]:
     """The episodes that `parent` brings after its end; each may bring more."""
     made = []
+    rng = parent.stream(0)
     for _ in range(rng.poisson(p.aftershock_count)):
         wait = p.aftershock_median_hours * math.exp(p.aftershock_sigma * rng.standard_normal())
         made.append(follower(rng, p, parent, parent.ended_at + wait, "aftershock"))
@@ -60,7 +83,7 @@ def aftershocks(rng: np.random.Generator, p: KindParameters, parent: Episode) ->
 def follower(rng: np.random.Generator, p: KindParameters, parent: Episode, started_at: float, cause: str) -> Episode:
     """An episode at `started_at` of about the severity of `parent`."""
     excess = min(parent.excess * math.exp(p.aftershock_severity_sigma * rng.standard_normal()), p.severity_maximum - 1)
-    return Episode(started_at, started_at + length_hours(rng, p, p.episode_median_hours), excess, cause)
+    return Episode(started_at, started_at + length_hours(rng, p, p.episode_median_hours, excess), excess, cause, draw_fate(rng))
 
 
 def shared_episodes(
@@ -71,30 +94,25 @@ def shared_episodes(
     Fewer than half of the drives: of a slowness that half the group has, the group's median hides all (PI-18).
     """
     made: dict[int, list[Episode]] = {}
-    hit_count = min(2 + int(rng.binomial(max(len(members) - 2, 0), p.shared_drive_share)), (len(members) - 1) // 2)
-    hit = rng.choice(len(members), hit_count, replace=False).tolist()
-    frailty = math.exp(p.shared_frailty_sigma * rng.standard_normal() - p.shared_frailty_sigma**2 / 2)
-    for _ in range(rng.poisson(rate_per_hour * frailty * (until - since))):
-        started_at = float(rng.uniform(since, until))
-        ended_at = started_at + length_hours(rng, p, p.shared_median_hours)
+    hit_count = min(2 + math.floor(p.shared_drive_share * max(len(members) - 2, 0) + rng.random()), (len(members) - 1) // 2)
+    hit = rng.permutation(len(members))[:hit_count].tolist()
+    for started_at in moments(rng, rate_per_hour, since, until):
         excess = first_excess(rng, p, SHARED_SEVERITY)
+        ended_at = started_at + length_hours(rng, p, p.shared_median_hours, excess)
+        fate = draw_fate(rng)
         for index in hit:
-            own = excess * math.exp(0.2 * rng.standard_normal())
-            made.setdefault(index, []).append(Episode(started_at, ended_at, own, "shared_path"))
+            felt = Episode(started_at, ended_at, excess, "shared_path", fate + 1000 * index)
+            own = excess * math.exp(0.2 * felt.stream(3).standard_normal())
+            made.setdefault(index, []).append(felt._replace(excess=own))
     return made
 
 
-def hourly_excess(rng: np.random.Generator, p: KindParameters, episodes: Iterable[Episode], hours: int) -> tuple[list[int], list[float]]:
-    """The extra latency that `episodes` add to each hour of the span they touch: hour numbers and excesses."""
-    at: list[int] = []
-    excesses: list[float] = []
-    for episode in episodes:
-        first, last = max(math.floor(episode.started_at), 0), min(math.ceil(episode.ended_at), hours)
-        if first >= last:
-            continue
-        hour = np.arange(first, last)
-        covered = np.minimum(hour + 1, episode.ended_at) - np.maximum(hour, episode.started_at)
-        varied = np.exp(p.severity_hour_sigma * rng.standard_normal(len(hour)) - p.severity_hour_sigma**2 / 2)
-        at.extend(hour.tolist())
-        excesses.extend((episode.excess * covered * varied).tolist())
-    return at, excesses
+def hourly_excess(rng: np.random.Generator, p: KindParameters, episode: Episode, hours: int) -> tuple[list[int], list[float]]:
+    """The extra latency that `episode` adds to each hour of the span it touches: hour numbers and excesses."""
+    first, last = max(math.floor(episode.started_at), 0), min(math.ceil(episode.ended_at), hours)
+    if first >= last:
+        return [], []
+    hour = np.arange(first, last)
+    covered = np.minimum(hour + 1, episode.ended_at) - np.maximum(hour, episode.started_at)
+    varied = np.exp(p.severity_hour_sigma * rng.standard_normal(len(hour)) - p.severity_hour_sigma**2 / 2)
+    return hour.tolist(), (episode.excess * covered * varied).tolist()

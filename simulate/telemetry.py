@@ -26,6 +26,13 @@ Ints = npt.NDArray[np.int64]
 TIMER_TICK_US = 250.0
 MAXIMUM_UTILISATION = 0.85
 GAP_MEDIAN_HOURS = 2.0
+GAPS_PER_GROUP_YEAR = 12.0
+DIRECTION_SIGMA = 0.015
+"""Log noise of read against write latency of a drive-hour."""
+WRITE_LATENCY_FACTOR = 0.65
+"""Write latency over read latency, disk cache or SSD buffer."""
+LEAST_RATE = 0.02
+"""A spared drive keeps this share of its I/Os."""
 LEAST_PRESENCE = 0.02
 """A drive that was there for less of an hour than this sends no record of it."""
 BATCH_CELLS = 200_000
@@ -49,6 +56,8 @@ BLOCK_BYTES = 4096
 
 Cells = tuple[list[int], list[int], list[float]]
 """Hours, members and values, in step."""
+Span = tuple[int, float, float, float]
+"""A member, from when, to when, and a value for every hour between; an hour covered in part gets its part of it."""
 
 
 @dataclass
@@ -65,6 +74,18 @@ class Sparse:
         hours = np.asarray(hour, dtype=np.int64)
         order = np.argsort(hours, kind="stable")
         return cls(hours[order], np.asarray(member, dtype=np.int64)[order], np.asarray(value, dtype=np.float32)[order])
+
+    @classmethod
+    def of_spans(cls, spans: list[Span], hours: int) -> "Sparse":
+        """Sorted arrays of the cells that `spans` cover in hours [0, hours)."""
+        member, since, until, value = np.asarray(spans, dtype=np.float64).reshape(-1, 4).T
+        first, last = np.maximum(np.floor(since), 0), np.minimum(np.ceil(until), hours)
+        counts = np.maximum(last - first, 0).astype(np.int64)
+        of = np.repeat(np.arange(len(spans)), counts)
+        hour = first[of] + np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+        covered = value[of] * (np.minimum(hour + 1, until[of]) - np.maximum(hour, since[of]))
+        order = np.argsort(hour, kind="stable")
+        return cls(hour[order].astype(np.int64), member[of][order].astype(np.int64), covered[order].astype(np.float32))
 
     def within(self, first: int, last: int) -> "Sparse":
         """The cells of hours [first, last), hours counted from `first`."""
@@ -95,6 +116,8 @@ class Fleet:
     is_coarse: npt.NDArray[np.bool_]  # (G)
     excess: Sparse  # extra latency
     hot: Sparse  # extra rate
+    eased: Sparse  # log factor on the latency during a hot spot
+    shrunk: Sparse  # log factor on the I/O size of a spared drive
     absence: Sparse  # share of the hour the member was away
     gone: list[tuple[int, int, int]]  # whole hours [from, to) a member is away
     gaps: list[tuple[int, int, int]]  # whole hours [from, to) a group's records are lost
@@ -111,8 +134,10 @@ def assemble(
 ) -> Fleet:
     """Put groups, their histories and workloads side by side. Groups keep their order, members sort by drive."""
     excess: Cells = ([], [], [])
-    hot: Cells = ([], [], [])
-    absence: Cells = ([], [], [])
+    hot: list[Span] = []
+    eased: list[Span] = []
+    shrunk: list[Span] = []
+    absence: list[Span] = []
     gone: list[tuple[int, int, int]] = []
     gaps: list[tuple[int, int, int]] = []
     ordered: list[Member] = []
@@ -128,19 +153,28 @@ def assemble(
         first_member.append(len(ordered))
         slow_from = len(excess[0])
         for member, episode in history.episodes:
-            at, values = hourly_excess(rng, p, [episode], hours)
+            own = episode.stream(2)
+            is_spared, kept_rate, kept_size = own.random() < p.spared_share, own.random(), own.random()
+            at, values = hourly_excess(own, p, episode, hours)
             excess[0].extend(at)
             excess[1].extend([column[id(member)]] * len(at))
             excess[2].extend(values)
+            if is_spared:
+                # the array reads around the drive: fewer I/Os reach it, and smaller ones
+                hot.append((column[id(member)], episode.started_at, episode.ended_at, kept_rate - 1))
+                shrunk.append((column[id(member)], episode.started_at, episode.ended_at, math.log(kept_size)))
         if group.is_closed_loop and len(excess[0]) > slow_from:
             _hold_back(workload.rate_iops, excess[0][slow_from:], excess[2][slow_from:], p.closed_loop_exponent)
-        for index, since, until, factor in workload.hot_spots:
-            _cover(hot, column[id(group.members[index])], since, until, factor - 1, hours)
+        for index, since, until, factor, log_latency in workload.hot_spots:
+            hot.append((column[id(group.members[index])], since, until, factor - 1))
+            eased.append((column[id(group.members[index])], since, until, log_latency))
         for member in group.members:
             if member.active_from > 0 or member.active_to < hours or member.outages:
                 _away(absence, gone, column[id(member)], member, hours)
-        for at in rng.uniform(0, hours, rng.poisson(p.gap_rate_per_group_year * hours / HOURS_PER_YEAR)).tolist():
+        for at in rng.uniform(0, hours, rng.poisson(GAPS_PER_GROUP_YEAR * hours / HOURS_PER_YEAR)).tolist():
             gaps.append((g, int(at), int(at) + max(1, round(GAP_MEDIAN_HOURS * math.exp(rng.standard_normal())))))
+        if group.left_at < hours:
+            gaps.append((g, int(group.left_at), hours))
         rates[:, g] = workload.rate_iops
         read_shares[:, g] = workload.read_share
     ids = [group.raid_group_id for group in groups]
@@ -164,8 +198,10 @@ def assemble(
         io_blocks=np.asarray([w.io_blocks for w in workloads], dtype=np.float32),
         is_coarse=np.asarray([g.is_coarse for g in groups], dtype=np.bool_),
         excess=Sparse.of(*excess),
-        hot=Sparse.of(*hot),
-        absence=Sparse.of(*absence),
+        hot=Sparse.of_spans(hot, hours),
+        eased=Sparse.of_spans(eased, hours),
+        shrunk=Sparse.of_spans(shrunk, hours),
+        absence=Sparse.of_spans(absence, hours),
         gone=gone,
         gaps=gaps,
     )
@@ -178,15 +214,7 @@ def _hold_back(rate: Floats, hour: list[int], excess: list[float], exponent: flo
     rate /= (1 + worst) ** np.float32(exponent)
 
 
-def _cover(cells: Cells, column: int, since: float, until: float, value: float, hours: int) -> None:
-    """Add `value`, times the share of the hour, to every hour from `since` to `until`."""
-    for hour in range(max(math.floor(since), 0), min(math.ceil(until), hours)):
-        cells[0].append(hour)
-        cells[1].append(column)
-        cells[2].append(value * (min(hour + 1, until) - max(hour, since)))
-
-
-def _away(absence: Cells, gone: list[tuple[int, int, int]], column: int, member: Member, hours: int) -> None:
+def _away(absence: list[Span], gone: list[tuple[int, int, int]], column: int, member: Member, hours: int) -> None:
     """Note when a member is not there: whole hours apart from the broken hours at the ends."""
     stretches = list(member.outages)
     if member.active_from != FAR_PAST:
@@ -199,10 +227,10 @@ def _away(absence: Cells, gone: list[tuple[int, int, int]], column: int, member:
             continue
         first, last = math.ceil(since), math.floor(until)
         if first > last:  # within one hour
-            _cover(absence, column, since, until, 1.0, hours)
+            absence.append((column, since, until, 1.0))
             continue
-        _cover(absence, column, since, first, 1.0, hours)
-        _cover(absence, column, last, until, 1.0, hours)
+        absence.append((column, since, first, 1.0))
+        absence.append((column, last, until, 1.0))
         if first < last:
             gone.append((column, first, last))
 
@@ -228,6 +256,8 @@ def day_cells(fleet: Fleet, first: int, last: int, day: int) -> DayCells:
     presence = _presence(fleet, first, last, shape)
     slowness = _dense(fleet.excess.within(first, last), shape)
     hot = _dense(fleet.hot.within(first, last), shape)
+    eased = _dense(fleet.eased.within(first, last), shape)
+    shrunk = _dense(fleet.shrunk.within(first, last), shape)
     cells = DayCells(
         first,
         np.empty(shape, np.int32),
@@ -240,7 +270,7 @@ def day_cells(fleet: Fleet, first: int, last: int, day: int) -> DayCells:
         np.empty((shape[0], len(fleet.groups)), np.int32),
     )
     for g0, g1 in _batches(fleet, shape[0]):
-        _fill(fleet, cells, g0, g1, day, slowness, hot)
+        _fill(fleet, cells, g0, g1, day, slowness, hot, eased, shrunk)
     return cells
 
 
@@ -259,7 +289,7 @@ def _batches(fleet: Fleet, hours: int) -> Iterator[tuple[int, int]]:
         g0 = g1
 
 
-def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: Floats, hot: Floats) -> None:
+def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: Floats, hot: Floats, eased: Floats, shrunk: Floats) -> None:
     """Make the cells of groups [g0, g1), all of one kind."""
     kind: Kind = fleet.groups[g0].kind
     p = fleet.parameters.of(kind)
@@ -276,7 +306,11 @@ def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: F
     presence = cells.presence[:, at]
 
     rate = fleet.rate[span].take(group, axis=1) * fleet.rate_share[at]
-    rate *= np.exp(np.float32(p.rate_hour_sigma) * z[0]) * (1 + hot[:, at])
+    # a hot spot's own load is in what its latency is: much of it never reaches the medium
+    busy = 1 / (1 - np.minimum(rate / np.float32(p.capacity_iops), np.float32(MAXIMUM_UTILISATION)))
+    # a slow drive is asked again for what takes too long, and what waits for it is merged into larger I/Os
+    strain = np.minimum(slowness[:, at], 1) * np.abs(z[4])
+    rate *= np.exp(np.float32(p.rate_hour_sigma) * z[0] + np.float32(p.retry_sigma) * strain) * np.maximum(1 + hot[:, at], LEAST_RATE)
     ios = np.rint(rate * (3600 * presence))
     read_share = fleet.read_share[span].take(group, axis=1)
     expected = ios * read_share
@@ -285,13 +319,12 @@ def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: F
 
     sigma = fleet.noise[at] * np.float32(p.hour_latency_sigma)
     sigma = np.sqrt(sigma**2 + np.float32(p.single_io_sigma) ** 2 / np.maximum(ios, 4))
-    busy = 1 / (1 - np.minimum(rate / np.float32(p.capacity_iops), np.float32(MAXIMUM_UTILISATION)))
-    size = fleet.io_size[at] * np.exp(np.float32(p.rate_hour_sigma) * z[2])
+    size = fleet.io_size[at] * np.exp(np.float32(p.rate_hour_sigma) * z[2] + np.float32(p.merge_sigma) * strain + shrunk[:, at])
     latency = fleet.base_latency_us[group] * fleet.drive_latency[at] * busy * np.exp(sigma * z[3])
-    latency *= (1 + slowness[:, at]) * size ** np.float32(p.io_size_exponent)
-    skew = np.exp(np.float32(p.direction_sigma) * z[4])
+    latency *= (1 + slowness[:, at]) * np.exp(eased[:, at]) * size ** np.float32(p.io_size_exponent)
+    skew = np.exp(np.float32(DIRECTION_SIGMA) * z[4])
     read_latency = np.round((latency * skew).astype(np.float64), 1)
-    write_latency = np.round((latency / skew * np.float32(p.write_latency_factor)).astype(np.float64), 1)
+    write_latency = np.round((latency / skew * np.float32(WRITE_LATENCY_FACTOR)).astype(np.float64), 1)
     coarse = fleet.is_coarse[group]
     if coarse.any():
         # such a timer sees the merged I/Os and gives both directions the same whole number of ticks

@@ -12,13 +12,21 @@ import numpy.typing as npt
 
 from simulate.groups import HOURS_PER_YEAR, Group
 from simulate.parameters import KindParameters
+from simulate.slowness import moments
 from simulate.streams import Purpose, stream
 
 Floats = npt.NDArray[np.float32]
 
 PEAK_LOCAL_HOUR = 14
-IDLE_LOCAL_HOURS = (1, 5)
-BURST_FACTOR_SIGMA = 0.9
+WEEKEND_FACTOR = 0.65
+"""Rate on Saturday and Sunday over the rate on a weekday."""
+READ_SHARE_SPREAD = 0.7
+IO_BLOCKS_SIGMA = 0.55
+CACHED_SIGMA = 0.25
+HOT_GROUP_SIGMA = 1.8
+"""Log spread over groups of the rate of hot spots."""
+HOT_DRIVE_POWER = 6.0
+"""Hot spots keep to a few drives of a group: the drive at rank r of n gets them as r/n to 1/this less 1."""
 LEAST_EXTRA = 0.3
 """A hot spot is at least this much over an even share."""
 
@@ -30,7 +38,8 @@ class GroupWorkload:
     rate_iops: Floats  # per hour, per drive
     read_share: Floats  # per hour
     io_blocks: float  # mean I/O size, blocks of 4096 bytes
-    hot_spots: list[tuple[int, float, float, float]] = field(default_factory=list)  # member index, from, to, rate factor
+    hot_spots: list[tuple[int, float, float, float, float]] = field(default_factory=list)
+    """Member index, from, to, rate factor, log of the latency factor."""
 
 
 def group_workload(
@@ -38,30 +47,34 @@ def group_workload(
 ) -> GroupWorkload:
     """Draw the workload of `group`; `loads` are (from, to, factor) of rebuilds and scrubs, hours since the start."""
     rng = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD)
-    level = p.rate_median_iops * math.exp(p.rate_sigma * rng.standard_normal())
-    odds = math.log(p.read_share_mean / (1 - p.read_share_mean)) + p.read_share_spread * rng.standard_normal()
-    io_blocks = min(max(p.io_blocks_median * math.exp(p.io_blocks_sigma * rng.standard_normal()), 1.0), 64.0)
-    is_idle_at_night = rng.random() < p.idle_group_share
+    level = p.rate_median_iops * group.rate_factor
+    odds = math.log(p.read_share_mean / (1 - p.read_share_mean)) + READ_SHARE_SPREAD * rng.standard_normal()
+    io_blocks = min(max(p.io_blocks_median * math.exp(IO_BLOCKS_SIGMA * rng.standard_normal()), 1.0), 64.0)
     amplitude = p.daily_amplitude * (0.5 + rng.random())
 
     hour = np.arange(hours) + start.hour + group.utc_offset_hours
     local_hour = hour % 24
     weekday = (start.weekday() + hour // 24) % 7
     log_rate = amplitude * np.cos((local_hour - PEAK_LOCAL_HOUR) * (2 * math.pi / 24))
-    log_rate = log_rate + np.where(weekday >= 5, math.log(p.weekend_factor), 0.0) + _wander(rng, p, hours)
+    log_rate = log_rate + np.where(weekday >= 5, math.log(WEEKEND_FACTOR), 0.0) + _wander(rng, p, hours)
     rate = level * np.exp(log_rate)
-    for at in rng.uniform(0, hours, rng.poisson(p.burst_rate_per_hour * hours)).tolist():
-        factor = 1 + p.burst_factor_median * math.exp(BURST_FACTOR_SIGMA * rng.standard_normal())
-        _load(rate, at, at + rng.exponential(p.burst_mean_hours), factor)
-    for since, until, factor in loads:
-        _load(rate, since, until, factor)
+    # a stream each, and more draws than needed: another rate or length leaves the other draws alone
+    whens, factors, lengths = (stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 1 + i) for i in range(3))
+    most = int(2 * p.burst_rate_per_hour * hours) + 50
+    at = np.cumsum(whens.standard_exponential(most)) / max(p.burst_rate_per_hour, 1e-12)
+    factor = 1 + p.burst_factor_median * np.exp(p.burst_factor_sigma * factors.standard_normal(most))
+    bursts = np.stack([at, at + p.burst_mean_hours * lengths.standard_exponential(most), factor], axis=1)
+    _load(rate, np.concatenate([bursts, np.reshape(loads, (-1, 3))]))
     # clients are held back by a group that is full
     rate = np.minimum(rate, 0.9 * p.capacity_iops)
-    if is_idle_at_night:
-        rate[(local_hour >= IDLE_LOCAL_HOURS[0]) & (local_hour < IDLE_LOCAL_HOURS[1])] = 0.0
+    if group.is_idle_at_times:
+        idle = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 4)
+        for since in moments(idle, p.idle_hour_share / p.idle_mean_hours, 0, hours):
+            # whole hours in which only the array itself asks, a few I/Os each: what they take on average says little
+            rate[int(since) : int(since) + 1 + int(p.idle_mean_hours * idle.standard_exponential())] = p.idle_ios_per_hour / 3600
     read_share = 1 / (1 + np.exp(-(odds + 0.3 * rng.standard_normal(hours))))
     made = GroupWorkload(rate.astype(np.float32), read_share.astype(np.float32), io_blocks)
-    made.hot_spots = _spots(rng, p, group, hours)
+    made.hot_spots = _spots(stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 5), p, group, hours)
     return made
 
 
@@ -76,20 +89,31 @@ def _wander(rng: np.random.Generator, p: KindParameters, hours: int) -> npt.NDAr
     return values * p.hour_rate_sigma
 
 
-def _load(rate: npt.NDArray[np.float64], since: float, until: float, factor: float) -> None:
-    """Multiply the rate by `factor` from `since` to `until`; an hour covered in part gets its part."""
-    first, last = max(math.floor(since), 0), min(math.ceil(until), len(rate))
-    for hour in range(first, last):
-        rate[hour] *= 1 + (factor - 1) * (min(hour + 1, until) - max(hour, since))
+def _load(rate: npt.NDArray[np.float64], loads: npt.NDArray[np.float64]) -> None:
+    """Multiply the rate by each load (from, to, factor); an hour covered in part gets its part."""
+    since, until, factor = loads.T
+    first, last = np.maximum(np.floor(since), 0), np.minimum(np.ceil(until), len(rate))
+    counts = np.maximum(last - first, 0).astype(np.int64)
+    of = np.repeat(np.arange(len(loads)), counts)
+    hour = (first[of] + np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)).astype(np.int64)
+    covered = np.minimum(hour + 1, until[of]) - np.maximum(hour, since[of])
+    np.multiply.at(rate, hour, 1 + (factor[of] - 1) * covered)
 
 
-def _spots(rng: np.random.Generator, p: KindParameters, group: Group, hours: int) -> list[tuple[int, float, float, float]]:
-    """Stretches during which one drive gets more than its share: member index, from, to, factor."""
+def _spots(rng: np.random.Generator, p: KindParameters, group: Group, hours: int) -> list[tuple[int, float, float, float, float]]:
+    """Stretches during which one drive gets more than its share: member index, from, to, rate factor, log latency factor.
+
+    What is asked for again and again is often in the drive's cache, or lies close together.
+    """
     width = len(group.members)
     made = []
-    for _ in range(rng.poisson(p.hot_spot_rate_per_drive_year / HOURS_PER_YEAR * hours * width)):
-        since = float(rng.uniform(0, hours))
+    order = rng.permutation(width)
+    rate = p.hot_spot_rate_per_drive_year * math.exp(HOT_GROUP_SIGMA * rng.standard_normal() - HOT_GROUP_SIGMA**2 / 2)
+    for since in moments(rng, rate / HOURS_PER_YEAR * width, 0, hours):
         until = since + p.hot_spot_median_hours * math.exp(p.hot_spot_sigma * rng.standard_normal())
         extra = LEAST_EXTRA * (1 - rng.random()) ** (-1 / p.hot_spot_exponent)
-        made.append((int(rng.integers(width)), since, until, 1 + min(extra, 50.0)))
+        is_cached = rng.random() < p.hot_spot_cached_share
+        z = float(rng.standard_normal())
+        log_latency = math.log(p.hot_spot_cached_factor) + CACHED_SIGMA * z if is_cached else p.hot_spot_latency_sigma * z
+        made.append((int(order[int(width * rng.random() ** HOT_DRIVE_POWER)]), since, until, 1 + min(extra, 50.0), log_latency))
     return made

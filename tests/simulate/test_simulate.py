@@ -270,7 +270,7 @@ def test_parameters_are_flat_few_and_explained(tmp_path: Path) -> None:
     [
         {"disk.no_such": 1},
         {"disk.frailty_sigma": "high"},
-        {"ssd.family_shares": [1.0]},
+        {"ssd.family_noises": [1.0]},
         {"disk.frailty_sigma": float("nan")},
         {"ssd.aftershock_count": 1},
     ],

@@ -1,0 +1,86 @@
+"""`make calibrate`: fit the simulator to the paper, judge the fleet that comes out, write both down.
+
+python -m calibrate fit [disk|ssd] [passes]   move the parameters, rewrite simulate/presets/tail_at_store.json
+python -m calibrate report                    judge the fleet, rewrite docs/results/calibration.md
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from calibrate.evaluate import fleet_data
+from calibrate.fit import Problem, fit, polish
+from calibrate.judge import references
+from calibrate.report import DAYS, GROUPS, SEED, write_report
+from simulate.parameters import KINDS, PRESET_FILE, Kind, Parameters, defaults
+
+SEEDS = Path("seeds")
+NOT_MOVED: frozenset[str] = frozenset(
+    (
+        # widths, durations, ages and what inventory knows follow from the curves and tables without a fleet
+        *("width_median", "width_sigma", "width_maximum", "observation_days", "observation_extra_days", "short_observation_share"),
+        *("age_mean_years", "unknown_model_share", "unknown_age_share", "coarse_timer_group_share"),
+        # levels that no ratio shows
+        *("base_latency_us", "base_latency_sigma", "rate_median_iops", "rate_sigma", "capacity_iops", "io_blocks_median"),
+        *("read_share_mean", "daily_amplitude", "hour_rate_memory"),
+        # limits, and what happens too seldom in a fleet of this size
+        *("severity_maximum", "episode_maximum_hours", "unplug_maximum_share", "explicit_event_rate_per_drive_year"),
+        *("explicit_event_slow_share", "replacement_share", "routine_unplug_rate_per_drive_year", "outage_median_hours", "outage_sigma"),
+        # told apart from another parameter by nothing in the curves
+        *("idle_mean_hours", "closed_loop_share", "drive_latency_sigma_per_year", "fail_slow_sigma", "hot_spot_sigma"),
+    )
+)
+
+
+def write_preset(parameters: Parameters) -> None:
+    """Rewrite the preset, numbers to four digits."""
+    rounded = {
+        name: [float(f"{v:.4g}") for v in value] if isinstance(value, list) else float(f"{value:.4g}")
+        for name, value in parameters.flat().items()
+    }
+    PRESET_FILE.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
+
+
+def run_fit(kind: Kind, passes: int, say: Callable[[str], Any]) -> None:
+    """Fit the parameters of `kind` from where the preset stands."""
+    base = defaults()
+    data = fleet_data(base, SEED, DAYS, {"disk": 0, "ssd": 0, kind: GROUPS[kind]})[kind]
+    problem = Problem(
+        kind=kind,
+        names=[
+            plain
+            for of, _, plain in (name.partition(".") for name in base.flat())
+            if of == kind and plain not in NOT_MOVED and not isinstance(base.flat()[f"{kind}.{plain}"], list)
+        ],
+        references=[ref for ref in references(SEEDS) if kind in ref["fitted"].split()],
+        seeds=(SEED,),
+        groups=GROUPS[kind],
+        days=DAYS,
+        base=base,
+    ).measured_by(data)
+    found = fit(problem, passes, say, write_preset)
+    polish(replace(problem, base=found), passes, say, write_preset)
+
+
+def main(arguments: list[str]) -> None:
+    """Run what the command line names; `fit` and `report` of both kinds if nothing."""
+    began = time.perf_counter()
+
+    def say(text: str) -> None:
+        print(f"{time.perf_counter() - began:6.0f} s  {text}", flush=True)
+
+    what = arguments[0] if arguments else "all"
+    if what in ("fit", "all"):
+        kinds = [kind for kind in KINDS if kind in arguments] or list(KINDS)
+        for kind in kinds:
+            run_fit(kind, int(arguments[-1]) if arguments and arguments[-1].isdigit() else 3, say)
+            defaults.cache_clear()
+    if what in ("report", "all"):
+        write_report(say)
+
+
+main(sys.argv[1:])

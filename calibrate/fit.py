@@ -1,0 +1,210 @@
+"""Least squares over the simulator's parameters.
+
+Residuals are the fitted half of the judged ids. Every fleet of a fit has the same seed, so that two fleets differ by their
+parameters; streams per drive and group keep the difference local.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrate.evaluate import KindData, Share, fleet_data
+from calibrate.judge import Percentile, judge, measure
+from simulate.parameters import Kind, Parameters, with_overrides
+
+Floats = npt.NDArray[np.float64]
+
+SCALE = 0.15
+"""A residual of 1 is this far off in log odds (shares) or in the logarithm (values)."""
+SOFT = 4.0
+"""Beyond this many scales a residual counts like an absolute value, not like a square."""
+STEP = 0.1
+LONGEST_STEP = 0.6
+MISFIT_PER_VERDICT = 40.0
+"""So much squared misfit weighs as much as one id that differs."""
+PRIOR = 0.8
+"""How far a parameter is expected to move, in its own logarithm or log odds."""
+HEADLINES = ("T1", "T3A", "T3B", "F01", "F02", "F03", "F04", "F05", "F06", "F07", "F08", "F11", "F12", "F13", "F14", "F15", "UPD", "VST")
+WEIGHTS: dict[tuple[str, Kind], float] = {("F5B", "disk"): 0.5, ("F4B", "ssd"): 0.7}
+"""Where the paper disagrees with itself (PI-04, PI-05), the side not chosen counts less."""
+NEGATIVE = ("age_hazard_per_year", "io_size_exponent")
+
+
+@dataclass
+class Problem:
+    """One kind's fit."""
+
+    kind: Kind
+    names: list[str]  # plain names of the parameters that move
+    references: list[dict[str, str]]
+    seeds: tuple[int, ...]
+    groups: int
+    days: int
+    base: Parameters
+
+    def measured_by(self, data: KindData) -> "Problem":
+        """The same with only those references that a fleet of this kind can be asked."""
+        return replace(self, references=[ref for ref in self.references if measure(ref, data) is not None])
+
+    def parameters(self, x: Floats) -> Parameters:
+        return with_overrides({f"{self.kind}.{name}": _to_number(name, v) for name, v in zip(self.names, x, strict=True)}, self.base)
+
+    def start(self) -> Floats:
+        flat = self.base.flat()
+        return np.asarray([_from_number(name, flat[f"{self.kind}.{name}"]) for name in self.names])
+
+    def residuals(self, x: Floats) -> Floats:
+        """Weighted misfits of the fitted ids, averaged over the seeds."""
+        parameters = self.parameters(x)
+        made = [
+            self.of_data(fleet_data(parameters, seed, self.days, {"disk": 0, "ssd": 0, self.kind: self.groups})[self.kind])
+            for seed in self.seeds
+        ]
+        return np.asarray(np.mean(made, axis=0))
+
+    def of_data(self, data: KindData) -> Floats:
+        families: dict[str, int] = {}
+        for ref in self.references:
+            family = ref["id"].partition("-")[0]
+            families[family] = families.get(family, 0) + 1
+        return np.asarray([_residual(ref, self.kind, data, families) for ref in self.references])
+
+
+def _residual(ref: Mapping[str, str], kind: Kind, data: KindData, families: Mapping[str, int]) -> float:
+    found = measure(ref, data)
+    family = ref["id"].partition("-")[0]
+    weight = WEIGHTS.get((family, kind), 1.0) * (1.0 if family in HEADLINES else min(1.0, math.sqrt(8 / families[family])))
+    paper = float(ref["value"])
+    if isinstance(found, Share):
+        n = found.population
+        p = min(max(paper / 100, 1e-5), 1 - 1e-5)
+        expected = n * min(p, 1 - p)
+        if expected < 4:
+            return 0.0
+        v = (found.value * n + p) / (n + 1)  # one more that is as the paper says keeps the odds finite
+        scale = SCALE + 0.7 / math.sqrt(expected)
+        return weight * (math.log(v / (1 - v)) - math.log(p / (1 - p))) / scale
+    if found is None:
+        return 0.0
+    if isinstance(found, Percentile):
+        population, q = found.population, found.rank
+        if len(population.value) * min(q, 1 - q) < 4:
+            return 0.0
+        # a percentile near 1 is hardly moved by anything: what counts is the distance above 1
+        return weight * 0.7 * math.log(max(population.percentile(q) - 0.95, 0.01) / (paper - 0.95)) / SCALE
+    a, b = found.of, found.over
+    return 0.0 if not a.population or not b.population else weight * math.log(max(a.value - b.value, 0.001) / (paper / 100)) / SCALE
+
+
+def _is_share(name: str) -> bool:
+    return name.endswith("_share") or name in ("read_share_mean", "hour_rate_memory", "aftershock_count")
+
+
+def _from_number(name: str, value: float) -> float:
+    if name in NEGATIVE:
+        return value / 0.2
+    if _is_share(name):
+        value = min(max(value, 0.002), 0.97)
+        return math.log(value / (1 - value))
+    return math.log(max(value, 1e-4))
+
+
+def _to_number(name: str, x: float) -> float:
+    if name in NEGATIVE:
+        return 0.2 * x
+    if _is_share(name):
+        return min(1 / (1 + math.exp(-x)), 0.94)
+    return math.exp(x)
+
+
+def _soft(r: Floats) -> Floats:
+    """The residuals with the reach of the far ones taken back."""
+    return np.asarray(np.sign(r) * np.sqrt(np.minimum(np.abs(r), SOFT) ** 2 + 2 * SOFT * np.maximum(np.abs(r) - SOFT, 0)))
+
+
+def fit(problem: Problem, rounds: int, say: Callable[[str], Any], keep: Callable[[Parameters], Any]) -> Parameters:
+    """Damped Gauss-Newton (Levenberg and Marquardt): each round measures what every parameter does, then moves all at once.
+
+    Fleets of a fit share their random draws: an episode's fate, an hour's noise, a burst stay the same while a rate
+    moves a little, so that the difference of two fleets is the parameter's doing.
+    """
+    x0 = x = problem.start()
+
+    def cost(r: Floats, at: Floats) -> float:
+        return float(np.square(_soft(r)).sum() + np.square((at - x0) / PRIOR).sum())
+
+    r = problem.residuals(x)
+    best = cost(r, x)
+    say(f"{problem.kind}: {len(r)} residuals, {len(x)} parameters, cost {best:.1f}")
+    damping = 1.0
+    for number in range(rounds):
+        jacobian = np.empty((len(r), len(x)))
+        start_cost = best
+        for j in range(len(x)):
+            moved = x.copy()
+            moved[j] += STEP
+            jacobian[:, j] = (problem.residuals(moved) - r) / STEP
+        say(f"round {number + 1}: slopes measured")
+        for _ in range(6):
+            w = np.abs(_soft(r)) / np.maximum(np.abs(r), 1e-9)
+            a = jacobian * w[:, None]
+            hessian = a.T @ a
+            step = -np.linalg.solve(hessian + np.diag(damping * np.diag(hessian) + 1 / PRIOR**2), a.T @ (w * r) + (x - x0) / PRIOR**2)
+            tried = x + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+            rt = problem.residuals(tried)
+            c = cost(rt, tried)
+            say(f"  damping {damping:.2g}: cost {c:.1f}")
+            if c < best:
+                # what the step told about the slopes is kept (Broyden), and another step taken with them
+                taken = tried - x
+                jacobian += np.outer(rt - r - jacobian @ taken, taken) / float(taken @ taken)
+                gained, x, r, best = best - c, tried, rt, c
+                damping = max(damping / 3, 0.02)
+                keep(problem.parameters(x))
+                if gained < 0.005 * best:
+                    break
+            else:
+                damping *= 4
+        if start_cost - best < 0.01 * best:
+            break
+    return problem.parameters(x)
+
+
+def polish(problem: Problem, passes: int, say: Callable[[str], Any], keep: Callable[[Parameters], Any]) -> Parameters:
+    """Hooke and Jeeves' search on what counts in the end: one parameter at a time, kept where fewer fitted ids differ.
+
+    The squared misfits, small beside that, tell apart what the verdicts do not.
+    """
+    x = problem.start()
+    step = np.full(len(x), 2 * STEP)
+    groups: dict[Kind, int] = {"disk": 0, "ssd": 0, problem.kind: problem.groups}
+
+    def cost(at: Floats) -> float:
+        data = fleet_data(problem.parameters(at), problem.seeds[0], problem.days, groups)
+        differing = sum(v.verdict == "differs" for v in judge(problem.references, data))
+        return differing + float(np.square(_soft(problem.of_data(data[problem.kind]))).sum()) / MISFIT_PER_VERDICT
+
+    best = cost(x)
+    say(f"{problem.kind}: polish from {best:.2f}")
+    for number in range(passes):
+        start_cost = best
+        for j in range(len(x)):
+            for sign in (1.0, -1.0):
+                tried = x.copy()
+                tried[j] += sign * step[j]
+                c = cost(tried)
+                if c < best:
+                    x, best = tried, c
+                    step[j] *= 1.4 * sign
+                    keep(problem.parameters(x))
+                    break
+            else:
+                step[j] *= 0.5
+        say(f"  pass {number + 1}: {best:.2f}")
+        if start_cost - best < 1:
+            break
+    return problem.parameters(x)

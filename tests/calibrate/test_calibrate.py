@@ -1,0 +1,67 @@
+"""The calibration's own judge, and what it must refuse."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calibrate.evaluate import Population, Share, _intervals, wilson
+from calibrate.judge import curves, ks_distance, references
+from calibrate.report import DAYS, GROUPS, SEED, SENSITIVE, moved_ids
+from simulate.parameters import MAXIMUM_NUMBERS, PRESETS, defaults, number_count
+
+SEEDS = Path(__file__).parents[2] / "seeds"
+
+
+def test_the_one_parameter_file_holds_at_most_200_numbers_and_serves_every_preset() -> None:
+    assert number_count(defaults()) <= MAXIMUM_NUMBERS
+    assert set(PRESETS) == {"tail-at-store", "tail-at-store-disk", "tail-at-store-ssd"}
+
+
+def test_half_of_the_judged_numbers_of_each_family_are_held_out() -> None:
+    of_family: dict[tuple[str, str], list[bool]] = {}
+    for ref in references(SEEDS):
+        for kind in ("disk", "ssd"):
+            if ref["subject"] in (kind, "both"):
+                of_family.setdefault((ref["id"].partition("-")[0], kind), []).append(kind in ref["fitted"].split())
+    fitted = [any_fitted for flags in of_family.values() for any_fitted in flags]
+    assert 0.45 < np.mean(fitted) < 0.6
+    assert all(0 < sum(flags) < len(flags) for flags in of_family.values() if len(flags) > 3)
+
+
+def test_intervals_break_at_stable_and_at_missing_hours() -> None:
+    slowdown = np.array([[3, 2, 5, np.nan, 2, 1, 1, 1, 1, 4]]).T
+    first, length, _ = _intervals(slowdown, 2.0)
+    assert list(zip(first.tolist(), length.tolist(), strict=True)) == [(0, 3), (4, 1), (9, 1)]
+
+
+def test_an_interval_counts_clusters_not_hours() -> None:
+    cluster = np.repeat(np.arange(10), 100)
+    in_one_group = Share.of(cluster == 0, cluster)
+    spread = Share.of(np.arange(1000) % 10 == 0, cluster)
+    assert in_one_group.value == spread.value == 0.1
+    assert in_one_group.interval()[1] > 0.35
+    assert spread.interval() == pytest.approx(wilson(0.1, 1000))
+
+
+def test_the_distance_of_a_curve_to_itself_is_nothing_and_to_another_is_seen() -> None:
+    vertices = curves(SEEDS)["5a", "Disk"]
+    hours = np.array([x for x, _ in vertices])
+    drawn = np.repeat(np.rint(hours), np.rint(np.diff([0.0, *(y for _, y in vertices)]) * 100_000).astype(int).clip(0))
+    rest = np.full(100_000 - len(drawn), 1000.0)
+    same = Population(np.concatenate([drawn, rest]), np.zeros(100_000, dtype=np.int64))
+    assert ks_distance("5a", vertices, same) < 0.002
+    halved = Population(same.value / 2, same.cluster)
+    assert ks_distance("5a", vertices, halved) > 0.1
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", sorted(SENSITIVE))
+def test_the_study_refuses_a_mechanism_that_is_off_by_half(name: str) -> None:
+    factor, expected = SENSITIVE[name]
+    from calibrate.evaluate import fleet_data
+    from calibrate.judge import judge
+
+    kind = "disk" if name.startswith("disk.") else "ssd"
+    before = judge(references(SEEDS), fleet_data(defaults(), SEED, DAYS, {"disk": 0, "ssd": 0, kind: GROUPS[kind]}))  # type: ignore[dict-item]
+    assert expected in moved_ids(defaults(), name, factor, before)
