@@ -70,7 +70,7 @@ def deliver(fleet: Fleet, how: str, folder: Path) -> Path:
             bundles = [Delivery(delivered) for delivered in folders[: number + 1]]
             expected = compute(bundles)
             differences = compare(expected, warehouse.published)
-            if number == builds[-1]:
+            if number == builds[-1] and how == HOWS[-1]:
                 differences += compare_study(study(expected, read_references(references), timezones(bundles)), warehouse.published)
             assert not differences, f"seed {fleet.seed}, {how}, after delivery {number + 1} of {len(folders)}:\n" + "\n".join(differences)
             with duckdb.connect(str(warehouse.published), read_only=True) as connection:
@@ -80,7 +80,7 @@ def deliver(fleet: Fleet, how: str, folder: Path) -> Path:
 
 def counts(warehouse: Warehouse) -> dict[str, list[tuple]]:
     """Rows of every model counted by day, without the number of the batch that wrote them."""
-    with duckdb.connect(str(warehouse.build_database), read_only=True) as connection:
+    with duckdb.connect(str(warehouse.build_database)) as connection:
         return {
             model: sorted(connection.execute(f"select * exclude (build_seq) from intermediate.{model}").fetchall(), key=str)
             for model in DAY_MODELS
