@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "docs/results/mutants.md"
 SEEDS = "5,17"
 JOBS = 2
-LIMIT_SECONDS = 900
+LIMIT_SECONDS = 1800
 PYTEST = ("-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb=short")
 REFERENCE, UNIT, INGEST = "reference", "unit tests", "tests/ingest"
 

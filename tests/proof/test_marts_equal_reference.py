@@ -80,6 +80,7 @@ def deliver(fleet: Fleet, how: str, folder: Path) -> Path:
 
 def counts(warehouse: Warehouse) -> dict[str, list[tuple]]:
     """Rows of every model counted by day, without the number of the batch that wrote them."""
+    # not read-only: dbt, in this process, may hold it open for writing
     with duckdb.connect(str(warehouse.build_database)) as connection:
         return {
             model: sorted(connection.execute(f"select * exclude (build_seq) from intermediate.{model}").fetchall(), key=str)
