@@ -116,7 +116,8 @@ def test_every_mart_can_be_counted_in_duckdb_15_and_20_attached_from_anywhere(fl
     command = [str(DUCKDB_CLI), "-json", "-c", f"{attach}; select version() as version; {query}"]
     version, older = answers(subprocess.run(command, cwd="/", capture_output=True, text=True, check=True).stdout)
     assert version[0]["version"].startswith("v1.5.")
-    script = f"import duckdb, json; duckdb.sql({attach!r}); print(json.dumps([duckdb.__version__, duckdb.sql({query!r}).fetchall()]))"
+    quiet = f"set enable_progress_bar = false; {attach}"
+    script = f"import duckdb, json; duckdb.sql({quiet!r}); print(json.dumps([duckdb.__version__, duckdb.sql({query!r}).fetchall()]))"
     command = [sys.executable, "-c", script]
     version, newer = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout)
     assert version.startswith("2.0.")

@@ -114,7 +114,8 @@ def test_its_numbers_are_the_marts(eventful: Warehouse, eventful_report: Path):
     assert int(shown["tail_hours_disk"] or 0) > 0
     assert int(shown["rows_rejected_all"] or 0) > 0
     for kind in ("disk", "ssd"):
-        assert 0.9 < float(shown[f"reported_ratio_{kind}"] or 0) <= 1
+        coverage = f"from marts.fct_weekly_coverage where week_utc = timestamp '{WEEK}' and kind = '{kind}'"
+        assert float(shown[f"reported_ratio_{kind}"] or 0) == value(eventful, f"select reported_ratio {coverage}")
 
 
 def test_every_tail_hour_has_one_slowest_drive(eventful: Warehouse):
