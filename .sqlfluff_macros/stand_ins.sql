@@ -12,6 +12,7 @@ select * from ranked{% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
 {% macro counted(condition) %}sum(case when {{ condition }} then sign else 0 end){% endmacro %}
+{% macro signed_rows(model, condition) %}select sign, a.* from a where {{ condition }}{% endmacro %}
 {% macro edge_name(edge) %}{{ edge }}{% endmacro %}
 {% macro bin_edge(a) %}floor({{ a }}){% endmacro %}
 {% macro day_totals(keys, counts, stored) %}select {{ (keys + counts) | join(', ') }} from changed

@@ -132,7 +132,8 @@ class Build:
             # between builds the models show everything, so that any test can be run over the whole store
             for model, rows in whole_store(connection, self.warehouse, self.project.manifest, "state").items():
                 connection.execute(f"create or replace view intermediate.{model} as {rows}")
-            remember_kinds(connection)
+            if batch_count:
+                remember_kinds(connection)
             connection.execute("insert or ignore into state.finished_deliveries select delivery_seq from plan.new_deliveries")
         self.warehouse.note("finished", deliveries=len(self.new), publication=publication.publication_id)
         return BuildSummary(len(self.new), raid_hours, drive_hours, batch_count, publication)

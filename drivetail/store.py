@@ -1,12 +1,14 @@
 """The store: what the models computed, as immutable Parquet files, one folder per batch.
 
-A batch never changes. Two sorts of models are stored: rows by RAID-hour, and counts by day.
- When a late record touches a RAID-hour, a newer batch computes it again, and the older batch's
-rows of it are left out by `state.recomputed` (raid_group_id, hour_utc, build_seq of the newest). So a late row costs
-what its RAID-hours weigh, and a reader of an older publication goes on reading what it saw
-(docs/decisions/0002-stored-by-raid-hour.md). Counts add up, so a batch writes the days it touches anew: what they
-held before, plus what it computed, less what it computed again; `state.days` names the batch that holds a day
-(docs/decisions/0004-counts-by-day.md).
+A batch never changes. Two sorts of models are stored.
+
+Rows by RAID-hour: when a late record touches a RAID-hour, a newer batch computes it again, and the older batch's rows
+of it are left out by `state.recomputed` (raid_group_id, hour_utc, build_seq of the newest). So a late row costs what
+its RAID-hours weigh, and a reader of an older publication goes on reading what it saw
+(docs/decisions/0002-stored-by-raid-hour.md).
+
+Counts by day: they add up, so a batch writes the days it touches anew: what they held before, plus what it computed,
+less what it computed again; `state.days` names the batch that holds a day (docs/decisions/0004-counts-by-day.md).
 """
 
 from __future__ import annotations

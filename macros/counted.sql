@@ -2,6 +2,13 @@
     `sign`, 1 or -1; rows of the day before this batch carry their counts. -#}
 {% macro counted(condition) %}cast(sum(case when {{ condition }} then sign else 0 end) as bigint){% endmacro %}
 
+{#- Rows of a stored model that count: those the batch computed, and with the opposite sign those it computed again as they were. -#}
+{% macro signed_rows(model, condition) -%}
+    select cast(1 as bigint) as sign, * from {{ ref('int_' ~ model) }} where {{ condition }}
+    union all
+    select cast(-1 as bigint) as sign, * from {{ source('plan', 'replaced_' ~ model) }} where {{ condition }}
+{%- endmacro %}
+
 {#- 1.5 -> "150": an edge as a part of a column name. -#}
 {% macro edge_name(edge) %}{{ (edge * 100) | round | int }}{% endmacro %}
 

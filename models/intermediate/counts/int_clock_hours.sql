@@ -2,13 +2,7 @@
 -- Slow hours by the clock: hours with a slowdown and slow ones, by kind and the drives' time zone.
 -- The batch's days as they are after it. Grain: day_utc, hour_utc, kind, timezone.
 with drive_hours as (
-    select cast(1 as bigint) as sign, kind, timezone, hour_utc, slowdown
-    from {{ ref('int_drive_hours') }}
-    where is_in_population and slowdown is not null
-    union all
-    select cast(-1 as bigint) as sign, kind, timezone, hour_utc, slowdown
-    from {{ source('plan', 'replaced_drive_hours') }}
-    where is_in_population and slowdown is not null
+    {{ signed_rows('drive_hours', 'is_in_population and slowdown is not null') }}
 ),
 
 changed as (

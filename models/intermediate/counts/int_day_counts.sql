@@ -3,23 +3,11 @@
 -- through the hours again. From `mild_threshold` on a drive-hour's own value is kept besides (int_drive_hours__slow).
 -- The batch's days as they are after it. Grain: day_utc, kind, measure, edge_per_mille, is_on_edge.
 with drive_hours as (
-    select cast(1 as bigint) as sign, kind, age_year, hour_utc, slowdown, rate_imbalance, size_imbalance
-    from {{ ref('int_drive_hours') }}
-    where is_in_population and slowdown is not null
-    union all
-    select cast(-1 as bigint) as sign, kind, age_year, hour_utc, slowdown, rate_imbalance, size_imbalance
-    from {{ source('plan', 'replaced_drive_hours') }}
-    where is_in_population and slowdown is not null
+    {{ signed_rows('drive_hours', 'is_in_population and slowdown is not null') }}
 ),
 
 raid_hours as (
-    select cast(1 as bigint) as sign, kind, hour_utc, tail_1, tail_2, tail_3, rio_degradation, transition
-    from {{ ref('int_raid_hours') }}
-    where is_valid
-    union all
-    select cast(-1 as bigint) as sign, kind, hour_utc, tail_1, tail_2, tail_3, rio_degradation, transition
-    from {{ source('plan', 'replaced_raid_hours') }}
-    where is_valid
+    {{ signed_rows('raid_hours', 'is_valid') }}
 ),
 
 observed as (

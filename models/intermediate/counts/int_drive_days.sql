@@ -2,9 +2,7 @@
 -- What each drive showed in a day, in counts that add up: by drive because kind, age, model and cell type may be corrected later, and
 -- because hours of one drive are not independent. The batch's days as they are after it. Grain: day_utc, drive_id, raid_group_id.
 with drive_hours as (
-    select cast(1 as bigint) as sign, * from {{ ref('int_drive_hours') }} where is_in_population
-    union all
-    select cast(-1 as bigint) as sign, * from {{ source('plan', 'replaced_drive_hours') }} where is_in_population
+    {{ signed_rows('drive_hours', 'is_in_population') }}
 ),
 
 changed as (

@@ -2,13 +2,7 @@
 -- Slowdown of the hours in which a drive got at least `imbalanced` times its share of the I/Os, or of their size, in counts that add up.
 -- The batch's days as they are after it. Grain: day_utc, drive_id, raid_group_id, imbalance.
 with drive_hours as (
-    select cast(1 as bigint) as sign, drive_id, raid_group_id, hour_utc, slowdown, rate_imbalance, size_imbalance
-    from {{ ref('int_drive_hours') }}
-    where is_in_population and slowdown is not null
-    union all
-    select cast(-1 as bigint) as sign, drive_id, raid_group_id, hour_utc, slowdown, rate_imbalance, size_imbalance
-    from {{ source('plan', 'replaced_drive_hours') }}
-    where is_in_population and slowdown is not null
+    {{ signed_rows('drive_hours', 'is_in_population and slowdown is not null') }}
 ),
 
 imbalanced as (

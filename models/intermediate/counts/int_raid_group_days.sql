@@ -2,9 +2,7 @@
 -- What each RAID group showed in a day, in counts that add up, by width: S cannot show that half a group is slow, so tails depend on it.
 -- The batch's days as they are after it. Grain: day_utc, raid_group_id, data_drive_count, is_complete.
 with raid_hours as (
-    select cast(1 as bigint) as sign, * from {{ ref('int_raid_hours') }} where is_valid
-    union all
-    select cast(-1 as bigint) as sign, * from {{ source('plan', 'replaced_raid_hours') }} where is_valid
+    {{ signed_rows('raid_hours', 'is_valid') }}
 ),
 
 changed as (

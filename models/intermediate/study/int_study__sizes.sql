@@ -56,30 +56,26 @@ slow_hours as (
 
 sizes as (
     select
-        drives.kind,
-        drives.drives,
-        drives.drive_hours,
-        drives.slc_vendors,
-        drives.mlc_vendors,
-        raid_groups.raid_groups,
+        kinds.kind,
+        {% for size in ('drives.drives', 'drives.drive_hours', 'drives.slc_vendors', 'drives.mlc_vendors', 'raid_groups.raid_groups',
+                        'raid_hours.raid_hours', 'raid_hours.tail_hours', 'slow_hours.slow_drive_hours', 'slow_hours.three_digit_drive_hours',
+                        'slow_hours.four_digit_drive_hours') -%}
+        coalesce({{ size }}, 0) as {{ size.split('.')[1] }},
+        {% endfor -%}
         raid_groups.smallest_width,
         raid_groups.largest_width,
         raid_groups.shortest_duration_days,
         raid_groups.longest_duration_days,
         raid_groups.mean_duration_days,
-        raid_hours.raid_hours,
-        raid_hours.tail_hours,
-        coalesce(slow_hours.slow_drive_hours, 0) as slow_drive_hours,
-        coalesce(slow_hours.three_digit_drive_hours, 0) as three_digit_drive_hours,
-        coalesce(slow_hours.four_digit_drive_hours, 0) as four_digit_drive_hours,
         drives.drive_hours / cast(raid_hours.raid_hours as double) as drives_per_raid_hour,
         drives.drives / cast(raid_groups.raid_groups as double) as drives_per_raid_group,
         drives.drive_hours / (24.0 * drives.drives) as days_per_drive,
         slow_hours.slow_drive_hours / cast(nullif(slow_hours.slow_drives, 0) as double) as slow_hours_per_slow_drive
-    from drives
-    left join raid_groups on drives.kind = raid_groups.kind
-    left join raid_hours on drives.kind = raid_hours.kind
-    left join slow_hours on drives.kind = slow_hours.kind
+    from (select 'disk' as kind union all select 'ssd' as kind) as kinds
+    left join drives on kinds.kind = drives.kind
+    left join raid_groups on kinds.kind = raid_groups.kind
+    left join raid_hours on kinds.kind = raid_hours.kind
+    left join slow_hours on kinds.kind = slow_hours.kind
 )
 {% for size in (
     'drives', 'drive_hours', 'slc_vendors', 'mlc_vendors', 'raid_groups', 'smallest_width', 'largest_width', 'shortest_duration_days',
