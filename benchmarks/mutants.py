@@ -73,6 +73,7 @@ SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
 EPISODES = "models/marts/events/fct_unplug_episodes.sql"
 EVENTS = "models/marts/events/fct_drive_events.sql"
+FOLLOWED = "models/intermediate/events/int_drive_events__followed.sql"
 GROUPS = "models/marts/fleet/dim_raid_groups.sql"
 STG_DRIVES = "models/staging/stg_raw__drives.sql"
 COUNTS, STUDY = "models/intermediate/counts", "models/intermediate/study/int_study_"
@@ -80,8 +81,8 @@ DRIVE_DAYS, GROUP_DAYS, DAY_COUNTS = (f"{COUNTS}/{model}.sql" for model in ("int
 OF_SHARES, OF_PERCENTILES, OF_EVENTS, OF_INTERVALS, OF_SLOW_HOURS, OF_CURVES = (
     f"{STUDY}_{subject}.sql" for subject in ("shares", "percentiles", "event_counts", "interval_counts", "slow_hour_counts", "curve_counts")
 )
-ESTIMATES, STATEMENTS, SURVIVALS, VARIANTS = (
-    f"{STUDY}_{subject}.sql" for subject in ("estimates", "statements", "survivals", "variant_counts")
+ESTIMATES, STATEMENTS, SURVIVALS, VARIANTS, OF_EVENT_VARIANTS = (
+    f"{STUDY}_{subject}.sql" for subject in ("estimates", "statements", "survivals", "variant_counts", "event_variant_counts")
 )
 RESULTS, CURVES = "models/marts/study/study_results.sql", "models/marts/study/study_curves.sql"
 MIN_DRIVES = "{{ var('min_reporting_drives') }}"
@@ -262,7 +263,8 @@ FAULTS = (
         "coalesce(placed.reported_raid_group_id, placed.raid_group_id,",
         "coalesce(placed.raid_group_id, placed.reported_raid_group_id,",
     ),
-    Fault("only the event's own hour is looked at", EVENTS, " or drive_hours.hour_utc = events.hour_utc + interval 1 hour", ""),
+    Fault("only the event's own hour is looked at", EVENTS, "followed.hours_until_slowdown <= 1", "followed.hours_until_slowdown <= 0"),
+    Fault("the hour before an event is looked at", FOLLOWED, ">= events.hour_utc\n", ">= events.hour_utc - interval 1 hour\n"),
     Fault(
         "events that lost a conflict are kept",
         "models/staging/stg_raw__drive_events.sql",
@@ -394,13 +396,12 @@ FAULTS = (
         "shares.share else -shares.share end",
         "shares.share else shares.share end",
     ),
+    Fault("a median of odd ticks is taken for whole ones", OF_SLOW_HOURS, " and {{ is_in_ticks('median_latency_us') }} as", " as"),
+    Fault("1.5 times the median is no multiple", "macros/exact_multiples.sql", "3 * {{ nanoseconds(median_us) }}, 4", "4"),
     Fault(
-        "a median of odd ticks is taken for whole ones",
-        OF_SLOW_HOURS,
-        " and median_latency_ns % (1000 * {{ var('latency_quantum_us') }}) = 0 as is_quantised",
-        " as is_quantised",
+        "parts of a nanosecond count", "macros/exact_multiples.sql", "floor(({{ latency_us }}) * 1000 + 0.5)", "(({{ latency_us }}) * 1000)"
     ),
-    Fault("1.5 times the median is no multiple", OF_SLOW_HOURS, "in (3 * median_latency_ns, 4", "in (4"),
+    Fault("multiples of reads are those of writes", HOURS, "{{ is_multiple(side ~ '_latency_us'", "{{ is_multiple('write_latency_us'"),
     Fault(
         "a drive at twice the median is its hour's slowest", OF_SLOW_HOURS, "slower.slowdown > slow_hours.slowdown", "slower.slowdown < 0"
     ),
@@ -408,12 +409,39 @@ FAULTS = (
     Fault(
         "F9: events of the hour after do not count",
         OF_EVENTS,
-        "<= slow_hours.hour_utc + interval 1 hour",
-        "<= slow_hours.hour_utc",
+        "and events.occurred_at < slow_hours.hour_utc + interval {{ (var('event_window_hours') | max) + 1 }} hour",
+        "and events.occurred_at < slow_hours.hour_utc + interval 1 hour",
     ),
-    Fault("F9: events of the hour before do not count", OF_EVENTS, ">= slow_hours.hour_utc - interval 1 hour", ">= slow_hours.hour_utc"),
-    Fault("F9: an unplug is an explicit event", OF_EVENTS, "where events.event_type in ('", "where events.event_type in ('unplug', '"),
-    Fault("F9: events that nothing is known after count", OF_EVENTS, " and slow_within_window is not null", ""),
+    Fault(
+        "F9: events of the hours before do not count",
+        OF_EVENTS,
+        ">= slow_hours.hour_utc - interval {{ var('event_window_hours') | max }} hour",
+        ">= slow_hours.hour_utc",
+    ),
+    Fault("F9: an unplug is an explicit event", OF_EVENTS, "where events.is_explicit", "where true"),
+    Fault(
+        "F9: events that nothing is known after count",
+        OF_EVENTS,
+        "inner join windows on events.hours_until_slowdown <= windows.window_hours",
+        "cross join windows",
+    ),
+    Fault(
+        "F9: a slow hour counts from its event on, not within the window",
+        OF_EVENTS,
+        "hours_until_slow <= windows",
+        "hours_until_slowdown <= windows",
+    ),
+    Fault(
+        "F14: an interval that began mild and went far is mild",
+        OF_EVENT_VARIANTS,
+        "when intervals.max_slowdown < ",
+        "when intervals.first_slowdown < ",
+        2,
+    ),
+    Fault(
+        "F15: unplugs at the end of the data count as followed", OF_EVENT_VARIANTS, "unplugged_at + interval 10 hour <=", "unplugged_at <="
+    ),
+    Fault("F5: within 24 hours is the same calendar day", VARIANTS, "cast(previous_hour_utc as date) = cast(hour_utc as date)", "true"),
     # Findings 10 to 12
     Fault("F10: a drive's first year is year 0", "macros/age_year.sql", " as bigint) + 1", " as bigint)"),
     Fault("F10: on its first day a drive has no age", "macros/age_year.sql", ">= 0\n", "> 0\n"),

@@ -177,6 +177,8 @@ RELATIONS: dict[str, dict[str, str]] = {
         bigint="rows_delivered rows_accepted rows_rejected rows_duplicate rows_superseded",
     ),
 }
+# of fct_drive_hours, no columns of the mart: the study tells exact multiples by them
+BESIDE = {"read_latencies_us", "write_latencies_us"}
 KEYS: dict[str, tuple[str, ...]] = {
     "dim_drives": ("drive_id",),
     "dim_raid_groups": ("raid_group_id",),
@@ -804,6 +806,8 @@ def drive_hours_of_cell(fleet: Fleet, h: datetime, rows: list[Record]) -> list[R
                 "read_slowdown": ratio(row["read_latency_us"], read_median) if covered and has_direction(row, "read") else None,
                 "write_slowdown": ratio(row["write_latency_us"], write_median) if covered and has_direction(row, "write") else None,
                 "age_year": age_year(h, fleet.attribute(row["drive_id"], "deployed_on")),
+                "read_latencies_us": (row["read_latency_us"], read_median),
+                "write_latencies_us": (row["write_latency_us"], write_median),
             }
         )
     return result
@@ -1246,5 +1250,5 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
     for name, rows in relations.items():
         rows.sort(key=lambda row: tuple(sortable(row[column]) for column in KEYS[name]))
         for row in rows:
-            assert set(row) == set(RELATIONS[name]), (name, set(row) ^ set(RELATIONS[name]))
+            assert set(row) - BESIDE == set(RELATIONS[name]), (name, set(row) ^ set(RELATIONS[name]))
     return relations

@@ -467,17 +467,22 @@ def equal(x: float) -> Test:
     return lambda value: value is not None and value == x
 
 
+def near_events(p: Populations, window_hours: int) -> set[tuple[str, datetime]]:
+    """Drives and hours with an explicit event of the drive at most so many hours before or after."""
+    return {
+        (row["drive_id"], floor_hour(row["occurred_at"]) + shift * HOUR)
+        for row in p.marts["fct_drive_events"]
+        if row["is_in_population"] and row["event_type"] in EXPLICIT_EVENTS
+        for shift in range(-window_hours, window_hours + 1)
+    }
+
+
 def explicit_events(p: Populations, kind: str) -> Estimate:
     """F09-01 (5.1 a): slow drive-hours with an explicit event of the drive within an hour.
 
     CHOICE: the event's hour is the slow hour, the one before or the one after; events in the population only.
     """
-    near = {
-        (row["drive_id"], floor_hour(row["occurred_at"]) + shift * HOUR)
-        for row in p.marts["fct_drive_events"]
-        if row["is_in_population"] and row["event_type"] in EXPLICIT_EVENTS
-        for shift in (-1, 0, 1)
-    }
+    near = near_events(p, 1)
     slow = [row for row in p.drive_hours(kind) if row["is_slow"]]
     found = sum(1 for row in slow if (row["drive_id"], row["hour_utc"]) in near)
     return Estimate(found, len(slow), float(found), verdict="not comparable")
@@ -942,6 +947,7 @@ SIZE = {"disk": "F08-06", "ssd": "F08-07"}
 WAITS = {"disk": "F14-01", "ssd": "F14-02"}
 MILD_WAITS = {"disk": "F14-03", "ssd": "F14-04"}
 RECURRENCES = {"disk": "F15-03", "ssd": "F15-04"}
+REPLUGS = {"disk": "F15-01", "ssd": "F15-02"}
 
 THRESHOLDS = (1.2, 1.5, 2, 3, 4, 5)
 WIDTHS = {"3-4": (3, 4), "5-6": (5, 6), "7-8": (7, 8), "9+": (9, math.inf)}
@@ -1125,6 +1131,82 @@ def censored_recurrences(p: Populations, kind: str) -> list[tuple[int, bool]]:
     ]
 
 
+def event_windows(p: Populations, kind: str) -> list[Record]:
+    """OP-14: Finding 9 within the same hour, 6 and 24 hours."""
+    slowdowns = {(row["drive_id"], row["hour_utc"]): row["is_slow"] for row in p.drive_hours(kind)}
+    events = [row for row in p.of_kind("fct_drive_events", kind) if row["is_in_population"]]
+    result = []
+    for window in (0, 6, 24):
+        near = near_events(p, window)
+        hours = [(row["raid_group_id"], (row["drive_id"], row["hour_utc"]) in near) for row in p.drive_hours(kind) if row["is_slow"]]
+        result.append(variant(f"window {window} h", "F09-01", kind, share(hours, bool)))
+        followed = []
+        for row in events:
+            if row["event_type"] in ("not_spinning", "not_responding"):
+                first = floor_hour(row["occurred_at"])
+                seen = [slowdowns.get((row["drive_id"], first + shift * HOUR)) for shift in range(window + 1)]
+                if any(slow is not None for slow in seen):
+                    followed.append((p.event_cluster(row["drive_id"], row["occurred_at"], row["event_type"]), any(seen)))
+        result.append(variant(f"window {window} h", "F09-02", kind, share(followed, bool)))
+    return result
+
+
+def other_waits(p: Populations, kind: str) -> list[Record]:
+    """6.6 by interval (cluster: the group then); OP-20 with the severity of the maximum, of disks."""
+    result = []
+    for ids, severity in ((WAITS, "2x+"), (MILD_WAITS, "1.5-2x")):
+        items = [(row["raid_group_id"], row["wait_hours"]) for row in p.intervals(kind, severity)]
+        result.append(variant("each interval", ids[kind], kind, share(items, at_most(DAY_HOURS))))
+    if kind == "disk":
+        for severity, low, high in (("2-4x", 2, 4), ("4-8x", 4, 8), ("8x+", 8, math.inf)):
+            waits: dict[str, list[int]] = defaultdict(list)
+            for row in p.intervals(kind, "2x+"):
+                if low <= row["max_slowdown"] < high:
+                    waits[row["drive_id"]] += [] if row["wait_hours"] is None else [row["wait_hours"]]
+            items = [(p.drive_cluster(drive), min(found, default=None)) for drive, found in waits.items()]
+            result.append(variant("severity by maximum", f"F11A-{severity}-24", kind, share(items, at_most(DAY_HOURS))))
+    return result
+
+
+def other_replugs(p: Populations, kind: str) -> list[Record]:
+    """6.8: drives replugged / drives unplugged; episodes with 10 hours of data after. CHOICE: up to the fleet's last valid RAID-hour."""
+    drives: dict[str, bool] = {}
+    for _, row in p.episodes(kind):
+        drives[row["drive_id"]] = drives.get(row["drive_id"], False) or row["is_replugged"]
+    ends = [row["last_hour_utc"] for row in p.marts["dim_raid_groups"] if row["last_hour_utc"] is not None]
+    end = max(ends) + HOUR if ends else datetime.min
+    followed = p.episodes(kind, lambda row: row["unplugged_at"] + 10 * HOUR <= end)
+    return [
+        variant("each drive", REPLUGS[kind], kind, share([(p.drive_cluster(drive), back) for drive, back in drives.items()], bool)),
+        variant("followed for 10 hours", REPLUGS[kind], kind, share([(cluster, row["is_replugged"]) for cluster, row in followed], bool)),
+    ]
+
+
+def multiples_of_a_side(p: Populations, side: str) -> list[Record]:
+    """3.13 of reads or writes alone: a merge of two directions destroys the source's resolution."""
+    hours, ticks = [], []
+    for row in p.of_kind("fct_drive_hours", "ssd"):
+        if row[f"{side}_slowdown"] is not None:
+            latencies = row[f"{side}_latencies_us"]
+            hit = is_multiple(*latencies, (3, 4, 6))
+            hours.append((row["raid_group_id"], hit))
+            if hit:
+                ticks.append((row["raid_group_id"], all(nanoseconds(latency) % TICK_NS == 0 for latency in latencies)))
+    return [
+        variant(f"{side} only", "VST-02", "ssd", share(hours, bool)),
+        variant(f"{side} only", "VST-03", "ssd", share(ticks, bool)),
+    ]
+
+
+def calendar_days(p: Populations, kind: str) -> Record:
+    """3.15: the slow hour before was on the same calendar day. CHOICE: of UTC."""
+    items = [
+        (p.group_of_hour[(row["drive_id"], row["hour_utc"])], row["previous_hour_utc"].date() == row["hour_utc"].date())
+        for row in p.of_kind("fct_slowdown_arrivals", kind)
+    ]
+    return variant("calendar day", ARRIVALS[kind], kind, share(items, bool))
+
+
 def study_variants(p: Populations) -> list[Record]:
     result = []
     for threshold in THRESHOLDS:
@@ -1143,10 +1225,16 @@ def study_variants(p: Populations) -> list[Record]:
         result += restricted(p, f"width {name}", lambda row, a=least, b=most: a <= row["data_drive_count"] <= b, with_tails=True)
     mixed = mixed_groups(p)
     result += restricted(p, "mixed models", lambda row: row["raid_group_id"] in mixed)
+    for side in ("read", "write"):
+        result += multiples_of_a_side(p, side)
     for kind in KINDS:
         result += imbalance_variants(p, kind, "rate_imbalance", RATE[kind])
         result += imbalance_variants(p, kind, "size_imbalance", SIZE[kind])
         result += interval_arrivals(p, kind)
+        result.append(calendar_days(p, kind))
+        result += event_windows(p, kind)
+        result += other_waits(p, kind)
+        result += other_replugs(p, kind)
         result += censored_lengths(p, kind)
         mild = [
             (row["raid_group_id"], row["interval_hours"]) for row in p.of_kind("fct_slowdown_intervals", kind) if row["threshold"] == 1.5

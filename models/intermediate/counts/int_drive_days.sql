@@ -24,6 +24,10 @@ changed as (
         {{ counted('read_slowdown >= ' ~ var('slow_threshold')) }} as read_slow_hours,
         {{ counted('write_slowdown is not null') }} as write_hours,
         {{ counted('write_slowdown >= ' ~ var('slow_threshold')) }} as write_slow_hours,
+{%- for side in ('read', 'write') %}
+        {{ counted('is_' ~ side ~ '_multiple') }} as {{ side }}_multiple_hours,
+        {{ counted('is_' ~ side ~ '_multiple and is_' ~ side ~ '_in_ticks') }} as {{ side }}_tick_hours,
+{%- endfor %}
         {{ counted('is_slow_by_mean') }} as mean_slow_hours
 {%- for floor in var('io_count_floors') %},
         {{ counted('is_slow_from_' ~ floor ~ '_ios is not null') }} as io_{{ floor }}_hours,
@@ -38,5 +42,5 @@ changed as (
     'slowdown_hours_120', 'slowdown_hours_130', 'slowdown_hours_150', 'slowdown_hours_200', 'slowdown_hours_300', 'slowdown_hours_400',
     'slowdown_hours_500', 'slowdown_hours_800', 'rate_hours', 'rate_imbalanced_hours', 'rate_imbalanced_slow_hours', 'size_hours',
     'size_imbalanced_hours', 'size_imbalanced_slow_hours', 'read_hours', 'read_slow_hours', 'write_hours', 'write_slow_hours',
-    'mean_slow_hours', 'io_10_hours', 'io_10_slow_hours', 'io_100_hours', 'io_100_slow_hours'
+    'read_multiple_hours', 'read_tick_hours', 'write_multiple_hours', 'write_tick_hours', 'mean_slow_hours', 'io_10_hours', 'io_10_slow_hours', 'io_100_hours', 'io_100_slow_hours'
 ], source('plan', 'stored_drive_days')) }}

@@ -73,6 +73,13 @@ select
     case when is_peer then io_size_bytes / nullif(median_io_size_bytes, 0.0) end as size_imbalance,
     case when is_peer then read_latency_us / nullif(median_read_latency_us, 0.0) end as read_slowdown,
     case when is_peer then write_latency_us / nullif(median_write_latency_us, 0.0) end as write_slowdown,
+{%- for side in ('read', 'write') %}
+    case
+        when is_peer and median_{{ side }}_latency_us > 0
+            then {{ is_multiple(side ~ '_latency_us', 'median_' ~ side ~ '_latency_us') }}
+    end as is_{{ side }}_multiple,
+    is_peer and {{ is_in_ticks(side ~ '_latency_us') }} and {{ is_in_ticks('median_' ~ side ~ '_latency_us') }} as is_{{ side }}_in_ticks,
+{%- endfor %}
     -- ties at the top: every drive that is as slow as the slowest
     coalesce(slowdown = max_latency_us / raid_median_latency_us, false) as is_slowest,
     is_peer and was_peer as is_peer_again,

@@ -62,13 +62,23 @@ slow_hours as (
 ),
 
 slow_hours_with_event as (
-    select distinct slow_hours.drive_id, slow_hours.hour_utc
+    select
+        slow_hours.drive_id,
+        slow_hours.hour_utc,
+        min(abs({{ hour_index('slow_hours.hour_utc') }} - {{ hour_index('events.occurred_at') }})) as hours_between
     from slow_hours
-    inner join events
-        on slow_hours.drive_id = events.drive_id
-        and date_trunc('hour', events.occurred_at) >= slow_hours.hour_utc - interval 1 hour
-        and date_trunc('hour', events.occurred_at) <= slow_hours.hour_utc + interval 1 hour
-    where events.event_type in ('{{ var("explicit_event_types") | join("', '") }}')
+    inner join events on slow_hours.drive_id = events.drive_id
+    where events.is_explicit
+        and events.occurred_at >= slow_hours.hour_utc - interval {{ var('event_window_hours') | max }} hour
+        and events.occurred_at < slow_hours.hour_utc + interval {{ (var('event_window_hours') | max) + 1 }} hour
+    group by slow_hours.drive_id, slow_hours.hour_utc
+),
+
+windows as (
+{%- for hours in var('event_window_hours') %}
+    select {{ hours }} as window_hours
+    {%- if not loop.last %} union all{% endif %}
+{%- endfor %}
 )
 
 select
@@ -122,24 +132,26 @@ union all
 select
     'event_then_slow' as measure,
     'all' as class,
-    cast(1 as double) as x,
-    kind,
-    cluster_id,
-    count(case when slow_within_window then 1 end) as hits,
+    cast(windows.window_hours as double) as x,
+    events.kind,
+    events.cluster_id,
+    count(case when events.hours_until_slow <= windows.window_hours then 1 end) as hits,
     count(*) as total
 from events
-where event_type in ('not_spinning', 'not_responding') and slow_within_window is not null
-group by kind, cluster_id
+inner join windows on events.hours_until_slowdown <= windows.window_hours
+where events.event_type in ('not_spinning', 'not_responding')
+group by windows.window_hours, events.kind, events.cluster_id
 union all
 select
     'slow_hour_with_event' as measure,
     'all' as class,
-    cast(1 as double) as x,
+    cast(windows.window_hours as double) as x,
     slow_hours.kind,
     slow_hours.raid_group_id as cluster_id,
-    count(slow_hours_with_event.drive_id) as hits,
+    count(case when slow_hours_with_event.hours_between <= windows.window_hours then 1 end) as hits,
     count(*) as total
 from slow_hours
+cross join windows
 left join slow_hours_with_event
     on slow_hours.drive_id = slow_hours_with_event.drive_id and slow_hours.hour_utc = slow_hours_with_event.hour_utc
-group by slow_hours.kind, slow_hours.raid_group_id
+group by windows.window_hours, slow_hours.kind, slow_hours.raid_group_id

@@ -6,9 +6,14 @@ with clusters as (
     select measure, class, x, kind, cluster_id, hits, total from {{ ref('int_study__' ~ subject ~ '_counts') }} where total > 0
     union all
 {%- endfor %}
+{%- for subject in ('variant', 'event_variant') %}
     select 'variant: ' || variant as measure, id as class, cast(null as double) as x, kind, cluster_id, hits, total
-    from {{ ref('int_study__variant_counts') }}
+    from {{ ref('int_study__' ~ subject ~ '_counts') }}
     where total > 0
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+{%- endfor %}
 ),
 
 shares as (

@@ -2,28 +2,25 @@
 with slow_hours as (
     select
         slow_hours.*,
-        drives.kind as drive_kind,
-        cast(floor(slow_hours.latency_us * 1000 + 0.5) as decimal(38, 0)) as latency_ns,
-        cast(floor(slow_hours.median_latency_us * 1000 + 0.5) as decimal(38, 0)) as median_latency_ns
+        drives.kind as drive_kind
     from {{ ref('int_drive_hours__slow') }} as slow_hours
     inner join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
 ),
 
--- exactly so many times the median, in whole nanoseconds: firmware that throttles answers in steps of its timer
 multiples_of_median as (
     select
         drive_kind,
         raid_group_id,
-        latency_ns % (1000 * {{ var('latency_quantum_us') }}) = 0 and median_latency_ns % (1000 * {{ var('latency_quantum_us') }}) = 0 as is_quantised
+        {{ is_in_ticks('latency_us') }} and {{ is_in_ticks('median_latency_us') }} as is_quantised
     from slow_hours
-    where 2 * latency_ns in (3 * median_latency_ns, 4 * median_latency_ns, 6 * median_latency_ns) and median_latency_ns > 0
+    where {{ is_multiple('latency_us', 'median_latency_us') }}
 ),
 
 -- RAID-hours whose slowest drive is at exactly twice the median
 double_tails as (
     select raid_group_id, count(distinct hour_utc) as raid_hours
     from slow_hours
-    where latency_ns = 2 * median_latency_ns and median_latency_ns > 0
+    where {{ nanoseconds('latency_us') }} = 2 * {{ nanoseconds('median_latency_us') }} and {{ nanoseconds('median_latency_us') }} > 0
         and not exists (
             select 1
             from slow_hours as slower

@@ -10,6 +10,10 @@ with drive_groups as (
         sum(days.read_slow_hours) as read_slow_hours,
         sum(days.write_hours) as write_hours,
         sum(days.write_slow_hours) as write_slow_hours,
+        sum(days.read_multiple_hours) as read_multiple_hours,
+        sum(days.read_tick_hours) as read_tick_hours,
+        sum(days.write_multiple_hours) as write_multiple_hours,
+        sum(days.write_tick_hours) as write_tick_hours,
         sum(days.rate_hours) as rate_hours,
         sum(days.rate_imbalanced_hours) as rate_imbalanced_hours,
         sum(days.size_hours) as size_hours,
@@ -74,11 +78,13 @@ intervals as (
 ids as (
     select
         'disk' as kind, 'F01-01' as slow, 'F02-01' as tail_1, 'F03-02' as tail_2, 'F03-03' as tail_3,
-        'F04-01' as long_intervals, 'F04-03' as eight_hours, 'F05-01' as arrivals, 'F08-02' as rate, 'F08-06' as size
+        'F04-01' as long_intervals, 'F04-03' as eight_hours, 'F05-01' as arrivals, 'F08-02' as rate, 'F08-06' as size,
+        'VST-02' as multiple, 'VST-03' as ticks
     union all
     select
         'ssd' as kind, 'F01-02' as slow, 'F02-02' as tail_1, 'F03-05' as tail_2, 'F03-06' as tail_3,
-        'F04-02' as long_intervals, 'F04-04' as eight_hours, 'F05-02' as arrivals, 'F08-02' as rate, 'F08-07' as size
+        'F04-02' as long_intervals, 'F04-04' as eight_hours, 'F05-02' as arrivals, 'F08-02' as rate, 'F08-07' as size,
+        'VST-02' as multiple, 'VST-03' as ticks
 ),
 
 counted as (
@@ -104,6 +110,18 @@ counted as (
     from drive_groups
     union all
 {%- endfor %}
+{%- for side in ('read', 'write') %}
+    select '{{ side }} only' as variant, 'multiple' as question, kind, raid_group_id as cluster_id,
+        {{ side }}_multiple_hours as hits, {{ side }}_hours as total
+    from drive_groups
+    where kind = 'ssd'
+    union all
+    select '{{ side }} only' as variant, 'ticks' as question, kind, raid_group_id as cluster_id,
+        {{ side }}_tick_hours as hits, {{ side }}_multiple_hours as total
+    from drive_groups
+    where kind = 'ssd'
+    union all
+{%- endfor %}
 {%- for ratio in ('rate', 'size') %}
     select 'unconditional' as variant, '{{ ratio }}' as question, kind, raid_group_id as cluster_id,
         {{ ratio }}_imbalanced_hours as hits, {{ ratio }}_hours as total
@@ -122,6 +140,11 @@ counted as (
     group by variant, kind, raid_group_id
     union all
 {%- endfor %}
+    select 'calendar day' as variant, 'arrivals' as question, kind, raid_group_id as cluster_id,
+        count(case when cast(previous_hour_utc as date) = cast(hour_utc as date) then 1 end) as hits, count(*) as total
+    from {{ ref('fct_slowdown_arrivals') }}
+    group by kind, raid_group_id
+    union all
     select 'interval end to start' as variant, 'arrivals' as question, kind, raid_group_id as cluster_id,
         count(case when hours_since_end <= 24 then 1 end) as hits, count(*) as total
     from intervals
@@ -156,7 +179,7 @@ counted as (
 select
     counted.variant,
     case counted.question
-{%- for question in ('slow', 'tail_1', 'tail_2', 'tail_3', 'long_intervals', 'eight_hours', 'arrivals', 'rate', 'size') %}
+{%- for question in ('slow', 'tail_1', 'tail_2', 'tail_3', 'long_intervals', 'eight_hours', 'arrivals', 'rate', 'size', 'multiple', 'ticks') %}
         when '{{ question }}' then ids.{{ question }}
 {%- endfor %}
     end as id,

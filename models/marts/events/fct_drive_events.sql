@@ -1,18 +1,4 @@
 -- Every drive event, and whether the drive was slow then or in the next hour. Grain: drive_id, occurred_at, event_type.
-with nearby as (
-    select
-        events.drive_id,
-        events.occurred_at,
-        events.event_type,
-        max(case when drive_hours.slowdown >= {{ var('slow_threshold') }} then 1 else 0 end) = 1 as slow_within_window
-    from {{ ref('stg_raw__drive_events') }} as events
-    inner join {{ ref('int_drive_hours') }} as drive_hours
-        on events.drive_id = drive_hours.drive_id
-        and (drive_hours.hour_utc = events.hour_utc or drive_hours.hour_utc = events.hour_utc + interval 1 hour)
-    where drive_hours.slowdown is not null
-    group by events.drive_id, events.occurred_at, events.event_type
-)
-
 select
     events.drive_id,
     events.occurred_at,
@@ -24,10 +10,13 @@ select
     events.detail,
     events.event_type in ('{{ var("explicit_event_types") | join("', '") }}') as is_explicit,
     events.is_in_population,
-    nearby.slow_within_window
+    -- in the event's hour or the next; nothing to say where the drive has no slowdown in either
+    case when followed.hours_until_slowdown <= 1 then coalesce(followed.hours_until_slow <= 1, false) end as slow_within_window,
+    followed.hours_until_slowdown,
+    followed.hours_until_slow
 from {{ ref('int_drive_events__placed') }} as events
-left join nearby
-    on events.drive_id = nearby.drive_id
-    and events.occurred_at = nearby.occurred_at
-    and events.event_type = nearby.event_type
+left join {{ ref('int_drive_events__followed') }} as followed
+    on events.drive_id = followed.drive_id
+    and events.occurred_at = followed.occurred_at
+    and events.event_type = followed.event_type
 left join {{ ref('dim_drives') }} as drives on events.drive_id = drives.drive_id

@@ -11,6 +11,19 @@ with shares as (
         share_high
     from {{ ref('int_study__shares') }}
     where measure like 'variant: %' and kind in ('disk', 'ssd')
+    union all
+    -- the headline looks an hour around a drive event
+    select
+        'window ' || cast(cast(x as bigint) as varchar) || ' h' as variant,
+        case measure when 'event_then_slow' then 'F09-02' else 'F09-01' end as id,
+        kind,
+        numerator,
+        denominator,
+        share,
+        share_low,
+        share_high
+    from {{ ref('int_study__shares') }}
+    where measure in ('event_then_slow', 'slow_hour_with_event') and x <> 1 and kind in ('disk', 'ssd')
 ),
 
 -- how many times as common among slow hours as among all

@@ -1,0 +1,13 @@
+{#- Whole nanoseconds of a latency, rounded half up, as a double: exact up to 104 days. -#}
+{% macro nanoseconds(latency_us) %}floor(({{ latency_us }}) * 1000 + 0.5){% endmacro %}
+
+{#- Exactly 1.5, 2 or 3 times the median in whole nanoseconds: firmware that throttles answers in steps of its timer. -#}
+{% macro is_multiple(latency_us, median_us) -%}
+    {{ nanoseconds(median_us) }} > 0
+    and 2 * {{ nanoseconds(latency_us) }} in (
+        3 * {{ nanoseconds(median_us) }}, 4 * {{ nanoseconds(median_us) }}, 6 * {{ nanoseconds(median_us) }}
+    )
+{%- endmacro %}
+
+{#- A whole number of the firmware's ticks. -#}
+{% macro is_in_ticks(latency_us) %}{{ nanoseconds(latency_us) }} % (1000 * {{ var('latency_quantum_us') }}) = 0{% endmacro %}
