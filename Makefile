@@ -20,7 +20,7 @@ lint: .venv/.ready  ## style and types, Python and SQL
 	$(RUN)/mypy
 	$(RUN)/sqlfluff lint models --processes 2 --disable-progress-bar
 
-bench: .venv/.ready  ## a day of 460,000 drives and one more hour; writes docs/results/bench.md
+bench: .venv/.ready  ## a day of 460,000 drives, one more hour, the study; writes docs/results/bench.md
 	$(RUN)/python -m benchmarks.bench
 
 soak: .venv/.ready  ## 20 random fleets and 50 kills; writes docs/results/soak.md

@@ -1,6 +1,6 @@
-"""What a day of 460,000 drives costs, beside a hand-written kernel in the same run; and what one more hour costs.
+"""What a day of 460,000 drives costs, beside a hand-written kernel in the same run; what one more hour costs; what the study costs.
 
-    make bench            (about 15 minutes on 2 cores; writes docs/results/bench.md)
+    make bench            (about 25 minutes on 2 cores; writes docs/results/bench.md)
 
 Every step is a process of its own, measured from outside (wall seconds, peak resident memory). The machine is shared, so
 what counts are the ratios within one run: each repetition times scan, kernel, ingest and build one after the other.
@@ -25,6 +25,8 @@ import duckdb
 import polars as pl
 
 ROOT = Path(__file__).resolve().parent.parent
+STUDY_DAYS = 39
+MONTH_DAYS = STUDY_DAYS + 1
 DRIVETAIL = Path(sys.executable).parent / "drivetail"
 RESULTS = ROOT / "docs" / "results" / "bench.md"
 
@@ -168,12 +170,12 @@ def bench_day(work: Path, repetitions: int) -> list[str]:
 def bench_hour(work: Path, repetitions: int) -> list[str]:
     """One more hour at 46,000 drives after 1, 7 and 28 days: lines of the result."""
     fleet, warehouse = work / "month", work / "month-warehouse"
-    rows = simulate(fleet, 3_600, 60, 29)
+    rows = simulate(fleet, 3_600, 60, MONTH_DAYS)
     shutil.rmtree(warehouse, ignore_errors=True)
     days = sorted(fleet.glob("drive_hours*.parquet"))
     measure(DRIVETAIL, "ingest", "bundle", fleet / "drives.parquet", fleet / "drive_events.parquet", "--warehouse", warehouse)
     lines = [
-        f"## One more hour at 46,000 drives ({rows // 29 // 24:,} drive-hours)",
+        f"## One more hour at 46,000 drives ({rows // MONTH_DAYS // 24:,} drive-hours)",
         "",
         f"Hours 00:00 to {repetitions - 1:02d}:00 of the next day, one delivery and one build each; medians.",
         "",
@@ -207,10 +209,44 @@ def bench_hour(work: Path, repetitions: int) -> list[str]:
     return [*lines, ""]
 
 
+def bench_study(work: Path, repetitions: int) -> list[str]:
+    """The study of what bench_hour left, brought to a twentieth of the paper's drive-hours: lines of the result."""
+    fleet, warehouse = work / "month", work / "month-warehouse"
+    days = sorted(fleet.glob("drive_hours*.parquet"))[:STUDY_DAYS]
+    measure(DRIVETAIL, "ingest", "bundle", *days, "--warehouse", warehouse)
+    measure(DRIVETAIL, "build", "--warehouse", warehouse)
+    with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as connection:
+        rows = connection.execute("select sum(drive_hours) from marts.fct_drive_slowness").fetchall()[0][0]
+    scan = SCAN.format(files=repr([str(path) for path in days]))
+    scans, studies, pages = [], [], []
+    for _ in range(repetitions):
+        scans.append(measure_sql(scan))
+        studies.append(measure(DRIVETAIL, "study", "--all", "--format", "csv", "--warehouse", warehouse))
+        pages.append(measure(DRIVETAIL, "study", "--html", work / "study.html", "--warehouse", warehouse))
+    ratios = sorted(study.seconds / scan.seconds for study, scan in zip(studies, scans, strict=True))
+    lines = [
+        f"## The study at {rows:,} drive-hours",
+        "",
+        f"A twentieth of the paper's, {STUDY_DAYS} days of 46,000 drives. Medians of {repetitions} repetitions, one after the other.",
+        "",
+        "| step | seconds | peak memory (MiB) |",
+        "|---|--:|--:|",
+    ]
+    for step, costs in (
+        ("one scan of the delivered columns", scans),
+        ("`drivetail study --all`: every number, with interval and verdict", studies),
+        ("`drivetail study --html`: numbers, variants and every curve as figures", pages),
+    ):
+        lines.append(f"| {step} | {statistics.median(cost.seconds for cost in costs):.1f} | {max(cost.peak_mib for cost in costs):,.0f} |")
+    lines.append(f"| **the study over the scan** | **{statistics.median(ratios):.1f}x** ({ratios[0]:.1f} to {ratios[-1]:.1f}) | |")
+    print("\n".join(lines), flush=True)
+    return [*lines, ""]
+
+
 def main() -> None:
-    """Run both parts and write docs/results/bench.md."""
+    """Run every part and write docs/results/bench.md."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "drivetail-bench", help="scratch folder (needs 8 GB)")
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "drivetail-bench", help="scratch folder (needs 10 GB)")
     parser.add_argument("--repetitions", type=int, default=3)
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
@@ -225,6 +261,7 @@ def main() -> None:
         "",
         *bench_day(options.work, options.repetitions),
         *bench_hour(options.work, options.repetitions),
+        *bench_study(options.work, options.repetitions),
     ]
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text("\n".join(lines), encoding="utf-8")

@@ -1,9 +1,9 @@
 """`make mutants`: faults are planted in a copy of the repository, one at a time, and the tests have to turn red.
 
 A fault is a replacement of text in one file. For each the copy is changed, the detecting tests run until the first failure, and the
-copy is put back. Models: the marts against the independent reference on fixed seeds in three ways of delivery, then the unit tests
-of the models, then tests/ingest. The study and its counts: unit tests first; ingest: tests/ingest first. A fault that no test finds is
-a gap in the tests; the run then exits 1.
+copy is put back. A model: its own unit tests, then the marts against the independent reference on fixed seeds in three ways of delivery,
+then all unit tests, then tests/ingest. Macros, the study and its counts: all unit tests before the reference; ingest: tests/ingest
+first. A fault that no test finds is a gap in the tests; the run then exits 1.
 Writes docs/results/mutants.md.
 """
 
@@ -31,7 +31,7 @@ SEEDS = "5,17"
 JOBS = 2
 LIMIT_SECONDS = 1800
 PYTEST = ("-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb=short")
-REFERENCE, UNIT, INGEST = "reference", "unit tests", "tests/ingest"
+OWN, REFERENCE, UNIT, INGEST = "the model's unit tests", "reference", "unit tests", "tests/ingest"
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,12 @@ class Fault:
     count: int = 1
 
     @property
-    def first(self) -> str:
-        """The tests most likely to find it."""
+    def stages(self) -> list[str]:
+        """The tests in the order most likely to find it soon."""
         if self.file.startswith("ingest/"):
-            return INGEST
-        return UNIT if self.file.startswith(("macros/", COUNTS, STUDY, "models/marts/study/")) else REFERENCE
+            return [INGEST, REFERENCE, UNIT]
+        rest = [UNIT, REFERENCE] if self.file.startswith(("macros/", COUNTS, STUDY, "models/marts/study/")) else [REFERENCE, UNIT]
+        return [*([OWN] if self.file.startswith("models/") else []), *rest, INGEST]
 
     def apply(self, root: Path) -> None:
         path = root / self.file
@@ -621,21 +622,22 @@ class Copy:
         # dbt parses only what has changed since this, as long as warehouses lie where they lay: pytest's folder is the same each time
         self.parsed = self._scratch / "partial_parse.msgpack"
 
-    def failure(self, first: str) -> tuple[str, str] | None:
-        """Run the detecting tests, the `first` ones first. Returns: which stage failed and with what; None when all pass."""
-        for stage in (first, *(stage for stage in (REFERENCE, UNIT, INGEST) if stage != first)):
-            output = self._run(stage)
+    def failure(self, stages: list[str], model: str = "") -> tuple[str, str] | None:
+        """Run the tests stage by stage. Returns: which stage failed and with what; None when all pass."""
+        for stage in stages:
+            output = self._run(stage, model)
             if output is not None:
                 return stage, reason(output)
         return None
 
-    def _run(self, stage: str) -> str | None:
-        """One stage. Returns: its output when it failed."""
+    def _run(self, stage: str, model: str) -> str | None:
+        """One stage; OWN are the unit tests of `model`. Returns: its output when it failed."""
         base = self._scratch / "pytest"
         command = {
             REFERENCE: [*PYTEST, f"--basetemp={base}", "tests/proof/test_marts_equal_reference.py"],
             INGEST: [*PYTEST, f"--basetemp={base}", "tests/ingest"],
             UNIT: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit")],
+            OWN: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit"), "--model", model],
         }[stage]
         environment = {
             **os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1", "DRIVETAIL_SEEDS": SEEDS,
@@ -673,8 +675,8 @@ def reason(output: str) -> str:
     return re.sub(r"^\S*ModelError: ", "", text)[:120]
 
 
-def run_unit_tests(folder: Path) -> None:
-    """Build one fleet, for the columns that unit tests look up, and run the unit tests of the models. Exits 1 when one fails."""
+def run_unit_tests(folder: Path, model: str | None) -> None:
+    """Run the unit tests of one model, or build a fleet anew, for the columns that unit tests look up, and run all. Exits 1 when one fails."""
     import random
 
     from drivetail.build import build
@@ -683,13 +685,14 @@ def run_unit_tests(folder: Path) -> None:
     from ingest import ingest
     from tests.reference.fleets import deliveries, random_fleet
 
-    shutil.rmtree(folder, ignore_errors=True)
     warehouse = Warehouse(folder / "warehouse")
-    (bundle,), _ = deliveries(random_fleet(1), "at_once", folder / "deliveries", random.Random(1))
-    ingest("bundle", [bundle], warehouse.root)
     try:
-        build(warehouse)
-        Project(warehouse).run("test", "--select", "test_type:unit")
+        if model is None:
+            shutil.rmtree(folder, ignore_errors=True)
+            (bundle,), _ = deliveries(random_fleet(1), "at_once", folder / "deliveries", random.Random(1))
+            ingest("bundle", [bundle], warehouse.root)
+            build(warehouse)
+        Project(warehouse).run("test", "--select", f"{model},test_type:unit" if model else "test_type:unit")
     except ModelError as error:
         sys.exit(f"E   {error}")
 
@@ -700,7 +703,7 @@ def judge(copies: Queue[Copy], fault: Fault) -> tuple[Fault, tuple[str, str] | N
     begun = time.monotonic()
     try:
         with copy.planted(fault):
-            found = copy.failure(fault.first)
+            found = copy.failure(fault.stages, Path(fault.file).stem)
     finally:
         copies.put(copy)
     seconds = time.monotonic() - begun
@@ -713,9 +716,10 @@ def main() -> None:
     parser.add_argument("--only", help="faults whose description or file holds this text; writes no result")
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--unit-tests", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--model", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.unit_tests:
-        run_unit_tests(options.unit_tests)
+        run_unit_tests(options.unit_tests, options.model)
         return
     faults = [fault for fault in FAULTS if not options.only or options.only in fault.breaks or options.only in fault.file]
     begun, started, commit = time.monotonic(), datetime.now(UTC), current_commit()
@@ -725,10 +729,10 @@ def main() -> None:
         for fault in faults:
             with made[0].planted(fault):  # a fault that is out of date shows before an hour of work
                 pass
-        failure = made[0].failure(REFERENCE)
-        if failure:
-            sys.exit(f"the tests fail without any fault: {' - '.join(failure)}")
-        for copy in made:
+        for copy, stages in zip(made, ([UNIT, REFERENCE, INGEST], *[[UNIT]] * len(made)), strict=False):
+            failure = copy.failure(stages)
+            if failure:
+                sys.exit(f"the tests fail without any fault: {' - '.join(failure)}")
             copies.put(copy)
         with ThreadPoolExecutor(options.jobs) as pool:
             print(f"{time.monotonic() - begun:6.1f} s  no fault: all pass", flush=True)
