@@ -41,6 +41,12 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
                 f"{some(late, 'delivery', 'deliveries')} landed more than {duration(UNBUILT_AFTER / HOUR)} ago and no build has taken "
                 f"{'it' if late == 1 else 'them'} in: run `drivetail build`"
             )
+    for row in status.quarantined["rows"]:
+        others = f" (and {len(row['reasons']) - 1} more reasons)" if len(row["reasons"]) > 1 else ""
+        status.problems.append(
+            f"quarantine {row['number']}, {some(len(row['files']), 'file')} of source {row['source']} held since "
+            f"{to_minute(row['quarantined_at'])}: {row['reasons'][0]}{others}; `{row['release']}` or `{row['drop']}`"
+        )
     status.problems += _counting_problems(status, raw)
     status.problems += _feed_problems(status, raw, deliveries, built)
     stopped = (status.freshness or {}).get("stopped_group_count", 0)
