@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import date, datetime
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -228,8 +228,8 @@ def _progress_of(warehouse: Warehouse, title: str) -> Iterator[Callable[[str, in
         yield on_progress
 
 
-def _say_ingested(warehouse: Warehouse, summary: IngestSummary, *, is_gated: bool) -> None:
-    """Say what an ingest did with each file; exit 1 over what did not land."""
+def _say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_gated: bool) -> None:
+    """Say what an ingest did with each file, and write the pages of the gate, those of `days` too; exit 1 over what did not land."""
     shown = summary.files if len(summary.files) <= MAX_FILES_SHOWN else summary.unreadable
     if shown:
         say(ingest_table(shown))
@@ -247,7 +247,7 @@ def _say_ingested(warehouse: Warehouse, summary: IngestSummary, *, is_gated: boo
     if is_gated:
         from quality import write_pages
 
-        say(f"Checks: {write_pages(warehouse.root)}")
+        say(f"Checks: {write_pages(warehouse.root, *days)}")
     if summary.held:
         from drivetail.status.collect_quarantine import commands
 
@@ -287,11 +287,12 @@ def release(warehouse: Warehouse, number: int, by: str, note: str) -> None:
     drivetail release 3 --by ada --note "rack 7 was switched off on purpose"
     """
     from ingest import release as land
+    from ingest.quarantine import find_held
     from quality import Gate
 
     with _progress_of(warehouse, "Releasing") as on_progress:
         summary = land(warehouse.root, number, by=by, note=note, gate=Gate(warehouse.root, is_rows_only=True), on_progress=on_progress)
-    _say_ingested(warehouse, summary, is_gated=True)
+    _say_ingested(warehouse, summary, find_held(warehouse.root, number).since.date(), is_gated=True)
 
 
 @main.command()
@@ -309,7 +310,7 @@ def drop(warehouse: Warehouse, number: int, by: str, note: str) -> None:
     from quality import write_pages
 
     held = forget(warehouse.root, number, by=by, note=note)
-    write_pages(warehouse.root)
+    write_pages(warehouse.root, held.since.date())
     assert held.decision is not None
     say(f"Dropped {some(len(held.files), 'file')} of quarantine {number}, by {held.decision['by']}; the record stays in {held.path}")
 

@@ -16,6 +16,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -59,6 +60,11 @@ class Held:
     def files(self) -> list[dict[str, Any]]:
         """Its files: file, name, record_kind, sha256, rows, fault, kept (path in the folder)."""
         return list(self.record["files"])
+
+    @property
+    def since(self) -> datetime:
+        """When it was quarantined, UTC without zone."""
+        return datetime.fromisoformat(self.record["quarantined_at"])
 
     @property
     def reasons(self) -> list[str]:

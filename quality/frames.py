@@ -12,6 +12,8 @@ import polars as pl
 from ingest.schema import CONTRACT, KEY
 
 HOUR = timedelta(hours=1)
+MIN_ROWS = 20
+"""A share of fewer delivered rows says nothing."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,18 @@ def columns(table: str, now: datetime) -> dict[str, Derived]:
         made["merged_io_count"] = Derived(merged_io_count(), "read_ios")
         made["merged_latency_us"] = Derived(merged_latency_us(), "read_latency_us")
         made["io_size_bytes"] = Derived(pl.when(merged_io_count() > 0).then(size), "read_blocks")
+        # against the same drive on the last landed day: a part of the fleet, or a fleet that grows, is another mixture of drives
+        usual, count = pl.col("usual_latency_us"), merged_io_count()
+        made["latency_ratio"] = Derived(merged_latency_us() / pl.when(usual > 0).then(usual), "read_latency_us")
+        made["lost_latency"] = Derived(pl.when(usual.is_not_null()).then(merged_latency_us().is_null().cast(pl.Int8)), "read_latency_us")
+        made["lost_count"] = Derived(pl.when("had_count").then(count.is_null().cast(pl.Int8)), "read_ios")
         made["reported"] = Derived(pl.when(is_reported).then(1), "read_ios")
     if table == "drives":
         made["spinning_rpm"] = Derived(pl.when(pl.col("rpm") > 0).then(pl.col("rpm")), "rpm")
         made["deployed_days_ago"] = Derived((pl.lit(now.date()) - pl.col("deployed_on")).dt.total_days(), "deployed_on")
     if table == "ingested_files":
-        made["rejected_share"] = Derived(pl.col("rows_rejected") / pl.col("rows_delivered"), "rows_rejected")
+        delivered = pl.col("rows_delivered")
+        made["rejected_share"] = Derived(pl.col("rows_rejected") / pl.when(delivered >= MIN_ROWS).then(delivered), "rows_rejected")
     return made
 
 
@@ -71,14 +79,14 @@ FILES = {"record_kind": pl.String(), "files": pl.Int64(), "rows_delivered": pl.I
 GIVEN: dict[str, Iterable[str]] = {**CONTRACT, "ingested_files": FILES}
 """The columns of a table that a suite may name beside the derived ones."""
 
+USUAL = pl.Schema({"drive": pl.UInt64(), "usual_latency_us": pl.Float64(), "had_count": pl.Boolean()})
+"""What is joined to the drive-hours: each drive (its id's hash) on the last landed day, mean latency (us), whether a count was known."""
+
 PARAMETERS = {
     "rows": "records looked at",
     "drives": "distinct drives among them",
     "days_since_1980": "days from 1980-01-01 to now",
     "usual_rows": "records that as many hours had on the last day that has landed; only for hours newer than all that have landed",
-    "usual_latency_us": "median latency of an I/O on that day (us)",
-    "usual_latency_share": "share of that day's records with a latency",
-    "usual_count_share": "share of that day's records with an I/O count",
     "known_drives": "drives that the landed inventory lists for the hour; only for hours newer than all that have landed",
 }
 """What a bound of a suite may be computed from. One that is unknown, such as before anything has landed, leaves its check out."""

@@ -9,13 +9,14 @@ from typing import Any
 
 import polars as pl
 
+from ingest.files import sha256_of
 from ingest.landing import UNREADABLE, Landing
 from ingest.quarantine import GateReport
 from ingest.raw_store import Part, utc_now
 from ingest.schema import REJECTED_RECORDS
-from quality.frames import FILES, columns, facts, without_duplicates
+from quality.frames import FILES, USUAL, columns, facts, without_duplicates
 from quality.history import History
-from quality.suites import TABLES, Check, Finding, load_suite, validate
+from quality.suites import TABLES, Check, Finding, load_suite, suite_file, validate
 
 BATCH_ROWS = 500_000
 """Drive-hours looked at together, in whole hours: an hour of the largest fleets, months of a small one."""
@@ -58,10 +59,10 @@ class Gate:
         for first, last, is_new in _hour_batches(landing.staged.parts, history):
             files = [part.path for part in landing.staged.parts if part.overlaps(first, last)]
             rows = pl.scan_parquet(files, glob=False).filter(pl.col("hour_utc").is_between(first, last)).collect()
-            usual = history.usual(first)
+            usual = None if self.is_rows_only else history.usual(first)
+            drives = usual.drives if usual else pl.DataFrame(schema=USUAL)
+            rows = rows.join(drives, left_on=pl.col("drive_id").hash(), right_on="drive", how="left")
             known: dict[str, Any] = {}
-            if usual is not None:
-                known = {f"usual_{name}": getattr(usual, name) for name in ("latency_us", "latency_share", "count_share")}
             if is_new and usual is not None:
                 known["usual_rows"] = usual.rows * rows["hour_utc"].n_unique()
             if is_new and not self.is_rows_only:
@@ -73,7 +74,8 @@ class Gate:
         files_read = _files(landing)
         if files_read.height:
             report.add(validate(self.checks("ingested_files", "batch"), files_read, facts("ingested_files", files_read, now), now), "all")
-        return GateReport(report.reasons(), report.content(self.is_rows_only))
+        suites = {table: {"file": str(path := suite_file(table, self.warehouse)), "sha256": sha256_of(path)} for table in TABLES}
+        return GateReport(report.reasons(), {**report.content(), "is_rows_only": self.is_rows_only, "suites": suites})
 
     def _look(
         self, landing: Landing | None, table: str, batch: str, rows: pl.DataFrame, known: dict[str, Any], report: Report
@@ -180,6 +182,6 @@ class Report:
             if entry["level"] == "batch" and entry["broken"]
         ]
 
-    def content(self, is_rows_only: bool) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         """Everything, as JSON."""
-        return {"checked_at": self.now.isoformat(), "is_rows_only": is_rows_only, "checks": list(self._found.values())}
+        return {"checked_at": self.now.isoformat(), "checks": list(self._found.values())}

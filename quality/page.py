@@ -14,15 +14,16 @@ from ingest.raw_store import list_deliveries, utc_now
 from report.html import replace_file
 
 
-def write_pages(warehouse: Path, now: datetime | None = None) -> Path:
-    """Write the page of today (UTC) and, where something was looked at, of yesterday: a call killed at midnight wrote none.
+def write_pages(warehouse: Path, *days: date, now: datetime | None = None) -> Path:
+    """Write the page of today (UTC), of yesterday, for a call killed at midnight wrote none, and of other days that have changed.
 
-    Returns: the page of today.
+    Only today's is written where nothing was looked at. Returns: the page of today.
     """
     today = (now or utc_now()).date()
-    yesterday = _looked_at(warehouse, today - timedelta(days=1))
-    if yesterday:
-        _write(warehouse, today - timedelta(days=1), yesterday)
+    for day in sorted({*days, today - timedelta(days=1)} - {today}):
+        deliveries = _looked_at(warehouse, day)
+        if deliveries:
+            _write(warehouse, day, deliveries)
     return _write(warehouse, today, _looked_at(warehouse, today))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from datetime import datetime
 
 from drivetail.queries import QueryError
 from drivetail.status.content import LISTED, Status, in_hours
@@ -26,14 +25,13 @@ def collect_quarantined(status: Status, warehouse: Warehouse) -> None:
         raise QueryError(str(error)) from error
     rows = []
     for each in held[:LISTED]:
-        since = datetime.fromisoformat(each.record["quarantined_at"])
         rows.append(
             {
                 "number": each.number,
                 "source": each.record["source"],
                 "files": [entry["file"] for entry in each.files],
-                "quarantined_at": since,
-                "age_hours": in_hours(status.at - since),
+                "quarantined_at": each.since,
+                "age_hours": in_hours(status.at - each.since),
                 "reasons": each.reasons,
                 **commands(warehouse, each),
             }
