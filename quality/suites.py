@@ -30,8 +30,9 @@ _FUNCTIONS = {"trunc", "round", "abs", "PI", "E"}
 
 @dataclass(frozen=True)
 class Check:
-    """One expectation of a suite. `sentence` is what to tell the operator when it breaks."""
+    """One expectation of a suite. `sentence` is what to tell the operator when it breaks, `where` the file and its place in it."""
 
+    where: str
     table: str
     type: str
     level: str
@@ -129,7 +130,7 @@ def _check(table: str, entry: dict[str, Any], where: str) -> Check:
     ):
         raise GateError(f"{where}: looks at no single row; make meta.level 'batch'")
     least = int(meta.get("at_least_rows", 0))
-    return Check(table, kind, meta["level"], entry["description"], kwargs, named, parameters, least, expectation)
+    return Check(where, table, kind, meta["level"], entry["description"], kwargs, named, parameters, least, expectation)
 
 
 def validate(checks: Sequence[Check], rows: pl.DataFrame, parameters: dict[str, Any], now: datetime) -> list[Finding]:
@@ -169,10 +170,18 @@ def validate(checks: Sequence[Check], rows: pl.DataFrame, parameters: dict[str, 
         form = {"result_format": "COMPLETE", "return_unexpected_index_query": False, "partial_unexpected_count": EXAMPLES}
         known = {name: value for name, value in parameters.items() if value is not None}
         suite = gx.ExpectationSuite(name=checks[0].table, expectations=asked)
-        for result in batch.validate(suite, expectation_parameters=known, result_format=form).results:
+        try:
+            results = batch.validate(suite, expectation_parameters=known, result_format=form).results
+        except Exception as error:  # a bound that cannot be computed
+            raise _mistaken(" or ".join(sorted({check.where.split(": ")[0] for check in checks})), error) from error
+        for result in results:
             number = result.expectation_config.meta["number"]
             findings[number] = _finding(checks[number], result)
     return [findings[number] for number in range(len(checks))]
+
+
+def _mistaken(where: str, error: object) -> GateError:
+    return GateError(f"{where}: Great Expectations cannot look: {' '.join(str(error).split())[:300]}; correct it, or remove the file")
 
 
 def _finding(check: Check, result: Any) -> Finding:
@@ -180,7 +189,10 @@ def _finding(check: Check, result: Any) -> Finding:
     failure = result.exception_info or {}
     allowed = allowed_text(result.expectation_config.kwargs)
     if "raised_exception" not in failure or failure["raised_exception"]:
-        observed: Any = "nothing: the column is empty" if check.is_presence else "an error: " + str(failure)[:200]
+        if not check.is_presence:
+            told = failure if "raised_exception" in failure else next(iter(failure.values()))
+            raise _mistaken(check.where, told["exception_message"])
+        observed: Any = "nothing: the column is empty"
     elif "observed_value" in values:
         observed = _plain(values["observed_value"])
     elif "unexpected_count" in values:

@@ -34,7 +34,11 @@ def render_status(status: Status) -> str:
                 "run `drivetail build`",
             )
         )
-    blocks += [_quarantined_block(row) for row in status.quarantined["rows"]]
+    blocks += [_quarantined_block(row) for row in status.quarantined["rows"][:SHOWN]]
+    if status.quarantined["count"] > SHOWN:
+        blocks.append(
+            f"... and {human(status.quarantined['count'] - SHOWN)} more quarantined deliveries; `drivetail status --json` lists them"
+        )
     if status.freshness is not None:
         blocks += _freshness_blocks(status.freshness)
     blocks += _turned_away_blocks(status)

@@ -161,6 +161,24 @@ def test_a_wrong_suite_names_file_expectation_and_remedy(change: dict[str, Any],
         load_suite("drive_hours", tmp_path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": MEDIAN, "kwargs": {"column": "drive_id", "min_value": 1}},
+        {"type": MEDIAN, "kwargs": {"column": "read_ios", "min_value": {"$PARAMETER": "1 / (rows - rows)"}}},
+        {"type": MEDIAN, "kwargs": {"column": "read_ios", "min_value": {"$PARAMETER": "rows +"}}},
+    ],
+)
+def test_what_cannot_be_computed_stops_the_ingest(change: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "suites" / "drive_hours.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"expectations": [{**ENTRY, "meta": {"level": "batch"}, **change}]}))
+    rows = good("drive_hours")
+    with pytest.raises(GateError, match="Great Expectations cannot look") as caught:
+        validate(load_suite("drive_hours", tmp_path), rows, facts("drive_hours", rows, NOW), NOW)
+    assert str(caught.value).startswith(str(path))
+
+
 def test_what_a_suite_may_name_is_told_in_the_guide() -> None:
     guide = (SHIPPED.parents[1] / "docs" / "quality-gate.md").read_text()
     names = {name for table in TABLES for name in columns(table, NOW)} | set(PARAMETERS)
