@@ -199,7 +199,8 @@ def _finding(check: Check, result: Any) -> Finding:
         count, examples = values["unexpected_count"], values.get("partial_unexpected_list", [])[:EXAMPLES]
         examples = [] if "unique" in check.type else examples
         share = (values.get("unexpected_percent") or 0) / 100
-        observed = f"{count:,} rows ({share:.1%})" + (f", such as {', '.join(str(_plain(v)) for v in examples)}" if examples else "")
+        shown = f", such as {', '.join(str(_plain(value)) for value in examples)}" if examples else ""
+        observed = f"{count:,} {'row' if count == 1 else 'rows'} outside ({share:.1%}){shown}" if count else "no row outside"
     else:
         observed = "there" if result.success else "nothing: the column is empty"
     rows = values.get("unexpected_index_list") or [] if check.level == "row" else []
@@ -224,10 +225,12 @@ def allowed_text(kwargs: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A number as people read it, anything else as it is."""
+    """A number as people read it, text in one line."""
     if isinstance(value, dict | list | tuple):
         return ", ".join(str(_plain(part)) for part in (value.values() if isinstance(value, dict) else value))
-    if value is None or isinstance(value, str | bool):
+    if isinstance(value, str):  # delivered text ends up in one line of a terminal
+        return "".join(letter if letter.isprintable() else " " for letter in value[:80])
+    if value is None or isinstance(value, bool):
         return value
     try:
         return f"{float(value):.6g}"

@@ -132,6 +132,13 @@ def test_what_is_not_known_is_left_out_and_says_so() -> None:
     assert not [finding for finding in found.values() if finding.state == "broken"]
 
 
+def test_delivered_text_stays_in_one_line() -> None:
+    (check,) = [each for each in load_suite("drives", NOWHERE) if each.columns == ("interface",)]
+    rows = put(interface="a\n\x1b[31mb" + 200 * "c")(good("drives"))
+    (finding,) = validate([check], rows, facts("drives", rows, NOW), NOW)
+    assert "such as a  [31mbcc" in finding.observed and finding.observed.isprintable() and len(finding.observed) < 300
+
+
 ENTRY = {"type": BETWEEN, "kwargs": {"column": "coverage", "min_value": 0.1}, "meta": {"level": "row"}, "description": "Too little."}
 
 
