@@ -63,12 +63,10 @@ class Gate:
             drives = usual.drives if usual else pl.DataFrame(schema=USUAL)
             rows = rows.join(drives, left_on=pl.col("drive_id").hash(), right_on="drive", how="left")
             known: dict[str, Any] = {}
-            if is_new and usual is not None:
-                known["usual_rows"] = usual.rows * rows["hour_utc"].n_unique()
             if is_new and not self.is_rows_only:
                 known["known_drives"] = history.known_drives(first)
             span = f"{first:%Y-%m-%d %H:%M}" if first == last else f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
-            broken.append(self._look(None, "drive_hours", span, rows, known, report))
+            broken.append(self._look(None, "drive_hours", span, rows, known, report, usual.rows if is_new and usual else None))
         if broken:
             landing.refuse("drive_hours", pl.concat(broken))
         files_read = _files(landing)
@@ -78,7 +76,14 @@ class Gate:
         return GateReport(report.reasons(), {**report.content(), "is_rows_only": self.is_rows_only, "suites": suites})
 
     def _look(
-        self, landing: Landing | None, table: str, batch: str, rows: pl.DataFrame, known: dict[str, Any], report: Report
+        self,
+        landing: Landing | None,
+        table: str,
+        batch: str,
+        rows: pl.DataFrame,
+        known: dict[str, Any],
+        report: Report,
+        usual_hour: int | None = None,
     ) -> pl.DataFrame:
         """Look at one batch of records (raw columns). Returns: the broken rows, refused already where `landing` is given."""
         now = report.now
@@ -86,13 +91,13 @@ class Gate:
             return pl.DataFrame(schema=_BROKEN)
         by_row, by_batch = self.checks(table, "row"), self.checks(table, "batch")
         distinct = without_duplicates(table, rows)
-        findings = validate([*by_row, *by_batch], rows, {**facts(table, rows, now), **known}, now)
+        findings = validate([*by_row, *by_batch], rows, {**facts(table, rows, now, usual_hour), **known}, now)
         broken = _broken_rows(table, rows, findings[: len(by_row)], now)
         if landing is not None:
             landing.refuse(table, broken)
         if broken.height or distinct.height < rows.height:  # the delivery is judged by what would land of it
             left = distinct.join(broken, on=["file_no", "row_no"], how="anti", maintain_order="left") if broken.height else distinct
-            again = validate(by_batch, left, {**facts(table, left, now), **known}, now) if left.height else []
+            again = validate(by_batch, left, {**facts(table, left, now, usual_hour), **known}, now) if left.height else []
             findings = [*findings[: len(by_row)], *again]
         report.add(findings, batch)
         return broken

@@ -198,6 +198,7 @@ PASSING: dict[str, list[Files]] = {
         hours(0, 1, 2),
         {"drive_hours.parquet": fleet(1, latency_us=15.0).with_columns(pl.format("n{}", "drive_id").alias("drive_id"))},
     ],
+    "a few clocks that are ahead": [hours(*range(12)), {"drive_hours.parquet": pl.concat([fleet(12, drives=40), fleet(13, 14, drives=2)])}],
     "a new column": [hours(0), {"drive_hours.parquet": fleet(1).with_columns(pl.lit("x").alias("colour"))}],
     "a missing optional column": [hours(0), {"drive_hours.parquet": fleet(1).drop("collected_at", "block_bytes")}],
     "the same file twice": [hours(0), {"drive_hours_a.parquet": fleet(1), "drive_hours_b.parquet": fleet(1)}],
@@ -250,6 +251,13 @@ def test_a_required_column_by_another_name_is_unreadable(bundle: Bundle, warehou
     summary = gated(warehouse, bundle({"drive_hours.parquet": fleet(0).rename({"hour_utc": "hour"}), "drives.parquet": inventory()}))
     assert [file.status for file in summary.files] == ["unreadable", "landed"]
     assert "hour_utc" in (summary.unreadable[0].note or "")
+
+
+def test_rejected_hours_ask_for_no_rows(bundle: Bundle, warehouse: Warehouse) -> None:
+    ingest("bundle", [bundle(hours(*range(6)))], warehouse.path)
+    ahead = pl.concat([fleet(1000 + number).head(5) for number in range(8)])
+    summary = gated(warehouse, bundle({"drive_hours.parquet": pl.concat([fleet(6), ahead])}))
+    assert (summary.held, summary.rows_accepted, summary.rows_rejected) == ([], DRIVES, 40)
 
 
 def test_another_source_in_the_warehouse_is_no_measure(bundle: Bundle, warehouse: Warehouse, tmp_path: Path) -> None:
