@@ -5,16 +5,20 @@ from __future__ import annotations
 import importlib.metadata
 import logging
 import sys
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from drivetail.console import human, ingest_table, progress, say, some
 from drivetail.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from ingest import IngestSummary
 
 SOURCES = ("bundle", "fio", "perseus")
 MAX_FILES_SHOWN = 20
@@ -48,13 +52,13 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, root: Path, **kwargs: Any) -> Any:
         from drivetail.dbt import ModelError
         from drivetail.queries import QueryError
-        from ingest import IngestError
+        from ingest import GateError, IngestError
 
         try:
             return command(*args, warehouse=Warehouse(root.resolve()), **kwargs)
         except IngestError as error:
             raise click.UsageError(str(error)) from error
-        except (ModelError, QueryError) as error:
+        except (GateError, ModelError, QueryError) as error:
             raise Failure(str(error)) from error
         except OSError as error:
             raise Failure(
@@ -169,25 +173,63 @@ def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any
     "--min-coverage", type=click.FloatRange(0, 1), help="Share of an hour that must be observed for the hour to count.  [default: 0.5]"
 )
 @click.option("--strict", is_flag=True, help="Exit 1 if any record was rejected.")
+@click.option(
+    "--gate",
+    is_flag=True,
+    help="Look at the delivery before it counts: implausible rows are rejected, an implausible delivery is quarantined.",
+)
 @warehouse_option
-def ingest(warehouse: Warehouse, source: str, paths: tuple[str, ...], kind: str | None, min_coverage: float | None, strict: bool) -> None:
+def ingest(
+    warehouse: Warehouse, source: str, paths: tuple[str, ...], kind: str | None, min_coverage: float | None, strict: bool, gate: bool
+) -> None:
     """Land deliveries of one SOURCE in the raw store. Ingesting the same file again changes nothing.
 
     \b
     bundle    folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON
     fio       results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour
     perseus   Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]
+
+    With --gate every record and the delivery as a whole must also be plausible (docs/quality-gate.md). A delivery that is
+    not lands nothing and waits in quarantine for `drivetail release` or `drivetail drop`; DIR/docs/quality/DATE.html has
+    every check of the day.
     """
     from ingest import ingest as land
 
+    looked_at_by = None
+    if gate:
+        from quality import Gate
+
+        looked_at_by = Gate(warehouse.root)
     warehouse.create()
-    with progress("Ingesting") as advance:
+    with _progress_of(warehouse, "Ingesting") as on_progress:
+        summary = land(
+            source,
+            paths,
+            warehouse.root,
+            kind=kind,
+            min_coverage=min_coverage,
+            gate=looked_at_by,
+            on_progress=on_progress,
+        )
+    _say_ingested(warehouse, summary, is_gated=gate)
+    if strict and summary.rows_rejected:
+        raise Failure(f"{human(summary.rows_rejected)} records were rejected and --strict was given; the others have landed")
+
+
+@contextmanager
+def _progress_of(warehouse: Warehouse, title: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Progress on the terminal and in the log."""
+    with progress(title) as advance:
 
         def on_progress(phase: str, done: int, total: int) -> None:
             warehouse.note(phase, done=done, total=total)
             advance(phase, done, total)
 
-        summary = land(source, paths, warehouse.root, kind=kind, min_coverage=min_coverage, on_progress=on_progress)
+        yield on_progress
+
+
+def _say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_gated: bool) -> None:
+    """Say what an ingest did with each file, and write the pages of the gate, those of `days` too; exit 1 over what did not land."""
     shown = summary.files if len(summary.files) <= MAX_FILES_SHOWN else summary.unreadable
     if shown:
         say(ingest_table(shown))
@@ -202,12 +244,75 @@ def ingest(warehouse: Warehouse, source: str, paths: tuple[str, ...], kind: str 
         f"{human(summary.rows_rejected)} rejected, {human(summary.rows_duplicate)} duplicate, {human(summary.rows_superseded)} superseded"
         + ("" if summary.delivery_seq else "; nothing new, so nothing changed")
     )
+    if is_gated:
+        from quality import write_pages
+
+        say(f"Checks: {write_pages(warehouse.root, *days)}")
+    if summary.held:
+        from drivetail.status.collect_quarantine import commands
+
+        first = summary.held[0]
+        others = f" (and {len(first.reasons) - 1} more reasons)" if len(first.reasons) > 1 else ""
+        raise Failure(
+            f"{some(len(first.files), 'file')} held in quarantine {first.number}: {first.reasons[0]}{others}; "
+            + " or ".join(commands(warehouse, first).values())
+        )
     if summary.unreadable:
-        first = summary.unreadable[0]
+        first_unread = summary.unreadable[0]
         unread = f"{len(summary.unreadable)} of {len(summary.files)} files could not be read, the others have landed"
-        raise Failure(f"{unread}; first: {first.file}: {first.note}")
-    if strict and summary.rows_rejected:
-        raise Failure(f"{human(summary.rows_rejected)} records were rejected and --strict was given; the others have landed")
+        raise Failure(f"{unread}; first: {first_unread.file}: {first_unread.note}")
+
+
+def decision_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the number of a quarantined delivery, and who decides and why."""
+    for add in (
+        click.option("--note", required=True, help="Why; kept with the delivery for ever."),
+        click.option("--by", required=True, metavar="NAME", help="Who decides."),
+        click.argument("number", type=click.IntRange(min=1)),
+    ):
+        command = add(command)
+    return command
+
+
+@main.command()
+@decision_options
+@warehouse_option
+def release(warehouse: Warehouse, number: int, by: str, note: str) -> None:
+    """Land the quarantined delivery NUMBER after all; `drivetail status` lists what is held, and why.
+
+    Its files land as they came, as if just ingested; only single rows that are implausible are still rejected. Who released it
+    and why stays in its record. Releasing it again changes nothing.
+
+    \b
+    drivetail release 3 --by ada --note "rack 7 was switched off on purpose"
+    """
+    from ingest import release as land
+    from ingest.quarantine import find_held
+    from quality import Gate
+
+    with _progress_of(warehouse, "Releasing") as on_progress:
+        summary = land(warehouse.root, number, by=by, note=note, gate=Gate(warehouse.root, is_rows_only=True), on_progress=on_progress)
+    _say_ingested(warehouse, summary, find_held(warehouse.root, number).since.date(), is_gated=True)
+
+
+@main.command()
+@decision_options
+@warehouse_option
+def drop(warehouse: Warehouse, number: int, by: str, note: str) -> None:
+    """Remove the files of the quarantined delivery NUMBER for good; its record stays, with who dropped it and why.
+
+    Sent again, the same files are left out; ingested without --gate they would land. Dropping it again changes nothing.
+
+    \b
+    drivetail drop 3 --by ada --note "latencies in ms; the array will send the day again"
+    """
+    from ingest import drop as forget
+    from quality import write_pages
+
+    held = forget(warehouse.root, number, by=by, note=note)
+    write_pages(warehouse.root, held.since.date())
+    assert held.decision is not None
+    say(f"Dropped {some(len(held.files), 'file')} of quarantine {number}, by {held.decision['by']}; the record stays in {held.path}")
 
 
 @main.command()

@@ -7,6 +7,12 @@ class IngestError(ValueError):
     """The call itself is wrong (unknown source, no such path, nothing of that source in it); nothing was landed."""
 
 
+class GateError(RuntimeError):
+    """The gate cannot look (a suite that is wrong, Great Expectations missing), or a quarantined delivery cannot be kept, found,
+    released or dropped. The message says why and what to do; nothing has changed.
+    """
+
+
 class UnreadableFile(Exception):
     """One delivered file cannot be read; it lands nothing, the other files of the call are taken.
 

@@ -13,12 +13,13 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from ingest.errors import UnreadableFile
 from ingest.files import SourceFile, sha256_of
 from ingest.judge import Verdict, judge_drive_hours, judge_table
+from ingest.quarantine import DROPPED, Held
 from ingest.raw_store import Part, StagedDelivery, known_files, utc_now
 from ingest.readers import one_line
 from ingest.schema import DEFAULT_MIN_COVERAGE, INGESTED_FILES, RAW, REJECTED_RECORDS
 
 T = TypeVar("T")
-LANDED, UNREADABLE, ALREADY_LANDED = "landed", "unreadable", "already landed"
+LANDED, UNREADABLE, ALREADY_LANDED, QUARANTINED = "landed", "unreadable", "already landed", "quarantined"
 
 # What only a broken content can raise out of Polars and Arrow; a full disk is not among them.
 _CONTENT_ERRORS = (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, TypeError, OverflowError)
@@ -27,7 +28,7 @@ _CONTENT_ERRORS = (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.P
 @dataclass
 class FileResult:
     """One file of a call. Counts are rows of the file (for `perseus` samples, for `fio` disks of an array), judged as it came:
-    delivered = accepted + rejected + duplicate + superseded. A file `already landed` counts nothing.
+    delivered = accepted + rejected + duplicate + superseded. A file `already landed`, `quarantined` or `dropped` counts nothing.
     """
 
     file: str
@@ -51,7 +52,10 @@ class FileResult:
 
 @dataclass
 class Landing:
-    """What a source module fills while it reads. `kind` and `min_coverage` are the options of the call."""
+    """What a source module fills while it reads. `kind` and `min_coverage` are the options of the call.
+
+    `withheld(hashes)` says which files (name -> SHA-256) the gate holds back or has seen dropped.
+    """
 
     source: str
     staged: StagedDelivery
@@ -59,6 +63,7 @@ class Landing:
     min_coverage: float | None
     identity: Callable[[SourceFile], str]
     on_progress: Callable[[str, int, int], None]
+    withheld: Callable[[dict[str, str]], dict[str, Held]] = lambda hashes: {}
     total_files: int = 0
     results: list[FileResult] = field(default_factory=list)
     _hashes: dict[str, str] = field(default_factory=dict)
@@ -68,6 +73,7 @@ class Landing:
     _rejected: dict[int, list[pl.DataFrame]] = field(default_factory=dict)
     _parts: dict[int, list[Part]] = field(default_factory=dict)
     _samples: list[pl.DataFrame] = field(default_factory=list)
+    _withheld: dict[str, Held] = field(default_factory=dict)
 
     def prepare(self, files: list[SourceFile]) -> None:
         """Hash the files and look up which of them earlier deliveries hold."""
@@ -83,6 +89,7 @@ class Landing:
         known = known_files(self.staged.deliveries, self.source, set(self._hashes.values()))
         for sha256, name, status, note in known.select("sha256", "file", "status", "note").iter_rows():
             self._by_hash.setdefault(sha256, []).append((name, status, note))
+        self._withheld = self.withheld({name: sha256 for name, sha256 in self._hashes.items() if sha256 not in self._by_hash})
 
     def start(self, file: SourceFile) -> FileResult | None:
         """Begin a file; null where there is nothing to read of it (already landed, or refused as it was found)."""
@@ -96,6 +103,12 @@ class Landing:
                 result.status = UNREADABLE if status == UNREADABLE else ALREADY_LANDED
                 result.notes = [note] if note and status == UNREADABLE else []
                 return None
+        held = self._withheld.get(file.file)
+        if held is not None:
+            result.status = QUARANTINED if held.decision is None else DROPPED
+            by = held.decision and f"dropped by {held.decision['by']}: {held.decision['note']}; ingested without the gate it would land"
+            result.notes = [by or f"held in quarantine {held.number}"]
+            return None
         self._by_hash.setdefault(result.sha256, []).append((file.file, LANDED, None))
         result.file_no = sum(other.file_no is not None for other in self.results) + 1
         result.ingested_at = utc_now()
@@ -140,6 +153,42 @@ class Landing:
         parts = self.staged.add_drive_hours(rows)
         if result is not None and result.file_no is not None:
             self._parts.setdefault(result.file_no, []).extend(parts)
+
+    @property
+    def is_rolled_up(self) -> bool:
+        """Whether the records are derived from delivered rows, several to one, and the inventory with them."""
+        return bool(self._samples)
+
+    @property
+    def held(self) -> list[Held]:
+        """Quarantined deliveries that hold files of this call."""
+        return list({held.number: held for held in self._withheld.values() if held.decision is None}.values())
+
+    def records(self, record_kind: str) -> pl.DataFrame:
+        """The staged events or inventory, raw columns."""
+        return pl.concat([pl.DataFrame(schema=RAW[record_kind]), *self._tables[record_kind]])
+
+    def refuse(self, record_kind: str, broken: pl.DataFrame) -> None:
+        """Take staged records back as rejected: file_no, row_no, reason, column, value; each record once.
+
+        Of a rolled-up record every delivered row behind it is rejected, under the number of the first.
+        """
+        if not broken.height:
+            return
+        if record_kind == "drive_hours":
+            self.staged.drop_rows(broken)
+        else:
+            self._tables[record_kind] = [rows.join(broken, on=["file_no", "row_no"], how="anti") for rows in self._tables[record_kind]]
+        if self._samples:
+            broken = broken.join(pl.concat(self._samples), on=["file_no", "row_no"]).with_columns(pl.col("of_file_no").alias("file_no"))
+            broken = broken.select(pl.exclude("samples").repeat_by("samples").list.explode())
+            seen = [pl.read_parquet(part.path, columns=["drive_id"], glob=False)["drive_id"] for part in self.staged.parts]
+            drives = pl.concat([pl.Series("drive_id", [], pl.String()), *seen]).unique().implode()
+            self._tables["drives"] = [rows.filter(pl.col("drive_id").is_in(drives)) for rows in self._tables["drives"]]
+        by_no = {result.file_no: result for result in self.results}
+        for (file_no,), rows in broken.partition_by("file_no", as_dict=True, maintain_order=True).items():
+            by_no[file_no].rows_accepted -= rows.height
+            self.reject(by_no[file_no], rows.select(pl.col("row_no").alias("row"), "reason", "column", "value"))
 
     def count_samples(self, samples: pl.DataFrame) -> None:
         """Say how many delivered rows stand behind a rolled-up drive-hour: file_no, row_no (of the record), of_file_no, samples."""

@@ -198,6 +198,10 @@ class StagedDelivery:
         if rows.height:
             write_parquet(rows, self.path / f"{table}.parquet")
 
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write a file of the delivery's folder that says something of it."""
+        (self.path / name).write_text(json.dumps(content, indent=2, default=str) + "\n", encoding="utf-8")
+
     def commit(self, description: Mapping[str, Any]) -> Delivery:
         """Describe, sync and publish the delivery by one rename; after it returns, the delivery survives a power cut."""
         first = min((part.first_hour for part in self.parts), default=None)
@@ -205,8 +209,7 @@ class StagedDelivery:
         # strftime does not pad a year below 1000
         hours = "no-hours" if first is None or last is None else f"{first.isoformat()[:13]}.{last.isoformat()[:13]}"
         target = self.root / "deliveries" / f"{self.seq:06d}.{hours}"
-        text = json.dumps({"delivery_seq": self.seq, **description}, indent=2, default=str)
-        (self.path / "delivery.json").write_text(text + "\n", encoding="utf-8")
+        self.write_json("delivery.json", {"delivery_seq": self.seq, **description})
         drive_hours = self.path / "drive_hours"
         if drive_hours.exists() and not any(drive_hours.iterdir()):
             drive_hours.rmdir()

@@ -1,4 +1,7 @@
-"""`ingest`: one call, one delivery. Finds the files, reads them, judges them and commits all of it or nothing."""
+"""`ingest`: one call, one delivery. Finds the files, reads them, judges them and commits all of it or nothing.
+
+With a gate, a delivery that it holds back goes to quarantine instead; `release` lands it after all, `drop` forgets it.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,19 @@ from types import ModuleType
 from typing import Any
 
 from ingest import bundle, fio, perseus
-from ingest.errors import IngestError
-from ingest.files import find_files
-from ingest.landing import UNREADABLE, FileResult, Landing
+from ingest.errors import GateError, IngestError
+from ingest.files import SourceFile, find_files
+from ingest.landing import QUARANTINED, UNREADABLE, FileResult, Landing
+from ingest.quarantine import DROPPED, RELEASED, Gate, GateReport, Held, decide, find_held, hold, withheld
 from ingest.raw_store import StagedDelivery, ingest_lock, utc_now
 from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS
 
 SOURCES: dict[str, ModuleType] = {"bundle": bundle, "fio": fio, "perseus": perseus}
 SHOWN_REJECTIONS = 10
+
+Progress = Callable[[str, int, int], None]
+FindFiles = Callable[[Path], tuple[list[SourceFile], list[str]]]
+"""Where the files of a call lie: folder to unpack archives into -> files, and notes on what was left out."""
 
 
 @dataclass
@@ -24,7 +32,8 @@ class IngestSummary:
     """What one call did. `delivery_seq` is null where every file had landed before, so that nothing changed.
 
     `rejected` holds the first few rejected records (columns of the table `rejected_records`, as dicts); `notes` what
-    concerns no single file, such as files of the folder that do not belong to the source.
+    concerns no single file, such as files of the folder that do not belong to the source. `held`: the quarantined
+    deliveries that hold files of the call, one that it made among them.
     """
 
     source: str
@@ -32,6 +41,7 @@ class IngestSummary:
     files: list[FileResult]
     rejected: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
 
     @property
     def rows_delivered(self) -> int:
@@ -66,15 +76,18 @@ def ingest(
     *,
     kind: str | None = None,
     min_coverage: float | None = None,
-    on_progress: Callable[[str, int, int], None] | None = None,
+    gate: Gate | None = None,
+    on_progress: Progress | None = None,
 ) -> IngestSummary:
     """Land deliveries of `source` in `warehouse/raw`; repeating a call changes nothing.
 
     source: `bundle`, `fio` or `perseus`. paths: folders, files or archives (.zip, .tar, .tar.gz, .tgz).
     kind: `disk` or `ssd`, for drives whose records do not say. min_coverage: 0..1, the share of an hour that must have
-    been observed for it to count; null = 0.5. on_progress: called with (phase, done, total).
+    been observed for it to count; null = 0.5. gate: looks at the delivery before it counts (`quality.Gate`); null = land
+    whatever keeps the contract. on_progress: called with (phase, done, total).
     Waits while another ingest runs. A file that cannot be read is no error: it has status `unreadable` in the summary.
-    Raises: IngestError for an unknown source, option or path, or when no file belongs to the source.
+    Raises: IngestError for an unknown source, option or path, or when no file belongs to the source; GateError when a
+    delivery that the gate holds back cannot be kept.
     """
     if source not in SOURCES:
         raise IngestError(f"unknown source {source!r}; give one of {', '.join(sorted(SOURCES))}")
@@ -90,34 +103,100 @@ def ingest(
         if not Path(path).exists():
             raise IngestError(f"{path}: no such file or directory; give a folder, a file or an archive of the delivery")
     module = SOURCES[source]
+    options = {
+        "source": source,
+        "paths": [str(path) for path in paths],
+        "kind": kind,
+        "min_coverage": DEFAULT_MIN_COVERAGE if min_coverage is None else min_coverage,
+    }
+
+    def find(unpack_to: Path) -> tuple[list[SourceFile], list[str]]:
+        files, notes = find_files(paths, module.recognise, unpack_to)
+        if not files:
+            raise IngestError(f"{', '.join(map(str, paths))}: no file of source {source!r} in it; expected {module.EXPECTED}")
+        return files, notes
+
+    with ingest_lock(Path(warehouse)):
+        return _land(Path(warehouse), find, options, gate, on_progress, is_release=False)
+
+
+def release(warehouse: Path, number: int, *, by: str, note: str, gate: Gate | None, on_progress: Progress | None = None) -> IngestSummary:
+    """Land a quarantined delivery after all and write down who says so and why; repeating it changes nothing.
+
+    gate: one that looks at single rows only (`quality.Gate(..., is_rows_only=True)`).
+    Raises: GateError where there is no such delivery, it was dropped, or its files have changed.
+    """
+    with ingest_lock(Path(warehouse)):
+        held = find_held(Path(warehouse), number)
+        options = {name: held.record[name] for name in ("source", "paths", "kind", "min_coverage")}
+        if held.decision is not None:
+            if held.decision["decision"] != RELEASED:
+                raise GateError(f"delivery {number} was dropped by {held.decision['by']} at {held.decision['at']}; ingest its files again")
+            decide(held, RELEASED, by, note)  # removes what a killed call left
+            said = f"quarantine {number} was released by {held.decision['by']} at {held.decision['at']}: {held.decision['note']}"
+            return IngestSummary(options["source"], None, [], notes=[said])
+        files = held.source_files()
+        released = {"number": number, "by": by, "note": note}
+        summary = _land(Path(warehouse), lambda _: (files, []), {**options, "released": released}, gate, on_progress, is_release=True)
+        decide(held, RELEASED, by, note, delivery_seq=summary.delivery_seq)
+        return summary
+
+
+def drop(warehouse: Path, number: int, *, by: str, note: str) -> Held:
+    """Remove the files of a quarantined delivery and keep its record, with who says so and why; repeating it changes nothing.
+
+    Raises: GateError where there is no such delivery or it was released.
+    """
+    with ingest_lock(Path(warehouse)):
+        held = find_held(Path(warehouse), number)
+        if held.decision is not None and held.decision["decision"] != DROPPED:
+            raise GateError(f"delivery {number} was released by {held.decision['by']} at {held.decision['at']} and has landed")
+        return decide(held, DROPPED, by, note)
+
+
+def _land(
+    warehouse: Path, find: FindFiles, options: dict[str, Any], gate: Gate | None, on_progress: Progress | None, *, is_release: bool
+) -> IngestSummary:
+    """Read, judge and commit what `find` finds, or quarantine it. `options` go into the record of the delivery."""
+    module = SOURCES[options["source"]]
     progress = on_progress or (lambda phase, done, total: None)
-    warehouse = Path(warehouse)
-    with ingest_lock(warehouse):
-        staged = StagedDelivery(warehouse)
-        try:
-            files, notes = find_files(paths, module.recognise, staged.scratch)
-            if not files:
-                raise IngestError(f"{', '.join(map(str, paths))}: no file of source {source!r} in it; expected {module.EXPECTED}")
-            landing = Landing(source, staged, kind, min_coverage, module.identity, progress)
-            landing.prepare(files)
-            module.land(files, landing)
-            progress("read", len(files), len(files))
-            seq = None
-            if any(result.file_no is not None for result in landing.results):
-                stored = landing.judge()
-                progress("commit", 0, 1)
-                seq = staged.commit(
-                    {
-                        "source": source,
-                        "paths": [str(path) for path in paths],
-                        "kind": kind,
-                        "min_coverage": DEFAULT_MIN_COVERAGE if min_coverage is None else min_coverage,
-                        "committed_at": utc_now().isoformat(),
-                        "rows": stored,
-                    }
-                ).seq
-                progress("commit", 1, 1)
-        finally:
-            staged.discard()
-    rejected = landing.rejected(SHOWN_REJECTIONS).to_dicts()
-    return IngestSummary(source, seq, landing.results, rejected, notes)
+    staged = StagedDelivery(warehouse)
+    try:
+        files, notes = find(staged.scratch)
+        landing = Landing(options["source"], staged, options["kind"], options["min_coverage"], module.identity, progress)
+        if gate is not None and not is_release:
+            landing.withheld = lambda hashes: withheld(warehouse, options["source"], hashes)
+        landing.prepare(files)
+        module.land(files, landing)
+        progress("read", len(files), len(files))
+        summary = IngestSummary(options["source"], None, landing.results, notes=notes, held=landing.held)
+        if not any(result.file_no is not None for result in landing.results):
+            return summary
+        if gate is not None:
+            progress("gate", 0, 1)
+            report = gate.check(landing)
+            progress("gate", 1, 1)
+            if report.reasons:
+                summary.held.append(_quarantine(warehouse, landing, files, report, options))
+                return summary
+            staged.write_json("gate.json", report.content)
+        stored = landing.judge()
+        progress("commit", 0, 1)
+        summary.delivery_seq = staged.commit({**options, "committed_at": utc_now().isoformat(), "rows": stored}).seq
+        progress("commit", 1, 1)
+        summary.rejected = landing.rejected(SHOWN_REJECTIONS).to_dicts()
+        return summary
+    finally:
+        staged.discard()
+
+
+def _quarantine(warehouse: Path, landing: Landing, files: list[SourceFile], report: GateReport, options: dict[str, Any]) -> Held:
+    """Keep the new files of a call in quarantine; they have then landed nothing."""
+    # a file that could not even be opened has no bytes to keep
+    new = {result.file: result for result in landing.results if result.file_no is not None and result.sha256}
+    kept = [(file, new[file.file].sha256, new[file.file].rows_delivered) for file in files if file.file in new]
+    held = hold(landing.staged.scratch, warehouse, kept, report, options)
+    for result in new.values():
+        result.status, result.notes, result.file_no = QUARANTINED, [f"held in quarantine {held.number}"], None
+        result.rows_delivered = result.rows_accepted = result.rows_rejected = result.rows_duplicate = result.rows_superseded = 0
+    return held

@@ -9,6 +9,7 @@ import duckdb
 from drivetail.queries import QueryError, first_line
 from drivetail.sources import point_whole_tables
 from drivetail.status.collect_published import collect_published
+from drivetail.status.collect_quarantine import collect_quarantined
 from drivetail.status.collect_raw import collect_landed, collect_turned_away, collect_unbuilt
 from drivetail.status.content import Status
 from drivetail.status.problems import find_problems
@@ -24,6 +25,7 @@ def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
     now = now or datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     status = Status(str(warehouse.root), now)
     deliveries = list_deliveries(warehouse.root)
+    collect_quarantined(status, warehouse)
     built = collect_published(status, warehouse, deliveries)
     try:
         with duckdb.connect() as raw:

@@ -33,6 +33,8 @@ class Status:
       delivered, accepted, rejected, duplicate, superseded), stored_rows (live records in raw by kind), rolled_up_superseded, by_source.
     - rejected: count, reasons (source, reason, column, count, last_rejected_at, and one example: file, row, value).
     - unreadable_files: listing of source, file, ingested_at, note, is_replaced (a file of that name has landed since).
+    - quarantined: listing of deliveries that the gate holds back: number, source, files, quarantined_at, age_hours, reasons, and the
+      commands `release` and `drop`.
     - freshness (null without a publication): last_hour_utc of the fleet, lagging_groups, silent_drives, drives_without_inventory:
       listings; stopped_group_count of the lagging groups have stopped reporting.
     - inventory (null likewise): contradictions: drives whose rows name another group than inventory; the row wins.
@@ -48,6 +50,7 @@ class Status:
     landed: Row = field(default_factory=dict)
     rejected: Row = field(default_factory=dict)
     unreadable_files: Row = field(default_factory=dict)
+    quarantined: Row = field(default_factory=dict)
     freshness: Row | None = None
     inventory: Row | None = None
     window: Row | None = None

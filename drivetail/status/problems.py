@@ -41,6 +41,7 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
                 f"{some(late, 'delivery', 'deliveries')} landed more than {duration(UNBUILT_AFTER / HOUR)} ago and no build has taken "
                 f"{'it' if late == 1 else 'them'} in: run `drivetail build`"
             )
+    status.problems += _quarantine_problems(status)
     status.problems += _counting_problems(status, raw)
     status.problems += _feed_problems(status, raw, deliveries, built)
     stopped = (status.freshness or {}).get("stopped_group_count", 0)
@@ -60,6 +61,19 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
             f"delivery {last['delivery_seq']}: {human(last['rows_rejected'])} of {human(last['rows_delivered'])} rows were rejected, "
             f"more than {REJECTED_SHARE:.0%}"
         )
+
+
+def _quarantine_problems(status: Status) -> list[str]:
+    """The delivery held longest, and how many others wait."""
+    if not status.quarantined["count"]:
+        return []
+    row, others = status.quarantined["rows"][0], status.quarantined["count"] - 1
+    more = f" (and {len(row['reasons']) - 1} more reasons)" if len(row["reasons"]) > 1 else ""
+    return [
+        f"quarantine {row['number']}, {some(len(row['files']), 'file')} of source {row['source']} held since "
+        f"{to_minute(row['quarantined_at'])}: {row['reasons'][0]}{more}; `{row['release']}` or `{row['drop']}`"
+        + (f"; {some(others, 'more delivery', 'more deliveries')} quarantined after it" if others else "")
+    ]
 
 
 def _counting_problems(status: Status, raw: duckdb.DuckDBPyConnection) -> list[str]:

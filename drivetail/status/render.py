@@ -34,6 +34,11 @@ def render_status(status: Status) -> str:
                 "run `drivetail build`",
             )
         )
+    blocks += [_quarantined_block(row) for row in status.quarantined["rows"][:SHOWN]]
+    if status.quarantined["count"] > SHOWN:
+        blocks.append(
+            f"... and {human(status.quarantined['count'] - SHOWN)} more quarantined deliveries; `drivetail status --json` lists them"
+        )
     if status.freshness is not None:
         blocks += _freshness_blocks(status.freshness)
     blocks += _turned_away_blocks(status)
@@ -69,6 +74,17 @@ def _publication_block(status: Status) -> str:
                 ("holds", f"{some(publication['delivery_count'], 'delivery', 'deliveries')}; rows of {drives} in {groups}"),
             ]
         ),
+    )
+
+
+def _quarantined_block(row: Row) -> str:
+    files, since = row["files"], f"{to_minute(row['quarantined_at'])} UTC, {duration(row['age_hours'])} ago"
+    shown = [*files[:SHOWN], *([f"... and {human(len(files) - SHOWN)} more"] if len(files) > SHOWN else [])]
+    named = [("source", row["source"]), ("since", since), *(("file" if n == 0 else "", name) for n, name in enumerate(shown))]
+    why = [("why" if number == 0 else "", reason) for number, reason in enumerate(row["reasons"])]
+    return block(
+        f"Quarantine {row['number']}: nothing of it has landed",
+        facts([*named, *why, ("to land it", row["release"]), ("to remove it", row["drop"])]),
     )
 
 

@@ -141,6 +141,7 @@ def test_json_holds_the_same(published: Published) -> None:
         "landed",
         "rejected",
         "unreadable_files",
+        "quarantined",
         "freshness",
         "inventory",
         "window",

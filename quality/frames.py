@@ -1,0 +1,110 @@
+"""What a suite may look at: the contract columns of its table, and these made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import polars as pl
+
+from ingest.schema import CONTRACT, KEY
+
+HOUR = timedelta(hours=1)
+MIN_ROWS = 20
+"""A share of fewer delivered rows says nothing."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A column made for the suites, and the delivered column that a rejected row is shown by."""
+
+    value: pl.Expr
+    column: str
+
+
+def merged_io_count() -> pl.Expr:
+    """I/Os of both directions (count); the merged one where they are not split; null = unknown."""
+    return pl.coalesce(pl.col("read_ios") + pl.col("write_ios"), "io_count")
+
+
+def merged_latency_us() -> pl.Expr:
+    """Mean latency of an I/O over both directions (us), as `fct_drive_hours` has it; null = no I/O, or unknown."""
+    total = sum(pl.col(f"{d}_ios") * pl.col(f"{d}_latency_us").fill_null(0.0) for d in ("read", "write"))
+    ios = pl.col("read_ios") + pl.col("write_ios")
+    return pl.when(ios > 0).then(total / ios).when(ios.is_null()).then(pl.col("latency_us"))
+
+
+def columns(table: str, now: datetime) -> dict[str, Derived]:
+    """The derived columns of a table; `now` is UTC without zone."""
+
+    def hours(of: pl.Expr, since: pl.Expr) -> pl.Expr:
+        return (of.cast(pl.Int64) - since.cast(pl.Int64)) / 3.6e9
+
+    at = pl.lit(now, pl.Datetime("us"))
+    instant = {"drive_hours": "hour_utc", "drive_events": "occurred_at"}.get(table)
+    made = {}
+    if table in CONTRACT:
+        made["sent_ahead_hours"] = Derived(hours(pl.col("collected_at"), at), "collected_at")
+    if instant:
+        made["year"] = Derived(pl.col(instant).dt.year(), instant)
+        made["ahead_hours"] = Derived(hours(pl.col(instant), at), instant)
+        made["sent_after_hours"] = Derived(hours(pl.col("collected_at"), pl.col(instant)), "collected_at")
+    if table == "drive_hours":
+        blocks = (pl.col("read_blocks") + pl.col("write_blocks")) * pl.col("block_bytes").fill_null(4096)
+        size = pl.coalesce(blocks, "bytes") / merged_io_count()
+        is_reported = merged_io_count().is_not_null() | pl.col("latency_us").is_not_null()
+        made["merged_io_count"] = Derived(merged_io_count(), "read_ios")
+        made["merged_latency_us"] = Derived(merged_latency_us(), "read_latency_us")
+        made["io_size_bytes"] = Derived(pl.when(merged_io_count() > 0).then(size), "read_blocks")
+        # against the same drive on the last landed day: a part of the fleet, or a fleet that grows, is another mixture of drives
+        usual, count = pl.col("usual_latency_us"), merged_io_count()
+        made["latency_ratio"] = Derived(merged_latency_us() / pl.when(usual > 0).then(usual), "read_latency_us")
+        made["lost_latency"] = Derived(pl.when(usual.is_not_null()).then(merged_latency_us().is_null().cast(pl.Int8)), "read_latency_us")
+        made["lost_count"] = Derived(pl.when("had_count").then(count.is_null().cast(pl.Int8)), "read_ios")
+        made["reported"] = Derived(pl.when(is_reported).then(1), "read_ios")
+    if table == "drives":
+        made["spinning_rpm"] = Derived(pl.when(pl.col("rpm") > 0).then(pl.col("rpm")), "rpm")
+        made["deployed_days_ago"] = Derived((pl.lit(now.date()) - pl.col("deployed_on")).dt.total_days(), "deployed_on")
+    if table == "ingested_files":
+        delivered = pl.col("rows_delivered")
+        made["rejected_share"] = Derived(pl.col("rows_rejected") / pl.when(delivered >= MIN_ROWS).then(delivered), "rows_rejected")
+    return made
+
+
+FILES = {"record_kind": pl.String(), "files": pl.Int64(), "rows_delivered": pl.Int64(), "rows_rejected": pl.Int64()}
+"""What the suite `ingested_files` looks at: one row per record kind of the delivery."""
+
+GIVEN: dict[str, Iterable[str]] = {**CONTRACT, "ingested_files": FILES}
+"""The columns of a table that a suite may name beside the derived ones."""
+
+USUAL = pl.Schema({"drive": pl.UInt64(), "usual_latency_us": pl.Float64(), "had_count": pl.Boolean()})
+"""What is joined to the drive-hours: each drive (its id's hash) on the last landed day, mean latency (us), whether a count was known."""
+
+PARAMETERS = {
+    "rows": "records looked at",
+    "drives": "distinct drives among them",
+    "days_since_1980": "days from 1980-01-01 to now",
+    "usual_rows": "records that as many hours had on the last day that has landed; only for hours newer than all that have landed",
+    "known_drives": "drives that the landed inventory lists for the hour; only for hours newer than all that have landed",
+}
+"""What a bound of a suite may be computed from. One that is unknown, such as before anything has landed, leaves its check out."""
+
+
+def facts(table: str, rows: pl.DataFrame, now: datetime, usual_hour: int | None = None) -> dict[str, Any]:
+    """The parameters that the rows tell; `usual_hour`: records of a usual hour, null = not known or not to be asked."""
+    drives = rows["drive_id"].n_unique() if table in CONTRACT else None
+    told = {"rows": rows.height, "drives": drives, "days_since_1980": (now.date() - date(1980, 1, 1)).days}
+    if usual_hour is None:
+        return told
+    # an hour with a tenth of the fullest one's records was not sent yet: a few clocks are ahead
+    hours = rows.group_by("hour_utc").len().select((pl.col("len") * 10 > pl.col("len").max()).sum()).item()
+    return {**told, "usual_rows": usual_hour * hours}
+
+
+def without_duplicates(table: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows less the exact duplicates: a file that came twice says nothing new, and is judged when it lands."""
+    if table not in CONTRACT or not rows.select(pl.struct(*KEY[table]).is_duplicated().any()).item():
+        return rows
+    return rows.unique(list(CONTRACT[table]), keep="first", maintain_order=True)

@@ -1,0 +1,192 @@
+"""The gate: every suite over what one ingest has read, before it counts. Rows that break a rule are rejected, else the delivery is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ingest.files import sha256_of
+from ingest.landing import UNREADABLE, Landing
+from ingest.quarantine import GateReport
+from ingest.raw_store import Part, utc_now
+from ingest.schema import REJECTED_RECORDS
+from quality.frames import FILES, USUAL, columns, facts, without_duplicates
+from quality.history import History
+from quality.suites import TABLES, Check, Finding, load_suite, suite_file, validate
+
+BATCH_ROWS = 500_000
+"""Drive-hours looked at together, in whole hours: an hour of the largest fleets, months of a small one."""
+
+BROKEN_SHOWN = 20
+"""Batches that a check's record names one by one."""
+
+_BROKEN = {"file_no": pl.Int64(), "row_no": pl.Int64(), **{name: REJECTED_RECORDS[name] for name in ("reason", "column", "value")}}
+
+
+class Gate:
+    """A gate for one warehouse; give it to `ingest(..., gate=)`.
+
+    now: the clock's time where not given, UTC without zone. is_rows_only: single rows are looked at, nothing is held back;
+    so is a delivery released.
+    """
+
+    def __init__(self, warehouse: Path, *, now: datetime | None = None, is_rows_only: bool = False) -> None:
+        self.warehouse = Path(warehouse)
+        self.now = now
+        self.is_rows_only = is_rows_only
+        self._suites: dict[str, list[Check]] = {}
+
+    def checks(self, table: str, level: str) -> list[Check]:
+        """The checks of a table at a level. Raises: GateError."""
+        if not self._suites:  # all of them first: a broken one is told before anything is looked at
+            self._suites = {name: load_suite(name, self.warehouse) for name in TABLES}
+        return [check for check in self._suites[table] if check.level == level and not (level == "batch" and self.is_rows_only)]
+
+    def check(self, landing: Landing) -> GateReport:
+        """Look at all that was read, and take back the rows that break a rule."""
+        now = self.now or utc_now()
+        history = History(landing.staged.deliveries, landing.source)
+        report = Report(now)
+        for table in ("drives", "drive_events"):
+            rows = landing.records(table)
+            if rows.height and not landing.is_rolled_up:  # else they are derived, not delivered
+                self._look(landing, table, "all", rows, {"known_drives": history.known_drives(now)}, report)
+        broken = []
+        for first, last, is_new in _hour_batches(landing.staged.parts, history):
+            files = [part.path for part in landing.staged.parts if part.overlaps(first, last)]
+            rows = pl.scan_parquet(files, glob=False).filter(pl.col("hour_utc").is_between(first, last)).collect()
+            usual = None if self.is_rows_only else history.usual(first)
+            drives = usual.drives if usual else pl.DataFrame(schema=USUAL)
+            rows = rows.join(drives, left_on=pl.col("drive_id").hash(), right_on="drive", how="left")
+            known: dict[str, Any] = {}
+            if is_new and not self.is_rows_only:
+                known["known_drives"] = history.known_drives(first)
+            span = f"{first:%Y-%m-%d %H:%M}" if first == last else f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
+            broken.append(self._look(None, "drive_hours", span, rows, known, report, usual.rows if is_new and usual else None))
+        if broken:
+            landing.refuse("drive_hours", pl.concat(broken))
+        files_read = _files(landing)
+        if files_read.height:
+            report.add(validate(self.checks("ingested_files", "batch"), files_read, facts("ingested_files", files_read, now), now), "all")
+        suites = {table: {"file": str(path := suite_file(table, self.warehouse)), "sha256": sha256_of(path)} for table in TABLES}
+        return GateReport(report.reasons(), {**report.content(), "is_rows_only": self.is_rows_only, "suites": suites})
+
+    def _look(
+        self,
+        landing: Landing | None,
+        table: str,
+        batch: str,
+        rows: pl.DataFrame,
+        known: dict[str, Any],
+        report: Report,
+        usual_hour: int | None = None,
+    ) -> pl.DataFrame:
+        """Look at one batch of records (raw columns). Returns: the broken rows, refused already where `landing` is given."""
+        now = report.now
+        if not rows.height:
+            return pl.DataFrame(schema=_BROKEN)
+        by_row, by_batch = self.checks(table, "row"), self.checks(table, "batch")
+        distinct = without_duplicates(table, rows)
+        findings = validate([*by_row, *by_batch], rows, {**facts(table, rows, now, usual_hour), **known}, now)
+        broken = _broken_rows(table, rows, findings[: len(by_row)], now)
+        if landing is not None:
+            landing.refuse(table, broken)
+        if broken.height or distinct.height < rows.height:  # the delivery is judged by what would land of it
+            left = distinct.join(broken, on=["file_no", "row_no"], how="anti", maintain_order="left") if broken.height else distinct
+            again = validate(by_batch, left, {**facts(table, left, now, usual_hour), **known}, now) if left.height else []
+            findings = [*findings[: len(by_row)], *again]
+        report.add(findings, batch)
+        return broken
+
+
+def _broken_rows(table: str, rows: pl.DataFrame, findings: list[Finding], now: datetime) -> pl.DataFrame:
+    """The rows that break a row-level check, each once, for the first."""
+    found = [pl.DataFrame(schema=_BROKEN)]
+    for finding in findings:
+        if finding.rows:
+            check, name = finding.check, finding.check.columns[0]
+            column = derived[name].column if name in (derived := columns(table, now)) else name
+            reason = f"gate: {check.type} of {' and '.join(check.columns)}, {finding.allowed}: {check.sentence}"
+            found.append(
+                rows[list(finding.rows)].select(
+                    "file_no", "row_no", pl.lit(reason).alias("reason"), pl.lit(column).alias("column"),
+                    pl.col(column).cast(pl.String).str.strip_suffix(".000000").alias("value"),
+                )
+            )  # fmt: skip
+    return pl.concat(found).unique(["file_no", "row_no"], keep="first", maintain_order=True)
+
+
+def _hour_batches(parts: list[Part], history: History) -> Iterator[tuple[datetime, datetime, bool]]:
+    """Closed ranges of hours of about BATCH_ROWS rows, and whether all of their hours are newer than what has landed."""
+    if not parts:
+        return
+    scan = pl.scan_parquet([part.path for part in parts], glob=False)
+    hours = scan.group_by("hour_utc").len().sort("hour_utc").collect()
+    landed = history.last_hour()
+    is_new = pl.lit(True) if landed is None else pl.col("hour_utc") > landed
+    batch = ((pl.col("len").cum_sum() - pl.col("len")) // BATCH_ROWS).alias("batch")
+    ranges = hours.with_columns(is_new.alias("is_new"), batch).group_by("is_new", "batch", maintain_order=True)
+    for is_new_batch, _, first, last in ranges.agg(
+        pl.col("hour_utc").min().alias("first"), pl.col("hour_utc").max().alias("last")
+    ).iter_rows():
+        yield first, last, is_new_batch
+
+
+def _files(landing: Landing) -> pl.DataFrame:
+    """Files and rows of the call by record kind, after the gate's own rejections; unreadable files have no rows."""
+    read = [result for result in landing.results if result.file_no is not None and result.status != UNREADABLE]
+    rows = [{name: getattr(result, name, 1) for name in FILES} for result in read]
+    return pl.DataFrame(rows, schema=FILES).group_by("record_kind", maintain_order=True).sum()
+
+
+class Report:
+    """What was found, check by check over all batches."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+        self._found: dict[int, dict[str, Any]] = {}
+        self._unit = {"drive_hours": "drive-hours of ", "drive_events": "events, ", "drives": "inventory, ", "ingested_files": "files, "}
+
+    def add(self, findings: list[Finding], batch: str) -> None:
+        """Add what was found in one batch; `batch` says which."""
+        for finding in findings:
+            check = finding.check
+            names = {
+                "table": check.table,
+                "type": check.type,
+                "columns": list(check.columns),
+                "level": check.level,
+                "sentence": check.sentence,
+            }
+            counts = {"passed": 0, "broken": 0, "left out": 0, "rejected_rows": 0}
+            entry = self._found.setdefault(
+                id(check), {**names, **counts, "why_left_out": None, "observed": None, "allowed": "", "breaks": []}
+            )
+            entry[finding.state] += 1
+            entry["rejected_rows"] += len(finding.rows)
+            if finding.state == "left out":
+                entry["why_left_out"] = finding.why
+            elif finding.state == "passed":
+                entry.update(observed=finding.observed, allowed=finding.allowed)
+            elif len(entry["breaks"]) < BROKEN_SHOWN:
+                entry["breaks"].append({"batch": batch, "observed": finding.observed, "allowed": finding.allowed})
+
+    def reasons(self) -> list[str]:
+        """Why the delivery is held back, a sentence per broken batch-level check."""
+        return [
+            f"{self._unit[entry['table']]}{entry['breaks'][0]['batch']}: {entry['sentence']} "
+            f"({entry['type']}{' of ' + ' and '.join(entry['columns']) if entry['columns'] else ''}: "
+            f"{entry['breaks'][0]['observed']}, expected {entry['breaks'][0]['allowed'] or 'it to be there'}"
+            + (f"; {entry['broken']} batches of hours" if entry["broken"] > 1 else "")
+            + ")"
+            for entry in self._found.values()
+            if entry["level"] == "batch" and entry["broken"]
+        ]
+
+    def content(self) -> dict[str, Any]:
+        """Everything, as JSON."""
+        return {"checked_at": self.now.isoformat(), "checks": list(self._found.values())}

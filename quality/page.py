@@ -1,0 +1,77 @@
+"""Data docs: one HTML file per day, `WAREHOUSE/docs/quality/DATE.html`, of every delivery the gate looked at. Opens offline."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from ingest.quarantine import list_quarantine
+from ingest.raw_store import list_deliveries, utc_now
+from report.html import replace_file
+
+
+def write_pages(warehouse: Path, *days: date, now: datetime | None = None) -> Path:
+    """Write the page of today (UTC), of yesterday, for a call killed at midnight wrote none, and of other days that have changed.
+
+    Only today's is written where nothing was looked at. Returns: the page of today.
+    """
+    today = (now or utc_now()).date()
+    for day in sorted({*days, today - timedelta(days=1)} - {today}):
+        deliveries = _looked_at(warehouse, day)
+        if deliveries:
+            _write(warehouse, day, deliveries)
+    return _write(warehouse, today, _looked_at(warehouse, today))
+
+
+def page_of(warehouse: Path, day: date) -> Path:
+    """Where the page of a day lies."""
+    return Path(warehouse) / "docs" / "quality" / f"{day}.html"
+
+
+def _write(warehouse: Path, day: date, deliveries: list[dict[str, Any]]) -> Path:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("page.html.j2").render(day=day, warehouse=warehouse, deliveries=deliveries)
+    return replace_file(page_of(warehouse, day), page)
+
+
+def _looked_at(warehouse: Path, day: date) -> list[dict[str, Any]]:
+    """What the gate looked at on a day: quarantined deliveries first, then the latest."""
+    found = []
+    for held in list_quarantine(warehouse):
+        gate = held.record["gate"]
+        if _day(gate) == day:
+            names = [entry["file"] for entry in held.files]
+            found.append({**_told(gate), "title": f"Quarantine {held.number}", "source": held.record["source"], "names": names,
+                          "reasons": held.reasons, "decision": held.decision})  # fmt: skip
+    for delivery in reversed(list_deliveries(warehouse)):
+        path = delivery.path / "gate.json"
+        if not path.exists():
+            continue
+        gate = json.loads(path.read_text(encoding="utf-8"))
+        if _day(gate) == day:
+            record = json.loads((delivery.path / "delivery.json").read_text(encoding="utf-8"))
+            found.append({**_told(gate), "title": f"Delivery {delivery.seq}", "source": record["source"], "names": record["paths"],
+                          "reasons": [], "decision": record.get("released")})  # fmt: skip
+        elif _day(gate) < day:
+            break  # deliveries are numbered in the order they came
+    return found
+
+
+def _day(gate: dict[str, Any]) -> date:
+    return datetime.fromisoformat(gate["checked_at"]).date()
+
+
+def _told(gate: dict[str, Any]) -> dict[str, Any]:
+    order = {"broken": 0, "passed": 1, "left out": 2}
+    checks = [{**check, "state": next((state for state in order if check[state]), "left out")} for check in gate["checks"]]
+    return {"checked_at": gate["checked_at"][:19].replace("T", " "), "checks": sorted(checks, key=lambda check: order[check["state"]])}
