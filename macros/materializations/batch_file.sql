@@ -8,9 +8,13 @@
     {%- set folder = run_query('select batch_folder from plan.batch').columns[0].values()[0] -%}
     {%- set path = folder ~ '/' ~ this.identifier ~ '.parquet' -%}
     {%- if config.get("contract").enforced %}{{ get_assert_columns_equivalent(sql) }}{% endif -%}
+    {#- The right side of a join is the one held in memory, as the models are written: DuckDB guesses the rows of Parquet files from a few
+        of them, and would hold a batch's 12 million wide rows instead of its RAID-hours. -#}
+    {% do run_query("set disabled_optimizers = 'build_side_probe_side'") %}
     {% call statement('main') -%}
         copy ({{ sql }}) to '{{ path | replace("'", "''") }}' (format parquet, compression zstd, compression_level 1)
     {%- endcall %}
+    {% do run_query("set disabled_optimizers = ''") %}
     {% call statement('view') -%}
         create or replace view {{ target_relation }} as select * from read_parquet('{{ path | replace("'", "''") }}')
     {%- endcall %}
