@@ -11,6 +11,7 @@ with ranked as (
 select
     drive_id,
     raid_group_id,
+    slot,
     coalesce(kind, 'unknown') as kind,
     vendor,
     model,
@@ -20,6 +21,7 @@ select
     rpm,
     interface,
     host,
+    enclosure,
     timezone,
     deployed_on
 from ranked

@@ -19,6 +19,8 @@ select
     attributes.rpm,
     attributes.interface,
     attributes.host,
+    attributes.enclosure,
+    attributes.slot,
     attributes.deployed_on,
     spans.first_hour_utc,
     spans.last_hour_utc,
