@@ -79,6 +79,7 @@ def main() -> None:
     \b
     A first look, on a simulated fleet:       drivetail demo
     Your own fleet:                           drivetail ingest bundle DELIVERY/ && drivetail build
+    What has just become slow:                drivetail alerts --new
     What the week was like:                   drivetail report
     Whether it is as in the paper:            drivetail study
     A question of your own:                   drivetail sql "select * from marts.fct_raid_hours where is_tail_hour"
@@ -414,6 +415,64 @@ def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
     click.echo(collected.to_json() if as_json else render_status(collected))
     if check and collected.problems:
         raise Failure("; ".join(collected.problems))
+
+
+@main.command()
+@click.option("--new", "is_new", is_flag=True, help="Only those that were not told yet; from now on they are.")
+@click.option(
+    "--all", "is_all", is_flag=True, help="Also those of dismissed drives, and of drives that one alert of their host stands for."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: every field, the drives an alert stands for and their peers.")
+@warehouse_option
+def alerts(warehouse: Warehouse, is_new: bool, is_all: bool, as_json: bool) -> None:
+    """Which drives have become slow: slow in 3 hours of 24, until they were quiet for 24.
+
+    Drives of one host that became slow together are one alert. Planned maintenance and dismissed drives raise none (docs/alerts.md).
+
+    \b
+    drivetail build && drivetail alerts --new      every hour: prints what is new, once
+    drivetail decide S00000612A dismiss --by ada --note "known; swap on Friday" --until 2026-02-06
+    """
+    from drivetail.alerts import Alert, alerts_json, new_alerts, open_alerts, render_alerts
+
+    if is_new and is_all:
+        raise click.UsageError("--new tells what is new; --all, what is not told too: give one of them")
+
+    def tell(found: list[Alert]) -> None:
+        click.echo(alerts_json(found) if as_json else render_alerts(found, with_all=is_all))
+        sys.stdout.flush()
+
+    found = new_alerts(warehouse, tell) if is_new else open_alerts(warehouse, with_all=is_all)
+    if not found:
+        click.echo("[]" if as_json else "No new alert" if is_new else "No open alert")
+    elif not is_new:
+        tell(found)
+
+
+@main.command()
+@click.argument("drive")
+@click.argument("verdict", type=click.Choice(["dismiss", "watch"]))
+@click.option("--by", required=True, metavar="NAME", help="Who decides.")
+@click.option("--note", required=True, help="Why; kept for ever.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%d %H:%M"]), help="Until when it holds (UTC).  [default: for ever]")
+@warehouse_option
+def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, until: datetime | None) -> None:
+    """Record what is decided on a DRIVE; the latest decision counts.
+
+    \b
+    dismiss   its alerts are not told
+    watch     its alerts are told, as before any decision
+    """
+    from drivetail.decisions import decide as record
+    from ingest.raw_store import utc_now
+
+    if until is not None and until <= utc_now():
+        raise click.UsageError(
+            f"--until {until:%Y-%m-%d %H:%M} has passed; to end a dismissal: drivetail decide {drive} watch --by ... --note ..."
+        )
+    decision = record(warehouse, drive, verdict, by=by, note=note, until=until)
+    ends = "" if decision.until is None else f" until {decision.until:%Y-%m-%d %H:%M} UTC"
+    say(f"{drive}: {verdict}{ends}, by {by}; alerts of it are {'not told' if verdict == 'dismiss' else 'told'}")
 
 
 @main.command()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import duckdb
 import pytest
 from click.testing import CliRunner, Result
 
@@ -131,6 +132,21 @@ def published(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Publi
             publish_fleet(root)
             (root / "finished").touch()
     return Published(Warehouse(root / "warehouse"), root / "bundle")
+
+
+@pytest.fixture
+def copied(published: Published, tmp_path: Path) -> Warehouse:
+    """The warehouse in another place."""
+    shutil.copytree(published.warehouse.root, tmp_path / "copy")
+    return Warehouse(tmp_path / "copy")
+
+
+@pytest.fixture
+def settled(copied: Warehouse) -> Warehouse:
+    """A copy whose publication believes to be in the right place."""
+    with duckdb.connect(str(copied.published)) as connection:
+        connection.execute("update plan.root set root = ?", [str(copied.root)])
+    return copied
 
 
 def publish_fleet(root: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,21 +19,6 @@ from ingest.raw_store import list_deliveries
 @pytest.fixture(scope="module")
 def status(published: Published) -> Status:
     return collect_status(published.warehouse)
-
-
-@pytest.fixture
-def copied(published: Published, tmp_path: Path) -> Warehouse:
-    """The warehouse in another place."""
-    shutil.copytree(published.warehouse.root, tmp_path / "copy")
-    return Warehouse(tmp_path / "copy")
-
-
-@pytest.fixture
-def settled(copied: Warehouse) -> Warehouse:
-    """A copy whose publication believes to be in the right place."""
-    with duckdb.connect(str(copied.published)) as connection:
-        connection.execute("update plan.root set root = ?", [str(copied.root)])
-    return copied
 
 
 @pytest.fixture

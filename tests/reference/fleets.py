@@ -197,6 +197,8 @@ class Maker:
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(f"fleet {seed}")
+        # draws that came later than the others, of their own so that a seed still means the same fleet
+        self.later_rng = random.Random(f"alerts {seed}")
         rng = self.rng
         self.group_specs = self._group_specs()
         width = sum(spec["width"] for spec in self.group_specs)
@@ -221,6 +223,7 @@ class Maker:
         for kind, share in enumerate((0.02, 0.05, 0.1)):
             known = self.fleet.base[kind] + self.fleet.late[kind]
             self.fleet.repeats[kind].extend(dict(self.rng.choice(known)) for _ in range(int(share * len(known)) + 1))
+        self._maintenance()
         return self.fleet
 
     # ---- groups and drives
@@ -282,6 +285,7 @@ class Maker:
             "flash_cell": rng.choice((None, "SLC", "MLC")) if kind == "ssd" else None,
             "raid_level": rng.choice((None, "raid5", "raid6", "RAID-DP")),
             "host": rng.choice((None, "host1")),
+            "enclosure": self.later_rng.choice((None, "host1", "e1", "e1", "e1")),
         }
         self.drives.append(drive)
         return drive
@@ -607,6 +611,17 @@ class Maker:
             case "twice":
                 self._event(drive.id, later(1, 3), "replug")
                 self._event(drive.id, later(4, 9), "unplug")
+
+    def _maintenance(self) -> None:
+        """Planned work on drives around their slow hours: an hour when nobody says, minutes, most of a day, or up to the hour."""
+        rng = self.later_rng
+        for drive in rng.sample([drive for drive in self.drives if drive.slow], min(8, len(self.drives) // 3)):
+            h = rng.choice(drive.slow)
+            begun = h + timedelta(minutes=rng.choice((-60, -30, 0, 20, 59)))
+            ended = rng.choice((None, begun + timedelta(minutes=10), h, h + HOUR, h + timedelta(hours=rng.randint(2, 20)), begun))
+            event: Record = dict.fromkeys(SCHEMAS["drive_events"])
+            event |= {"occurred_at": begun, "drive_id": drive.id, "event_type": "maintenance", "ended_at": ended, "collected_at": begun}
+            self.events.append(event)
 
     # ---- conflicts, bad rows
 

@@ -170,6 +170,12 @@ RELATIONS: dict[str, dict[str, str]] = {
         boolean="is_in_population is_replugged is_replaced",
         bigint="recur_hours",
     ),
+    "fct_slow_alerts": columns_of_types(
+        varchar="alert_id subject_type subject_id reason raid_group_id part_of",
+        timestamp="raised_at cleared_at first_slow_hour_utc last_slow_hour_utc worst_hour_utc",
+        bigint="slow_hours imbalanced_hours drive_count",
+        double="max_slowdown latency_us median_latency_us",
+    ),
     "rejected_records": columns_of_types(varchar="file column", bigint="row"),
     "ingested_files": columns_of_types(
         varchar="source file sha256 status",
@@ -190,6 +196,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "fct_drive_transitions": ("kind",),
     "fct_drive_events": ("drive_id", "occurred_at", "event_type"),
     "fct_unplug_episodes": ("drive_id", "unplugged_at"),
+    "fct_slow_alerts": ("subject_type", "subject_id", "reason", "raised_at"),
     "rejected_records": ("file", "row", "column"),
     "ingested_files": ("file",),
 }
@@ -1153,6 +1160,144 @@ def double_hours(duration: timedelta) -> float:
 
 
 # --------------------------------------------------------------------------------------------------------------------
+# Alerts (no relation of the contract: docs/alerts.md defines it)
+
+DAY = timedelta(hours=24)
+
+
+def is_in_maintenance(fleet: Fleet, drive: str, h: datetime) -> bool:
+    """Whether a `maintenance` event of the drive covers an instant of the hour; without an end it takes an hour."""
+    for event in fleet.events_of.get(drive, []):
+        if event["event_type"] == "maintenance":
+            begun = event["occurred_at"]
+            ended = event["ended_at"] if event["ended_at"] is not None else begun + HOUR
+            if begun < h + HOUR and h < ended:
+                return True
+    return False
+
+
+def is_far(h: datetime, earlier: datetime) -> bool:
+    """More than 24 hours later."""
+    return h - earlier > DAY
+
+
+def first_of_three(instants: list[datetime]) -> datetime | None:
+    """The first instant that has two others in the 24 hours that end with its own; `instants` ascending, equal ones count."""
+    for number, instant in enumerate(instants):
+        if sum(1 for other in instants[: number + 1] if instant - other < DAY) >= 3:
+            return instant
+    return None
+
+
+def alert_of_run(fleet: Fleet, drive: str, records: list[Record], known_until: datetime) -> Record | None:
+    """The alert of one run of slow drive-hours (ascending rows of fct_drive_hours); None where no three lie within 24 hours."""
+    raised_at = first_of_three([record["hour_utc"] for record in records])
+    if raised_at is None:
+        return None
+    worst = max(records, key=lambda record: (record["slowdown"], -hours_between(record["hour_utc"], records[0]["hour_utc"])))
+    quiet_at = records[-1]["hour_utc"] + DAY
+    return {
+        "alert_id": f"drive {drive} acute {raised_at}",
+        "subject_type": "drive",
+        "subject_id": drive,
+        "reason": "acute",
+        "raid_group_id": records[-1]["raid_group_id"],
+        "raised_at": raised_at,
+        "cleared_at": quiet_at if known_until >= quiet_at else None,
+        "first_slow_hour_utc": records[0]["hour_utc"],
+        "last_slow_hour_utc": records[-1]["hour_utc"],
+        "slow_hours": len(records),
+        "imbalanced_hours": sum(1 for record in records if max(record["rate_imbalance"] or 0, record["size_imbalance"] or 0) >= 2),
+        "drive_count": 1,
+        "max_slowdown": worst["slowdown"],
+        "worst_hour_utc": worst["hour_utc"],
+        "latency_us": worst["latency_us"],
+        "median_latency_us": worst["median_latency_us"],
+        "part_of": None,
+    }
+
+
+def runs_within(items: list[Record], instant: str) -> list[list[Record]]:
+    """Ascending items cut where the next one's instant is more than 24 hours later."""
+    runs: list[list[Record]] = []
+    for item in items:
+        if runs and not is_far(item[instant], runs[-1][-1][instant]):
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+    return runs
+
+
+def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record]) -> list[Record]:
+    """One per run of a drive's slow hours outside maintenance that has three of them within 24 hours."""
+    last_hours: dict[str, datetime] = {}
+    for record in raid_hours:
+        group = record["raid_group_id"]
+        last_hours[group] = max(last_hours.get(group, record["hour_utc"]), record["hour_utc"])
+    slow: dict[str, list[Record]] = defaultdict(list)
+    for record in sorted(drive_hours, key=lambda record: record["hour_utc"]):
+        if record["is_slow"] and not is_in_maintenance(fleet, record["drive_id"], record["hour_utc"]):
+            slow[record["drive_id"]].append(record)
+    result = []
+    for drive, records in slow.items():
+        # the hours of its RAID group say that it was quiet, or the next run does
+        known_until = max(last_hours.get(fleet.current_group(drive) or "", datetime.min), records[-1]["hour_utc"])
+        alerts = (alert_of_run(fleet, drive, run, known_until) for run in runs_within(records, "hour_utc"))
+        result += [alert for alert in alerts if alert is not None]
+    return result
+
+
+def place_of(fleet: Fleet, drive: str) -> tuple[str, str] | None:
+    """The host of a drive, else its enclosure."""
+    for place in ("host", "enclosure"):
+        if fleet.attribute(drive, place) is not None:
+            return place, fleet.attribute(drive, place)
+    return None
+
+
+def fct_slow_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record]) -> list[Record]:
+    """The acute alerts, and one for every place whose drives raise three of them within 24 hours; that one stands for the others."""
+    acute = acute_alerts(fleet, drive_hours, raid_hours)
+    of_place: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for alert in sorted(acute, key=lambda alert: alert["raised_at"]):
+        place = place_of(fleet, alert["subject_id"])
+        if place is not None:
+            of_place[place].append(alert)
+    together = []
+    for (place_type, place_id), alerts in of_place.items():
+        for members in runs_within(alerts, "raised_at"):
+            raised_at = first_of_three([alert["raised_at"] for alert in members])
+            if raised_at is None:
+                continue
+            groups = {alert["raid_group_id"] for alert in members}
+            is_over = all(alert["cleared_at"] for alert in members)
+            together.append(
+                {
+                    "alert_id": f"{place_type} {place_id} together {raised_at}",
+                    "subject_type": place_type,
+                    "subject_id": place_id,
+                    "reason": "together",
+                    "raid_group_id": groups.pop() if len(groups) == 1 else None,
+                    "raised_at": raised_at,
+                    "cleared_at": max(alert["cleared_at"] for alert in members) if is_over else None,
+                    "first_slow_hour_utc": min(alert["first_slow_hour_utc"] for alert in members),
+                    "last_slow_hour_utc": max(alert["last_slow_hour_utc"] for alert in members),
+                    "slow_hours": sum(alert["slow_hours"] for alert in members),
+                    "imbalanced_hours": sum(alert["imbalanced_hours"] for alert in members),
+                    "drive_count": len({alert["subject_id"] for alert in members}),
+                    "max_slowdown": max(alert["max_slowdown"] for alert in members),
+                    "worst_hour_utc": None,
+                    "latency_us": None,
+                    "median_latency_us": None,
+                    "part_of": None,
+                }
+            )
+            for alert in members:
+                alert["part_of"] = together[-1]["alert_id"]
+    return acute + together
+
+
+# --------------------------------------------------------------------------------------------------------------------
 # Dimensions
 
 
@@ -1244,6 +1389,7 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
         "fct_drive_transitions": fct_drive_transitions(fleet, slowdowns),
         "fct_drive_events": fct_drive_events(fleet, slowdowns),
         "fct_unplug_episodes": fct_unplug_episodes(fleet, slowdowns, intervals),
+        "fct_slow_alerts": fct_slow_alerts(fleet, drive_hours, raid_hours),
         "rejected_records": landed.rejected,
         "ingested_files": landed.files,
     }

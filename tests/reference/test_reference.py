@@ -233,6 +233,34 @@ def test_chronic_window(marts_of):
     assert (slowness["b"]["drive_hours"], slowness["b"]["window_drive_hours"], slowness["b"]["is_chronic"]) == (5, 4, False)
 
 
+def test_alerts(marts_of):
+    """Maintenance takes hours 1 and 2 from d0, which leaves 0, 27 and 28: no three within 24 hours. Of d1's, 0, 1 and 23 are the first
+    three. The drives of host h raise theirs at 4, 9 and 23; d4 has no host. The group is known until hour 40: 24 quiet hours
+    for all but d1."""
+    slow = {"d0": (0, 1, 2, 27, 28), "d1": (0, 1, 23, 25, 30), "d2": (2, 3, 4), "d3": (7, 8, 9), "d4": (7, 8, 9, 10)}
+    hours = [
+        row(f"d{number}", h, 300.0 + h if h in slow.get(f"d{number}", ()) else 100.0, raid_group_id="g")
+        for number in range(11)
+        for h in range(41)
+    ]
+    drives = [{"drive_id": f"d{number}", "raid_group_id": "g", "role": "data", "host": "h" if number < 4 else None} for number in range(11)]
+    events = [{"occurred_at": at(1.5), "ended_at": at(2) + timedelta(minutes=10), "drive_id": "d0", "event_type": "maintenance"}]
+    alerts = {row["subject_id"]: row for row in marts_of(hours, drives, events)["fct_slow_alerts"]}
+    told = {
+        subject: (row["raised_at"], row["cleared_at"], row["slow_hours"], row["worst_hour_utc"], row["part_of"])
+        for subject, row in alerts.items()
+    }
+    of_h = f"host h together {at(23)}"
+    assert told == {
+        "d1": (at(23), None, 5, at(30), of_h),
+        "d2": (at(4), at(28), 3, at(4), of_h),
+        "d3": (at(9), at(33), 3, at(9), of_h),
+        "d4": (at(9), at(34), 4, at(10), None),
+        "h": (at(23), None, 11, None, None),
+    }
+    assert (alerts["h"]["drive_count"], alerts["h"]["max_slowdown"], alerts["d2"]["latency_us"]) == (3, 3.3, 304.0)
+
+
 def test_event_places(marts_of):
     """Group of an event by row, own id, period; replacement by slot; events of drives without rows are of no population."""
     hours = [row(drive, 0, 100.0) for drive in "abc"]
@@ -331,6 +359,10 @@ def test_fleets_reach_the_edges(delivered):
     assert set(column(marts, "fct_drive_events", "slow_within_window")) == {None, True, False}
     assert set(column(marts, "fct_unplug_episodes", "is_replugged")) == {True, False}
     assert len(set(column(marts, "dim_drives", "kind"))) == 3
+    alerts = marts["fct_slow_alerts"]
+    assert {"drive"} < {row["subject_type"] for row in alerts} <= {"drive", "host", "enclosure"}
+    for edge in ("cleared_at", "part_of", "imbalanced_hours"):
+        assert len({bool(row[edge]) for row in alerts if row["subject_type"] == "drive"}) == 2, edge
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,236 @@
+"""`drivetail alerts`: which drives have become slow, each told once (docs/alerts.md).
+
+What an alert is, is in models/marts/slowdown/fct_slow_alerts.sql. Here it is decided which of them are told: not those of dismissed
+drives, not those that another alert stands for, and with `new_alerts` none twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+
+import duckdb
+
+from drivetail.console import Columns, Row, some, table, to_minute
+from drivetail.decisions import Decision, latest_decisions
+from drivetail.explain.question import publication_of
+from drivetail.queries import fetch
+from drivetail.register import Record, Register
+from drivetail.warehouse import Warehouse
+from ingest.raw_store import utc_now
+
+SAME_WITHIN = timedelta(hours=24)
+"""Two alerts of one subject and reason are at least as far apart (alert_clear_hours); closer, late data have moved the one."""
+
+MAX_DRIVES_NAMED = 6
+
+
+@dataclass(frozen=True)
+class Alert:
+    """An open alert: a row of marts.fct_slow_alerts with what is known of the drive.
+
+    drives: whom it stands for. peers: the other drives of the RAID group in the worst hour, slowest first (drive_id, latency_us,
+    slowdown). dismissed_by: the decision for which it is not told. Latencies in microseconds, instants UTC without zone.
+    """
+
+    alert_id: str
+    subject_type: str
+    subject_id: str
+    reason: str
+    raid_group_id: str | None
+    raised_at: datetime
+    first_slow_hour_utc: datetime
+    last_slow_hour_utc: datetime
+    slow_hours: int
+    imbalanced_hours: int
+    drive_count: int
+    max_slowdown: float
+    worst_hour_utc: datetime | None
+    latency_us: float | None
+    median_latency_us: float | None
+    part_of: str | None
+    kind: str | None
+    model: str | None
+    host: str | None
+    enclosure: str | None
+    slot: str | None
+    drives: tuple[str, ...] = ()
+    peers: tuple[Row, ...] = ()
+    dismissed_by: Decision | None = None
+
+    @property
+    def check(self) -> str:
+        """What to look at, a sentence."""
+        if self.reason == "together":
+            named = ", ".join(self.drives[:MAX_DRIVES_NAMED]) + (", ..." if len(self.drives) > MAX_DRIVES_NAMED else "")
+            shared = (
+                "its load, HBA, cables, power and cooling" if self.subject_type == "host" else "its expander, cables, power and cooling"
+            )
+            return f"Look at what these {self.drive_count} drives share, {self.subject_type} {self.subject_id}: {shared}. They are {named}"
+        if 2 * self.imbalanced_hours >= self.slow_hours:
+            return (
+                f"Look at its workload first: in {self.imbalanced_hours} of {some(self.slow_hours, 'slow hour')} it did far more I/O, "
+                "or far larger, than its peers"
+            )
+        return (
+            "Its load is that of its peers: check cabling and reseat it; slow again after that, read its SMART log and plan to replace it"
+        )
+
+    def to_json(self) -> Record:
+        """Every field, the sentence among them."""
+        return {**asdict(self), "check": self.check}
+
+
+def open_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime | None = None) -> list[Alert]:
+    """The alerts that are open in the publication, latest first.
+
+    with_all: also those of dismissed drives, and of drives that an alert of their host or enclosure stands for.
+    Raises: QueryError when there is no publication or it cannot be read.
+    """
+    with publication_of(warehouse) as connection:
+        alerts = _judged(warehouse, _fetch_open(connection), now)
+        return _with_peers(connection, [alert for alert in alerts if with_all or _is_told(alert)])
+
+
+def new_alerts(warehouse: Warehouse, tell: Callable[[list[Alert]], object] | None = None, *, now: datetime | None = None) -> list[Alert]:
+    """The open alerts that nobody has been told of; from now on they count as told.
+
+    tell: called with them (if there are any) before they count as told. When it fails, or the process dies in it, they are new again.
+    Calls at the same time wait for each other, so each alert is told by one of them.
+    """
+    register = Register(warehouse, "alerts")
+    with publication_of(warehouse) as connection, register.locked():
+        said = register.read()
+        alerts = [alert for alert in _judged(warehouse, _fetch_open(connection), now) if _is_told(alert)]
+        fresh = _with_peers(connection, [alert for alert in alerts if not any(_is_same(alert, record) for record in said)])
+        if fresh and tell is not None:
+            tell(fresh)
+        ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
+        register.append([_said(alert, utc_now(), publication_id) for alert in fresh])
+    return fresh
+
+
+def _said(alert: Alert, at: datetime, publication_id: str) -> Record:
+    kept = ("alert_id", "subject_type", "subject_id", "reason", "raised_at", "first_slow_hour_utc", "last_slow_hour_utc")
+    return {**{name: getattr(alert, name) for name in kept}, "said_at": at, "publication_id": publication_id}
+
+
+def _is_same(alert: Alert, said: Record) -> bool:
+    """Whether it is the alert of that record, as late data may have left it: raised about then, or over some of the same hours."""
+    if (alert.subject_type, alert.subject_id, alert.reason) != (said["subject_type"], said["subject_id"], said["reason"]):
+        return False
+    raised_at, first, last = (datetime.fromisoformat(said[name]) for name in ("raised_at", "first_slow_hour_utc", "last_slow_hour_utc"))
+    if abs(alert.raised_at - raised_at) <= SAME_WITHIN:
+        return True
+    # drives of one place may be slow for long while others join them a second time
+    return alert.subject_type == "drive" and alert.first_slow_hour_utc <= last and first <= alert.last_slow_hour_utc
+
+
+def _fetch_open(connection: duckdb.DuckDBPyConnection) -> list[Alert]:
+    rows = fetch(
+        connection,
+        """
+        with alerts as materialized (select * from marts.fct_slow_alerts)
+        select alerts.*, drives.kind, drives.model, drives.host, drives.enclosure, drives.slot
+        from alerts
+        left join marts.dim_drives as drives on alerts.subject_type = 'drive' and alerts.subject_id = drives.drive_id
+        where alerts.cleared_at is null or alerts.part_of in (select alert_id from alerts where cleared_at is null)
+        order by alerts.raised_at desc, alerts.subject_type, alerts.subject_id
+        """,
+    )
+    members: dict[str, set[str]] = {}
+    for row in rows:
+        if row["part_of"] is not None:
+            members.setdefault(row["part_of"], set()).add(row["subject_id"])
+    is_open = [row for row in rows if row.pop("cleared_at") is None]
+    return [Alert(**row, drives=tuple(sorted(members.get(row["alert_id"], {row["subject_id"]})))) for row in is_open]
+
+
+def _judged(warehouse: Warehouse, alerts: Sequence[Alert], now: datetime | None) -> list[Alert]:
+    """With the dismissal that keeps an alert from being told: of the drive, or of every drive it stands for."""
+    now = now or utc_now()
+    dismissals = {drive: decision for drive, decision in latest_decisions(warehouse).items() if decision.is_dismissal(now)}
+
+    def judged(alert: Alert) -> Alert:
+        found = [dismissals[drive] for drive in alert.drives if drive in dismissals]
+        return replace(alert, dismissed_by=max(found, key=lambda one: one.at)) if len(found) == len(alert.drives) else alert
+
+    return [judged(alert) for alert in alerts]
+
+
+def _is_told(alert: Alert) -> bool:
+    return alert.dismissed_by is None and alert.part_of is None
+
+
+def _with_peers(connection: duckdb.DuckDBPyConnection, alerts: Sequence[Alert]) -> list[Alert]:
+    """With the drives beside each in its worst hour."""
+    asked = [alert for alert in alerts if alert.worst_hour_utc is not None]
+    if not asked:
+        return list(alerts)
+    hours = ", ".join(f"timestamp '{hour}'" for hour in sorted({str(alert.worst_hour_utc) for alert in asked}))
+    rows = fetch(
+        connection,
+        f"""
+        with asked as (select unnest($drives) as drive_id, unnest($hours) as hour_utc),
+        drive_hours as materialized (
+            select drive_id, hour_utc, raid_group_id, latency_us, slowdown
+            from marts.fct_drive_hours where hour_utc in ({hours}) and slowdown is not null
+        )
+        select own.drive_id as of_drive, peers.drive_id, peers.latency_us, peers.slowdown
+        from asked
+        inner join drive_hours as own using (drive_id, hour_utc)
+        inner join drive_hours as peers
+            on own.raid_group_id = peers.raid_group_id and own.hour_utc = peers.hour_utc and own.drive_id <> peers.drive_id
+        order by peers.slowdown desc, peers.drive_id
+        """,
+        {"drives": [alert.subject_id for alert in asked], "hours": [alert.worst_hour_utc for alert in asked]},
+    )
+    peers: dict[str, list[Row]] = {}
+    for row in rows:
+        peers.setdefault(row.pop("of_drive"), []).append(row)
+    return [replace(alert, peers=tuple(peers.get(alert.subject_id, ()))) if alert.worst_hour_utc is not None else alert for alert in alerts]
+
+
+def alerts_json(alerts: Sequence[Alert]) -> str:
+    """The alerts as a JSON list."""
+    return json.dumps([alert.to_json() for alert in alerts], default=lambda value: value.isoformat(), indent=2)
+
+
+def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
+    """The alerts as a table, and what to check for each below it."""
+    rows = [{**asdict(alert), "number": number, "subject": _subject(alert), "told": _told(alert)} for number, alert in enumerate(alerts, 1)]
+    columns: Columns = {
+        "": "number",
+        "drive": "subject",
+        "group": "raid_group_id",
+        "slot": "slot",
+        "model": "model",
+        "host": "host",
+        "since (UTC)": "first_slow_hour_utc",
+        "slow hours": "slow_hours",
+        "worst S": ("max_slowdown", lambda value: round(value, 2)),
+        "latency us": ("latency_us", round),
+        "peers' median us": ("median_latency_us", round),
+    }
+    if with_all:
+        columns["told"] = "told"
+    # a fleet whose inventory names no host has no column for it
+    known = {
+        heading: key for heading, key in columns.items() if any(row[key if isinstance(key, str) else key[0]] is not None for row in rows)
+    }
+    checks = [f"{number:>{len(str(len(alerts)))}}. {alert.check}" for number, alert in enumerate(alerts, 1)]
+    return "\n".join([some(len(alerts), "open alert"), table(rows, known), "To check", *checks])
+
+
+def _subject(alert: Alert) -> str:
+    return alert.subject_id if alert.subject_type == "drive" else f"{alert.subject_type} {alert.subject_id} ({alert.drive_count} drives)"
+
+
+def _told(alert: Alert) -> str:
+    if alert.dismissed_by is not None:
+        until = to_minute(alert.dismissed_by.until)
+        ends = f" until {until}" if until else ""
+        return f"no: dismissed by {alert.dismissed_by.by}{ends}: {alert.dismissed_by.note}"
+    return "yes" if alert.part_of is None else f"with {alert.part_of.split(' together ')[0]}"

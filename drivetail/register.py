@@ -1,0 +1,66 @@
+"""`WAREHOUSE/raw/NAME.jsonl`: append-only records that no delivery brings, such as what was said and who decided what.
+
+A record is one line of JSON, on the disk before it counts. A line that a killed writer left without its end never was.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from drivetail.queries import QueryError
+from drivetail.warehouse import Warehouse, sync
+
+Record = dict[str, Any]
+
+
+class Register:
+    """One such file. Instants are ISO texts in it, UTC without zone."""
+
+    def __init__(self, warehouse: Warehouse, name: str) -> None:
+        self.path = warehouse.raw / f"{name}.jsonl"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the file's one lock; waits for whoever holds it. A process that dies gives it back."""
+        with self.path.with_suffix(".lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def read(self) -> list[Record]:
+        """Every record, oldest first. Raises: QueryError for a line that is none."""
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return []
+        records = []
+        for number, line in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), start=1):
+            try:
+                records.append(dict(json.loads(line)))
+            except ValueError as error:
+                raise QueryError(
+                    f"{self.path}: line {number}: not a JSON record ({error}); lines are only ever added, restore the file from a copy"
+                ) from error
+        return records
+
+    def append(self, records: Sequence[Record]) -> None:
+        """Add records; after it returns they survive a power cut. Use inside `locked`."""
+        if not records:
+            return
+        lines = "".join(json.dumps(record, default=_text) + "\n" for record in records).encode()
+        with self.path.open("ab+") as file:
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)  # what a killed writer left
+            file.write(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        sync(self.path.parent)
+
+
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,0 +1,182 @@
+"""`drivetail alerts` and `drivetail decide`: who is told of, what it says, and that it says so once."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from conftest import Published, drivetail, hour
+
+from drivetail.alerts import Alert, new_alerts, open_alerts
+from drivetail.decisions import decide
+from drivetail.register import Register
+from drivetail.warehouse import Warehouse
+
+
+def ids(alerts: list[Alert]) -> list[str]:
+    return [alert.subject_id for alert in alerts]
+
+
+@pytest.fixture
+def together(settled: Warehouse) -> Warehouse:
+    """A copy whose publication also knows of three drives of host h1, two of them still slow, and of d31 beside them."""
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("create table plan.own as select * from marts.fct_slow_alerts")
+        for drive, cleared_at in (("d11", None), ("d12", None), ("d13", hour(29)), ("d31", None)):
+            connection.execute(
+                """
+                insert into plan.own by name
+                select * replace (? as subject_id, 'drive ' || ? as alert_id, ? as cleared_at, ? as part_of, 3 as imbalanced_hours)
+                from plan.own where subject_id = 'd15'
+                """,
+                [drive, drive, cleared_at, None if drive == "d31" else "host h1 together"],
+            )
+        connection.execute(
+            """
+            insert into plan.own by name
+            select 'host h1 together' as alert_id, 'host' as subject_type, 'h1' as subject_id, 'together' as reason, raid_group_id,
+                raised_at, first_slow_hour_utc, last_slow_hour_utc, 9 as slow_hours,
+                9 as imbalanced_hours, 3 as drive_count, 4.5 as max_slowdown
+            from plan.own where subject_id = 'd15'
+            """
+        )
+        connection.execute("create or replace view marts.fct_slow_alerts as select * from plan.own")
+    return settled
+
+
+def test_an_alert_says_who_since_when_beside_whom_and_what_to_check(published: Published) -> None:
+    content = json.loads(drivetail("alerts", "--json", "-w", published.warehouse.root).stdout)
+    assert len(content) == 1
+    (alert,) = content
+    # d15 was slow at 12:00, 13:00 and 14:00, and the data end 15 hours later; merged latencies of 300 reads and 100 writes
+    assert (alert["subject_id"], alert["raised_at"], alert["slow_hours"]) == ("d15", hour(14).isoformat(), 3)
+    assert (alert["raid_group_id"], alert["slot"], alert["drives"]) == ("g1", "5", ["d15"])
+    assert (alert["worst_hour_utc"], alert["latency_us"], alert["median_latency_us"]) == (hour(12).isoformat(), 17250.0, 5450.0)
+    assert [(peer["drive_id"], peer["latency_us"]) for peer in alert["peers"]] == [
+        ("d14", 5550.0), ("d13", 5450.0), ("d12", 5350.0), ("d11", 5250.0),
+    ]  # fmt: skip
+    assert "cabling" in alert["check"]
+    shown = drivetail("alerts", "-w", published.warehouse.root).stdout
+    heading, line = shown.splitlines()[1:3]
+    assert line.split() == ["1", "d15", "g1", "5", "2026-01-05", "12:00", "3", "3.17", "17250", "5450"]
+    # columns line up, and those nobody knows anything of are left out
+    assert line.index("g1") == heading.index("group") and line.index("2026-01-05") == heading.index("since")
+    assert "host" not in heading and "model" not in heading
+
+
+def test_new_is_told_once(settled: Warehouse) -> None:
+    assert "d15" in drivetail("alerts", "--new", "-w", settled.root).stdout
+    assert drivetail("alerts", "--new", "-w", settled.root).stdout == "No new alert\n"
+    assert drivetail("alerts", "--new", "--json", "-w", settled.root).stdout == "[]\n"
+    assert "d15" in drivetail("alerts", "-w", settled.root).stdout
+    (said,) = Register(settled, "alerts").read()
+    assert (said["subject_id"], said["raised_at"]) == ("d15", hour(14).isoformat())
+
+
+def test_calls_at_the_same_time_tell_each_alert_once(together: Warehouse) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        told = [name for alerts in pool.map(lambda _: new_alerts(together), range(4)) for name in ids(alerts)]
+    assert sorted(told) == ["d15", "d31", "h1"]
+
+
+def test_what_could_not_be_told_stays_new(settled: Warehouse) -> None:
+    def fail(alerts: list[Alert]) -> None:
+        raise RuntimeError("no network")
+
+    with pytest.raises(RuntimeError, match="no network"):
+        new_alerts(settled, fail)
+    # a writer was killed within its line
+    register = Register(settled, "alerts")
+    register.path.write_text('{"alert_id": "drive d15 acute 20')
+    told: list[Any] = []
+    assert ids(new_alerts(settled, told.extend)) == ids(told) == ["d15"]
+    assert len(register.read()) == 1
+    assert new_alerts(settled, told.extend) == [] and len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("raised_at", "first", "last", "is_told"),
+    [
+        (hour(10), hour(8), hour(10), False),  # late data took its first hours away
+        (hour(-40), hour(-42), hour(12), False),  # and here its last ones, so that it became true later
+        (hour(-40), hour(-42), hour(-38), True),  # an earlier run
+    ],
+)
+def test_late_data_that_move_an_alert_do_not_tell_it_again(
+    settled: Warehouse, raised_at: datetime, first: datetime, last: datetime, is_told: bool
+) -> None:
+    new_alerts(settled)
+    register = Register(settled, "alerts")
+    (said,) = register.read()
+    register.path.unlink()
+    with register.locked():
+        register.append([{**said, "raised_at": raised_at, "first_slow_hour_utc": first, "last_slow_hour_utc": last}])
+    assert bool(new_alerts(settled)) is is_told
+    # another subject, another reason
+    register.path.unlink()
+    with register.locked():
+        register.append([{**said, "subject_id": "d14"}, {**said, "reason": "together"}])
+    assert ids(new_alerts(settled)) == ["d15"]
+
+
+def test_a_dismissed_drive_is_not_told_until_then(settled: Warehouse) -> None:
+    root = settled.root
+    dismissed = drivetail("decide", "d15", "dismiss", "--by", "ada", "--note", "swap on Friday", "--until", "2999-01-01", "-w", root)
+    assert dismissed.exit_code == 0 and "d15: dismiss until 2999-01-01 00:00 UTC, by ada" in dismissed.stdout
+    assert drivetail("alerts", "-w", root).stdout == "No open alert\n"
+    assert new_alerts(settled) == []
+    shown = drivetail("alerts", "--all", "-w", root).stdout
+    assert "no: dismissed by ada until 2999-01-01 00:00: swap on Friday" in " ".join(shown.split())
+    (alert,) = json.loads(drivetail("alerts", "--all", "--json", "-w", root).stdout)
+    assert (alert["dismissed_by"]["by"], alert["dismissed_by"]["until"]) == ("ada", "2999-01-01T00:00:00")
+    assert ids(open_alerts(settled, now=datetime(2999, 1, 1))) == ["d15"]
+    assert open_alerts(settled, now=datetime(2999, 1, 1) - timedelta(seconds=1)) == []
+    # the latest decision counts
+    assert drivetail("decide", "d15", "watch", "--by", "bob", "--note", "swapped, still slow", "-w", root).exit_code == 0
+    assert ids(new_alerts(settled)) == ["d15"]
+    kept = Register(settled, "decisions").read()
+    assert [(record["verdict"], record["by"], record["note"]) for record in kept] == [
+        ("dismiss", "ada", "swap on Friday"), ("watch", "bob", "swapped, still slow"),
+    ]  # fmt: skip
+    assert all(record["publication_id"].startswith("000001-") for record in kept)
+
+
+def test_wrong_decisions_are_refused(settled: Warehouse) -> None:
+    arguments = ("--by", "ada", "--note", "x", "-w", settled.root)
+    unknown = drivetail("decide", "d16", "dismiss", *arguments)
+    assert unknown.exit_code == 1 and "did you mean" in unknown.stderr
+    past = drivetail("decide", "d15", "dismiss", "--until", "2020-01-01", *arguments)
+    assert past.exit_code == 2 and "has passed" in past.stderr
+    assert drivetail("alerts", "--new", "--all", "-w", settled.root).exit_code == 2
+    assert Register(settled, "decisions").read() == []
+    Register(settled, "decisions").path.write_text("{}\nnot json\n")
+    broken = drivetail("alerts", "-w", settled.root)
+    assert broken.exit_code == 1 and "decisions.jsonl: line 2" in broken.stderr
+
+
+def test_one_alert_stands_for_the_drives_of_a_host(together: Warehouse) -> None:
+    assert sorted(ids(open_alerts(together))) == ["d15", "d31", "h1"]
+    host = next(alert for alert in open_alerts(together) if alert.reason == "together")
+    # d13 is well again and still one of the three
+    assert host.drives == ("d11", "d12", "d13") and "host h1" in host.check and "d11, d12, d13" in host.check
+    alone = next(alert for alert in open_alerts(together) if alert.subject_id == "d31")
+    assert "workload" in alone.check
+    everything = {alert.subject_id: alert for alert in open_alerts(together, with_all=True)}
+    assert sorted(everything) == ["d11", "d12", "d15", "d31", "h1"]
+    assert "with host h1" in drivetail("alerts", "--all", "-w", together.root).stdout
+    # it is told while one of its drives is not dismissed
+    for drive in ("d11", "d12"):
+        decide(together, drive, "dismiss", by="ada", note="known")
+    assert "h1" in ids(open_alerts(together))
+    decide(together, "d13", "dismiss", by="ada", note="known")
+    assert sorted(ids(open_alerts(together))) == ["d15", "d31"]
+
+
+def test_without_a_publication(tmp_path: Path) -> None:
+    told = drivetail("alerts", "-w", tmp_path)
+    assert told.exit_code == 1 and "nothing has landed" in told.stderr
