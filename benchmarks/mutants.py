@@ -71,6 +71,7 @@ PLACED = "models/intermediate/events/int_drive_events__placed.sql"
 INTERVALS = "models/marts/slowdown/fct_slowdown_intervals.sql"
 ARRIVALS = "models/marts/slowdown/fct_slowdown_arrivals.sql"
 SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
+ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
 EPISODES = "models/marts/events/fct_unplug_episodes.sql"
 EVENTS = "models/marts/events/fct_drive_events.sql"
@@ -597,6 +598,107 @@ FAULTS = (
         "ingest/landing.py",
         'self._write("rejected_records", self.rejected())',
         'self._write("rejected_records", self.rejected(0))',
+    ),
+    # alerts
+    Fault(
+        "three slow hours in 25 raise an alert",
+        ALERTS,
+        "+ interval {{ var('alert_window_hours') }} hour,\n            false\n        ) as is_acute",
+        "+ interval 25 hour,\n            false\n        ) as is_acute",
+    ),
+    Fault("two slow hours raise an alert", ALERTS, "lag(hour_utc, {{ var('alert_slow_hours') - 1 }})", "lag(hour_utc, 1)"),
+    Fault(
+        "a slow hour after 24 quiet ones is of the same alert",
+        ALERTS,
+        "order by hour_utc) + interval {{ var('alert_clear_hours') }} hour, false",
+        "order by hour_utc) + interval 25 hour, false",
+    ),
+    Fault(
+        "23 quiet hours clear an alert",
+        ALERTS,
+        ">= runs.last_slow_hour_utc + interval {{ var('alert_clear_hours') }} hour",
+        ">= runs.last_slow_hour_utc + interval 23 hour",
+    ),
+    Fault(
+        "a later run does not clear the earlier one",
+        ALERTS,
+        "greatest(raid_groups.last_hour_utc, runs.last_of_drive_utc)",
+        "raid_groups.last_hour_utc",
+    ),
+    Fault(
+        "an alert clears without evidence", ALERTS, "greatest(raid_groups.last_hour_utc, runs.last_of_drive_utc)", "timestamp '9999-01-01'"
+    ),
+    Fault("slow hours of any event of the drive are left out", ALERTS, "\n                and events.event_type = 'maintenance'", ""),
+    Fault("maintenance of any drive counts", ALERTS, "events.drive_id = slow.drive_id\n                and ", ""),
+    Fault(
+        "maintenance without an end takes no hour",
+        ALERTS,
+        "events.occurred_at + interval 1 hour) > slow.hour_utc",
+        "events.occurred_at) > slow.hour_utc",
+    ),
+    Fault(
+        "maintenance counts only in hours that it fills from their start",
+        ALERTS,
+        "events.occurred_at < slow.hour_utc + interval 1 hour",
+        "events.occurred_at <= slow.hour_utc",
+    ),
+    Fault(
+        "maintenance that ended on the hour takes the next one too",
+        ALERTS,
+        "+ interval 1 hour) > slow.hour_utc",
+        "+ interval 1 hour) >= slow.hour_utc",
+    ),
+    Fault(
+        "a mildly slow hour counts for an alert",
+        ALERTS,
+        "slow.slowdown >= {{ var('slow_threshold') }}",
+        "slow.slowdown >= {{ var('mild_threshold') }}",
+    ),
+    Fault(
+        "the RAID group of an alert is that of its first hour", ALERTS, "max_by(raid_group_id, hour_utc)", "min_by(raid_group_id, hour_utc)"
+    ),
+    Fault("the worst hour is the last of equals", ALERTS, "order by slowdown desc, hour_utc asc", "order by slowdown desc, hour_utc desc"),
+    Fault("a larger size alone is no imbalance", ALERTS, " or slow.size_imbalance >= {{ var('imbalanced') }}", ""),
+    Fault(
+        "the enclosure comes before the host", ALERTS, "coalesce(drives.host, drives.enclosure)", "coalesce(drives.enclosure, drives.host)"
+    ),
+    Fault("drives without a host or enclosure are of one place", ALERTS, "    where place_id is not null\n", ""),
+    Fault("two drives of a host are together", ALERTS, "lag(raised_at, {{ var('alert_together_drives') - 1 }})", "lag(raised_at, 1)"),
+    Fault(
+        "three drives in 25 hours are together",
+        ALERTS,
+        "+ interval {{ var('alert_window_hours') }} hour,\n            false\n        ) as is_together",
+        "+ interval 25 hour,\n            false\n        ) as is_together",
+    ),
+    Fault(
+        "a drive that follows a day later does not join",
+        ALERTS,
+        "raised_at <= lag(raised_at)",
+        "raised_at < lag(raised_at)",
+    ),
+    Fault(
+        "a host's alert clears with its first drive's",
+        ALERTS,
+        "case when count(cleared_at) = count(*) then max(cleared_at) end",
+        "min(cleared_at)",
+    ),
+    Fault(
+        "a host's alert clears while a drive's is open",
+        ALERTS,
+        "case when count(cleared_at) = count(*) then max(cleared_at) end",
+        "max(cleared_at)",
+    ),
+    Fault(
+        "an alert of several RAID groups names one of them",
+        ALERTS,
+        "case when min(raid_group_id) = max(raid_group_id) then min(raid_group_id) end",
+        "min(raid_group_id)",
+    ),
+    Fault(
+        "a host's alert is raised with its first drive's",
+        ALERTS,
+        "min(case when is_together then raised_at end) as raised_at",
+        "min(raised_at) as raised_at",
     ),
 )
 
