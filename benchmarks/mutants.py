@@ -72,6 +72,7 @@ INTERVALS = "models/marts/slowdown/fct_slowdown_intervals.sql"
 ARRIVALS = "models/marts/slowdown/fct_slowdown_arrivals.sql"
 SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
 ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
+FCT_RAID_HOURS = "models/marts/slowdown/fct_raid_hours.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
 EPISODES = "models/marts/events/fct_unplug_episodes.sql"
 EVENTS = "models/marts/events/fct_drive_events.sql"
@@ -700,6 +701,15 @@ FAULTS = (
         "min(case when is_together then raised_at end) as raised_at",
         "min(raised_at) as raised_at",
     ),
+    Fault("a group's own past is the days before", FCT_RAID_HOURS, "7 * week", "week", 2),
+    Fault(
+        "a group's own past is all hours of the weeks before",
+        FCT_RAID_HOURS,
+        "and interval ' ~ 7 * week ~ ' day preceding",
+        "and interval ' ~ 7 ~ ' day preceding",
+    ),
+    Fault("a group's own past begins five weeks before", FCT_RAID_HOURS, "var('group_past_weeks') + 1", "var('group_past_weeks') + 2"),
+    Fault("a group is held against the past of all groups", FCT_RAID_HOURS, "partition by raid_hours.raid_group_id ", ""),
 )
 
 

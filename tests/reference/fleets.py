@@ -224,6 +224,7 @@ class Maker:
             known = self.fleet.base[kind] + self.fleet.late[kind]
             self.fleet.repeats[kind].extend(dict(self.rng.choice(known)) for _ in range(int(share * len(known)) + 1))
         self._maintenance()
+        self._past_weeks()
         return self.fleet
 
     # ---- groups and drives
@@ -435,6 +436,17 @@ class Maker:
                 if drive.group == group and not self.chance(0.1):
                     self._advance(drive)
                     self.rows.append(self._row(drive, number, "normal"))
+
+    def _past_weeks(self) -> None:
+        """Some hours of one group at the same hour of some of the four weeks before, and of the fifth."""
+        rng = self.later_rng
+        group = self.group_specs[3]["id"]
+        for number in rng.sample(range(self.hours), 5):
+            for weeks in rng.sample(range(1, 6), rng.randint(2, 5)):
+                mode = rng.choice(("normal", "normal", "rough", "zero"))
+                for drive in self.drives:
+                    if drive.group == group and not self.chance(0.1):
+                        self.rows.append(self._row(drive, number - weeks * 168, mode))
 
     # ---- inventory
 

@@ -140,7 +140,7 @@ RELATIONS: dict[str, dict[str, str]] = {
         varchar="raid_group_id kind slowest_drive_id transition",
         timestamp="hour_utc",
         bigint="data_drive_count reporting_drive_count slow_drive_count raid_io_count",
-        double="median_latency_us tail_1 tail_2 tail_3 rio_degradation",
+        double="median_latency_us tail_1 tail_2 tail_3 rio_degradation group_slowdown",
         boolean="is_tail_hour is_tail_hour_15",
     ),
     "fct_slowdown_intervals": columns_of_types(
@@ -859,9 +859,17 @@ def fct_raid_hours(fleet: Fleet, drive_hours: list[Record]) -> list[Record]:
                 "raid_io_count": raid_io_count(records),
                 "rio_degradation": rio_degradation(before, records),
                 "transition": raid_transition(before, records),
+                "group_slowdown": group_slowdown(valid, group, h),
             }
         )
     return result
+
+
+def group_slowdown(valid: dict[tuple[str, datetime], list[Record]], group: str, h: datetime) -> float | None:
+    """The hour's median over the median of the group's own at the same hour of the week, one to four weeks before (no column of the
+    contract; PI-18)."""
+    past = [valid[cell][0]["median_latency_us"] for weeks in (1, 2, 3, 4) if (cell := (group, h - timedelta(weeks=weeks))) in valid]
+    return valid[(group, h)][0]["median_latency_us"] / median(past) if past else None
 
 
 def covered_records(records: list[Record]) -> list[Record]:

@@ -359,6 +359,8 @@ def test_fleets_reach_the_edges(delivered):
     assert set(column(marts, "fct_drive_events", "slow_within_window")) == {None, True, False}
     assert set(column(marts, "fct_unplug_episodes", "is_replugged")) == {True, False}
     assert len(set(column(marts, "dim_drives", "kind"))) == 3
+    of_groups = set(column(marts, "fct_raid_hours", "group_slowdown"))
+    assert None in of_groups and len(of_groups) > 3
     alerts = marts["fct_slow_alerts"]
     assert {"drive"} < {row["subject_type"] for row in alerts} <= {"drive", "host", "enclosure"}
     for edge in ("cleared_at", "part_of", "imbalanced_hours"):
