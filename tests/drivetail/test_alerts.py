@@ -180,3 +180,14 @@ def test_one_alert_stands_for_the_drives_of_a_host(together: Warehouse) -> None:
 def test_without_a_publication(tmp_path: Path) -> None:
     told = drivetail("alerts", "-w", tmp_path)
     assert told.exit_code == 1 and "nothing has landed" in told.stderr
+
+
+def test_a_question_without_group_slowdown_computes_no_past(published: Published) -> None:
+    with duckdb.connect(str(published.warehouse.published), read_only=True) as connection:
+
+        def looks_back(query: str) -> bool:
+            return "WINDOW" in str(connection.execute(f"explain {query}").fetchall()).upper()
+
+        assert looks_back("select group_slowdown from marts.fct_raid_hours")
+        assert not looks_back("select * exclude (group_slowdown) from marts.fct_raid_hours")
+        assert not looks_back("select max(tail_1) from marts.fct_raid_hours where hour_utc > timestamp '2026-01-05 07:00'")
