@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import duckdb
 
 from drivetail.console import Row, human, render
 from drivetail.warehouse import Warehouse, quoted
+
+MEMORY_LIMIT = "4GB"
+"""Of one reading process, as of a build (profiles.yml); what does not fit is written to a temporary folder."""
 
 
 class QueryError(RuntimeError):
@@ -26,6 +30,7 @@ def open_published(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
         raise QueryError(f"{warehouse.published}: no such warehouse; {hint}, or name another with --warehouse DIR")
     try:
         connection = duckdb.connect(str(warehouse.published), read_only=True)
+        connection.execute(f"set memory_limit = {quoted(os.environ.get('DRIVETAIL_MEMORY_LIMIT', MEMORY_LIMIT))}")
         ((root,),) = connection.execute("select root from plan.root").fetchall()
     except (duckdb.Error, ValueError) as error:
         raise QueryError(
