@@ -11,6 +11,7 @@ Python decides what to run and where files lie; every definition is in models/. 
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -80,6 +81,7 @@ class Build:
     """One build: the deliveries to take in and the project to run over them."""
 
     def __init__(self, warehouse: Warehouse, target: str, report: Progress) -> None:
+        self.started = time.monotonic()
         self.warehouse = warehouse
         self.report = report
         self.project = Project(warehouse, target)
@@ -127,7 +129,7 @@ class Build:
             self.report("models", batch_count, batch_count)
         publication = None if batch_count else current_publication(self.warehouse)
         if publication is None:
-            publication = publish(self.warehouse, self.project.manifest, self.deliveries)
+            publication = publish(self.warehouse, self.project.manifest, self.deliveries, self.started)
         with self.connect() as connection:
             # between builds the models show everything, so that any test can be run over the whole store
             for model, rows in whole_store(connection, self.warehouse, self.project.manifest, "state").items():

@@ -426,6 +426,26 @@ def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
 
 
 @main.command()
+@click.option(
+    "--out",
+    metavar="FILE.prom",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write in one step, such as one of node_exporter's textfile collector, instead of printing.",
+)
+@warehouse_option
+def metrics(warehouse: Warehouse, out: Path | None) -> None:
+    """The status and the fleet's last day in Prometheus' text format, the 200 slowest drives among it (docs/monitoring.md)."""
+    from drivetail.metrics import metrics_text, write_metrics
+
+    if out is None:
+        click.echo(metrics_text(warehouse), nl=False)
+        return
+    if out.suffix != ".prom":
+        raise click.UsageError(f"--out {out}: node_exporter reads only files that end in .prom")
+    say(f"Metrics: {write_metrics(warehouse, out)}")
+
+
+@main.command()
 @click.argument("drive")
 @click.argument("hour", required=False)
 @warehouse_option
