@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from safety.conftest import DETAIL, DRIVES, FILES, GROUP, HOURS, MODEL, SECRET, SLOW, Attacked, drivetail
+from hostile import DETAIL, DRIVES, FILES, GROUP, HOURS, MODEL, SECRET, SLOW, Attacked, drivetail
 from study_stand_in import HOSTILE, publish_study
 
 from drivetail.queries import open_published
