@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from drivetail.console import human, ingest_table, progress, say, some
+from drivetail.console import human, ingest_table, progress, say, some, visible
 from drivetail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Failure(click.ClickException):
     exit_code = 1
 
     def show(self, file: Any = None) -> None:
-        click.echo(f"drivetail: {self.message}", err=True)
+        click.echo(visible(f"drivetail: {self.message}"), err=True)
 
 
 def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -371,7 +371,10 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
             return
     with open_study(warehouse) as connection:
         rows = fetch_results(connection, kind)
-    click.echo(study_json(rows) if output == "json" else study_csv(rows) if output == "csv" else render_study(rows, is_all=is_all))
+    if output is None or output == "table":
+        say(render_study(rows, is_all=is_all))
+    else:
+        click.echo(study_json(rows) if output == "json" else study_csv(rows))
 
 
 @main.command()
@@ -390,6 +393,8 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
 def sql(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: int) -> None:
     """Run a read-only query on the published warehouse: SQL text, or a file that holds it.
 
+    One question at a time, which reads what the warehouse shows and no other file, and writes nothing but --out.
+
     \b
     drivetail sql "select kind, count(*) from marts.fct_raid_hours where is_tail_hour group by kind"
     """
@@ -399,7 +404,8 @@ def sql(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: 
         raise click.UsageError("--format parquet needs --out FILE")
     text = run_query(warehouse, query, output, out, limit)
     if text:
-        click.echo(text)
+        # csv and json go out as they are: they are for other programs
+        click.echo(visible(text) if output == "table" else text)
 
 
 @main.command()
@@ -411,9 +417,32 @@ def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
     from drivetail.status import collect_status, render_status
 
     collected = collect_status(warehouse)
-    click.echo(collected.to_json() if as_json else render_status(collected))
+    if as_json:
+        click.echo(collected.to_json())
+    else:
+        say(render_status(collected))
     if check and collected.problems:
         raise Failure("; ".join(collected.problems))
+
+
+@main.command()
+@click.option(
+    "--out",
+    metavar="FILE.prom",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write in one step, such as one of node_exporter's textfile collector, instead of printing.",
+)
+@warehouse_option
+def metrics(warehouse: Warehouse, out: Path | None) -> None:
+    """The status and the fleet's last day in Prometheus' text format, the 200 slowest drives among it (docs/monitoring.md)."""
+    from drivetail.metrics import metrics_text, write_metrics
+
+    if out is None:
+        click.echo(metrics_text(warehouse), nl=False)
+        return
+    if out.suffix != ".prom":
+        raise click.UsageError(f"--out {out}: node_exporter reads only files that end in .prom")
+    say(f"Metrics: {write_metrics(warehouse, out)}")
 
 
 @main.command()
@@ -424,7 +453,7 @@ def explain(warehouse: Warehouse, drive: str, hour: str | None) -> None:
     """Walk one number back: a DRIVE, or one HOUR of it ("2026-01-05 07:00", UTC), to the file and row it came from."""
     from drivetail.explain import explain_drive, explain_hour
 
-    click.echo(explain_hour(warehouse, drive, hour) if hour else explain_drive(warehouse, drive))
+    say(explain_hour(warehouse, drive, hour) if hour else explain_drive(warehouse, drive))
 
 
 if __name__ == "__main__":

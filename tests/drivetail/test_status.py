@@ -26,6 +26,7 @@ def status(published: Published) -> Status:
 def copied(published: Published, tmp_path: Path) -> Warehouse:
     """The warehouse in another place."""
     shutil.copytree(published.warehouse.root, tmp_path / "copy")
+    (tmp_path / "copy" / "warehouse.duckdb").chmod(0o600)  # for `settled` to write into
     return Warehouse(tmp_path / "copy")
 
 
@@ -120,7 +121,7 @@ def test_problems_and_exit_codes(published: Published) -> None:
         assert told in plain.output
     checked = drivetail("status", "--check", "-w", published.warehouse.root)
     assert checked.exit_code == 1
-    assert "1 RAID group stopped reporting, such as g3, 9 h behind the fleet" in checked.stderr
+    assert "1 RAID group stopped reporting: g3 (9 h behind the fleet)" in checked.stderr
     assert "drive_hours_broken.parquet could not be read" in checked.stderr
 
 
