@@ -505,6 +505,23 @@ def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
 
 
 @main.command()
+@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, help="Where its pages are: http://127.0.0.1:PORT")
+@warehouse_option
+def airflow(warehouse: Warehouse, port: int) -> None:
+    """Run the warehouse by itself: Airflow on this machine, every hour and every week, until Ctrl-C.
+
+    DIR/drivetail.toml says where deliveries come in (`drivetail init`). It listens on 127.0.0.1 only; the password is shown at
+    the first start. docs/airflow.md: as a service, on several machines, into an Airflow you have.
+    """
+    from drivetail.standalone import StandaloneError, run
+
+    try:
+        run(warehouse, port)
+    except StandaloneError as error:
+        raise Failure(str(error)) from error
+
+
+@main.command()
 @click.argument("drive")
 @click.argument("hour", required=False)
 @warehouse_option

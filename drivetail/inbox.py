@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -213,6 +213,12 @@ def _outcome(warehouse: Warehouse, inbox: Inbox, path: Path, signature: str, at:
         last_hour=delivery.last_hour.isoformat() if delivery and delivery.last_hour else None,
         rows_delivered=summary.rows_delivered, rows_accepted=summary.rows_accepted, quarantine=number, message=message,
     )  # fmt: skip
+
+
+def outcomes_of(warehouse: Warehouse, paths: Collection[str]) -> list[Outcome]:
+    """What became of entries when they were last taken, by path; nothing of those that never were."""
+    latest = {path: record for (path, _), record in _register(warehouse).items()}
+    return [Outcome(**latest[path]) for path in paths if path in latest]
 
 
 def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
