@@ -36,8 +36,8 @@ schedule = telling.parsed_settings().schedule
 
 
 def naive(instant: Any) -> datetime:
-    """An instant as the warehouse keeps it: UTC without zone."""
-    return instant.astimezone(UTC).replace(tzinfo=None)
+    """One of Airflow's instants as the warehouse keeps them: UTC without zone, of the standard library."""
+    return datetime.fromtimestamp(instant.timestamp(), UTC).replace(tzinfo=None)
 
 
 @dag(
