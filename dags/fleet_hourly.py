@@ -12,8 +12,8 @@
 | `watch.all_went_well` | fails when any step did, so that the run is red | |
 
 Settings: `WAREHOUSE/drivetail.toml`. Every step may be killed and run again at any instant. Hours that were missed are caught up, a run
-each; any range can be run again: `airflow backfill create --dag-id fleet_hourly --from-date ... --to-date ... --reprocess-behavior
-completed`. When a task is red: docs/runbooks/red-task.md.
+each; any range can be run again: `drivetail airflow backfill create --dag-id fleet_hourly --from-date ... --to-date ...
+--reprocess-behavior completed`. When a task is red: docs/runbooks/red-task.md.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def fleet_hourly() -> None:
                 telling.tell(get_current_context(), "late", message)
             return told
 
-        @task(retries=0, trigger_rule=TriggerRule.ALL_DONE, doc_md="Red while no newer hour is published for too long.")
+        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Red while no newer hour is published for too long.")
         def freshness(data_interval_end: Any = None) -> None:
             from drivetail.watch import staleness
 

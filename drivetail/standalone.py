@@ -17,7 +17,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from drivetail.console import say
 from drivetail.settings import load_settings
@@ -98,8 +100,7 @@ def run(warehouse: Warehouse, port: int) -> None:
     Raises: StandaloneError, SettingsError.
     """
     load_settings(warehouse)  # what is wrong there is better told now than by a task
-    if importlib.util.find_spec("airflow") is None:
-        raise StandaloneError("Airflow is not installed; `make airflow` installs it, or `uv sync --group orchestration`")
+    _require_airflow()
     with socket.socket() as probe:
         if probe.connect_ex((HOST, port)) == 0:
             raise StandaloneError(f"something listens on {HOST}:{port} already; stop it, or give another --port")
@@ -128,6 +129,17 @@ def run(warehouse: Warehouse, port: int) -> None:
         say("Stopping")
     finally:
         stop(processes)
+
+
+def run_command(warehouse: Warehouse, port: int, arguments: Sequence[str]) -> NoReturn:
+    """Become a command of Airflow's own in this installation. Raises: StandaloneError."""
+    _require_airflow()
+    os.execve(sys.executable, [sys.executable, "-m", "airflow", *arguments], environment(warehouse, port))
+
+
+def _require_airflow() -> None:
+    if importlib.util.find_spec("airflow") is None:
+        raise StandaloneError("Airflow is not installed; `make airflow` installs it, or `uv sync --group orchestration`")
 
 
 def log_of(warehouse: Warehouse, name: str) -> Path:

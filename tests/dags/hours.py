@@ -23,8 +23,8 @@ SETTINGS = """
 start = {start:%Y-%m-%dT%H:%M:%SZ}
 end = {end:%Y-%m-%dT%H:%M:%SZ}
 wait_minutes = 0
-retries = 5
-retry_minutes = 0.05
+retries = 20
+retry_minutes = 0.01
 
 [alarms]
 late_hours = 1

@@ -15,7 +15,7 @@ from tests.proof.support import ROOT, environment
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
 
-DAGS = ("fleet_hourly", "fleet_weekly_report")
+DAGS = ("fleet_hourly", "fleet_maintenance", "fleet_weekly_report")
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +44,9 @@ def test_each_says_what_and_whose_it_is(bag: DagBag, name: str):
 def test_tasks_are_tried_again_after_growing_waits(bag: DagBag):
     for dag in bag.dags.values():
         for task in dag.tasks:
-            if task.task_id != "watch.freshness":  # what is stale is stale
-                assert task.retries == 3, task.task_id
-                assert task.retry_delay == timedelta(minutes=2)
-                assert task.retry_exponential_backoff
+            assert task.retries == 3, task.task_id
+            assert task.retry_delay == timedelta(minutes=2)
+            assert task.retry_exponential_backoff
 
 
 def test_only_one_task_writes_at_a_time(bag: DagBag):
