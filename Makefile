@@ -30,7 +30,7 @@ lint: .venv/.airflow  ## style and types, Python and SQL
 bench: .venv/.ready  ## a day of 460,000 drives and one more hour; writes docs/results/bench.md
 	$(RUN)/python -m benchmarks.bench
 
-soak: .venv/.ready  ## 20 random fleets and 50 kills; writes docs/results/soak.md
+soak: .venv/.airflow  ## 20 random fleets, 50 kills, 50 tasks killed under a real scheduler; writes docs/results/soak.md
 	$(RUN)/python -m benchmarks.soak
 
 mutants: .venv/.ready  ## seeded faults that the tests must find; writes docs/results/mutants.md

@@ -20,11 +20,14 @@ from airflow.sdk.exceptions import AirflowFailException
 
 import telling
 
+schedule = telling.parsed_settings().schedule
+
 
 @dag(
     # at half past: the hourly runs have the first minutes of an hour
     schedule=CronDataIntervalTimetable("30 2 * * *", timezone="UTC"),
-    start_date=telling.parsed_settings().schedule.start.replace(tzinfo=UTC),
+    start_date=schedule.start.replace(tzinfo=UTC),
+    end_date=schedule.end and schedule.end.replace(tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
     doc_md=__doc__,

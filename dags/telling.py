@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from drivetail.settings import Settings, SettingsError, load_settings
+from drivetail.settings import Schedule, Settings, SettingsError, load_settings, this_hour
 from drivetail.warehouse import Warehouse
 
 WRITER = "drivetail_writer"
@@ -32,11 +32,11 @@ def settings() -> Settings:
 
 
 def parsed_settings() -> Settings:
-    """The same where a DAG is read: with the defaults where there are none yet, so that the tasks can say so."""
+    """The same where a DAG is read. Unless they are right, hours run from now on: tasks say what is wrong, no past is caught up."""
     try:
         return load_settings(warehouse())
     except SettingsError:
-        return Settings()
+        return Settings(Schedule(start=this_hour()))
 
 
 def defaults() -> dict[str, Any]:

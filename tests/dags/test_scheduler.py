@@ -1,6 +1,6 @@
 """The whole thing as an operator runs it: `drivetail airflow`, three hours and a week's report, with tasks killed (kill -9) on the way.
 
-DRIVETAIL_TASK_KILLS: kills in these three hours, 5 unless given; DRIVETAIL_KILL_SEED repeats the draw of their instants.
+Five kills a round; DRIVETAIL_KILL_ROUNDS is how often all of it is done, once unless given. DRIVETAIL_KILL_SEED repeats the draw.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from tests.proof.support import command, drivetail, environment, marts_differenc
 
 pytestmark = pytest.mark.soak
 
-KILLS = int(os.environ.get("DRIVETAIL_TASK_KILLS", "5"))
+KILLS = 5
+ROUNDS = int(os.environ.get("DRIVETAIL_KILL_ROUNDS", "1"))
 PATIENCE_SECONDS = 1500
 
 
@@ -106,8 +107,9 @@ def kill_tasks(scheduler: Scheduler, rng: random.Random, killed: list[str], done
         killed.append(instance)
 
 
-def test_three_hours_with_kills_end_in_the_marts_of_one_load(tmp_path: Path):
-    seed = int(os.environ.get("DRIVETAIL_KILL_SEED", random.randrange(1_000_000)))
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_three_hours_with_kills_end_in_the_marts_of_one_load(number: int, tmp_path: Path):
+    seed = int(os.environ.get("DRIVETAIL_KILL_SEED", random.randrange(1_000_000))) + number
     print(f"DRIVETAIL_KILL_SEED={seed}")
     site = make_site(tmp_path, HOURS[-1])
     warehouse = site.warehouse
