@@ -32,6 +32,7 @@ pytestmark = pytest.mark.soak
 
 KILLS = 5
 ROUNDS = int(os.environ.get("DRIVETAIL_KILL_ROUNDS", "1"))
+TASK = re.compile(r"airflow worker -- [0-9a-f]{8}-")
 PATIENCE_SECONDS = 1500
 
 
@@ -77,11 +78,11 @@ class Scheduler:
         return "\n".join(map(str, rows))
 
     def tasks(self) -> list[psutil.Process]:
-        """The processes that run a task now."""
+        """The processes that run a task now; not the executor's own, which are named alike."""
         found = []
         for process in psutil.Process(self.process.pid).children(recursive=True):
             try:
-                if process.cmdline() and process.cmdline()[0].startswith("airflow worker --"):
+                if TASK.match(" ".join(process.cmdline())):
                     found.append(process)
             except psutil.Error:
                 continue
@@ -100,7 +101,7 @@ def kill_tasks(scheduler: Scheduler, rng: random.Random, killed: list[str], done
             continue
         chosen = rng.choice(tasks)
         try:
-            instance = chosen.cmdline()[0].removeprefix("airflow worker --").strip()
+            instance = " ".join(chosen.cmdline()).strip()
             chosen.kill()
         except psutil.Error:
             continue
