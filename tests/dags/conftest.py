@@ -28,6 +28,7 @@ else:
     sys.path.insert(0, str(ROOT / "dags"))
 
 
+# Airflow is imported in fixtures and tests: whoever collects all tests must not wait for it
 @pytest.fixture(scope="session")
 def airflow_database() -> Iterator[None]:
     """Airflow's tables, and the writer's pool."""

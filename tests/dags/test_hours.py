@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from airflow.models.dagbag import DagBag
-from airflow.sdk import DagRunState
 
 from drivetail.build import build
 from drivetail.inbox import FAILED, list_entries
@@ -30,6 +28,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 def run(site: Site, dag_id: str, hour: datetime | None, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Run a DAG for an hour. Returns: the state of the run as "run", and of each task by its id."""
+    from airflow.models.dagbag import DagBag
+    from airflow.sdk import DagRunState
+
     monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(site.warehouse.root))
     dag = DagBag(ROOT / "dags").dags[dag_id]
     # a run by hand is for the last interval that ends by its date
