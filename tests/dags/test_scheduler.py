@@ -93,19 +93,18 @@ class Scheduler:
         self.process.wait(60)
 
 
-def kill_tasks(scheduler: Scheduler, rng: random.Random, killed: list[str], done: threading.Event) -> None:
+def kill_tasks(scheduler: Scheduler, rng: random.Random, killed: list[int], done: threading.Event) -> None:
     """Kill a running task at random instants, until there were enough."""
-    while len(killed) < KILLS and not done.wait(rng.uniform(0.2, 6)):
+    while len(killed) < KILLS and not done.wait(rng.uniform(1, 25)):
         tasks = scheduler.tasks()
         if not tasks:
             continue
         chosen = rng.choice(tasks)
         try:
-            instance = " ".join(chosen.cmdline()).strip()
             chosen.kill()
         except psutil.Error:
             continue
-        killed.append(instance)
+        killed.append(chosen.pid)
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
