@@ -28,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fleets", type=int, default=20)
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--task-kills", type=int, default=50, help="in rounds of five, about four minutes each")
+    parser.add_argument("--task-kills", type=int, default=50, help="in rounds of five, four to ten minutes each")
     options = parser.parse_args()
     draw = random.Random()
     seeds = ",".join(str(seed) for seed in draw.sample(range(1, 1_000_000), options.fleets))
