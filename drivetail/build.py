@@ -127,8 +127,8 @@ class Build:
             hint = "close what has it open, or make it anew from raw with `drivetail build --full-refresh`"
             raise ModelError(f"{path}: cannot be opened ({told}); {hint}") from error
 
-    def run(self) -> BuildSummary:
-        """See build()."""
+    def run(self, *, must_publish: bool = False) -> BuildSummary:
+        """See build(). must_publish: also where nothing is new, because the store lies elsewhere."""
         raid_hours = drive_hours = batch_count = 0
         if self.new or self.is_first:
             self.plan()
@@ -139,7 +139,7 @@ class Build:
                 counts = self.compute(batch)
                 raid_hours, drive_hours = raid_hours + counts[0], drive_hours + counts[1]
             self.report("models", batch_count, batch_count)
-        publication = None if batch_count else current_publication(self.warehouse)
+        publication = None if batch_count or must_publish else current_publication(self.warehouse)
         if publication is None:
             publication = publish(self.warehouse, self.project.manifest, self.deliveries, self.started)
         with self.connect() as connection:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drivetail.console import human, ingest_table, progress, say, some, visible
+from drivetail.settings import SOURCES
 from drivetail.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from ingest import IngestSummary
 
-SOURCES = ("bundle", "fio", "perseus")
 MAX_FILES_SHOWN = 20
 
 
@@ -52,13 +52,14 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, root: Path, **kwargs: Any) -> Any:
         from drivetail.dbt import ModelError
         from drivetail.queries import QueryError
+        from drivetail.settings import SettingsError
         from ingest import GateError, IngestError
 
         try:
             return command(*args, warehouse=Warehouse(root.resolve()), **kwargs)
         except IngestError as error:
             raise click.UsageError(str(error)) from error
-        except (GateError, ModelError, QueryError) as error:
+        except (GateError, ModelError, QueryError, SettingsError) as error:
             raise Failure(str(error)) from error
         except OSError as error:
             raise Failure(
@@ -316,6 +317,82 @@ def drop(warehouse: Warehouse, number: int, by: str, note: str) -> None:
 
 
 @main.command()
+@click.option(
+    "--inbox",
+    "folder",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where deliveries come in; made if absent.",
+)
+@click.option("--source", type=click.Choice(SOURCES), default="bundle", show_default=True, help="What they are deliveries of.")
+@click.option(
+    "--start",
+    type=click.DateTime(["%Y-%m-%dT%H"]),
+    help="First hour (UTC) to be run, like 2026-01-05T00.  [default: this hour]",
+)
+@warehouse_option
+def init(warehouse: Warehouse, folder: Path, source: str, start: datetime | None) -> None:
+    """Set up an installation that runs itself: write DIR/drivetail.toml, where deliveries come in and who is told when something is wrong.
+
+    \b
+    drivetail init --inbox /srv/deliveries
+    drivetail inbox                             what lies there
+    make airflow                                run it, every hour
+    """
+    from drivetail.settings import this_hour, write_settings
+
+    folder = folder.resolve()
+    path = write_settings(warehouse, folder, source, start or this_hour())
+    folder.mkdir(parents=True, exist_ok=True)
+    say(f"Settings: {path}; deliveries are expected in {folder}")
+
+
+@main.command()
+@click.option("--land", "is_landing", is_flag=True, help="Land what is new, as the hourly run does.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%dT%H"]), help="Leave entries of this hour (UTC) and later ones, by their names.")
+@warehouse_option
+def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> None:
+    """What lies in the inboxes of DIR/drivetail.toml: what is new, what is still being written, what needs somebody.
+
+    With --land, everything new is ingested through the gate, each entry a delivery of its own; again changes nothing. Without a
+    scheduler, an hourly cron line does the same: drivetail inbox --land && drivetail build && drivetail report --due
+    """
+    from drivetail.console import table
+    from drivetail.inbox import DONE, arrived, land, list_entries
+    from drivetail.settings import load_settings
+
+    settings = load_settings(warehouse)
+    if is_landing:
+        entries = arrived(warehouse, settings, until=until)
+        outcomes = []
+        for entry in entries:
+            with _progress_of(warehouse, entry.name) as on_progress:
+                outcome = land(warehouse, settings, entry.inbox, entry.path, on_progress)
+            outcomes.append(outcome)
+            say(
+                outcome.message
+                or f"{outcome.path}: {outcome.outcome}, {human(outcome.rows_delivered)} rows in, {human(outcome.rows_accepted)} accepted"
+            )
+        troubled = sum(outcome.needs_somebody for outcome in outcomes)
+        if troubled:
+            raise Failure(f"{some(troubled, 'entry', 'entries')} of {len(outcomes)} did not land, as said above; the others have landed")
+        say(f"{some(len(outcomes), 'new entry', 'new entries')} landed")
+        return
+    entries = list_entries(warehouse, settings, until=until)
+    shown = [entry for entry in entries if entry.state != DONE]
+    if shown:
+        rows = [
+            {**vars(entry), "changed_at": f"{entry.changed_at:%Y-%m-%d %H:%M}", "why": (entry.outcome or {}).get("message", "")}
+            for entry in shown[:MAX_FILES_SHOWN]
+        ]
+        say(table(rows, {"state": "state", "inbox": "inbox", "changed (UTC)": "changed_at", "entry": "path", "why": "why"}, len(shown)))
+    counts = ", ".join(
+        f"{sum(entry.state == state for entry in entries)} {state}" for state in ("new", "settling", "ahead", "failed", "done")
+    )
+    say(f"{some(len(entries), 'entry', 'entries')}: {counts}")
+
+
+@main.command()
 @click.option("--target", type=click.Choice(["duckdb"]), default="duckdb", show_default=True, help="Engine the models run on.")
 @click.option("--full-refresh", is_flag=True, help="Compute everything again from the raw store.")
 @warehouse_option
@@ -335,11 +412,23 @@ def build(warehouse: Warehouse, target: str, full_refresh: bool) -> None:
 @main.command()
 @click.option("--week", metavar="2026-W46", help="ISO week (UTC).  [default: the last complete one]")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.  [default: DIR/reports/WEEK.html]")
+@click.option(
+    "--due", "is_due", is_flag=True, help="Write those that are due: complete weeks without a report, or with deliveries that it lacks."
+)
 @warehouse_option
-def report(warehouse: Warehouse, week: str | None, out: Path | None) -> None:
+def report(warehouse: Warehouse, week: str | None, out: Path | None, is_due: bool) -> None:
     """Write the weekly fleet report: one HTML file that needs nothing else."""
-    from report import write_report
+    from report import due_weeks, write_report
 
+    if is_due:
+        if week or out:
+            raise click.UsageError("--due finds the weeks and their files itself; leave out --week and --out")
+        weeks = due_weeks(warehouse)
+        for each in weeks:
+            say(f"Report: {write_report(warehouse, week=each)}")
+        if not weeks:
+            say("No report is due")
+        return
     say(f"Report: {write_report(warehouse, week=week, out=out)}")
 
 
@@ -443,6 +532,49 @@ def metrics(warehouse: Warehouse, out: Path | None) -> None:
     if out.suffix != ".prom":
         raise click.UsageError(f"--out {out}: node_exporter reads only files that end in .prom")
     say(f"Metrics: {write_metrics(warehouse, out)}")
+
+
+@main.command()
+@warehouse_option
+def maintain(warehouse: Warehouse) -> None:
+    """Keep the warehouse sound: compact days that are over, remove old publications, prove that what is published is what came.
+
+    \b
+    sums          the laws of the domain (slow hours = interval hours, ...) over everything
+    raw           every accepted row is stored once
+    rebuild       a day drawn at random, built again from raw alone, is as published
+    """
+    from drivetail.maintenance import maintain as run
+
+    problems = run(warehouse, say)
+    if problems:
+        raise Failure("; ".join(problems))
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, help="Where its pages are: http://127.0.0.1:PORT")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[AIRFLOW_COMMAND...]")
+@warehouse_option
+def airflow(warehouse: Warehouse, port: int, arguments: tuple[str, ...]) -> None:
+    """Run the warehouse by itself: Airflow on this machine, every hour and every week, until Ctrl-C.
+
+    DIR/drivetail.toml says where deliveries come in (`drivetail init`). It listens on 127.0.0.1 only; the password is shown at
+    the first start. docs/airflow.md: as a service, on several machines, into an Airflow you have.
+
+    With a command, runs Airflow's own in this installation, beside it or without it:
+
+    \b
+    drivetail airflow dags list
+    drivetail airflow backfill create --dag-id fleet_hourly --from-date 2026-01-05 --to-date 2026-01-12
+    """
+    from drivetail.standalone import StandaloneError, run, run_command
+
+    try:
+        if arguments:
+            run_command(warehouse, port, arguments)
+        run(warehouse, port)
+    except StandaloneError as error:
+        raise Failure(str(error)) from error
 
 
 @main.command()
