@@ -2,8 +2,11 @@
 PYTHON ?= python3
 UV := .uv/bin/uv
 RUN := .venv/bin
+WAREHOUSE ?= ./warehouse
+INBOX ?= ./inbox
+PORT ?= 8080
 
-.PHONY: demo test lint bench soak mutants calibrate clean help
+.PHONY: demo airflow test lint bench soak mutants calibrate clean help
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -11,10 +14,14 @@ help:  ## this list
 demo: .venv/.ready  ## simulate a small fleet, ingest it, build, write the weekly report
 	$(RUN)/drivetail demo --out demo
 
-test: .venv/.ready lint  ## everything that must hold: lint, types, models, marts against the reference (about 10 minutes)
+airflow: .venv/.airflow  ## run the warehouse by itself: INBOX=folder with deliveries, WAREHOUSE=folder, PORT=8080 (docs/airflow.md)
+	test -e $(WAREHOUSE)/drivetail.toml || $(RUN)/drivetail init --inbox $(INBOX) --warehouse $(WAREHOUSE)
+	$(RUN)/drivetail airflow --port $(PORT) --warehouse $(WAREHOUSE)
+
+test: .venv/.airflow lint  ## everything that must hold: lint, types, models, marts against the reference (about 10 minutes)
 	$(RUN)/pytest
 
-lint: .venv/.ready  ## style and types, Python and SQL
+lint: .venv/.airflow  ## style and types, Python and SQL
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
@@ -23,7 +30,7 @@ lint: .venv/.ready  ## style and types, Python and SQL
 bench: .venv/.ready  ## a day of 460,000 drives, one more hour, the study; writes docs/results/bench.md
 	$(RUN)/python -m benchmarks.bench
 
-soak: .venv/.ready  ## 20 random fleets and 50 kills; writes docs/results/soak.md
+soak: .venv/.airflow  ## 20 random fleets, 50 kills, 50 tasks killed under a real scheduler; writes docs/results/soak.md
 	$(RUN)/python -m benchmarks.soak
 
 mutants: .venv/.ready  ## seeded faults that the tests must find; writes docs/results/mutants.md
@@ -41,4 +48,9 @@ $(UV):
 
 .venv/.ready: pyproject.toml uv.lock | $(UV)
 	$(UV) sync --frozen --quiet --compile-bytecode --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
+	touch $@
+
+# beside what is there already: the demo does without
+.venv/.airflow: .venv/.ready
+	$(UV) sync --frozen --quiet --compile-bytecode --group orchestration --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
 	touch $@

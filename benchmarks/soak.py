@@ -1,4 +1,4 @@
-"""`make soak`: 20 random fleets against the reference and 50 kills; writes docs/results/soak.md.
+"""`make soak`: 20 random fleets against the reference, 50 kills, and 50 tasks killed under a real scheduler; writes docs/results/soak.md.
 
 Fresh seeds each time; the result names them, so that a failure can be repeated.
 """
@@ -17,13 +17,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "docs/results/soak.md"
-TESTS = {"fleets": "tests/proof/test_marts_equal_reference.py", "kills": "tests/proof/test_killed.py"}
+TESTS = {
+    "fleets": "tests/proof/test_marts_equal_reference.py",
+    "kills": "tests/proof/test_killed.py",
+    "tasks": "tests/dags/test_scheduler.py",
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fleets", type=int, default=20)
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--task-kills", type=int, default=50, help="in rounds of five, four to ten minutes each")
     options = parser.parse_args()
     draw = random.Random()
     seeds = ",".join(str(seed) for seed in draw.sample(range(1, 1_000_000), options.fleets))
@@ -38,6 +43,10 @@ def main() -> None:
         "kills": (
             {"DRIVETAIL_KILLS": str(options.kills), "DRIVETAIL_KILL_SEED": kill_seed},
             f"{options.kills} kills over six phases, DRIVETAIL_KILL_SEED={kill_seed}",
+        ),
+        "tasks": (
+            {"DRIVETAIL_KILL_ROUNDS": str(options.task_kills // 5), "DRIVETAIL_KILL_SEED": kill_seed},
+            f"{options.task_kills} tasks killed under a real scheduler, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
     }
     for what, (environment, shown) in runs.items():

@@ -11,6 +11,7 @@ Python decides what to run and where files lie; every definition is in models/. 
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,8 +19,9 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.dbt import Project
+from drivetail.dbt import ModelError, Project
 from drivetail.publish import Publication, current_publication, publish
+from drivetail.queries import first_line
 from drivetail.sources import point, point_whole_tables
 from drivetail.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
 from drivetail.warehouse import Warehouse, quoted
@@ -80,6 +82,7 @@ class Build:
     """One build: the deliveries to take in and the project to run over them."""
 
     def __init__(self, warehouse: Warehouse, target: str, report: Progress) -> None:
+        self.started = time.monotonic()
         self.warehouse = warehouse
         self.report = report
         self.project = Project(warehouse, target)
@@ -96,25 +99,36 @@ class Build:
         Returns: sequence numbers of the finished deliveries and of the stored batches.
         """
         with self.connect() as connection:
-            connection.execute(SCHEMA)
-            connection.execute("create schema if not exists raw; create schema if not exists plan")
+            # before anything else: an earlier release may have kept its state in other columns
+            connection.execute("create schema if not exists state; create table if not exists state.project (version varchar)")
             versions = [row[0] for row in connection.execute("select version from state.project").fetchall()]
-            finished = {row[0] for row in connection.execute("select delivery_seq from state.finished_deliveries").fetchall()}
-            known = {row[0] for row in connection.execute("select build_seq from state.batches").fetchall()}
-            if not versions:
-                connection.execute("insert into state.project values (?)", [self.project.version])
-        if versions and versions != [self.project.version]:
-            self.warehouse.note("forget", reason="the models have changed")
-            forget(self.warehouse)
-            return self.open_state()
-        return finished, known
+            if versions in ([], [self.project.version]):
+                connection.execute(SCHEMA)
+                connection.execute("create schema if not exists raw; create schema if not exists plan")
+                finished = {row[0] for row in connection.execute("select delivery_seq from state.finished_deliveries").fetchall()}
+                known = {row[0] for row in connection.execute("select build_seq from state.batches").fetchall()}
+                if not versions:
+                    connection.execute("insert into state.project values (?)", [self.project.version])
+                return finished, known
+        self.warehouse.note("forget", reason="the models have changed")
+        forget(self.warehouse)
+        return self.open_state()
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """Open the build database. dbt opens it too, in between: never hold both."""
-        return duckdb.connect(str(self.warehouse.build_database))
+        """Open the build database. dbt opens it too, in between: never hold both.
 
-    def run(self) -> BuildSummary:
-        """See build()."""
+        Raises: ModelError when it is damaged, of a newer DuckDB, or open elsewhere.
+        """
+        path = self.warehouse.build_database
+        try:
+            return duckdb.connect(str(path))
+        except duckdb.Error as error:
+            told = first_line(error).rstrip("!.")
+            hint = "close what has it open, or make it anew from raw with `drivetail build --full-refresh`"
+            raise ModelError(f"{path}: cannot be opened ({told}); {hint}") from error
+
+    def run(self, *, must_publish: bool = False) -> BuildSummary:
+        """See build(). must_publish: also where nothing is new, because the store lies elsewhere."""
         raid_hours = drive_hours = batch_count = 0
         if self.new or self.is_first:
             self.plan()
@@ -125,9 +139,9 @@ class Build:
                 counts = self.compute(batch)
                 raid_hours, drive_hours = raid_hours + counts[0], drive_hours + counts[1]
             self.report("models", batch_count, batch_count)
-        publication = None if batch_count else current_publication(self.warehouse)
+        publication = None if batch_count or must_publish else current_publication(self.warehouse)
         if publication is None:
-            publication = publish(self.warehouse, self.project.manifest, self.deliveries)
+            publication = publish(self.warehouse, self.project.manifest, self.deliveries, self.started)
         with self.connect() as connection:
             # between builds the models show everything, so that any test can be run over the whole store
             for model, rows in whole_store(connection, self.warehouse, self.project.manifest, "state").items():

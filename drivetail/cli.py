@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from drivetail.console import human, ingest_table, progress, say, some
+from drivetail.console import human, ingest_table, progress, say, some, visible
+from drivetail.settings import SOURCES
 from drivetail.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from ingest import IngestSummary
 
-SOURCES = ("bundle", "fio", "perseus")
 MAX_FILES_SHOWN = 20
 
 
@@ -30,7 +30,7 @@ class Failure(click.ClickException):
     exit_code = 1
 
     def show(self, file: Any = None) -> None:
-        click.echo(f"drivetail: {self.message}", err=True)
+        click.echo(visible(f"drivetail: {self.message}"), err=True)
 
 
 def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,13 +52,14 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, root: Path, **kwargs: Any) -> Any:
         from drivetail.dbt import ModelError
         from drivetail.queries import QueryError
+        from drivetail.settings import SettingsError
         from ingest import GateError, IngestError
 
         try:
             return command(*args, warehouse=Warehouse(root.resolve()), **kwargs)
         except IngestError as error:
             raise click.UsageError(str(error)) from error
-        except (GateError, ModelError, QueryError) as error:
+        except (GateError, ModelError, QueryError, SettingsError) as error:
             raise Failure(str(error)) from error
         except OSError as error:
             raise Failure(
@@ -317,6 +318,82 @@ def drop(warehouse: Warehouse, number: int, by: str, note: str) -> None:
 
 
 @main.command()
+@click.option(
+    "--inbox",
+    "folder",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where deliveries come in; made if absent.",
+)
+@click.option("--source", type=click.Choice(SOURCES), default="bundle", show_default=True, help="What they are deliveries of.")
+@click.option(
+    "--start",
+    type=click.DateTime(["%Y-%m-%dT%H"]),
+    help="First hour (UTC) to be run, like 2026-01-05T00.  [default: this hour]",
+)
+@warehouse_option
+def init(warehouse: Warehouse, folder: Path, source: str, start: datetime | None) -> None:
+    """Set up an installation that runs itself: write DIR/drivetail.toml, where deliveries come in and who is told when something is wrong.
+
+    \b
+    drivetail init --inbox /srv/deliveries
+    drivetail inbox                             what lies there
+    make airflow                                run it, every hour
+    """
+    from drivetail.settings import this_hour, write_settings
+
+    folder = folder.resolve()
+    path = write_settings(warehouse, folder, source, start or this_hour())
+    folder.mkdir(parents=True, exist_ok=True)
+    say(f"Settings: {path}; deliveries are expected in {folder}")
+
+
+@main.command()
+@click.option("--land", "is_landing", is_flag=True, help="Land what is new, as the hourly run does.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%dT%H"]), help="Leave entries of this hour (UTC) and later ones, by their names.")
+@warehouse_option
+def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> None:
+    """What lies in the inboxes of DIR/drivetail.toml: what is new, what is still being written, what needs somebody.
+
+    With --land, everything new is ingested through the gate, each entry a delivery of its own; again changes nothing. Without a
+    scheduler, an hourly cron line does the same: drivetail inbox --land && drivetail build && drivetail report --due
+    """
+    from drivetail.console import table
+    from drivetail.inbox import DONE, arrived, land, list_entries
+    from drivetail.settings import load_settings
+
+    settings = load_settings(warehouse)
+    if is_landing:
+        entries = arrived(warehouse, settings, until=until)
+        outcomes = []
+        for entry in entries:
+            with _progress_of(warehouse, entry.name) as on_progress:
+                outcome = land(warehouse, settings, entry.inbox, entry.path, on_progress)
+            outcomes.append(outcome)
+            say(
+                outcome.message
+                or f"{outcome.path}: {outcome.outcome}, {human(outcome.rows_delivered)} rows in, {human(outcome.rows_accepted)} accepted"
+            )
+        troubled = sum(outcome.needs_somebody for outcome in outcomes)
+        if troubled:
+            raise Failure(f"{some(troubled, 'entry', 'entries')} of {len(outcomes)} did not land, as said above; the others have landed")
+        say(f"{some(len(outcomes), 'new entry', 'new entries')} landed")
+        return
+    entries = list_entries(warehouse, settings, until=until)
+    shown = [entry for entry in entries if entry.state != DONE]
+    if shown:
+        rows = [
+            {**vars(entry), "changed_at": f"{entry.changed_at:%Y-%m-%d %H:%M}", "why": (entry.outcome or {}).get("message", "")}
+            for entry in shown[:MAX_FILES_SHOWN]
+        ]
+        say(table(rows, {"state": "state", "inbox": "inbox", "changed (UTC)": "changed_at", "entry": "path", "why": "why"}, len(shown)))
+    counts = ", ".join(
+        f"{sum(entry.state == state for entry in entries)} {state}" for state in ("new", "settling", "ahead", "failed", "done")
+    )
+    say(f"{some(len(entries), 'entry', 'entries')}: {counts}")
+
+
+@main.command()
 @click.option("--target", type=click.Choice(["duckdb"]), default="duckdb", show_default=True, help="Engine the models run on.")
 @click.option("--full-refresh", is_flag=True, help="Compute everything again from the raw store.")
 @warehouse_option
@@ -336,11 +413,23 @@ def build(warehouse: Warehouse, target: str, full_refresh: bool) -> None:
 @main.command()
 @click.option("--week", metavar="2026-W46", help="ISO week (UTC).  [default: the last complete one]")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.  [default: DIR/reports/WEEK.html]")
+@click.option(
+    "--due", "is_due", is_flag=True, help="Write those that are due: complete weeks without a report, or with deliveries that it lacks."
+)
 @warehouse_option
-def report(warehouse: Warehouse, week: str | None, out: Path | None) -> None:
+def report(warehouse: Warehouse, week: str | None, out: Path | None, is_due: bool) -> None:
     """Write the weekly fleet report: one HTML file that needs nothing else."""
-    from report import write_report
+    from report import due_weeks, write_report
 
+    if is_due:
+        if week or out:
+            raise click.UsageError("--due finds the weeks and their files itself; leave out --week and --out")
+        weeks = due_weeks(warehouse)
+        for each in weeks:
+            say(f"Report: {write_report(warehouse, week=each)}")
+        if not weeks:
+            say("No report is due")
+        return
     say(f"Report: {write_report(warehouse, week=week, out=out)}")
 
 
@@ -372,7 +461,10 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
             return
     with open_study(warehouse) as connection:
         rows = fetch_results(connection, kind)
-    click.echo(study_json(rows) if output == "json" else study_csv(rows) if output == "csv" else render_study(rows, is_all=is_all))
+    if output is None or output == "table":
+        say(render_study(rows, is_all=is_all))
+    else:
+        click.echo(study_json(rows) if output == "json" else study_csv(rows))
 
 
 @main.command()
@@ -391,6 +483,8 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
 def sql(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: int) -> None:
     """Run a read-only query on the published warehouse: SQL text, or a file that holds it.
 
+    One question at a time, which reads what the warehouse shows and no other file, and writes nothing but --out.
+
     \b
     drivetail sql "select kind, count(*) from marts.fct_raid_hours where is_tail_hour group by kind"
     """
@@ -400,7 +494,8 @@ def sql(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: 
         raise click.UsageError("--format parquet needs --out FILE")
     text = run_query(warehouse, query, output, out, limit)
     if text:
-        click.echo(text)
+        # csv and json go out as they are: they are for other programs
+        click.echo(visible(text) if output == "table" else text)
 
 
 @main.command()
@@ -412,7 +507,10 @@ def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
     from drivetail.status import collect_status, render_status
 
     collected = collect_status(warehouse)
-    click.echo(collected.to_json() if as_json else render_status(collected))
+    if as_json:
+        click.echo(collected.to_json())
+    else:
+        say(render_status(collected))
     if check and collected.problems:
         raise Failure("; ".join(collected.problems))
 
@@ -476,6 +574,69 @@ def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, u
 
 
 @main.command()
+@click.option(
+    "--out",
+    metavar="FILE.prom",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write in one step, such as one of node_exporter's textfile collector, instead of printing.",
+)
+@warehouse_option
+def metrics(warehouse: Warehouse, out: Path | None) -> None:
+    """The status and the fleet's last day in Prometheus' text format, the 200 slowest drives among it (docs/monitoring.md)."""
+    from drivetail.metrics import metrics_text, write_metrics
+
+    if out is None:
+        click.echo(metrics_text(warehouse), nl=False)
+        return
+    if out.suffix != ".prom":
+        raise click.UsageError(f"--out {out}: node_exporter reads only files that end in .prom")
+    say(f"Metrics: {write_metrics(warehouse, out)}")
+
+
+@main.command()
+@warehouse_option
+def maintain(warehouse: Warehouse) -> None:
+    """Keep the warehouse sound: compact days that are over, remove old publications, prove that what is published is what came.
+
+    \b
+    sums          the laws of the domain (slow hours = interval hours, ...) over everything
+    raw           every accepted row is stored once
+    rebuild       a day drawn at random, built again from raw alone, is as published
+    """
+    from drivetail.maintenance import maintain as run
+
+    problems = run(warehouse, say)
+    if problems:
+        raise Failure("; ".join(problems))
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, help="Where its pages are: http://127.0.0.1:PORT")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[AIRFLOW_COMMAND...]")
+@warehouse_option
+def airflow(warehouse: Warehouse, port: int, arguments: tuple[str, ...]) -> None:
+    """Run the warehouse by itself: Airflow on this machine, every hour and every week, until Ctrl-C.
+
+    DIR/drivetail.toml says where deliveries come in (`drivetail init`). It listens on 127.0.0.1 only; the password is shown at
+    the first start. docs/airflow.md: as a service, on several machines, into an Airflow you have.
+
+    With a command, runs Airflow's own in this installation, beside it or without it:
+
+    \b
+    drivetail airflow dags list
+    drivetail airflow backfill create --dag-id fleet_hourly --from-date 2026-01-05 --to-date 2026-01-12
+    """
+    from drivetail.standalone import StandaloneError, run, run_command
+
+    try:
+        if arguments:
+            run_command(warehouse, port, arguments)
+        run(warehouse, port)
+    except StandaloneError as error:
+        raise Failure(str(error)) from error
+
+
+@main.command()
 @click.argument("drive")
 @click.argument("hour", required=False)
 @warehouse_option
@@ -483,7 +644,7 @@ def explain(warehouse: Warehouse, drive: str, hour: str | None) -> None:
     """Walk one number back: a DRIVE, or one HOUR of it ("2026-01-05 07:00", UTC), to the file and row it came from."""
     from drivetail.explain import explain_drive, explain_hour
 
-    click.echo(explain_hour(warehouse, drive, hour) if hour else explain_drive(warehouse, drive))
+    say(explain_hour(warehouse, drive, hour) if hour else explain_drive(warehouse, drive))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -48,9 +50,26 @@ def to_minute(instant: datetime | None) -> str | None:
     return None if instant is None else instant.isoformat(" ", "minutes")
 
 
+_BOLD = re.compile(r"(\x1b\[[01]m)")
+"""How a heading is begun and ended on a terminal."""
+
+
+def visible(text: str) -> str:
+    """Text that may hold what telemetry sent: its control characters are shown, not obeyed by the terminal. Bold headings stay."""
+    return "".join(part if number % 2 else _escaped(part, "\n\t") for number, part in enumerate(_BOLD.split(text)))
+
+
+def _escaped(text: str, allowed: str = "") -> str:
+    if text.isprintable():
+        return text
+    # control characters, invisible ones that turn the direction of text, separators of lines
+    hidden = {"Cc", "Cf", "Zl", "Zp"}
+    return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in hidden and c not in allowed else c for c in text)
+
+
 def say(text: str) -> None:
-    """Print one line of outcome."""
-    click.echo(text)
+    """Print an outcome."""
+    click.echo(visible(text))
 
 
 @contextmanager
@@ -100,8 +119,8 @@ def render(
 
 
 def cell(value: Any) -> str:
-    """One value for a table: floats with six significant digits, everything else as it is."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    """One value for a table: floats with six significant digits, everything else as it is, in one line."""
+    return f"{value:.6g}" if isinstance(value, float) else _escaped(str(value))
 
 
 def block(title: str, *parts: str) -> str:

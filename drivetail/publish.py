@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 import struct
 import time
 from collections.abc import Sequence
@@ -58,10 +59,10 @@ def current_publication(warehouse: Warehouse) -> Publication | None:
     return Publication(publication_id, published_at, last_hour, path)
 
 
-def publish(warehouse: Warehouse, manifest: Any, deliveries: Sequence[Delivery]) -> Publication:
+def publish(warehouse: Warehouse, manifest: Any, deliveries: Sequence[Delivery], started: float) -> Publication:
     """Make a publication of the store and the build database and put it in the place of the last one.
 
-    `manifest` is dbt's, for what each mart is made of.
+    `manifest` is dbt's, for what each mart is made of; `started`: when the build began (time.monotonic), for the record.
     """
     published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     number = 1 + max((int(path.name.split("-")[0]) for path in warehouse.publications.glob("*-*.duckdb")), default=0)
@@ -72,7 +73,10 @@ def publish(warehouse: Warehouse, manifest: Any, deliveries: Sequence[Delivery])
     for leftover in warehouse.publications.glob("draft.duckdb*"):
         leftover.unlink()
     folders, last_hour = _write(warehouse, manifest, deliveries, draft, publication_id, published_at)
-    (warehouse.publications / f"{publication_id}.json").write_text(json.dumps({"root": str(warehouse.root), "store": folders}))
+    record = {"root": str(warehouse.root), "store": folders, "build_seconds": round(time.monotonic() - started, 3)}
+    (warehouse.publications / f"{publication_id}.json").write_text(json.dumps(record))
+    # who opens it for writing by mistake would shut every reader out, and change what the others see
+    draft.chmod(stat.S_IMODE(draft.stat().st_mode) & ~0o222)
     sync(draft)
     os.replace(draft, path)
     warehouse.note("swap", publication=publication_id)
@@ -165,7 +169,7 @@ def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECO
 
 def _is_open(path: Path) -> bool:
     """Whether some process of this host holds DuckDB's lock on the file: asked without taking it."""
-    with path.open("rb+") as handle:
+    with path.open("rb") as handle:
         # struct flock: type, whence, start, length, pid
         answer = fcntl.fcntl(handle, fcntl.F_GETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
     return bool(struct.unpack("hhqqi4x", answer)[0] != fcntl.F_UNLCK)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +12,9 @@ import duckdb
 
 from drivetail.console import Row, human, render
 from drivetail.warehouse import Warehouse, quoted
+
+MEMORY_LIMIT = "4GB"
+"""Of one reading process, as of a build (profiles.yml); what does not fit is written to a temporary folder."""
 
 
 class QueryError(RuntimeError):
@@ -26,6 +31,7 @@ def open_published(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
         raise QueryError(f"{warehouse.published}: no such warehouse; {hint}, or name another with --warehouse DIR")
     try:
         connection = duckdb.connect(str(warehouse.published), read_only=True)
+        connection.execute(f"set memory_limit = {quoted(os.environ.get('DRIVETAIL_MEMORY_LIMIT', MEMORY_LIMIT))}")
         ((root,),) = connection.execute("select root from plan.root").fetchall()
     except (duckdb.Error, ValueError) as error:
         raise QueryError(
@@ -43,24 +49,61 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequenc
     return [dict(zip(columns, row, strict=True)) for row in relation.fetchall()]
 
 
+_EXPLAIN = re.compile(r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+(?:analyze\s+)?")
+
+
+def only_question(text: str) -> str:
+    """The one question that a text asks, without its semicolon. Raises: QueryError for anything that could write, or for several at once.
+
+    DuckDB refuses to write into a file that is opened read-only, but would still copy to other files, attach and load.
+    """
+    try:
+        statements = duckdb.extract_statements(text)
+        if len(statements) == 1 and statements[0].type == duckdb.StatementType.EXPLAIN:
+            # `explain analyze` runs what it explains
+            statements = duckdb.extract_statements(_EXPLAIN.sub("", text, count=1))
+    except duckdb.Error as error:
+        raise QueryError(first_line(error)) from error
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        found = ", ".join(str(statement.type).rpartition(".")[2].lower() for statement in statements) or "nothing"
+        raise QueryError(
+            f"one question at a time can be asked here (select, from, with, describe, summarize, show, explain), found {found}; the tables "
+            "are written by `drivetail build`, a file by --out, and `pivot` needs its values named: pivot ... on COLUMN in (...)"
+        )
+    return text.strip().rstrip(";")
+
+
+def open_for_questions(warehouse: Warehouse, out: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """The current publication for somebody else's SQL: it reads what the warehouse shows and no other file, and loads nothing.
+
+    out: the one file that may be written, with `copy`.
+    """
+    connection = open_published(warehouse)
+    if out is not None:
+        connection.execute(f"set allowed_paths = [{quoted(out.resolve())}]")
+    folders = ", ".join(quoted(folder) for folder in (warehouse.raw / "deliveries", warehouse.store))
+    connection.execute(f"set allowed_directories = [{folders}]")
+    connection.execute("set enable_external_access = false; set lock_configuration = true")
+    return connection
+
+
 def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: int) -> str:
-    """Run SQL text, or the file of that name.
+    """Run SQL text, or the file of that name: one question, about what the warehouse shows.
 
     output: `table`, `csv`, `json` or `parquet`. out: file to write to, instead of returning the text.
     Returns: what to print; for a table at most `limit` rows.
     """
     path = Path(query)
     text = path.read_text(encoding="utf-8") if query.endswith(".sql") or (len(query) < 255 and path.is_file()) else query
-    text = text.strip().rstrip(";")
-    with open_published(warehouse) as connection:
+    text = only_question(text)
+    with open_for_questions(warehouse, out) as connection:
         try:
             if out is not None and output != "table":
                 form = {"csv": "format csv, header", "json": "format json, array true", "parquet": "format parquet"}[output]
-                connection.execute(f"copy ({text}) to {quoted(out)} ({form})")
+                # on a line of its own: a comment may end the question
+                connection.execute(f"copy (\n{text}\n) to {quoted(out.resolve())} ({form})")
                 return f"Wrote {out}"
             relation = connection.sql(text)
-            if relation is None:
-                raise QueryError("the query returns no rows; only questions can be asked here, the tables are written by `drivetail build`")
             columns = relation.columns
             if output == "table":
                 rows = relation.limit(limit + 1).fetchall()

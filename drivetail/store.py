@@ -204,7 +204,14 @@ def commit_batch(connection: duckdb.DuckDBPyConnection, batch: Batch) -> int:
         """,
         [batch.build_seq, batch.first_hour_utc, batch.last_hour_utc, count],
     )
-    # an entry matters only while an older batch still holds rows of its hour
+    forget_settled_recomputations(connection)
+    connection.execute("drop table again")
+    connection.execute("commit")
+    return int(count)
+
+
+def forget_settled_recomputations(connection: duckdb.DuckDBPyConnection) -> None:
+    """Take out of state.recomputed what matters no more: an entry does only while an older batch still holds rows of its hour."""
     connection.execute(
         """
         delete from state.recomputed
@@ -215,6 +222,3 @@ def commit_batch(connection: duckdb.DuckDBPyConnection, batch: Batch) -> int:
         )
         """
     )
-    connection.execute("drop table again")
-    connection.execute("commit")
-    return int(count)

@@ -10,17 +10,15 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from ingest.errors import IngestError, UnreadableFile
+from ingest.limits import too_large, unpacked_limit
 from ingest.readers import one_line
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
-# An archive that unpacks to more than this many times its size is taken for a bomb; small ones may unpack to the floor.
-MAX_EXPANSION = 200
-EXPANSION_FLOOR_BYTES = 256 << 20
 MAX_MEMBERS = 200_000
 
 
@@ -28,7 +26,7 @@ MAX_MEMBERS = 200_000
 class SourceFile:
     """One delivered file: `path` is where its bytes lie now, `file` the name it is known by (absolute path, archive
     members as `/path/a.tar.gz!member`), `name` its path relative to what was given, `record_kind` what it holds.
-    `fault` is set where the file cannot be read at all, such as a hostile archive.
+    `fault` is set where the file cannot be read at all, such as a hostile archive; with `is_outside` it is not even opened.
     """
 
     path: Path
@@ -36,6 +34,7 @@ class SourceFile:
     name: str
     record_kind: str | None
     fault: str | None = None
+    is_outside: bool = False
 
 
 # A source says what a file holds by its relative name and its absolute parts; None where it does not belong to it.
@@ -57,8 +56,13 @@ def find_files(paths: Sequence[str | Path], recognise: Recognise, unpack_to: Pat
             raise IngestError(f"{given}: neither a file nor a directory; give a folder, a file or an archive of the delivery")
         if root.is_dir():
             entries = list(_walk(root))
+            inside = root.resolve()
             for path in entries:
                 _take(found, path, str(path), PurePosixPath(path.relative_to(root).as_posix()), PurePosixPath(path.as_posix()), recognise)
+                # the sender may lay a link, but not choose what this machine reads
+                if str(path) in found and path.is_symlink() and not path.resolve().is_relative_to(inside):
+                    fault = "a link that leads out of the delivery, which is not followed; send the file itself"
+                    found[str(path)] = replace(found[str(path)], fault=fault, is_outside=True)
             skipped = [path.name for path in entries if str(path) not in found]
             if skipped:
                 shown = ", ".join(skipped[:5]) + (f" and {len(skipped) - 5} more" if len(skipped) > 5 else "")
@@ -84,7 +88,10 @@ def _take(
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    """Regular files below a folder, in order; hidden ones and half-written ones (`_`, `.`) are nobody's delivery."""
+    """Regular files below a folder, in order; hidden ones and half-written ones (`_`, `.`) are nobody's delivery.
+
+    A link to a folder is not entered.
+    """
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "_")))
         for name in sorted(names):
@@ -113,9 +120,9 @@ def unpack(archive: Path, into: Path, recognise: Recognise) -> list[tuple[Path, 
     """Unpack what the source recognises; returns (file on disk, member name).
 
     Raises: UnreadableFile for an archive that is broken, holds a member that leaves it (absolute path, `..`), a link or
-    a device, or unpacks to more than `MAX_EXPANSION` times its size. Then nothing of it is taken.
+    a device, or unpacks to more than `limits.MAX_EXPANSION` times its size. Then nothing of it is taken.
     """
-    limit = max(EXPANSION_FLOOR_BYTES, MAX_EXPANSION * archive.stat().st_size)
+    limit = unpacked_limit(archive)
     taken: list[tuple[Path, str]] = []
     try:
         with _members(archive) as members:
@@ -136,10 +143,7 @@ def unpack(archive: Path, into: Path, recognise: Recognise) -> list[tuple[Path, 
                     while block := source.read(1 << 20):
                         total += len(block)
                         if total > limit:
-                            raise UnreadableFile(
-                                f"the archive unpacks to more than {limit >> 20} MiB, {MAX_EXPANSION} times its size; "
-                                "unpack it yourself if it is sound"
-                            )
+                            raise UnreadableFile(too_large("the archive", limit))
                         sink.write(block)
                 taken.append((target, member.name))
     except UnreadableFile:

@@ -81,7 +81,7 @@ class Landing:
         self._hashes = {}
         for number, file in enumerate(files):
             try:
-                self._hashes[file.file] = sha256_of(file.path)
+                self._hashes[file.file] = "" if file.is_outside else sha256_of(file.path)
             except OSError as error:
                 self._hashes[file.file] = ""
                 self._closed[file.file] = f"the file cannot be opened: {one_line(error)}"

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from ingest.errors import UnreadableFile
+from ingest.limits import LEAST_ROW_BYTES, too_large, unpacked_limit
 from ingest.schema import TEXT, Layout
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst")
@@ -142,6 +143,9 @@ def _read_parquet(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawC
     with pq.ParquetFile(path) as file:
         names = file.schema_arrow.names
         columns = contract_columns(names, layout, notes)
+        limit = unpacked_limit(path)
+        if file.metadata.num_rows * LEAST_ROW_BYTES > limit:
+            raise UnreadableFile(too_large(f"the Parquet file ({file.metadata.num_rows:,} rows)", limit))
         done = 0
         for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=[names[position] for position in columns]):
             if batch.num_rows:
@@ -207,11 +211,14 @@ def open_bytes(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
-def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Blocks of whole lines, each ending in a newline but perhaps the last."""
+def _blocks(stream: IO[bytes], limit: int) -> Iterator[bytes]:
+    """Blocks of whole lines, each ending in a newline but perhaps the last; of no more than `limit` bytes in all."""
     rest: list[bytes] = []
-    held = 0
+    held = total = 0
     while block := stream.read(BLOCK_BYTES):
+        total += len(block)
+        if total > limit:
+            raise UnreadableFile(too_large("the file", limit))
         cut = block.rfind(b"\n")
         if cut < 0:
             rest.append(block)
@@ -228,7 +235,7 @@ def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
 def _text_blocks(path: Path, expected: str) -> Iterator[bytes]:
     with open_bytes(path) as stream:
         first = True
-        for block in _blocks(stream):
+        for block in _blocks(stream, unpacked_limit(path)):
             if first:
                 first = False
                 if block[:2] in (b"\xff\xfe", b"\xfe\xff"):

@@ -5,6 +5,7 @@ With a gate, a delivery that it holds back goes to quarantine instead; `release`
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -160,6 +161,7 @@ def _land(
     """Read, judge and commit what `find` finds, or quarantine it. `options` go into the record of the delivery."""
     module = SOURCES[options["source"]]
     progress = on_progress or (lambda phase, done, total: None)
+    started = time.monotonic()
     staged = StagedDelivery(warehouse)
     try:
         files, notes = find(staged.scratch)
@@ -182,7 +184,8 @@ def _land(
             staged.write_json("gate.json", report.content)
         stored = landing.judge()
         progress("commit", 0, 1)
-        summary.delivery_seq = staged.commit({**options, "committed_at": utc_now().isoformat(), "rows": stored}).seq
+        took = {"committed_at": utc_now().isoformat(), "ingest_seconds": round(time.monotonic() - started, 3)}
+        summary.delivery_seq = staged.commit({**options, **took, "rows": stored}).seq
         progress("commit", 1, 1)
         summary.rejected = landing.rejected(SHOWN_REJECTIONS).to_dicts()
         return summary

@@ -54,6 +54,18 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequenc
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
+def fetch_publication(connection: duckdb.DuckDBPyConnection) -> Row:
+    """Which publication this is, and the newest delivery in it (null without one)."""
+    (publication,) = fetch(
+        connection,
+        """
+        select publication_id, published_at, last_hour_utc, (select max(delivery_seq) from marts.ingested_files) as last_delivery_seq
+        from marts.publication
+        """,
+    )
+    return publication
+
+
 def fetch_weeks(connection: duckdb.DuckDBPyConnection) -> list[Row]:
     """Weeks with a valid RAID-hour, oldest first."""
     return fetch(connection, "select * from marts.dim_weeks order by week_utc")
@@ -63,7 +75,6 @@ def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row) -> WeekFacts:
     """Everything the report shows of the week."""
     start: datetime = week["week_utc"]
     end = start + timedelta(days=7)
-    (publication,) = fetch(connection, "select publication_id, published_at, last_hour_utc from marts.publication")
     (fleet,) = fetch(connection, "select * from marts.fct_weekly_fleet where week_utc = ?", [start])
     drives = fetch(connection, COSTLIEST_DRIVES, [start - timedelta(days=7), start, DRIVES_LISTED])
     drawn = [drive["drive_id"] for drive in drives[:DRIVES_DRAWN]]
@@ -71,7 +82,7 @@ def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row) -> WeekFacts:
     groups = sorted({row["raid_group_id"] for row in [*series, *drives[:DRIVES_DRAWN]]})
     return WeekFacts(
         week=week,
-        publication=publication,
+        publication=fetch_publication(connection),
         fleet=fleet,
         landing=fetch(
             connection, "select * from marts.fct_landing_totals order by record_kind = 'all' desc, rows_delivered desc, record_kind"

@@ -9,6 +9,7 @@ import duckdb
 
 from drivetail.queries import QueryError, first_line, open_published
 from drivetail.warehouse import Warehouse
+from report.due import report_file
 from report.html import replace_file
 from report.numbers import week_name
 from report.page import render_page
@@ -32,7 +33,7 @@ def write_report(warehouse: Warehouse, *, week: str | None = None, out: Path | N
             raise QueryError(
                 f"{warehouse.published}: {first_line(error)}; it was published by other models: run `drivetail build`"
             ) from error
-    path = out or warehouse.root / "reports" / f"{week_name(chosen['week_utc'])}.html"
+    path = out or report_file(warehouse, week_name(chosen["week_utc"]))
     return replace_file(path, render_page(facts))
 
 

@@ -30,6 +30,10 @@ STALE_LEAST, STALE_MOST = timedelta(hours=3), timedelta(hours=26)
 upload; a daily delivery with two hours for its way)."""
 
 
+NAMED = 5
+"""RAID groups that a sentence names; the listing has more."""
+
+
 def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> None:
     """What needs an operator, most urgent first."""
     if built is None:
@@ -46,9 +50,10 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
     status.problems += _feed_problems(status, raw, deliveries, built)
     stopped = (status.freshness or {}).get("stopped_group_count", 0)
     if status.freshness and stopped:
-        first = status.freshness["lagging_groups"]["rows"][0]
-        behind = f"{duration(first['lag_hours'])} behind the fleet"
-        status.problems.append(f"{some(stopped, 'RAID group')} stopped reporting, such as {first['raid_group_id']}, {behind}")
+        rows = status.freshness["lagging_groups"]["rows"][: min(stopped, NAMED)]
+        names = ", ".join(f"{row['raid_group_id']} ({duration(row['lag_hours'])} behind the fleet)" for row in rows)
+        more = f" and {human(stopped - len(rows))} more" if stopped > len(rows) else ""
+        status.problems.append(f"{some(stopped, 'RAID group')} stopped reporting: {names}{more}")
     unreadable = [
         row for row in status.unreadable_files["rows"] if not row["is_replaced"] and status.at - row["ingested_at"] < UNREADABLE_FOR
     ]

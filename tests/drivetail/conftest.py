@@ -138,6 +138,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Publi
 def copied(published: Published, tmp_path: Path) -> Warehouse:
     """The warehouse in another place."""
     shutil.copytree(published.warehouse.root, tmp_path / "copy")
+    (tmp_path / "copy" / "warehouse.duckdb").chmod(0o600)  # for `settled` to write into
     return Warehouse(tmp_path / "copy")
 
 

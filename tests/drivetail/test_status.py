@@ -104,7 +104,7 @@ def test_problems_and_exit_codes(published: Published) -> None:
         assert told in plain.output
     checked = drivetail("status", "--check", "-w", published.warehouse.root)
     assert checked.exit_code == 1
-    assert "1 RAID group stopped reporting, such as g3, 9 h behind the fleet" in checked.stderr
+    assert "1 RAID group stopped reporting: g3 (9 h behind the fleet)" in checked.stderr
     assert "drive_hours_broken.parquet could not be read" in checked.stderr
 
 

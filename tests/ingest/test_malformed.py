@@ -388,7 +388,7 @@ def test_links_and_devices_in_an_archive_are_refused(kind: bytes, tmp_path: Path
 
 
 def test_an_archive_that_explodes_is_refused(tmp_path: Path, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.files.EXPANSION_FLOOR_BYTES", 1 << 20)
+    monkeypatch.setattr("ingest.limits.EXPANSION_FLOOR_BYTES", 1 << 20)
     archive = zipped(tmp_path / "a.zip", {"drives.csv": b"drive_id,raid_group_id\n" + b"d1,g1\n" * 2_000_000})
     assert "times its size" in (land(warehouse, archive).unreadable[0].note or "")
 

@@ -168,6 +168,7 @@ def test_a_deleted_or_corrupt_file_is_made_again(fleet: Fleet) -> None:
 
 def test_damage_through_the_hard_link_is_made_good(fleet: Fleet) -> None:
     """The published file and its copy under publications/ are one file under two names: who writes into one damages both."""
+    fleet.warehouse.published.chmod(0o600)
     fleet.warehouse.published.write_bytes(b"not a database")
     fleet.build()
     fleet.check()

@@ -10,6 +10,7 @@ from shutil import which
 from typing import Any
 
 import pytest
+from hostile import GROUP, MODEL, SLOW, attacked_fleet
 
 from drivetail.build import build
 from drivetail.warehouse import Warehouse
@@ -27,9 +28,6 @@ EVENTFUL = {
     "ssd.unplug_share": 0.6,
     "disk.unplug_wait_median_hours": 5.0,
 }
-HOSTILE_DRIVE = "<script>alert(1)</script>"
-HOSTILE_GROUP = "g'\"><img src=x onerror=alert(2)>"
-HOSTILE_MODEL = "</td></table><b>{{ 7 * 7 }}</b>&amp;"
 HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
 MONDAY = datetime(2026, 1, 5)
 CHROMIUM = which("chromium") or which("chromium-browser")
@@ -43,11 +41,6 @@ def published(root: Path, *deliveries: Path) -> Warehouse:
         ingest("bundle", [delivery], warehouse.root)
     build(warehouse)
     return warehouse
-
-
-def cell(text: str) -> str:
-    """A CSV cell."""
-    return '"' + text.replace('"', '""') + '"'
 
 
 @pytest.fixture(scope="session")
@@ -71,32 +64,13 @@ def uneventful(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 @pytest.fixture(scope="session")
 def hostile_names() -> tuple[str, str, str]:
     """Drive, RAID group and model of the hostile fleet."""
-    return HOSTILE_DRIVE, HOSTILE_GROUP, HOSTILE_MODEL
+    return SLOW, GROUP, MODEL
 
 
 @pytest.fixture(scope="session")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def hostile(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Warehouse:
     """Names that are markup, on a slow drive that was unplugged."""
-    root = tmp_path_factory.mktemp("hostile")
-    (root / "bundle").mkdir()
-    drives = [HOSTILE_DRIVE, "d2", "d3", "d4"]
-    rows = [
-        f"{(MONDAY + timedelta(hours=hour)).isoformat()},{cell(drive)},{cell(HOSTILE_GROUP)},10,0,"
-        f"{900 if drive == HOSTILE_DRIVE and hour != 9 else 100},"
-        for hour in range(30)
-        for drive in drives
-    ]
-    (root / "bundle" / "drive_hours.csv").write_text(
-        "\n".join([HEADER, *rows, f"2026-01-05T00:00:00,{cell(HOSTILE_DRIVE)},g,-1,0,1,"]) + "\n"
-    )
-    inventory = [f"{cell(drive)},{cell(HOSTILE_GROUP)},data,disk,{cell(HOSTILE_MODEL)}" for drive in drives]
-    (root / "bundle" / "drives.csv").write_text("\n".join(["drive_id,raid_group_id,role,kind,model", *inventory]) + "\n")
-    events = [
-        f"2026-01-05T{hour}:10:00,{cell(HOSTILE_DRIVE)},{kind},{cell('<i>' + kind)}"
-        for hour, kind in ((10, "unplug"), (11, "replug"), (12, "<b>odd"))
-    ]
-    (root / "bundle" / "drive_events.csv").write_text("\n".join(["occurred_at,drive_id,event_type,detail", *events]) + "\n")
-    return published(root, root / "bundle")
+    return attacked_fleet(tmp_path_factory, worker_id).warehouse
 
 
 @pytest.fixture(scope="session")

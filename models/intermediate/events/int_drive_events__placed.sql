@@ -1,20 +1,48 @@
 {{ config(materialized='view') }}
 -- Each drive event with where its drive was in that hour: by its row, else by inventory. Grain: drive_id, occurred_at, event_type.
-with placed as (
+with events as (
     select
         events.*,
-        drive_hours.raid_group_id as reported_raid_group_id,
-        drive_hours.is_in_population as is_reported_in_population,
         segments.raid_group_id as inventory_raid_group_id,
         segments.role as inventory_role,
         segments.slot as inventory_slot
     from {{ ref('stg_raw__drive_events') }} as events
-    left join {{ ref('int_drive_hours') }} as drive_hours
-        on events.drive_id = drive_hours.drive_id and events.hour_utc = drive_hours.hour_utc
     left join {{ ref('int_drives__segments') }} as segments
         on events.drive_id = segments.drive_id
         and segments.from_hour_utc <= events.hour_utc
         and segments.to_hour_utc > events.hour_utc
+),
+
+-- all that is asked of drive-hours, so that they are gone through once: where the drive was, and where those were that inventory puts beside it
+asked as (
+    select drive_id, hour_utc from events
+    union
+    select segments.drive_id, events.hour_utc
+    from events
+    inner join {{ ref('int_drives__segments') }} as segments
+        on events.inventory_raid_group_id = segments.raid_group_id
+        and segments.from_hour_utc <= events.hour_utc
+        and segments.to_hour_utc > events.hour_utc
+    where events.inventory_role = 'data' and segments.role = 'data'
+),
+
+seen as (
+    select
+        drive_hours.drive_id,
+        drive_hours.hour_utc,
+        drive_hours.raid_group_id,
+        drive_hours.is_in_population
+    from {{ ref('int_drive_hours') }} as drive_hours
+    inner join asked on drive_hours.drive_id = asked.drive_id and drive_hours.hour_utc = asked.hour_utc
+),
+
+placed as (
+    select
+        events.*,
+        seen.raid_group_id as reported_raid_group_id,
+        seen.is_in_population as is_reported_in_population
+    from events
+    left join seen on events.drive_id = seen.drive_id and events.hour_utc = seen.hour_utc
 ),
 
 -- RAID-hours of drives that did not report: the width is that of inventory, less the drives that report from elsewhere
@@ -31,9 +59,8 @@ absent as (
         on silent.raid_group_id = segments.raid_group_id
         and segments.from_hour_utc <= silent.hour_utc
         and segments.to_hour_utc > silent.hour_utc
-    inner join {{ ref('int_drive_hours') }} as drive_hours
-        on segments.drive_id = drive_hours.drive_id and silent.hour_utc = drive_hours.hour_utc
-    where segments.role = 'data' and drive_hours.raid_group_id <> silent.raid_group_id
+    inner join seen on segments.drive_id = seen.drive_id and silent.hour_utc = seen.hour_utc
+    where segments.role = 'data' and seen.raid_group_id <> silent.raid_group_id
     group by silent.raid_group_id, silent.hour_utc
 ),
 

@@ -1,5 +1,9 @@
 -- The headlines under other rules, beside the ones of study_results. Grain: variant, id, kind.
-with shares as (
+with all_shares as (
+    select * from {{ ref('int_study__shares') }}
+),
+
+shares as (
     select
         substring(measure, 10) as variant,
         class as id,
@@ -9,7 +13,7 @@ with shares as (
         share,
         share_low,
         share_high
-    from {{ ref('int_study__shares') }}
+    from all_shares
     where measure like 'variant: %' and kind in ('disk', 'ssd')
     union all
     -- the headline looks an hour around a drive event
@@ -22,7 +26,7 @@ with shares as (
         share,
         share_low,
         share_high
-    from {{ ref('int_study__shares') }}
+    from all_shares
     where measure in ('event_then_slow', 'slow_hour_with_event') and x <> 1 and kind in ('disk', 'ssd')
 ),
 
@@ -36,7 +40,7 @@ lifts as (
         slow_hours.denominator,
         slow_hours.share / nullif(shares.share, 0.0) as lift
     from shares
-    inner join {{ ref('int_study__shares') }} as slow_hours
+    inner join all_shares as slow_hours
         on shares.kind = slow_hours.kind
         and slow_hours.x = {{ var('imbalanced') }}
         and slow_hours.measure = case when shares.id = 'F08-02' then 'slow_rate_imbalance' else 'slow_size_imbalance' end

@@ -1,0 +1,167 @@
+"""Every hour: land what has arrived in the inboxes, build, publish, and say what is late or missing.
+
+| step | does | by hand |
+|---|---|---|
+| `sources.wait_for_uploads` | waits until `wait_minutes` after the hour; passes at once for an hour of the past | |
+| `sources.discover` | lists what has arrived: this hour's entries by name, older ones, those whose names tell no hour | `drivetail inbox` |
+| `raw.land` | ingests each entry through the gate, each its own delivery; red if one is held or unreadable | `drivetail inbox --land` |
+| `marts.build` | runs the models over what is new, tests, publishes | `drivetail build` |
+| `marts.complete_weeks` | says which weekly reports are due; `fleet_weekly_report` runs on it | |
+| `watch.late_data` | names deliveries that came long after their hours | |
+| `watch.freshness` | fails when no newer hour has been published for `fresh_hours` | `drivetail status --check` |
+| `watch.all_went_well` | fails when any step did, so that the run is red | |
+
+Settings: `WAREHOUSE/drivetail.toml`. Every step may be killed and run again at any instant. Hours that were missed are caught up, a run
+each; any range can be run again: `drivetail airflow backfill create --dag-id fleet_hourly --from-date ... --to-date ...
+--reprocess-behavior completed`. When a task is red: docs/runbooks/red-task.md.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import Asset, CronDataIntervalTimetable, TriggerRule, dag, task, task_group
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+import telling
+
+COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/complete-weeks")
+"""Weeks whose reports are due: an event names them, `{"weeks": ["2026-W03"]}`."""
+
+PARTS = 4
+"""Landing tasks of one run at most: each loads what it takes to judge a delivery anew, some seconds, and only one writes at a time."""
+
+schedule = telling.parsed_settings().schedule
+
+
+def naive(instant: Any) -> datetime:
+    """One of Airflow's instants as the warehouse keeps them: UTC without zone, of the standard library."""
+    return datetime.fromtimestamp(instant.timestamp(), UTC).replace(tzinfo=None)
+
+
+@dag(
+    schedule=CronDataIntervalTimetable("0 * * * *", timezone="UTC"),
+    start_date=schedule.start.replace(tzinfo=UTC),
+    # the last hour to run is the one that begins then
+    end_date=schedule.end and schedule.end.replace(tzinfo=UTC),
+    catchup=True,
+    max_active_runs=1,
+    doc_md=__doc__,
+    tags=["drivetail", "fleet", "hourly"],
+    default_args=telling.defaults(),
+    dagrun_timeout=timedelta(hours=12),
+)
+def fleet_hourly() -> None:
+    @task_group(tooltip="What has arrived for this hour, and what is late")
+    def sources() -> Any:
+        @task.sensor(mode="reschedule", poke_interval=30, timeout=6 * 3600, doc_md="An hour's uploads may take some minutes.")
+        def wait_for_uploads(data_interval_end: Any = None) -> bool:
+            return datetime.now(UTC) >= data_interval_end + timedelta(minutes=telling.settings().schedule.wait_minutes)
+
+        @task(doc_md="Names, sizes and times only; nothing is read.")
+        def discover(data_interval_end: Any = None) -> list[list[dict[str, str]]]:
+            from drivetail.inbox import arrived, deal
+
+            try:
+                entries = arrived(telling.warehouse(), telling.settings(), until=naive(data_interval_end))
+            except ValueError as error:
+                raise AirflowFailException(str(error)) from error
+            return [[{"inbox": entry.inbox, "path": entry.path} for entry in part] for part in deal(entries, PARTS)]
+
+        found = discover()
+        wait_for_uploads() >> found
+        return found
+
+    @task_group(tooltip="Deliveries that passed the gate, as they came")
+    def raw(found: Any) -> Any:
+        @task(pool=telling.WRITER, map_index_template="{{ entries }}", doc_md="Gate and land, one delivery after the other.")
+        def land(part: list[dict[str, str]]) -> None:
+            from airflow.sdk import get_current_context
+
+            from drivetail.inbox import land as land_entry
+
+            get_current_context()["entries"] = ", ".join(each["path"].rsplit("/", 1)[-1] for each in part)  # type: ignore[typeddict-unknown-key]
+            outcomes = [land_entry(telling.warehouse(), telling.settings(), each["inbox"], each["path"]) for each in part]
+            for outcome in outcomes:
+                print(
+                    outcome.message
+                    or f"{outcome.path}: {outcome.outcome}, {outcome.rows_accepted} of {outcome.rows_delivered} rows accepted"
+                )
+            troubled = [outcome.message for outcome in outcomes if outcome.needs_somebody]
+            if troubled:  # trying again would end the same
+                raise AirflowFailException("; ".join(troubled))
+
+        return land.expand(part=found)
+
+    @task_group(tooltip="Slowdowns, tails, intervals, published for readers")
+    def marts() -> Any:
+        # whatever did not land, the rest is published
+        @task(pool=telling.WRITER, trigger_rule=TriggerRule.ALL_DONE, doc_md="The models over what is new, their tests, one publication.")
+        def build() -> str:
+            from drivetail.build import build as run_build
+            from drivetail.dbt import ModelError
+
+            try:
+                return run_build(telling.warehouse()).publication.publication_id
+            except ModelError as error:  # the data break a law of the domain: they do so again
+                raise AirflowFailException(str(error)) from error
+
+        @task(
+            outlets=[COMPLETE_WEEKS],
+            doc_md="Skipped unless the data of a week have become complete, or a reported week has got more of them.",
+        )
+        def complete_weeks(outlet_events: Any = None) -> list[str]:
+            from report import due_weeks
+
+            weeks = due_weeks(telling.warehouse())
+            if not weeks:
+                raise AirflowSkipException("no weekly report is due")
+            outlet_events[COMPLETE_WEEKS].extra = {"weeks": weeks}
+            return weeks
+
+        built = build()
+        built >> complete_weeks()
+        return built
+
+    @task_group(tooltip="What an operator is told")
+    def watch(found: Any, landed: Any, built: Any) -> None:
+        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Says so and is green: late data are taken in like any other.")
+        def late_data(parts: list[list[dict[str, str]]], data_interval_start: Any = None) -> list[str]:
+            from airflow.sdk import get_current_context
+
+            from drivetail.inbox import outcomes_of
+            from drivetail.watch import late_deliveries
+
+            outcomes = outcomes_of(telling.warehouse(), [each["path"] for part in parts or [] for each in part])
+            told = late_deliveries(telling.settings(), outcomes, naive(data_interval_start))
+            for message in told:
+                telling.tell(get_current_context(), "late", message)
+            return told
+
+        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Red while no newer hour is published for too long.")
+        def freshness(data_interval_end: Any = None) -> None:
+            from drivetail.watch import staleness
+
+            message = staleness(telling.warehouse(), telling.settings(), naive(data_interval_end))
+            if message:
+                raise AirflowFailException(message)
+
+        @task(trigger_rule=TriggerRule.NONE_FAILED, doc_md="Red when a step before is.")
+        def all_went_well() -> None:
+            """Nothing to do: its colour is what it is for."""
+
+        late = late_data(found)
+        landed >> late
+        fresh = freshness()
+        built >> fresh
+        [landed, built, late, fresh] >> all_went_well()
+
+    found = sources()
+    landed = raw(found)
+    built = marts()
+    landed >> built
+    watch(found, landed, built)
+
+
+fleet_hourly()

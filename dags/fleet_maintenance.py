@@ -1,0 +1,90 @@
+"""Every night: keep the warehouse sound, and prove that what is published is what was delivered.
+
+| step | does |
+|---|---|
+| `store.compact` | the hourly batches of a day that is over become one; no number moves |
+| `store.expire` | publications that nobody can be reading any more go, and what only they needed |
+| `proofs.sums` | the laws of the domain over everything stored |
+| `proofs.raw_to_warehouse` | every accepted row of raw is stored once |
+| `proofs.rebuild` | a day drawn at random, built again from raw alone, is as published |
+
+By hand: `drivetail maintain`. When a proof is red: docs/runbooks/red-task.md.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta
+
+from airflow.sdk import CronDataIntervalTimetable, TriggerRule, dag, task, task_group
+from airflow.sdk.exceptions import AirflowFailException
+
+import telling
+
+schedule = telling.parsed_settings().schedule
+
+
+@dag(
+    # at half past: the hourly runs have the first minutes of an hour
+    schedule=CronDataIntervalTimetable("30 2 * * *", timezone="UTC"),
+    start_date=schedule.start.replace(tzinfo=UTC),
+    end_date=schedule.end and schedule.end.replace(tzinfo=UTC),
+    catchup=False,
+    max_active_runs=1,
+    doc_md=__doc__,
+    tags=["drivetail", "fleet", "daily"],
+    default_args=telling.defaults(),
+    dagrun_timeout=timedelta(hours=12),
+)
+def fleet_maintenance() -> None:
+    @task_group(tooltip="What is computed, in fewer files")
+    def store() -> None:
+        @task(pool=telling.WRITER, doc_md="Writes the rows of many small batches as one, and publishes.")
+        def compact() -> int:
+            from drivetail.maintenance import compact_store
+
+            return compact_store(telling.warehouse())
+
+        @task(pool=telling.WRITER, doc_md="Asks for DuckDB's lock on each replaced publication, without taking it.")
+        def expire() -> int:
+            from drivetail.maintenance import expire as run
+
+            return run(telling.warehouse())
+
+        compact() >> expire()
+
+    # each proof is asked whatever the others say
+    @task_group(tooltip="What is published is what was delivered", default_args={"trigger_rule": TriggerRule.ALL_DONE})
+    def proofs() -> None:
+        @task(pool=telling.WRITER, doc_md="tests/assert_*.sql over everything stored.")
+        def sums() -> None:
+            from drivetail.dbt import ModelError
+            from drivetail.maintenance import check_sums
+
+            try:
+                check_sums(telling.warehouse())
+            except ModelError as error:
+                raise AirflowFailException(str(error)) from error
+
+        @task(doc_md="Counts by day, in raw and in what is published.")
+        def raw_to_warehouse() -> None:
+            from drivetail.maintenance import reconcile
+
+            problems = reconcile(telling.warehouse())
+            if problems:
+                raise AirflowFailException("; ".join(problems))
+
+        @task(pool=telling.WRITER, doc_md="Links to a day's deliveries, a build of its own, row by row against the publication.")
+        def rebuild() -> str:
+            from drivetail.maintenance import rebuild_check
+
+            day, problems = rebuild_check(telling.warehouse())
+            if problems:
+                raise AirflowFailException("; ".join(problems))
+            return str(day)
+
+        sums() >> raw_to_warehouse() >> rebuild()
+
+    store() >> proofs()
+
+
+fleet_maintenance()

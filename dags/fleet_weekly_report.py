@@ -1,0 +1,62 @@
+"""When the data of a week are complete: write its report, `WAREHOUSE/reports/WEEK.html`.
+
+A week is complete once the publication reaches its Sunday 23:00 UTC. `fleet_hourly` says so through the asset
+`drivetail_complete_weeks`; no clock does, so a late fleet gets its report late and right. Drive-hours that come later for a week
+that has its report make it due again: it is written anew.
+By hand: `drivetail report --due`, or trigger this DAG, with a week if it is to be one of your choice.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import Asset, Param, dag, task
+from airflow.sdk.exceptions import AirflowFailException
+
+import telling
+
+COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/complete-weeks")
+
+
+@dag(
+    schedule=[COMPLETE_WEEKS],
+    catchup=False,
+    max_active_runs=1,
+    doc_md=__doc__,
+    tags=["drivetail", "fleet", "weekly"],
+    default_args=telling.defaults(),
+    params={
+        "week": Param(
+            None, type=["null", "string"], pattern=r"^\d{4}-W\d{2}$", description="ISO week, like 2026-W46; those due where empty."
+        )
+    },
+    dagrun_timeout=timedelta(hours=6),
+)
+def fleet_weekly_report() -> None:
+    @task(doc_md="The weeks of the events that started this run; started by hand, the week given or those due.")
+    def weeks(params: Any = None, triggering_asset_events: Any = None) -> list[str]:
+        from report import due_weeks
+
+        if params["week"]:
+            return [params["week"]]
+        named = {week for event in triggering_asset_events[COMPLETE_WEEKS] for week in event.extra.get("weeks", [])}
+        return sorted(named) or due_weeks(telling.warehouse())
+
+    @task(map_index_template="{{ week }}", max_active_tis_per_dag=1, doc_md="Selects from the marts and draws.")
+    def write(week: str) -> str:
+        from airflow.sdk import get_current_context
+
+        from drivetail.queries import QueryError
+        from report import write_report
+
+        get_current_context()["week"] = week  # type: ignore[typeddict-unknown-key]
+        try:
+            return str(write_report(telling.warehouse(), week=week))
+        except QueryError as error:
+            raise AirflowFailException(str(error)) from error
+
+    write.expand(week=weeks())
+
+
+fleet_weekly_report()

@@ -1,0 +1,81 @@
+"""What the DAGs share: the warehouse and its settings, retries, and who is told when something is wrong."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from drivetail.settings import Schedule, Settings, SettingsError, load_settings, this_hour
+from drivetail.warehouse import Warehouse
+
+WRITER = "drivetail_writer"
+"""Pool of one slot for every step that writes to the warehouse; `make airflow` makes it."""
+
+OWNER = "storage-analytics"
+
+
+def warehouse() -> Warehouse:
+    """The warehouse of this installation: $DRIVETAIL_WAREHOUSE, as for the command."""
+    return Warehouse(Path(os.environ.get("DRIVETAIL_WAREHOUSE", "./warehouse")))
+
+
+def settings() -> Settings:
+    """Its settings; an error is a task's that no retry cures."""
+    try:
+        return load_settings(warehouse())
+    except SettingsError as error:
+        raise AirflowFailException(str(error)) from error
+
+
+def parsed_settings() -> Settings:
+    """The same where a DAG is read. Unless they are right, hours run from now on: tasks say what is wrong, no past is caught up."""
+    try:
+        return load_settings(warehouse())
+    except SettingsError:
+        return Settings(Schedule(start=this_hour()))
+
+
+def defaults() -> dict[str, Any]:
+    """What every task is given: retries with growing waits, and being told of a failure."""
+    schedule = parsed_settings().schedule
+    return {
+        "owner": OWNER,
+        "retries": schedule.retries,
+        "retry_delay": timedelta(minutes=schedule.retry_minutes),
+        "retry_exponential_backoff": 2.0,
+        "max_retry_delay": timedelta(hours=1),
+        "on_failure_callback": tell_failure,
+    }
+
+
+def tell(context: Any, what: str, message: str) -> None:
+    """Raise an alarm: in the task's log, in WAREHOUSE/drivetail.log, and through the notifiers of the settings."""
+    import logging
+
+    from airflow.sdk.module_loading import import_string
+
+    from drivetail.watch import alarm
+
+    logging.getLogger("drivetail.alarm").error(message)
+    task = context["ti"]
+    alarm(warehouse(), what, message, dag=task.dag_id, task=task.task_id, map_index=task.map_index, run=task.run_id)
+    for path, arguments in parsed_settings().notify:
+        import_string(path)(**arguments)({**context, "drivetail_message": message})
+
+
+def tell_failure(context: Any) -> None:
+    """A task has failed for good: say which, why, and where to look."""
+    task, error = context["ti"], context.get("exception")
+    name = task.task_id if task.map_index is None or task.map_index < 0 else f"{task.task_id} {task.map_index}"
+    # an error that says itself what to do needs no more words
+    why = (
+        str(error) if isinstance(error, AirflowFailException) else f"{error or 'it was killed'}; `drivetail status` says where things stand"
+    )
+    where = Path(
+        os.environ.get("AIRFLOW_HOME", "~/airflow"), "logs", f"dag_id={task.dag_id}", f"run_id={task.run_id}", f"task_id={task.task_id}"
+    )
+    tell(context, "failure", f"{task.dag_id}, {name}: {why} (log: {where})")

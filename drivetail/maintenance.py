@@ -1,0 +1,185 @@
+"""What keeps a warehouse sound over years: compaction, expiry, and the proofs that what is published is what was delivered.
+
+Each check says in a sentence what does not hold and what to do; none of them changes what readers see.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+
+import duckdb
+
+from drivetail.build import Build
+from drivetail.compaction import compact
+from drivetail.console import human, some
+from drivetail.dbt import ModelError, Project
+from drivetail.publish import clean_up, current_publication
+from drivetail.queries import QueryError, fetch, open_published
+from drivetail.warehouse import Warehouse, quoted
+from ingest.raw_store import drive_hour_files, list_deliveries, table_files
+
+# laws of one batch: their views show the last one only; reconcile() and rebuild_check() hold them over everything
+OF_A_BATCH = ("assert_accepted_drive_hours_are_measured_or_left_out", "assert_raid_hours_hold_all_their_drive_hours")
+
+ACCEPTED_AND_STORED = """
+with accepted as (
+    select cast(hour_utc as date) as day_utc, count(*) as row_count
+    from raw.drive_hours as delivered
+    where not exists (
+        select 1 from raw.retired_drive_hours as retired
+        where retired.delivery_seq = delivered.delivery_seq and retired.file_no = delivered.file_no and retired.row_no = delivered.row_no
+    )
+    group by day_utc
+),
+
+stored as (
+    select cast(hour_utc as date) as day_utc, count(*) as row_count
+    from intermediate.int_drive_hours
+    group by day_utc
+)
+
+select coalesce(accepted.day_utc, stored.day_utc) as day_utc, accepted.row_count as accepted_count, stored.row_count as stored_count
+from accepted
+full outer join stored on accepted.day_utc = stored.day_utc
+where accepted.row_count is distinct from stored.row_count
+order by day_utc
+"""
+
+REBUILT = ("int_raid_hours", "int_drive_hours")
+"""What a rebuilt day is compared in: everything that is shown is a view over these, inventory and events."""
+
+LINKED = ("drives", "retired_drives", "drive_events", "retired_drive_events", "retired_drive_hours")
+
+
+def compact_store(warehouse: Warehouse) -> int:
+    """Compact the batches of days that are over, and publish what then lies elsewhere. Returns: how many days were compacted."""
+    with warehouse.only_builder():
+        build = Build(warehouse, "duckdb", lambda phase, done, total: None)
+        with build.connect() as connection:
+            days = compact(warehouse, connection, build.project.manifest, build.next_build_seq)
+        build.next_build_seq += days
+        if days:
+            build.run(must_publish=True)
+        return days
+
+
+def expire(warehouse: Warehouse) -> int:
+    """Remove publications that nobody can be reading any more and what only they needed. Returns: how many went."""
+    with warehouse.only_builder():
+        current = current_publication(warehouse)
+        if current is None:
+            return 0
+        before = len(list(warehouse.publications.glob("*-*.duckdb")))
+        clean_up(warehouse, current.publication_id)
+        return before - len(list(warehouse.publications.glob("*-*.duckdb")))
+
+
+def check_sums(warehouse: Warehouse) -> None:
+    """Run the laws of the domain (tests/assert_*.sql) over everything stored. Raises: ModelError naming the one that is broken."""
+    if not warehouse.published.exists():  # nothing has been built yet
+        return
+    with warehouse.only_builder():
+        Project(warehouse).run("test", "--select", "test_type:singular", "--exclude", *OF_A_BATCH)
+
+
+def reconcile(warehouse: Warehouse) -> list[str]:
+    """Whether every accepted row of raw that a build has taken in is stored once; a sentence for each day where not."""
+    if not warehouse.published.exists():
+        return []
+    with open_published(warehouse) as connection:
+        rows = fetch(connection, ACCEPTED_AND_STORED)
+    return [
+        f"{row['day_utc']}: {human(row['accepted_count'] or 0)} drive-hours are accepted in raw, "
+        f"{human(row['stored_count'] or 0)} are stored; run `drivetail build --full-refresh`"
+        for row in rows
+    ]
+
+
+def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date | None, list[str]]:
+    """Build one day from raw alone in a scratch warehouse and compare it with what is published.
+
+    day: UTC; by default one drawn among those published. The scratch costs what the deliveries of that day weigh, then goes.
+    Returns: the day (null where nothing is published), and a sentence for each relation that differs.
+    """
+    if not warehouse.published.exists():
+        return None, []
+    with open_published(warehouse) as connection:
+        days = [
+            row["day"] for row in fetch(connection, "select distinct cast(hour_utc as date) as day from marts.fct_raid_hours order by day")
+        ]
+        (published,) = fetch(connection, "select max(delivery_seq) as seq from marts.ingested_files")
+    if not days:
+        return None, []
+    day = day or random.choice(days)
+    if day not in days:
+        raise QueryError(f"nothing is published of {day}; the days there are go from {days[0]} to {days[-1]}")
+    for left in warehouse.build.glob("rebuild-*"):  # by a check that was killed
+        shutil.rmtree(left)
+    # a folder of its own each time: dbt keeps a database open as long as its process lives
+    scratch = Warehouse(Path(tempfile.mkdtemp(prefix="rebuild-", dir=warehouse.build)))
+    try:
+        _link_day(warehouse, scratch, day, published["seq"])
+        with scratch.only_builder():
+            Build(scratch, "duckdb", lambda phase, done, total: None).run()
+        return day, _differences(warehouse, scratch, day)
+    finally:
+        shutil.rmtree(scratch.root, ignore_errors=True)
+
+
+def _link_day(warehouse: Warehouse, scratch: Warehouse, day: date, last_seq: int) -> None:
+    """Links to all of raw that a day is made of: its drive-hours and those of the day before, and every inventory and event."""
+    scratch.create()
+    first = datetime.combine(day, time()) - timedelta(days=1)
+    last = first + timedelta(hours=47)
+    for delivery in list_deliveries(warehouse.root):
+        if delivery.seq > last_seq:
+            continue
+        files = drive_hour_files(delivery, first, last)
+        tables = [path for table in LINKED for path in table_files([delivery], table)]
+        folder = scratch.raw / "deliveries" / (delivery.path.name if files else f"{delivery.seq:06d}.no-hours")
+        for path in (*files, *tables):
+            link = folder / path.relative_to(delivery.path)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
+
+
+def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[str]:
+    found = []
+    with duckdb.connect() as connection:
+        for name, each in (("published", warehouse), ("rebuilt", scratch)):
+            connection.execute(f"attach {quoted(each.published)} as {name} (read_only)")
+        for relation in REBUILT:
+            rows = f"(select * exclude (build_seq) from {{}}.intermediate.{relation} where cast(hour_utc as date) = date '{day}')"
+            sides = [rows.format(name) for name in ("published", "rebuilt")]
+            counts = [
+                connection.execute(f"select count(*) from ({one} except all {other})").fetchall()[0][0]
+                for one, other in (sides, reversed(sides))
+            ]
+            if any(counts):
+                found.append(
+                    f"{relation} of {day}: {some(counts[0], 'row')} only in what is published, {counts[1]} only when built again from raw; "
+                    "keep a copy of the warehouse, then run `drivetail build --full-refresh`"
+                )
+    return found
+
+
+def maintain(warehouse: Warehouse, say: Callable[[str], object] = print) -> list[str]:
+    """All of it, in order. `say` is called with a line per step. Returns: what does not hold, a sentence each."""
+    problems = []
+    say(f"Compacted {some(compact_store(warehouse), 'day')}")
+    say(f"Removed {some(expire(warehouse), 'publication')}")
+    try:
+        check_sums(warehouse)
+        say("The sums hold")
+    except ModelError as error:
+        problems.append(str(error))
+    unequal = reconcile(warehouse)
+    say("Raw and warehouse agree" if not unequal else f"Raw and warehouse differ on {some(len(unequal), 'day')}")
+    day, differences = rebuild_check(warehouse)
+    say(f"{day}, built again from raw, is as published" if not differences else f"{day}, built again from raw, differs")
+    return [*problems, *unequal, *differences]

@@ -1,0 +1,37 @@
+-- The drives that were slowest lately, slowest first: their greatest slowdown in the fleet's last hours. Grain: drive_id.
+with recent as (
+    select
+        slow.drive_id,
+        slow.raid_group_id,
+        slow.hour_utc,
+        slow.slowdown,
+        row_number() over (partition by slow.drive_id order by slow.slowdown desc nulls last, slow.hour_utc desc nulls last) as hour_rank,
+        count(case when slow.slowdown >= {{ var('slow_threshold') }} then 1 end) over (partition by slow.drive_id) as slow_hours
+    from {{ ref('int_drive_hours__slow') }} as slow
+    inner join {{ ref('publication') }} as publication
+        on slow.hour_utc > publication.last_hour_utc - interval {{ var('recent_hours') }} hour
+        and slow.hour_utc <= publication.last_hour_utc
+    where slow.slowdown >= {{ var('mild_threshold') }}
+),
+
+ranked as (
+    select
+        recent.*,
+        row_number() over (order by slowdown desc nulls last, drive_id asc) as slowness_rank
+    from recent
+    where hour_rank = 1
+)
+
+select
+    ranked.slowness_rank,
+    ranked.drive_id,
+    coalesce(drives.kind, 'unknown') as kind,
+    drives.model,
+    drives.host,
+    ranked.raid_group_id,
+    ranked.hour_utc,
+    ranked.slowdown,
+    ranked.slow_hours
+from ranked
+left join {{ ref('dim_drives') }} as drives on ranked.drive_id = drives.drive_id
+where ranked.slowness_rank <= {{ var('slowest_drives') }}

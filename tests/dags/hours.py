@@ -1,0 +1,93 @@
+"""The last three hours of a week of a small fleet, as they come to an inbox: each a file, or one in parts, or wrong at first."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+
+from drivetail.warehouse import Warehouse
+from simulate import simulate
+
+SUNDAY = date(2026, 1, 11)
+FIRST = datetime(2026, 1, 11, 21)
+HOURS = [FIRST + timedelta(hours=number) for number in range(3)]
+WEEK = "2026-W02"
+
+SETTINGS = """
+[schedule]
+start = {start:%Y-%m-%dT%H:%M:%SZ}
+end = {end:%Y-%m-%dT%H:%M:%SZ}
+wait_minutes = 0
+retries = 20
+retry_minutes = 0.01
+
+[alarms]
+late_hours = 1
+fresh_hours = 3
+
+[[inboxes]]
+name = "fleet"
+source = "bundle"
+folder = "{folder}"
+settle_minutes = 0
+"""
+
+
+@dataclass
+class Site:
+    """A warehouse with an inbox, and the fleet that delivers to it."""
+
+    folder: Path
+
+    @property
+    def warehouse(self) -> Warehouse:
+        return Warehouse(self.folder / "warehouse")
+
+    @property
+    def inbox(self) -> Path:
+        return self.folder / "inbox"
+
+    @property
+    def everything(self) -> Path:
+        """All that is delivered, as one bundle."""
+        return self.folder / "everything"
+
+    def rows(self, hour: datetime) -> pl.DataFrame:
+        return pl.read_parquet(self.everything / "drive_hours.parquet").filter(pl.col("hour_utc") == hour)
+
+    def deliver(self, hour: datetime, *, late: bool | None = None, in_ms: bool = False) -> Path:
+        """Put an hour into the inbox. late: only the RAID groups that are (not) late. in_ms: latencies a thousandth of theirs."""
+        rows, name = self.rows(hour), f"drive_hours-{hour:%Y-%m-%dT%H}"
+        if late is not None:
+            is_late = pl.col("raid_group_id") == rows["raid_group_id"].max()
+            rows, name = rows.filter(is_late if late else ~is_late), name + ("-late" if late else "")
+        if in_ms:
+            rows = rows.with_columns(pl.col("read_latency_us", "write_latency_us") / 1000)
+        draft = self.inbox / f".{name}"
+        rows.write_parquet(draft)
+        os.replace(draft, self.inbox / f"{name}.parquet")
+        return self.inbox / f"{name}.parquet"
+
+
+def make_site(folder: Path, last_run: datetime) -> Site:
+    """A fleet, its settings, and its inventory in the inbox. No run begins after `last_run`."""
+    fleet = folder / "fleet"
+    simulate(fleet, disk_groups=2, ssd_groups=2, days=1, seed=11, start=SUNDAY)
+    site = Site(folder)
+    site.everything.mkdir()
+    site.warehouse.create()
+    inventory = site.inbox / "inventory"
+    inventory.mkdir(parents=True)
+    for path in (*fleet.glob("drives*"), *fleet.glob("drive_events*")):
+        shutil.copy(path, site.everything)
+        shutil.copy(path, inventory)
+    hours = pl.concat([pl.read_parquet(path) for path in sorted(fleet.glob("drive_hours*"))])
+    hours.filter(pl.col("hour_utc").is_in(HOURS)).write_parquet(site.everything / "drive_hours.parquet")
+    text = SETTINGS.format(start=FIRST, end=last_run, folder=site.inbox)
+    (site.warehouse.root / "drivetail.toml").write_text(text, encoding="utf-8")
+    return site

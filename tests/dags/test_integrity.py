@@ -1,0 +1,75 @@
+"""Every DAG can be read, and says what it is, whose it is and what happens when it fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.proof.support import ROOT, environment
+
+pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
+
+DAGS = ("fleet_hourly", "fleet_maintenance", "fleet_weekly_report")
+
+
+@pytest.fixture(scope="module")
+def bag() -> Any:
+    from airflow.models.dagbag import DagBag
+
+    return DagBag(ROOT / "dags")
+
+
+def test_every_file_is_read_and_no_dag_has_a_cycle(bag: Any):
+    assert bag.import_errors == {}
+    assert sorted(bag.dag_ids) == sorted(DAGS)
+
+
+@pytest.mark.parametrize("name", DAGS)
+def test_each_says_what_and_whose_it_is(bag: Any, name: str):
+    import telling
+
+    dag = bag.dags[name]
+    assert dag.doc_md
+    assert "drivetail" in dag.tags
+    assert dag.max_active_runs == 1
+    assert dag.dagrun_timeout
+    for task in dag.tasks:
+        assert task.owner == telling.OWNER, task.task_id
+        assert task.doc_md or task.python_callable.__doc__, task.task_id
+        assert task.on_failure_callback, task.task_id
+
+
+def test_tasks_are_tried_again_after_growing_waits(bag: Any):
+    for dag in bag.dags.values():
+        for task in dag.tasks:
+            assert task.retries == 3, task.task_id
+            assert task.retry_delay == timedelta(minutes=2)
+            assert task.retry_exponential_backoff
+
+
+def test_only_one_task_writes_at_a_time(bag: Any):
+    import telling
+
+    writers = {task.task_id for dag in bag.dags.values() for task in dag.tasks if task.pool == telling.WRITER}
+    assert {"raw.land", "marts.build"} <= writers
+
+
+def test_the_hourly_run_reads_as_the_path_of_the_data(bag: Any):
+    dag = bag.dags["fleet_hourly"]
+    assert {group for group in dag.task_group.get_task_group_dict() if group} == {"sources", "raw", "marts", "watch"}
+    assert dag.get_task("raw.land").upstream_task_ids == {"sources.discover"}
+    assert dag.get_task("marts.build").upstream_task_ids == {"raw.land"}
+    assert dag.catchup
+    from airflow.sdk import CronDataIntervalTimetable
+
+    # a bare cron string would make intervals without length
+    assert isinstance(dag.timetable, CronDataIntervalTimetable) and dag.timetable.expression == "0 * * * *"
+
+
+def test_reading_the_dags_loads_no_engine():
+    code = "import fleet_hourly, fleet_weekly_report, sys; assert not {'polars', 'duckdb', 'dbt', 'plotly'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT / "dags", env=environment(), check=True, capture_output=True)

@@ -1,0 +1,94 @@
+"""Compaction changes no number, and the checks see what is wrong."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import date, timedelta
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from drivetail.build import build
+from drivetail.maintenance import check_sums, compact_store, expire, rebuild_check, reconcile
+from drivetail.warehouse import Warehouse
+from ingest import ingest
+from simulate import simulate
+from tests.proof.support import marts_differences
+
+
+@pytest.fixture(scope="module")
+def hourly(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Hours 20 and 21 of a day, 23 with the first hour of the next, and a late correction of 21; a build each."""
+    folder = tmp_path_factory.mktemp("maintenance")
+    fleet = folder / "fleet"
+    simulate(fleet, disk_groups=1, ssd_groups=1, hours=25, seed=5)
+    rows = pl.concat([pl.read_parquet(path) for path in sorted(fleet.glob("drive_hours*"))])
+    start = rows["hour_utc"].min()
+    warehouse = Warehouse(folder / "warehouse")
+    pieces = [
+        rows.filter(pl.col("hour_utc") == start + timedelta(hours=20)),
+        rows.filter(pl.col("hour_utc") == start + timedelta(hours=21)),
+        rows.filter(pl.col("hour_utc") >= start + timedelta(hours=23)),
+        rows.filter(pl.col("hour_utc") == start + timedelta(hours=21)).with_columns(
+            pl.col("read_latency_us") * 2, collected_at=pl.lit(start + timedelta(days=2))
+        ),
+    ]
+    for number, piece in enumerate(pieces):
+        delivery = folder / f"delivery-{number}"
+        delivery.mkdir()
+        piece.write_parquet(delivery / "drive_hours.parquet")
+        if not number:
+            for path in fleet.glob("drives*"):
+                shutil.copy(path, delivery)
+        ingest("bundle", [delivery], warehouse.root)
+        build(warehouse)
+    return warehouse
+
+
+def test_compaction_changes_no_number_and_readers_of_before_keep_theirs(hourly: Warehouse, tmp_path: Path):
+    before = hourly.published.resolve()
+    kept = tmp_path / "before.duckdb"
+    shutil.copy(before, kept)
+    batches = sorted(path.name for path in hourly.store.iterdir())
+    assert compact_store(hourly) == 1
+    assert set(batches) < {path.name for path in hourly.store.iterdir()}
+    assert marts_differences(kept, hourly.published) == []
+    assert compact_store(hourly) == 0
+    assert expire(hourly) == 0  # replaced a moment ago
+
+
+def test_what_was_compacted_can_be_corrected_again(hourly: Warehouse, tmp_path: Path):
+    compact_store(hourly)
+    rows = pl.read_parquet(tmp_path.parent.glob("maintenance*/delivery-1/drive_hours.parquet").__next__())
+    rows.with_columns(pl.col("write_latency_us") * 3, collected_at=pl.col("hour_utc") + timedelta(days=3)).write_parquet(
+        tmp_path / "drive_hours.parquet"
+    )
+    ingest("bundle", [tmp_path], hourly.root)
+    build(hourly)
+    check_sums(hourly)
+    assert reconcile(hourly) == []
+    twin = Warehouse(tmp_path / "twin")
+    shutil.copytree(hourly.raw, twin.raw)
+    build(twin)
+    assert marts_differences(hourly.published, twin.published) == []
+    day, differences = rebuild_check(hourly)
+    assert day is not None and differences == []
+
+
+def test_a_stored_file_that_was_touched_is_found(hourly: Warehouse):
+    with duckdb.connect(str(hourly.build_database)) as connection:
+        ((seq, day),) = connection.execute(
+            """
+            select build_seq, cast(first_hour_utc as date) from state.batches
+            where live_raid_hour_count > 0 order by build_seq desc limit 1
+            """
+        ).fetchall()
+    path = hourly.store / f"batch-{seq:06d}" / "int_drive_hours.parquet"
+    rows = pl.read_parquet(path)
+    rows.head(rows.height - 1).write_parquet(path)
+    (told,) = reconcile(hourly)
+    assert str(day) in told and "drivetail build --full-refresh" in told
+    assert len(rebuild_check(hourly, day)[1]) == 1
+    assert isinstance(day, date)

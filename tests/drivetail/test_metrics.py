@@ -1,0 +1,216 @@
+"""`drivetail metrics`: its numbers are the marts' and the status', its names are what the alerts and the dashboard ask for."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import duckdb
+import pytest
+from conftest import HOURS, LAST, Published, drivetail
+from prometheus_client.parser import text_string_to_metric_families
+
+from drivetail.metrics import metrics_text, write_metrics
+from drivetail.queries import QueryError, open_published
+from drivetail.status import Status, collect_status
+from drivetail.warehouse import Warehouse
+
+ROOT = Path(__file__).resolve().parents[2]
+NOW = datetime(2026, 1, 7, 12)
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def samples(text: str) -> Samples:
+    """Every sample of a text, by name and labels; each is there once."""
+    found: Samples = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            key = sample.name, tuple(sorted(sample.labels.items()))
+            assert key not in found
+            found[key] = sample.value
+    return found
+
+
+@pytest.fixture(scope="module")
+def text(published: Published) -> str:
+    return metrics_text(published.warehouse, NOW)
+
+
+@pytest.fixture(scope="module")
+def written(text: str) -> Samples:
+    return samples(text)
+
+
+@pytest.fixture(scope="module")
+def status(published: Published) -> Status:
+    return collect_status(published.warehouse, NOW)
+
+
+def value(written: Samples, name: str, **labels: str) -> float:
+    return written[f"drivetail_{name}", tuple(sorted(labels.items()))]
+
+
+def fetched(warehouse: Warehouse, query: str) -> list[tuple[Any, ...]]:
+    with open_published(warehouse) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_counts_are_those_of_the_status(written: Samples, status: Status) -> None:
+    rows = {row["record_kind"]: row for row in status.landed["by_source"] if row["status"] == "landed"}
+    for kind, row in rows.items():
+        for name, metric in (
+            ("delivered", "rows_delivered_total"),
+            ("accepted", "rows_accepted"),
+            ("rejected", "rows_rejected_total"),
+            ("duplicate", "rows_duplicate_total"),
+            ("superseded", "rows_superseded"),
+        ):
+            assert value(written, metric, source="bundle", record_kind=kind) == row[name]
+    assert value(written, "rows_delivered_total", source="bundle", record_kind="drive_hours") == 425
+    assert value(written, "rows_rejected_total", source="bundle", record_kind="drive_hours") == 1
+    assert value(written, "files_total", status="unreadable") == 1
+    assert value(written, "deliveries_total") == 2
+    assert value(written, "problems") == len(status.problems) > 0
+    assert value(written, "publication_usable") == 1
+    assert value(written, "drives") == status.publication["drive_count"]
+
+
+def test_instants_are_unix_time_and_the_lag_is_their_difference(written: Samples, status: Status) -> None:
+    end = (LAST + timedelta(hours=1)).replace(tzinfo=UTC).timestamp()
+    assert value(written, "last_hour_timestamp_seconds") == value(written, "last_landed_hour_timestamp_seconds") == end
+    assert value(written, "written_timestamp_seconds") == NOW.replace(tzinfo=UTC).timestamp()
+    assert value(written, "lag_seconds") == value(written, "written_timestamp_seconds") - end == 30 * 3600
+    assert value(written, "last_publication_timestamp_seconds") == status.publication["published_at"].replace(tzinfo=UTC).timestamp()
+
+
+def test_a_group_that_stopped_is_named_with_its_lag(written: Samples) -> None:
+    # g3 ends with hour 20 of 30; g4 never came, so nobody can say how far it is behind
+    assert value(written, "raid_group_lag_seconds", raid_group_id="g3") == (HOURS - 1 - 20) * 3600
+    assert value(written, "raid_groups_stopped") == 1
+    assert value(written, "raid_groups_lagging") == 2
+
+
+def test_the_slowest_drives_of_the_last_day_are_those_of_the_drive_hours(written: Samples, published: Published) -> None:
+    expected = fetched(
+        published.warehouse,
+        f"""
+        select drive_id, max(slowdown) from marts.fct_drive_hours
+        where hour_utc > timestamp '{LAST}' - interval 24 hour group by drive_id having max(slowdown) >= 1.5
+        """,
+    )
+    found = {dict(labels)["drive_id"]: number for (name, labels), number in written.items() if name == "drivetail_drive_slowdown_ratio"}
+    assert found == dict(expected)
+    assert len(found) >= 2
+
+
+def test_the_tail_rate_is_that_of_the_raid_hours(written: Samples, published: Published) -> None:
+    for kind, count, tails, drives, slow in fetched(
+        published.warehouse,
+        f"""
+        select kind, count(*), count_if(is_tail_hour), sum(reporting_drive_count), sum(slow_drive_count) from marts.fct_raid_hours
+        where hour_utc > timestamp '{LAST}' - interval 24 hour group by kind
+        """,
+    ):
+        assert value(written, "raid_group_samples", kind=kind) == count > 0
+        assert value(written, "tail_samples", kind=kind) == tails
+        assert value(written, "tail_ratio", kind=kind) == tails / count
+        assert value(written, "drive_samples", kind=kind) == drives
+        assert value(written, "slow_samples", kind=kind) == slow
+        assert value(written, "slow_ratio", kind=kind) == slow / drives
+
+
+def test_it_took_a_while(written: Samples) -> None:
+    assert 0 < value(written, "ingest_duration_seconds") < 600
+    assert 0.1 < value(written, "build_duration_seconds") < 600
+
+
+@pytest.mark.parametrize("path", ["deploy/prometheus/drivetail.rules.yml", "deploy/grafana/drivetail.json", "docs/monitoring.md"])
+def test_alerts_dashboard_and_guide_name_only_what_is_written(text: str, path: str) -> None:
+    known = set(re.findall(r"^# TYPE (drivetail_\w+) ", text, re.MULTILINE))
+    asked = set(re.findall(r"\bdrivetail_\w+", (ROOT / path).read_text())) - {
+        "drivetail_pipeline",
+        "drivetail_telemetry",
+        "drivetail_fleet",
+    }
+    assert asked
+    assert asked <= known, sorted(asked - known)
+
+
+def test_promtool_finds_no_fault(text: str) -> None:
+    promtool = which("promtool")
+    if promtool is None and not os.environ.get("CI"):
+        pytest.skip("promtool is not installed (Debian: apt-get install prometheus); in CI this is a failure")
+    checked = subprocess.run([str(promtool), "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+
+
+def test_a_file_is_replaced_in_one_step(published: Published, tmp_path: Path) -> None:
+    out = tmp_path / "textfile" / "drivetail.prom"
+    assert drivetail("metrics", "--out", out, "-w", published.warehouse.root).output == f"Metrics: {out}\n"
+    before, first = out.stat().st_ino, samples(out.read_text())
+    assert write_metrics(published.warehouse, out) == out
+    assert out.stat().st_ino != before
+    assert samples(out.read_text()).keys() == first.keys()
+    assert [path.name for path in out.parent.iterdir()] == ["drivetail.prom"]
+    refused = drivetail("metrics", "--out", tmp_path / "drivetail.txt", "-w", published.warehouse.root)
+    assert refused.exit_code == 2
+    assert ".prom" in refused.output
+
+
+def test_a_warehouse_that_cannot_be_read_keeps_the_last_file(published: Published, tmp_path: Path) -> None:
+    shutil.copytree(published.warehouse.root, tmp_path / "w")
+    (broken,) = (tmp_path / "w").glob("raw/deliveries/000001*/ingested_files.parquet")
+    broken.write_bytes(b"no")
+    out = tmp_path / "drivetail.prom"
+    out.write_text("as it was")
+    failed = drivetail("metrics", "--out", out, "-w", tmp_path / "w")
+    assert failed.exit_code == 1
+    assert str(broken) in failed.output
+    assert out.read_text() == "as it was"
+
+
+def test_without_a_publication_the_rest_is_still_written(published: Published, tmp_path: Path) -> None:
+    nothing = samples(metrics_text(Warehouse(tmp_path / "empty")))
+    assert value(nothing, "publication_usable") == 0
+    assert value(nothing, "problems") == 1
+    assert value(nothing, "deliveries_total") == 0
+    assert ("drivetail_lag_seconds", ()) not in nothing
+    shutil.copytree(published.warehouse.raw, tmp_path / "landed" / "raw")
+    landed = samples(metrics_text(Warehouse(tmp_path / "landed")))
+    assert value(landed, "unbuilt_deliveries") == value(landed, "deliveries_total") == 2
+    assert value(landed, "publication_usable") == 0
+
+
+def test_a_publication_of_an_earlier_release_says_what_to_run(published: Published, tmp_path: Path) -> None:
+    root = tmp_path / "w"
+    shutil.copytree(published.warehouse.root, root)
+    (root / "warehouse.duckdb").chmod(0o600)
+    with duckdb.connect(str(root / "warehouse.duckdb")) as connection:
+        connection.execute("update plan.root set root = ?", [str(root)])
+        connection.execute("drop view marts.fct_recent_slowness")
+    with pytest.raises(QueryError, match="earlier release; run `drivetail build`"):
+        metrics_text(Warehouse(root))
+
+
+def test_names_of_telemetry_are_escaped(published: Published, tmp_path: Path) -> None:
+    root = tmp_path / "w"
+    shutil.copytree(published.warehouse.root, root)
+    (root / "warehouse.duckdb").chmod(0o600)
+    hostile = 'd"} 9\ndrivetail_problems{x="\\'
+    with duckdb.connect(str(root / "warehouse.duckdb")) as connection:
+        connection.execute("update plan.root set root = ?", [str(root)])
+        connection.execute(
+            "create or replace view marts.fct_recent_slowness as select 1 as slowness_rank, $$"
+            + hostile
+            + "$$ as drive_id, 'disk' as kind,"
+            " null as model, null as host, 'g' as raid_group_id, timestamp '2026-01-05' as hour_utc, 2.5 as slowdown, 1 as slow_hours"
+        )
+    found = samples(metrics_text(Warehouse(root)))
+    (drive,) = [dict(labels)["drive_id"] for (name, labels) in found if name == "drivetail_drive_slowdown_ratio"]
+    assert drive == hostile

@@ -1,0 +1,70 @@
+"""The alerts and the dashboard that are shipped: promtool reads them, and they fire when they should."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = ROOT / "deploy" / "prometheus" / "drivetail.rules.yml"
+DASHBOARD = ROOT / "deploy" / "grafana" / "drivetail.json"
+PROMTOOL = which("promtool")
+
+
+def promtool(*arguments: object) -> str:
+    """Run promtool, which must succeed."""
+    if PROMTOOL is None and not os.environ.get("CI"):
+        pytest.skip("promtool is not installed (Debian: apt-get install prometheus); in CI this is a failure")
+    done = subprocess.run([str(PROMTOOL), *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def dashboard() -> dict:
+    return json.loads(DASHBOARD.read_text())
+
+
+def questions() -> list[str]:
+    """Every expression of the dashboard, with its variables filled in."""
+    board = dashboard()
+    found = [target["expr"].replace("$instance", ".*") for panel in board["panels"] for target in panel["targets"]]
+    assert "$" not in "".join(found)
+    return found
+
+
+def test_promtool_reads_the_rules() -> None:
+    assert "12 rules found" in promtool("check", "rules", RULES)
+
+
+def test_the_alerts_fire_when_they_should(tmp_path: Path) -> None:
+    tests = tmp_path / "tests.yml"
+    tests.write_text((Path(__file__).parent / "drivetail.rules.test.yml").read_text().replace("RULES", str(RULES)))
+    promtool("test", "rules", tests)
+
+
+def test_promtool_reads_the_expressions_of_the_dashboard(tmp_path: Path) -> None:
+    rules = [{"record": f"panel:{number}", "expr": expression} for number, expression in enumerate(questions())]
+    path = tmp_path / "dashboard.yml"
+    path.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))  # YAML holds JSON
+    promtool("check", "rules", path)
+
+
+def test_the_dashboard_is_whole() -> None:
+    board = dashboard()
+    assert board["uid"] == "drivetail"
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"]) >= 12
+    taken: set[tuple[int, int]] = set()
+    for panel in board["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert at["x"] + at["w"] <= 24
+        assert not taken & cells, panel["title"]
+        taken |= cells
+        # the datasource is the reader's choice, never ours
+        assert {target["datasource"]["uid"] for target in panel["targets"]} == {panel["datasource"]["uid"]} == {"${datasource}"}
+    assert {variable["name"] for variable in board["templating"]["list"]} == {"datasource", "instance"}

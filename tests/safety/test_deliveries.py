@@ -1,0 +1,251 @@
+"""A delivery lands rows and nothing else: it reads no other file, asks no other machine, runs nothing, and does not fill the disk."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import pickle
+import socket
+import subprocess
+import tarfile
+import zipfile
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ingest import IngestSummary, ingest, list_deliveries, table_files
+from quality import Gate
+
+HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
+ROW = "2026-01-05T10:00:00,{},g1,10,0,100,"
+GOOD = f"{HEADER}\n{ROW.format('d1')}\n"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks the network fails the test."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a delivery has made the reader open a connection")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def land(tmp_path: Path, source: Path) -> IngestSummary:
+    return ingest("bundle", [source], tmp_path / "warehouse")
+
+
+def landed(tmp_path: Path) -> pl.DataFrame:
+    files = sorted((tmp_path / "warehouse").glob("raw/deliveries/*/drive_hours/*.parquet"))
+    return pl.concat([pl.read_parquet(file, glob=False) for file in files])
+
+
+def kept_bytes(tmp_path: Path) -> bytes:
+    """Everything the warehouse keeps, unpacked where it is Parquet."""
+    kept = b""
+    for path in (tmp_path / "warehouse").rglob("*"):
+        if path.is_file():
+            kept += pl.read_parquet(path, glob=False).write_csv().encode() if path.suffix == ".parquet" else path.read_bytes()
+    return kept
+
+
+# Links
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Path:
+    """A file beside the delivery that the sender would like to be read."""
+    path = tmp_path / "foreign.csv"
+    path.write_text(f"{HEADER}\n{ROW.format('a-foreign-secret')}\n")
+    return path
+
+
+@pytest.mark.parametrize("gate", [False, True])
+@pytest.mark.parametrize("way", ["absolute", "relative", "chain", "passwd"])
+def test_a_link_out_of_the_delivery_is_not_followed(tmp_path: Path, foreign: Path, way: str, gate: bool) -> None:
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    (bundle / "drive_hours.csv").write_text(GOOD)
+    link = bundle / "drive_hours_more.csv"
+    if way == "chain":
+        (bundle / "second.txt").symlink_to(foreign)
+    link.symlink_to({"absolute": foreign, "relative": "../foreign.csv", "chain": "second.txt", "passwd": "/etc/passwd"}[way])
+    for again in (False, True):
+        summary = ingest("bundle", [bundle], tmp_path / "warehouse", gate=Gate(tmp_path / "warehouse") if gate else None)
+        assert [(file.file, file.note) for file in summary.unreadable] == [
+            (str(link), "a link that leads out of the delivery, which is not followed; send the file itself")
+        ]
+        assert (summary.delivery_seq is None) == again
+    assert landed(tmp_path)["drive_id"].to_list() == ["d1"]
+    kept = kept_bytes(tmp_path)
+    assert b"a-foreign-secret" not in kept
+    assert b"root:" not in kept
+
+
+def test_a_link_within_the_delivery_is_a_file_of_it(tmp_path: Path) -> None:
+    real, bundle = tmp_path / "real", tmp_path / "bundle"
+    (real / "old").mkdir(parents=True)
+    bundle.symlink_to(real)  # what the operator names is the operator's choice
+    (real / "old" / "of-monday.csv").write_text(GOOD)
+    (real / "drive_hours.csv").symlink_to("old/of-monday.csv")
+    assert land(tmp_path, bundle).rows_accepted == 1
+
+
+def test_a_link_to_a_folder_is_not_entered(tmp_path: Path, foreign: Path) -> None:
+    (tmp_path / "other").mkdir()
+    foreign.rename(tmp_path / "other" / "drive_hours.csv")
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    (bundle / "drive_hours.csv").write_text(GOOD)
+    (bundle / "drive_hours_of_another").symlink_to(tmp_path / "other")
+    land(tmp_path, bundle)
+    assert landed(tmp_path)["drive_id"].to_list() == ["d1"]
+
+
+def test_a_pipe_in_a_delivery_is_not_waited_for(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    (bundle / "drive_hours.csv").write_text(GOOD)
+    os.mkfifo(bundle / "drive_hours_pipe.csv")
+    assert land(tmp_path, bundle).rows_accepted == 1
+
+
+# Archives: what leaves them, links and devices are tried in tests/ingest/test_malformed.py
+
+
+@pytest.mark.parametrize("name", ["../../../drives.csv", "/tmp/drivetail_attacked/drives.csv", "drives/../../../drives.csv"])
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_an_archive_writes_nowhere_else(tmp_path: Path, name: str, kind: str) -> None:
+    archive = tmp_path / "in" / f"a.{kind}"
+    archive.parent.mkdir()
+    content = b"drive_id,raid_group_id\nd1,g1\n"
+    if kind == "zip":
+        with zipfile.ZipFile(archive, "w") as zipped:
+            zipped.writestr(name, content)
+    else:
+        with tarfile.open(archive, "w") as tarred:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tarred.addfile(info, io.BytesIO(content))
+    assert land(tmp_path, archive).unreadable
+    assert not Path("/tmp/drivetail_attacked").exists()
+    assert not list(tmp_path.rglob("*.csv"))
+
+
+def test_a_link_in_an_archive_and_a_file_behind_it_write_nowhere(tmp_path: Path) -> None:
+    archive, target = tmp_path / "a.tar", tmp_path / "target"
+    target.mkdir()
+    with tarfile.open(archive, "w") as tarred:
+        link = tarfile.TarInfo("drive_hours")
+        link.type, link.linkname = tarfile.SYMTYPE, str(target)
+        tarred.addfile(link)
+        info = tarfile.TarInfo("drive_hours/drive_hours.csv")
+        info.size = len(GOOD)
+        tarred.addfile(info, io.BytesIO(GOOD.encode()))
+    assert "link or device" in str(land(tmp_path, archive).unreadable[0].note)
+    assert not list(target.iterdir())
+
+
+def test_a_link_in_a_zip_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as zipped:
+        info = zipfile.ZipInfo("drive_hours.csv")
+        info.create_system, info.external_attr = 3, 0o120777 << 16
+        zipped.writestr(info, "/etc/passwd")
+    assert "link or device" in str(land(tmp_path, tmp_path / "a.zip").unreadable[0].note)
+
+
+# Bombs
+
+
+@pytest.fixture
+def low_floor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.limits.EXPANSION_FLOOR_BYTES", 1 << 20)
+
+
+@pytest.mark.parametrize("suffix", ["csv.gz", "csv.zst", "ndjson.gz", "parquet"])
+@pytest.mark.usefixtures("low_floor")
+def test_a_file_that_explodes_is_refused(tmp_path: Path, suffix: str) -> None:
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    bomb = bundle / f"drives_all.{suffix}"
+    lines = b"drive_id,raid_group_id\n" + b"d1,g1\n" * 2_000_000
+    if suffix.endswith("gz"):
+        bomb.write_bytes(gzip.compress(lines if suffix.startswith("csv") else b'{"drive_id":"d1","raid_group_id":"g1"}\n' * 400_000))
+    elif suffix.endswith("zst"):
+        bomb.write_bytes(pa.Codec("zstd").compress(lines, asbytes=True))
+    else:
+        pl.DataFrame({"drive_id": ["d1"] * 2_000_000, "raid_group_id": ["g1"] * 2_000_000}).write_parquet(bomb)
+    (bundle / "drive_hours.csv").write_text(GOOD)
+    summary = land(tmp_path, bundle)
+    assert "200 times its size; unpack it yourself if it is sound" in str(summary.unreadable[0].note)
+    assert summary.rows_accepted == 1
+
+
+# What runs
+
+
+class Runs:
+    """Unpickled, it leaves a file."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, ("/tmp/drivetail_attacked",)
+
+
+def test_a_type_that_carries_python_is_not_run(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    marks = {b"ARROW:extension:name": b"arrow.py_extension_type", b"ARROW:extension:metadata": pickle.dumps(Runs())}
+    schema = pa.schema([
+        pa.field("drive_id", pa.string(), metadata=marks), pa.field('raid_group_id', pa.string()),
+        pa.field('x"; drop table drives; --', pa.string()), pa.field("read_csv('http://localhost:9/x')", pa.string()),
+    ])  # fmt: skip
+    table = pa.table([["d1"], ["g1"], ["x"], ["y"]], schema=schema)
+    pq.write_table(table, bundle / "drives.parquet")
+    summary = land(tmp_path, bundle)
+    assert not Path("/tmp/drivetail_attacked").exists()
+    assert "left out unknown columns: 'x\"; drop table drives; --', \"read_csv('http://localhost:9/x')\"" in str(summary.files[0].note)
+    (inventory,) = table_files(list_deliveries(tmp_path / "warehouse"), "drives")
+    assert pl.read_parquet(inventory, glob=False)["drive_id"].to_list() == ["d1"]
+
+
+@pytest.mark.parametrize(
+    "value", ["http://localhost:9/x.csv", "s3://bucket/x", "read_csv('/etc/passwd')", "file:///etc/passwd", "${HOME}", "`id`"]
+)
+def test_a_value_that_names_a_file_is_text(tmp_path: Path, value: str) -> None:
+    bundle = tmp_path / "bundle"
+    (bundle / "s3:").mkdir(parents=True)
+    (bundle / "s3:" / "drive_hours*.csv").write_text(GOOD.replace("d1", f'"{value}"'))
+    land(tmp_path, bundle)
+    assert landed(tmp_path)["drive_id"].to_list() == [value]
+
+
+def test_an_address_is_no_path(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no such file or directory"):
+        ingest("bundle", ["http://localhost:9/drive_hours.csv"], tmp_path / "warehouse")
+
+
+# Secrets
+
+MARKS = [
+    "BEGIN [A-Z ]*PRIVATE KEY",
+    "AKIA[0-9A-Z]{16}",
+    "gh[pousr]_[A-Za-z0-9]{36}",
+    "xox[abprs]-[0-9A-Za-z-]{10}",
+    "AIza[0-9A-Za-z_-]{35}",
+    "(password|passwd|secret|api_?key|token)[\"']? *[:=] *[\"'][^\"' {$]{8,}[\"']",
+]
+
+
+def test_no_secret_is_in_the_repository() -> None:
+    found = subprocess.run(
+        ["git", "grep", "-nIiE", "|".join(MARKS), "--", ".", ":!uv.lock", ":!tests/safety"], cwd=ROOT, capture_output=True, text=True
+    )
+    if found.returncode == 128:
+        pytest.skip(f"not a git checkout: {found.stderr.strip()}")
+    assert found.stdout == ""

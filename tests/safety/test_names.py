@@ -1,0 +1,122 @@
+"""Names that telemetry sends are data everywhere: in SQL, in pages, on the terminal, in paths."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hostile import DETAIL, DRIVES, FILES, GROUP, HOURS, MODEL, SECRET, SLOW, Attacked, drivetail
+from study_stand_in import HOSTILE, publish_study
+
+from drivetail.queries import open_published
+from quality import write_pages
+from report import write_report, write_study
+
+pytestmark = pytest.mark.xdist_group("safety")
+
+LIVELY = {"img", "svg", "iframe", "object", "embed", "form", "base"}
+"""Elements that fetch or do something; no page of ours has one."""
+
+
+class Elements(HTMLParser):
+    """What a browser would make of a page: its elements, the text that is read, and the scripts that are run."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words = ""
+        self.scripts: list[str] = []
+        self._open = ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._open = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._open == "script":
+            self.scripts[-1] += data
+        elif self._open != "style":
+            self.words += data
+
+
+def check_inert(page: Elements) -> None:
+    """Nothing that was delivered has become an element, an attribute or a script."""
+    for tag, attributes in page.elements:
+        assert tag not in LIVELY, (tag, attributes)
+        for name, value in attributes.items():
+            assert not name.startswith("on"), (tag, attributes)
+            assert "javascript:" not in (value or "").lower(), (tag, attributes)
+            assert name != "src", (tag, attributes)
+    for script in page.scripts:
+        assert not script.lstrip().startswith("alert")
+        assert SLOW not in script
+
+
+def test_the_marts_hold_the_names_as_they_came(attacked: Attacked) -> None:
+    with open_published(attacked.warehouse) as connection:
+        assert {row[0] for row in connection.execute("select drive_id from marts.dim_drives").fetchall()} == set(DRIVES)
+        named = "select distinct raid_group_id, model from marts.fct_drive_hours inner join marts.dim_drives using (drive_id)"
+        assert connection.execute(named).fetchall() == [(GROUP, MODEL)]
+        assert connection.execute("select count(*) from marts.fct_drive_hours").fetchall() == [(HOURS * len(DRIVES),)]
+        assert {Path(row[0]).name for row in connection.execute("select file from marts.ingested_files").fetchall()} == {
+            Path(name).name for name in FILES.values()
+        }
+        assert DETAIL in {row[0] for row in connection.execute("select detail from marts.fct_drive_events").fetchall()}
+    assert not Path("/tmp/drivetail_attacked.db").exists()
+
+
+def test_the_weekly_report_is_inert(attacked: Attacked, tmp_path: Path) -> None:
+    page = Elements(write_report(attacked.warehouse, week="2026-W02", out=tmp_path / "report.html"))
+    check_inert(page)
+    assert SLOW in page.words
+    assert GROUP in page.words
+    assert MODEL in page.words
+
+
+def test_the_study_page_is_inert(tmp_path: Path) -> None:
+    page = Elements(write_study(publish_study(tmp_path / "warehouse"), tmp_path / "study.html"))
+    check_inert(page)
+    assert HOSTILE in page.words
+
+
+def test_the_page_of_the_gate_is_inert(attacked: Attacked) -> None:
+    page = Elements(write_pages(attacked.warehouse.root))
+    check_inert(page)
+    assert str(attacked.bundle) in page.words
+
+
+@pytest.mark.parametrize("drive", DRIVES)
+def test_a_drive_is_found_by_its_name_and_the_terminal_obeys_none(attacked: Attacked, drive: str) -> None:
+    told = drivetail("explain", drive, "-w", attacked.warehouse.root)
+    assert told.exit_code == 0, told.output
+    check_printable(told.output)
+
+
+def check_printable(text: str) -> None:
+    assert all(character.isprintable() or character in "\n\t" for character in text), [
+        c for c in text if not c.isprintable() and c not in "\n\t"
+    ]
+
+
+def test_commands_show_control_characters_instead_of_sending_them(attacked: Attacked) -> None:
+    listed = drivetail("sql", "select drive_id from marts.dim_drives order by 1", "-w", attacked.warehouse.root).output
+    assert "\\x1b]0;owned\\x07\\x1b[2J\\nnothing" in listed
+    hour = drivetail("explain", DRIVES[3], "2026-01-05 07:00", "-w", attacked.warehouse.root).output
+    unknown = drivetail("explain", "\x1b[2J", "-w", attacked.warehouse.root).output
+    for text in (attacked.printed, listed, hour, unknown, drivetail("status", "-w", attacked.warehouse.root).output):
+        check_printable(text)
+
+
+def test_no_secret_of_the_environment_is_kept(attacked: Attacked) -> None:
+    told = attacked.warehouse.log.read_text() + attacked.printed
+    for path in attacked.warehouse.root.rglob("*"):
+        if path.is_file():
+            assert SECRET.encode() not in path.read_bytes(), path
+    assert SECRET not in told
