@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> None:
     if what in ("fit", "all"):
         kinds = [kind for kind in KINDS if kind in arguments] or list(KINDS)
         for kind in kinds:
-            run_fit(kind, int(arguments[-1]) if arguments and arguments[-1].isdigit() else 3, say)
+            run_fit(kind, int(arguments[-1]) if arguments and arguments[-1].isdigit() else 2, say)
             defaults.cache_clear()
     if what in ("report", "all"):
         write_report(say)

@@ -35,7 +35,7 @@ REASONS: tuple[tuple[str, str, str], ...] = (
     (
         r"F4B-T[123]-.*EQ|VST",
         "ssd",
-        "one group of 40 has the coarse timer that makes exact multiples: what its 15 to 22 drives do in 80 days is all there is",
+        "one group of 40 has the coarse timer that makes exact multiples: what its drives do in 80 days is all there is",
     ),
     (r"F4B|F02|F03|T3B|F01|T1", "ssd", "three or four groups of 40 hold most slow hours (no model known): between-group spread"),
     (
@@ -58,14 +58,22 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "rates move by rhythm, noise and jobs: three mechanisms for a curve that 10^5 RAID-hours fix to a quarter of a point",
     ),
     (r"F10[AB]-tail", "both", "what clients do in a tail hour is one exponent here (clients that wait for the slowest drive)"),
+    (
+        r"F01-10|F06-03|F6A-disk-(16|32)|T3A-06|T3A-1[12]|F4A-..-8",
+        "disk",
+        "beyond a knee severities grow as a cube root, or years 3 and 4 of 8a would bring too many at 5 to 8: too few are left above",
+    ),
     (r"T3A-02", "disk", "the body of 4a is a log-normal noise here; the paper's has more between 1.1 and 1.3"),
     # too few groups, drives or events
     (r"F8A-Y0[678]|F10-05", "disk", "at most one group of 130 is so old: what its drives do is all there is"),
     (r"F8A|F10-0", "disk", "39 groups of known age, three to 13 in a year: between-group spread"),
     (r"F8B|FG9|F11-|F12|F10-0", "ssd", "one to 20 groups in a class: between-group spread"),
     (r"F11[ABCD]|F14|F15|UPD", "both", "tens of unplugs at most in a fleet of this size"),
+    (r"F06|F6A", "ssd", "idle hours, in which a few I/Os make the average, touch too many drives once: 6b's drives of one hour need them"),
+    (r"F04|F05|INT|F5", "ssd", "intervals and gaps of a few drives with hundreds of slow hours weigh most"),
+    (r"T3A", "ssd", "a tail carried by one or two groups"),
     (r"T3A|F01|F4A|T3B|F02|F03|T1|F6A|F06|F4B|F5", "both", "a tail carried by few drives and paths"),
-    (r"MOD|TOD", "both", "a distance over classes: noise alone, at a few slow drives a class, is over the threshold"),
+    (r"MOD|TOD", "both", "not fitted: a distance over classes or hours, in which the few drives with most slow hours weigh most"),
 )
 """Pattern of the id, kind, reason; the first that matches counts. PI-nn are inconsistencies inside the paper (metrics.md)."""
 
