@@ -22,16 +22,17 @@ SEEDS = Path("seeds")
 NOT_MOVED: frozenset[str] = frozenset(
     (
         # widths, durations, ages and what inventory knows follow from the curves and tables without a fleet
-        *("width_median", "width_sigma", "width_maximum", "observation_days", "observation_extra_days", "short_observation_share"),
-        *("age_mean_years", "unknown_model_share", "unknown_age_share", "coarse_timer_group_share"),
+        *("width_median", "width_sigma", "common_widths", "common_width_shares", "observation_shares", "short_observation_share"),
+        *("age_year_shares", "unknown_model_share", "unknown_age_share", "coarse_timer_group_share"),
         # levels that no ratio shows
-        *("base_latency_us", "base_latency_sigma", "rate_median_iops", "rate_sigma", "capacity_iops", "io_blocks_median"),
-        *("read_share_mean", "daily_amplitude", "hour_rate_memory"),
-        # limits, and what happens too seldom in a fleet of this size
-        *("severity_maximum", "episode_maximum_hours", "unplug_maximum_share", "explicit_event_rate_per_drive_year"),
-        *("explicit_event_slow_share", "replacement_share", "routine_unplug_rate_per_drive_year", "outage_median_hours", "outage_sigma"),
+        *("base_latency_us", "rate_median_iops", "capacity_iops", "io_blocks_median", "read_share_mean"),
+        # who has a trait at all: a few groups or drives more or fewer, no slope
+        *("striped_group_share", "large_io_group_share", "shared_group_share", "ailing_share"),
+        # what happens too seldom in a fleet of this size
+        *("explicit_event_rate_per_drive_year", "replacement_share", "routine_unplug_rate_per_drive_year"),
+        *("outage_median_hours", "outage_sigma"),
         # told apart from another parameter by nothing in the curves
-        *("idle_mean_hours", "closed_loop_share", "drive_latency_sigma_per_year", "fail_slow_sigma", "hot_spot_sigma"),
+        "closed_loop_share",
     )
 )
 
@@ -52,9 +53,11 @@ def run_fit(kind: Kind, passes: int, say: Callable[[str], Any]) -> None:
     problem = Problem(
         kind=kind,
         names=[
-            plain
-            for of, _, plain in (name.partition(".") for name in base.flat())
-            if of == kind and plain not in NOT_MOVED and not isinstance(base.flat()[f"{kind}.{plain}"], list)
+            f"{plain}.{place}" if isinstance(value, list) else plain
+            for name, value in base.flat().items()
+            for of, _, plain in [name.partition(".")]
+            if of == kind and plain not in NOT_MOVED
+            for place in range(len(value) if isinstance(value, list) else 1)
         ],
         references=[ref for ref in references(SEEDS) if kind in ref["fitted"].split()],
         seeds=(SEED,),
@@ -77,7 +80,7 @@ def main(arguments: list[str]) -> None:
     if what in ("fit", "all"):
         kinds = [kind for kind in KINDS if kind in arguments] or list(KINDS)
         for kind in kinds:
-            run_fit(kind, int(arguments[-1]) if arguments and arguments[-1].isdigit() else 3, say)
+            run_fit(kind, int(arguments[-1]) if arguments and arguments[-1].isdigit() else 2, say)
             defaults.cache_clear()
     if what in ("report", "all"):
         write_report(say)

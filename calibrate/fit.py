@@ -5,6 +5,7 @@ parameters; streams per drive and group keep the difference local.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,16 +23,38 @@ SCALE = 0.15
 """A residual of 1 is this far off in log odds (shares) or in the logarithm (values)."""
 SOFT = 4.0
 """Beyond this many scales a residual counts like an absolute value, not like a square."""
-STEP = 0.1
+STEP = 0.2
 LONGEST_STEP = 0.6
 MISFIT_PER_VERDICT = 40.0
 """So much squared misfit weighs as much as one id that differs."""
-PRIOR = 0.8
+PRIOR = 1.0
 """How far a parameter is expected to move, in its own logarithm or log odds."""
 HEADLINES = ("T1", "T3A", "T3B", "F01", "F02", "F03", "F04", "F05", "F06", "F07", "F08", "F11", "F12", "F13", "F14", "F15", "UPD", "VST")
 WEIGHTS: dict[tuple[str, Kind], float] = {("F5B", "disk"): 0.5, ("F4B", "ssd"): 0.7}
 """Where the paper disagrees with itself (PI-04, PI-05), the side not chosen counts less."""
-NEGATIVE = ("age_hazard_per_year", "io_size_exponent")
+REACH = 0.2
+"""A trial of the search moves a parameter by about this much, in its own logarithm or log odds."""
+BLOCKS: dict[Kind, list[tuple[str, str]]] = {
+    "disk": [
+        *((f"F8A-Y{year + 1:02}", rf"age_year_(hazards|exponents)\.{year}") for year in range(7)),
+        (r"F7B|F08-04", "hot_spot_(cached_share|cached_factor|cached_sigma|latency_sigma)"),
+        (r"F7[AC]|F08-0[236]", "hot_spot_(rate_per_drive_year|exponent)|retry_sigma|merge_sigma|spared_share"),
+        (r"F7D|F08-08", "large_io_hazard|io_size_exponent"),
+        (r"F10A|F13", "hour_rate_sigma|burst_.*|closed_loop_exponent"),
+        (r"F11|F14|F15|UPD", "unplug_.*|cure_share|recurrence_.*"),
+    ],
+    "ssd": [
+        (r"FG9|F11-0|F12", r"family_(hazards|noises)\.\d"),
+        (r"F8B", r"age_year_hazards\.\d"),
+        (r"F7B|F08-05", "hot_spot_(cached_share|cached_factor|cached_sigma|latency_sigma)"),
+        (r"F7[AC]|F08-0[237]", "hot_spot_(rate_per_drive_year|exponent)|retry_sigma|merge_sigma|spared_share"),
+        (r"F7D|F08-09", "large_io_hazard|io_size_exponent"),
+        (r"F10B|F13", "hour_rate_sigma|burst_.*|closed_loop_exponent"),
+        (r"F11[BD]|F14|F15|UPD", "unplug_.*|cure_share|recurrence_.*"),
+    ],
+}
+"""Ids, and the parameters that concern these and hardly any other."""
+NEGATIVE = ("io_size_exponent",)
 
 
 @dataclass
@@ -39,7 +62,7 @@ class Problem:
     """One kind's fit."""
 
     kind: Kind
-    names: list[str]  # plain names of the parameters that move
+    names: list[str]  # plain names of the parameters that move; of a list each number, as `name.2`
     references: list[dict[str, str]]
     seeds: tuple[int, ...]
     groups: int
@@ -51,11 +74,26 @@ class Problem:
         return replace(self, references=[ref for ref in self.references if measure(ref, data) is not None])
 
     def parameters(self, x: Floats) -> Parameters:
-        return with_overrides({f"{self.kind}.{name}": _to_number(name, v) for name, v in zip(self.names, x, strict=True)}, self.base)
+        flat = self.base.flat()
+        changes: dict[str, Any] = {}
+        for name, v in zip(self.names, x, strict=True):
+            plain, _, place = name.partition(".")
+            key = f"{self.kind}.{plain}"
+            if place:
+                changes.setdefault(key, list(flat[key]))[int(place)] = _to_number(plain, v)
+            else:
+                changes[key] = _to_number(plain, v)
+        return with_overrides(changes, self.base)
 
     def start(self) -> Floats:
         flat = self.base.flat()
-        return np.asarray([_from_number(name, flat[f"{self.kind}.{name}"]) for name in self.names])
+
+        def number(name: str) -> float:
+            plain, _, place = name.partition(".")
+            value = flat[f"{self.kind}.{plain}"]
+            return _from_number(plain, value[int(place)] if place else value)
+
+        return np.asarray([number(name) for name in self.names])
 
     def residuals(self, x: Floats) -> Floats:
         """Weighted misfits of the fitted ids, averaged over the seeds."""
@@ -101,7 +139,7 @@ def _residual(ref: Mapping[str, str], kind: Kind, data: KindData, families: Mapp
 
 
 def _is_share(name: str) -> bool:
-    return name.endswith("_share") or name in ("read_share_mean", "hour_rate_memory", "aftershock_count")
+    return name.endswith("_share") or name in ("read_share_mean", "aftershock_count")
 
 
 def _from_number(name: str, value: float) -> float:
@@ -175,36 +213,50 @@ def fit(problem: Problem, rounds: int, say: Callable[[str], Any], keep: Callable
 
 
 def polish(problem: Problem, passes: int, say: Callable[[str], Any], keep: Callable[[Parameters], Any]) -> Parameters:
-    """Hooke and Jeeves' search on what counts in the end: one parameter at a time, kept where fewer fitted ids differ.
+    """Random search on what counts in the end, the fitted ids that differ; squared misfits tell apart what verdicts do not.
 
-    The squared misfits, small beside that, tell apart what the verdicts do not.
+    Moves alternate. Of the blocks, each moves one of its parameters in the same trial fleet and keeps the move if its own
+    ids agree better: what concerns one year of age, or hot spots, hardly concerns another. Of the rest, a few parameters
+    move together, kept if all ids agree better. A pass is one trial per parameter.
     """
     x = problem.start()
-    step = np.full(len(x), 2 * STEP)
+    rng = np.random.default_rng(problem.seeds[0])
+    blocks = [
+        (ids, moving)
+        for pattern, names in BLOCKS[problem.kind]
+        if (moving := [j for j, name in enumerate(problem.names) if re.fullmatch(names, name)])
+        and (ids := [i for i, ref in enumerate(problem.references) if re.match(pattern, ref["id"])])
+    ]
+    rest = sorted(set(range(len(x))) - {j for _, moving in blocks for j in moving})
     groups: dict[Kind, int] = {"disk": 0, "ssd": 0, problem.kind: problem.groups}
 
-    def cost(at: Floats) -> float:
+    def costs(at: Floats) -> Floats:
         data = fleet_data(problem.parameters(at), problem.seeds[0], problem.days, groups)
-        differing = sum(v.verdict == "differs" for v in judge(problem.references, data))
-        return differing + float(np.square(_soft(problem.of_data(data[problem.kind]))).sum()) / MISFIT_PER_VERDICT
+        verdicts = judge(problem.references, data)
+        differs = np.asarray([v.verdict == "differs" for v in verdicts], dtype=float)
+        return np.asarray(differs + np.square(_soft(problem.of_data(data[problem.kind]))) / MISFIT_PER_VERDICT)
 
-    best = cost(x)
-    say(f"{problem.kind}: polish from {best:.2f}")
-    for number in range(passes):
-        start_cost = best
-        for j in range(len(x)):
-            for sign in (1.0, -1.0):
-                tried = x.copy()
-                tried[j] += sign * step[j]
-                c = cost(tried)
-                if c < best:
-                    x, best = tried, c
-                    step[j] *= 1.4 * sign
-                    keep(problem.parameters(x))
-                    break
-            else:
-                step[j] *= 0.5
-        say(f"  pass {number + 1}: {best:.2f}")
-        if start_cost - best < 1:
-            break
+    best = costs(x)
+    say(f"{problem.kind}: polish from {best.sum():.2f}")
+    for number in range(passes * len(x)):
+        tried = x.copy()
+        if number % 3 < 2:
+            for _, moving in blocks:
+                tried[rng.choice(moving)] += REACH * rng.standard_normal()
+            found = costs(tried)
+            merged = x.copy()
+            for ids, moving in blocks:
+                if found[ids].sum() < best[ids].sum():
+                    merged[moving] = tried[moving]
+            if (merged == x).all():
+                continue
+            if (merged != tried).any():
+                tried, found = merged, costs(merged)
+        else:
+            tried[rng.choice(rest, size=min(3, len(rest)), replace=False)] += REACH * rng.standard_normal(min(3, len(rest)))
+            found = costs(tried)
+        if found.sum() < best.sum():
+            x, best = tried, found
+            keep(problem.parameters(x))
+            say(f"  trial {number + 1}: {best.sum():.2f}")
     return problem.parameters(x)

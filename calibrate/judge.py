@@ -33,16 +33,6 @@ class Verdict:
     high: float
     verdict: str
 
-    @property
-    def misfit(self) -> float:
-        """How far off, 1 = at the edge of the factor; the rarer side of a share counts as much as the common one."""
-        scale = 100.0 if self.unit in ("percent", "percentile") else math.inf
-        a, b = max(self.value, 1e-9), max(self.paper, 1e-9)
-        distance = abs(math.log(a / b))
-        if scale < math.inf:
-            distance = max(distance, abs(math.log(max(scale - a, 1e-9) / max(scale - b, 1e-9)))) if 0 < b < scale else distance
-        return distance / math.log(FACTOR)
-
 
 @dataclass(frozen=True)
 class Percentile:

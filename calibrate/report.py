@@ -23,24 +23,34 @@ SEEDS = Path("seeds")
 OUT = Path("docs/results/calibration.md")
 
 SENSITIVE: dict[str, tuple[float, str]] = {
-    "disk.shared_rate_per_group_year": (0.5, "F01-01"),
-    "disk.episode_rate_per_drive_year": (0.5, "F06-01"),
-    "disk.severity_exponent": (1.5, "F06-03"),
-    "disk.episode_median_hours": (0.5, "F02-05"),
-    "disk.hour_latency_sigma": (1.5, "F5A-disk-012"),
-    "disk.burst_rate_per_hour": (0.5, "F10A-stable-3"),
-    "disk.hot_spot_latency_sigma": (1.5, "F08-04"),
-    "disk.unplug_share": (0.5, "F14-01"),
-    "disk.outage_median_hours": (1.5, "UPD-01"),
-    "ssd.hour_latency_sigma": (0.5, "T3B-09"),
-    "ssd.episode_rate_per_drive_year": (1.5, "F06-02"),
-    "ssd.burst_factor_sigma": (1.5, "F10B-stable-1.2"),
-    "ssd.unknown_model_hazard": (0.5, "F04-04"),
-    "ssd.outage_median_hours": (1.5, "UPD-03"),
-    "ssd.closed_loop_exponent": (0.5, "F10B-tail-3"),
-    "ssd.severity_exponent": (1.5, "F6A-ssd-4"),
+    "disk.shared_rate_per_group_year": (0.5, "F03-02"),
+    "disk.shared_median_hours": (0.5, "F03-03"),
+    "disk.episode_rate_per_drive_year": (0.5, "F02-01"),
+    "disk.episode_median_hours": (0.5, "F03-02"),
+    "disk.severity_exponent": (1.5, "F01-09"),
+    "disk.ailing_hazard": (0.5, "F03-01"),
+    "disk.unknown_age_hazard": (1.5, "F01-01"),
+    "disk.hour_latency_sigma": (1.5, "F02-05"),
+    "disk.hot_spot_latency_sigma": (1.5, "F02-05"),
+    "disk.idle_hour_share": (0.5, "F07-03"),
+    "disk.unplug_share": (1.5, "F14-01"),
+    "disk.burst_rate_per_hour": (0.5, "F10A-stable-2"),
+    "ssd.hour_latency_sigma": (1.5, "F02-06"),
+    "ssd.severity_exponent": (0.5, "F01-02"),
+    "ssd.episode_rate_per_drive_year": (1.5, "F11-03"),
+    "ssd.shared_rate_per_group_year": (1.5, "F13-02"),
+    "ssd.idle_hour_share": (0.5, "F07-04"),
+    "ssd.burst_factor_sigma": (1.5, "F13-01"),
 }
 """Mechanisms that are off by half, by which factor, and an id that the study must refuse then."""
+
+
+FAR_CURVES = (
+    "Far off by the paper's own contradictions: 2a (PI-16: disk widths are simulated as weighted by drives, SSD widths by Table 1's mean),",
+    "5a and 5b of disks (PI-04), 6b (PI-11), 4b's T2 and T3 (PI-05). Of too few events: 11a to 11d at 4x and more, all of 11c and 11d.",
+    "Not made by any mechanism here: SSDs of the third year, 99% of whose hours lie below 1.02 in 8b (here hourly noise is of a group,",
+    "not of an age), and the corners of 7a to 7d.",
+)
 
 
 def write_report(say: Callable[[str], Any]) -> None:
@@ -56,8 +66,13 @@ def write_report(say: Callable[[str], Any]) -> None:
         other = judge(refs, fleet_data(parameters, seed, DAYS, GROUPS))
         lines.append(f"| seed {seed}, to which nothing was fitted (quick judge) | {_shares_text(other)} |")
         say(f"seed {seed} judged")
-    lines += ["", "## Distance of every curve", "", *_distances(distances)]
-    lines += ["", "## What differs, and why", "", *_differing(verdicts, fitted)]
+    lines += ["", "## Distance of every curve", "", *_distances(distances), "", *FAR_CURVES]
+    lines += [
+        "",
+        "## What differs, and why",
+        "",
+        *_differing(verdicts, fitted, {ref["id"] for ref in refs if ref["judged_as"] == "percentile"}),
+    ]
     lines += ["", "## What the study refuses", "", *_sensitivity(parameters, say)]
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -92,9 +107,18 @@ def _head(parameters: Parameters, distances: Distances) -> list[str]:
         "`drivetail ingest` and `drivetail build`.",
         "",
         "Fitted: of each family of ids (`T3A`, `F5A`, ...) and kind every other one, the first included, in the order of",
-        "`seeds/paper_numbers.csv`. Held out: the rest. The rule was set before the first fit and the searches saw the fitted half only,",
-        "on the fleet of this seed. The values they started from, and some mechanisms, were set by hand with all ids in view: the held-out",
-        "half is no untouched test. The fleets of other seeds are; what agrees here and not there is fitted to this fleet, not the paper.",
+        "`seeds/paper_numbers.csv`. Held out: the rest. The rule was set before the first fit, and every search saw the fitted half only,",
+        "on the fleet of this seed. What the searches started from was set by hand with all ids in view, and so was the choice of",
+        "mechanisms: the held-out half is no untouched test. The fleets of other seeds are; what agrees here and not there is fitted to",
+        "this fleet, not the paper.",
+        "",
+        "How the numbers came about. Shares of ages, records and durations are read off the paper. Who holds the slow hours follows from",
+        "its arithmetic: the years of 8a are each slower than the whole fleet of 4a, so the disks of unknown age are nearly well; 4b has",
+        "twice the hours that 8b and 9 have by age and model, so SSDs of unknown model, and of them those of unknown age, have the rest.",
+        "From there searches went, on the fitted half: least squares over rates, lengths and severities (`fit`), a random search over the",
+        "verdicts (`polish`), each year of age by itself. Between them numbers were set by hand again. `make calibrate` runs `fit` and",
+        "`polish` from the numbers as committed and improves on them; it does not find the committed numbers again from nothing.",
+        "What a fleet's make-up hangs on is dealt evenly over its groups, drives and episodes, not drawn (`simulate/streams.py`).",
         f"The aims are 85% of the judged ids and distances below 0.02; {near} of {len(distances)} curves are that near.",
         "",
         "An id agrees where the paper's value meets the 95% interval and the estimate is within a factor of 1.25.",
@@ -126,12 +150,13 @@ def _distances(distances: Distances) -> list[str]:
     return lines + [f"| {figure} | {curve} | {distance:.4f} | {count:,} |" for figure, curve, distance, count in distances]
 
 
-def _differing(verdicts: list[Verdict], fitted: set[tuple[str, str]]) -> list[str]:
-    lines = ["| id | kind | | paper | fleet | 95% interval | likely why, by family of ids |", "|---|---|---|---|---|---|---|"]
+def _differing(verdicts: list[Verdict], fitted: set[tuple[str, str]], percentiles: set[str]) -> list[str]:
+    lines = ["| id | kind | | paper | fleet | 95% interval | why |", "|---|---|---|---|---|---|---|"]
     for v in verdicts:
         if v.verdict == "differs":
             part = "fitted" if (v.id, v.kind) in fitted else "held out"
-            lines.append(f"| {v.id} | {v.kind} | {part} | {v.paper:g} | {v.value:.4g} | {v.low:.4g} to {v.high:.4g} | {reason_for(v)} |")
+            why = reason_for(v, v.id in percentiles)
+            lines.append(f"| {v.id} | {v.kind} | {part} | {v.paper:g} | {v.value:.4g} | {v.low:.4g} to {v.high:.4g} | {why} |")
     return lines
 
 

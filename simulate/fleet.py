@@ -14,6 +14,7 @@ from simulate.awkward import AWKWARD_CASES, Awkward
 from simulate.groups import HOURS_PER_YEAR, Group, instant, inventory, make_group
 from simulate.operators import GroupHistory, event_frame, live
 from simulate.parameters import KINDS, PRESETS, Kind, ParameterError, Parameters, meanings, with_overrides
+from simulate.streams import Dealer
 from simulate.telemetry import Fleet, assemble, day_cells, frames
 from simulate.workload import group_workload
 from simulate.write import FILE_FORMATS, FileFormat, write_records
@@ -193,11 +194,11 @@ def run_fleet(
     histories: list[GroupHistory] = []
     workloads = []
     for kind in KINDS:
-        p = parameters.of(kind)
+        p, dealer = parameters.of(kind), Dealer(seed, kind)
         for ordinal in range(counts[kind]):
-            group = make_group(kind, ordinal, p, seed, start, hours)
-            history = live(group, p, seed, start, hours)
-            workloads.append(group_workload(group, p, seed, start, hours, history.loads))
+            group = make_group(kind, ordinal, p, dealer, start, hours)
+            history = live(group, p, dealer, start, hours)
+            workloads.append(group_workload(group, p, dealer, start, hours, history.loads))
             groups.append(group)
             histories.append(history)
     plan.change_fleet(groups, histories, hours)
@@ -245,7 +246,6 @@ def _write_truth(folder: Path, fleet: Fleet, histories: Sequence[GroupHistory], 
                 m.slot,
                 m.frailty,
                 m.hazard_per_hour * HOURS_PER_YEAR,
-                m.severity_factor,
                 m.fail_slow_excess > 0,
                 1 + m.fail_slow_excess,
                 m.latency_factor,
@@ -266,7 +266,6 @@ def _write_truth(folder: Path, fleet: Fleet, histories: Sequence[GroupHistory], 
             "slot": pl.Int64(),
             "frailty": pl.Float64(),
             "episodes_per_year": pl.Float64(),
-            "severity_factor": pl.Float64(),
             "is_fail_slow": pl.Boolean(),
             "fail_slow_factor": pl.Float64(),
             "latency_factor": pl.Float64(),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from simulate.parameters import Kind, KindParameters
-from simulate.streams import STANDARD_NORMAL, Purpose, Trait, even, even_normal, stream
+from simulate.streams import Dealer, Purpose, Trait, normal, stream
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,12 +25,25 @@ MIXED_MODEL_SHARE = 0.06
 """Share of drives of another family than their group's."""
 LEAST_EXTRA_SIZE = 1.1
 LARGEST_EXTRA_SIZE = 40.0
-AGE_SHAPE = 2.6
 NOISE_OF_HAZARD = 0.25
 """The hourly latency noise grows as what age does to the rates of slowness, to this power."""
-UNKNOWN_MODEL_AGE = {"disk": 1.0, "ssd": 0.4}
-"""Age of groups of no known model over that of others (ratio)."""
 OLDEST_YEARS = {"disk": 9.9, "ssd": 3.95}
+WIDEST: dict[Kind, int] = {"disk": 26, "ssd": 22}
+"""Data drives of the widest group; the narrowest has 3."""
+CAMPAIGN_HOURS = 2108
+"""Most groups' records are collected for this long, or for some whole days more: one campaign of 87.8 days."""
+LATEST_DAYS = 5
+"""Whole days by which a group's records may be collected longer."""
+RATE_SIGMA = 1.15
+"""Log spread over groups of their drives' I/O rate."""
+BASE_LATENCY_SIGMA = 0.2
+"""Log spread over groups of the latency of an unloaded drive."""
+LATENCY_SIGMA_PER_YEAR = 0.003
+"""The drives of a group differ the more the older they are (log spread of latency per year)."""
+FAIL_SLOW_SIGMA = 0.25
+"""Log spread of the extra latency of a drive that is mildly slow for good."""
+PARITY, SUCCESSOR = 1000, 4000
+"""Parity drives and drives that replaced another are strata of their own: what the others are dealt does not hang on them."""
 SHARED_WIDTH_POWER = 2.0
 """More drives hang on more paths, and more of them on each."""
 COARSE_LATENCY_US = 336.0
@@ -97,9 +110,10 @@ class Member:
     rate_share: float  # against an even share of the group's I/Os
     noise_factor: float
     fail_slow_excess: float  # extra latency for good; 0 for nearly every drive
-    frailty: float  # own multiplier of the episode rate
+    frailty: float  # own multiplier of the episode rate: 1 unless it ails
     hazard_per_hour: float  # rate of first episodes, everything included
-    severity_factor: float
+    severity_exponent: float
+    stratum: int  # whose share of episodes it has
     outages: list[tuple[float, float]] = field(default_factory=list)
     is_listed: bool = True  # false: inventory forgot it
     is_replacement: bool = False
@@ -125,10 +139,12 @@ class Group:
     base_latency_us: float
     is_coarse: bool
     is_closed_loop: bool
-    is_idle_at_times: bool
+    is_striped: bool  # its clients ask for whole stripes
     rate_factor: float  # its drives' I/O rate over the kind's median
     standing: float  # what its kind of use and of inventory record do to the rates of slowness (ratio)
     shared_hazard_per_hour: float  # rate of slow spells of a path that several of its drives share
+    severity_exponent: float
+    stratum: int  # whose share of slow spells it has
     members: list[Member] = field(default_factory=list)
     spare_id: str | None = None
 
@@ -138,37 +154,38 @@ class Group:
         return SITES[self.site][2]
 
 
-def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: datetime, hours: int) -> Group:
+def make_group(kind: Kind, ordinal: int, p: KindParameters, dealer: Dealer, start: datetime, hours: int) -> Group:
     """Group number `ordinal` of `kind` with its first drives, as it stands when the span begins (or when it joins)."""
-    rng = stream(seed, kind, ordinal, Purpose.INVENTORY)
+    rng = stream(dealer.seed, kind, ordinal, Purpose.INVENTORY)
 
-    def chance(trait: Trait, share: float) -> bool:
-        return even(seed, kind, ordinal, trait) < share
+    def chance(trait: Trait, share: float, stratum: int = 0) -> bool:
+        return dealer.deal(trait, stratum)[0] < share
 
-    def normal(trait: Trait) -> float:
-        return even_normal(seed, kind, ordinal, trait)
-
-    width = _width(even(seed, kind, ordinal, Trait.WIDTH), p)
-    # a gamma variable by the cube of a normal one (Wilson and Hilferty)
-    years = p.age_mean_years * max(1 - 1 / (9 * AGE_SHAPE) + normal(Trait.AGE) / (3 * math.sqrt(AGE_SHAPE)), 0.0) ** 3
-    oldest = OLDEST_YEARS[kind]
-    years = years if years < oldest else float(rng.uniform(0, oldest))
-    # the widest groups are those whose inventory names no model, and of SSDs the youngest: in the paper most slow SSD hours are
-    # in no figure by model, and as many groups with three slow drives at a time as it counts need more drives than most have
-    is_model_known = even(seed, kind, ordinal, Trait.WIDTH) < 1 - p.unknown_model_share
-    years *= 1.0 if is_model_known else UNKNOWN_MODEL_AGE[kind]
-    joined_at, left_at = _observation(
-        even(seed, kind, ordinal, Trait.OBSERVATION), even(seed, kind, ordinal, Trait.OBSERVATION_LENGTH), float(rng.random()), p, hours
-    )
-    family = _family(kind, even(seed, kind, ordinal, Trait.FAMILY))
-    is_age_known = not chance(Trait.AGE_KNOWN, p.unknown_age_share)
-    # groups whose inventory says how old they are had more trouble in the paper: their years are slower than the whole fleet
-    shared_frailty = math.exp(p.shared_frailty_sigma * normal(Trait.SHARED_PATH) - p.shared_frailty_sigma**2 / 2)
-    has_large_io = chance(Trait.LARGE_IO, p.large_io_group_share)
-    is_coarse = even(seed, kind, ordinal, Trait.WIDTH) >= 1 - p.coarse_timer_group_share
+    # the widest SSD groups are those whose inventory names no model, and some not even an age: in the paper most slow SSD hours
+    # are in no figure by model, and as many groups with three slow drives at a time as it counts need more drives than most have
+    width_u, record_u = dealer.deal(Trait.WIDTH)[0], dealer.deal(Trait.RECORD)[0]
+    if kind == "ssd":
+        record_u = width_u
+    width = _width(width_u, p, WIDEST[kind])
+    is_model_known = record_u < 1 - p.unknown_model_share
+    is_age_known = record_u < 1 - p.unknown_age_share
+    # groups with such timers are among those of no known model: the steps they make are in no figure by model
+    is_coarse = 0 <= record_u - (1 - p.unknown_model_share) < p.coarse_timer_group_share
+    family = _family(kind, dealer.deal(Trait.FAMILY, is_model_known)[0])
+    years = _years(dealer.deal(Trait.AGE, 2 * is_age_known + is_model_known)[0], p, OLDEST_YEARS[kind])
+    if kind == "ssd" and not is_model_known:
+        years %= 1.0
+    stratum = _stratum(kind, years, family, is_model_known, is_age_known)
+    joined_at, left_at = _observation(dealer.deal(Trait.OBSERVATION, 0, 2), float(rng.random()), p, hours)
+    # most hours with several slow SSDs are of groups whose inventory names no model
+    has_weak_path = (kind == "ssd" and not is_model_known) or chance(Trait.SHARED_PATH, p.shared_group_share, stratum)
+    # in the paper next to no hour of large I/Os is slow: not where most slow hours are
+    has_large_io = chance(Trait.LARGE_IO, p.large_io_group_share, is_model_known) and (is_model_known or kind == "disk")
     standing = (p.large_io_hazard if has_large_io else 1.0) * (1.0 if is_model_known or is_coarse else p.unknown_model_hazard)
-    # groups whose inventory says how old they are, or of what model, differ from the others in the paper, too
-    group_hazard = standing * (_ageing(p, years) if is_age_known else p.unknown_age_hazard)
+    # groups whose inventory says how old they are, or of what model, differ from the others in the paper: their years are
+    # slower than the whole fleet
+    ageing, exponent = _ageing(p, years, is_age_known)
+    group_hazard = standing * ageing
     group = Group(
         raid_group_id=f"{kind}-g{ordinal:06d}",
         kind=kind,
@@ -183,24 +200,31 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: da
         deployed_on=(start - timedelta(days=years * 365.25)).date(),
         joined_at=joined_at,
         left_at=left_at,
-        base_latency_us=p.base_latency_us * CATALOGUE[kind][family].speed * math.exp(p.base_latency_sigma * rng.standard_normal()),
-        # groups with such timers are among those of no known model: the steps they make are in no figure by model
+        base_latency_us=p.base_latency_us * CATALOGUE[kind][family].speed * math.exp(BASE_LATENCY_SIGMA * rng.standard_normal()),
         is_coarse=is_coarse,
         is_closed_loop=chance(Trait.CLOSED_LOOP, p.closed_loop_share),
-        is_idle_at_times=chance(Trait.IDLE, p.idle_group_share),
-        rate_factor=math.exp(p.rate_sigma * normal(Trait.RATE)),
+        is_striped=chance(Trait.STRIPED, p.striped_group_share, stratum),
+        rate_factor=math.exp(RATE_SIGMA * normal(dealer.deal(Trait.RATE)[0])),
         standing=standing,
         shared_hazard_per_hour=p.shared_rate_per_group_year
         / HOURS_PER_YEAR
         * group_hazard
-        * shared_frailty
+        * has_weak_path
         * _of_family(p.family_hazards, family),
+        severity_exponent=p.severity_exponent * exponent,
+        stratum=stratum,
     )
     if group.is_coarse:
         group.base_latency_us = COARSE_LATENCY_US
     group.host = f"{SITES[group.site][0]}-{kind}-h{ordinal // 4:05d}"
     # clients that read and write large pieces have steady drives
-    noise = LARGE_IO_NOISE if has_large_io else math.exp(p.hour_latency_group_sigma * normal(Trait.NOISE))
+    noise = (
+        1.0
+        if is_coarse
+        else LARGE_IO_NOISE
+        if has_large_io
+        else math.exp(p.hour_latency_group_sigma * normal(dealer.deal(Trait.NOISE, stratum)[0]))
+    )
     roles = ["data"] * width + ["parity_p"] + ["parity_q"] * group.has_double_parity
     firmware = f"{kind[0].upper()}{family}{int(rng.integers(1, 5)):02d}"
     z = rng.standard_normal((len(roles), 5))
@@ -211,8 +235,9 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: da
         own_family = family if u[slot, 0] >= MIXED_MODEL_SHARE else int(u[slot, 1] * len(CATALOGUE[kind]))
         # drives of a group came together; one in twelve was swapped in at some time since
         age_years = years if u[slot, 2] >= 1 / 12 else years * u[slot, 3]
-        z[slot, 0] = even_normal(seed, kind, ordinal, Trait.FRAILTY, slot)
-        z[slot, 4] = even_normal(seed, kind, ordinal, Trait.SEVERITY, slot)
+        own_stratum = _stratum(kind, age_years, family, is_model_known, is_age_known) + PARITY * (role != "data")
+        z[slot, 1] = normal(dealer.deal(Trait.LATENCY, own_stratum)[0])
+        ageing, exponent = _ageing(p, age_years, is_age_known)
         group.members.append(
             _member(
                 p,
@@ -224,11 +249,15 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: da
                 (start - timedelta(days=age_years * 365.25)).date(),
                 group.joined_at,
                 age_years,
-                standing * (_ageing(p, age_years) if is_age_known else p.unknown_age_hazard),
+                standing * ageing,
+                exponent,
+                own_stratum,
                 noise,
                 z[slot],
                 size_u[slot, 1] if slot in large else None,
-                even(seed, kind, ordinal, Trait.FAIL_SLOW, slot),
+                dealer.deal(Trait.FAIL_SLOW, own_stratum)[0],
+                dealer.deal(Trait.AILING, own_stratum)[0] < p.ailing_share,
+                group.is_striped,
             )
         )
     if rng.random() < SPARE_SHARE:
@@ -236,8 +265,10 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, seed: int, start: da
     return group
 
 
-def successor(rng: np.random.Generator, group: Group, old: Member, p: KindParameters, at: float, start: datetime) -> Member:
+def successor(rng: np.random.Generator, dealer: Dealer, group: Group, old: Member, p: KindParameters, at: float, start: datetime) -> Member:
     """The new drive that takes the slot of `old` at hour `at`."""
+    ageing, exponent = _ageing(p, 0.0, group.is_age_known)
+    stratum = _stratum(group.kind, 0.0, group.family, group.is_model_known, group.is_age_known) + PARITY * (old.role != "data") + SUCCESSOR
     return _member(
         p,
         old.drive_id[:-1] + chr(ord(old.drive_id[-1]) + 1),
@@ -248,11 +279,15 @@ def successor(rng: np.random.Generator, group: Group, old: Member, p: KindParame
         (start + timedelta(hours=at)).date(),
         at,
         0.0,
-        group.standing * (_ageing(p, 0.0) if group.is_age_known else p.unknown_age_hazard),
+        group.standing * ageing,
+        exponent,
+        stratum,
         old.noise_factor / _of_family(p.family_noises, old.family),  # its age is in there, too: the group stays as noisy as it is
         rng.standard_normal(5),
         None,
-        float(rng.random()),
+        dealer.deal(Trait.FAIL_SLOW, stratum)[0],
+        False,
+        group.is_striped,
         is_replacement=True,
     )
 
@@ -268,14 +303,18 @@ def _member(
     active_from: float,
     age_years: float,
     ageing: float,
+    exponent: float,
+    stratum: int,
     group_noise: float,
     z: Floats,
     size_u: float | None,
     u: float,
+    is_ailing: bool,
+    is_striped: bool,
     is_replacement: bool = False,
 ) -> Member:
     """A drive from five normal and two uniform draws: `ageing` multiplies its hazards, `size_u` is None unless its I/Os are large."""
-    frailty = math.exp(p.frailty_sigma * z[0] - p.frailty_sigma**2 / 2)
+    frailty = p.ailing_hazard if is_ailing else 1.0
     extra_size = 0.0 if size_u is None else min(LEAST_EXTRA_SIZE * (1 - size_u) ** (-1 / p.hot_spot_exponent), LARGEST_EXTRA_SIZE)
     hazard = ageing * _of_family(p.family_hazards, family)
     is_fail_slow = u < p.fail_slow_share * hazard
@@ -289,37 +328,59 @@ def _member(
         active_from=active_from,
         active_to=FAR_FUTURE,
         latency_factor=math.exp(
-            (1.0 if size_u is None else LARGE_IO_NOISE) * (p.drive_latency_sigma + p.drive_latency_sigma_per_year * age_years) * z[1]
+            (1.0 if size_u is None else LARGE_IO_NOISE) * (p.drive_latency_sigma + LATENCY_SIGMA_PER_YEAR * age_years) * z[1]
         ),
         io_size_factor=1 + extra_size,
-        rate_share=math.exp(p.rate_share_sigma * z[2]),
+        rate_share=1.0 if is_striped else math.exp(p.rate_share_sigma * z[2]),
         noise_factor=group_noise * _of_family(p.family_noises, family) * ageing**NOISE_OF_HAZARD,
-        fail_slow_excess=p.fail_slow_median_excess * math.exp(p.fail_slow_sigma * z[3]) if is_fail_slow else 0.0,
+        fail_slow_excess=p.fail_slow_median_excess * math.exp(FAIL_SLOW_SIGMA * z[3]) if is_fail_slow else 0.0,
         frailty=frailty,
         hazard_per_hour=p.episode_rate_per_drive_year / HOURS_PER_YEAR * frailty * hazard,
-        severity_factor=math.exp(p.severity_drive_sigma * z[4]),
+        severity_exponent=p.severity_exponent * exponent,
+        stratum=stratum,
         is_replacement=is_replacement,
     )
 
 
-def _width(u: float, p: KindParameters) -> int:
-    """Number of data drives, 3 to `width_maximum`: a common width, or any; a draw beyond the widest is folded back."""
+def _width(u: float, p: KindParameters, widest: int) -> int:
+    """Number of data drives, 3 to `widest`: a common width, or any; a wider draw is cut off, or folded back where some are common."""
     for width, share in zip(p.common_widths, p.common_width_shares, strict=True):
         if u < share:
             return round(width)
         u -= share
-    u = min(max(u / (1 - sum(p.common_width_shares)), 1e-9), 1 - 1e-9)
-    drawn = round(p.width_median * math.exp(p.width_sigma * STANDARD_NORMAL.inv_cdf(u)))
-    return drawn if 3 <= drawn <= p.width_maximum else 3 + drawn % (int(p.width_maximum) - 2)
+    drawn = round(p.width_median * math.exp(p.width_sigma * normal(u / (1 - sum(p.common_width_shares)))))
+    if not p.common_widths:
+        return min(max(drawn, 3), widest)
+    return drawn if 3 <= drawn <= widest else 3 + drawn % (widest - 2)
 
 
-def _observation(u: float, u_length: float, u_start: float, p: KindParameters, hours: int) -> tuple[float, float]:
-    """From when to when the group's records are collected: a campaign of a fixed length and some whole days, or less of it."""
-    campaign = 24 * p.observation_days
-    if u < p.short_observation_share:
-        length = max(round(min(campaign, hours) * u_length), 1)
+def _years(u: float, p: KindParameters, oldest: float) -> float:
+    """The age at rank `u`: a year by its share, and any part of it."""
+    for year, share in enumerate(p.age_year_shares):
+        if u < share:
+            return year + u / share
+        u -= share
+    return len(p.age_year_shares) + u * (oldest - len(p.age_year_shares))
+
+
+def _stratum(kind: Kind, years: float, family: int, is_model_known: bool, is_age_known: bool) -> int:
+    """Those that share their slowness out among themselves: disks of one year, SSDs of one family, and those not known."""
+    if kind == "disk":
+        return 1 + int(years) if is_age_known else 0
+    return 2 + family if is_model_known else int(is_age_known)
+
+
+def _observation(u: Sequence[float], u_start: float, p: KindParameters, hours: int) -> tuple[float, float]:
+    """From when to when the group's records are collected: the campaign and some whole days, or less of it."""
+    if u[0] < p.short_observation_share:
+        length = max(round(min(CAMPAIGN_HOURS, hours) * u[0] / p.short_observation_share), 1)
     else:
-        length = round(campaign) + 24 * math.floor(-p.observation_extra_days * math.log(1 - u_length))
+        rest, days = u[1], 0
+        while days < len(p.observation_shares) and rest >= p.observation_shares[days]:
+            rest, days = rest - p.observation_shares[days], days + 1
+        if days == len(p.observation_shares):
+            days += math.floor((LATEST_DAYS + 1 - days) * rest / (1 - sum(p.observation_shares)))
+        length = CAMPAIGN_HOURS + 24 * days
     if length >= hours:
         return FAR_PAST, FAR_FUTURE
     joined_at = float(math.floor(u_start * (hours - length + 1)))
@@ -340,9 +401,12 @@ def _of_family(multipliers: Sequence[float], family: int) -> float:
     return multipliers[family] if multipliers else 1.0
 
 
-def _ageing(p: KindParameters, years: float) -> float:
-    """What age does to the rates of slowness (ratio to a drive of one year)."""
-    return p.infant_hazard if years < 1 else math.exp(p.age_hazard_per_year * (years - 1))
+def _ageing(p: KindParameters, years: float, is_known: bool) -> tuple[float, float]:
+    """What age does to the rates of slowness and to the exponent of its severity (ratios)."""
+    if not is_known:
+        return p.unknown_age_hazard, p.unknown_age_exponent
+    hazards, exponents = p.age_year_hazards, p.age_year_exponents or (1.0,)
+    return hazards[min(int(years), len(hazards) - 1)], exponents[min(int(years), len(exponents) - 1)]
 
 
 DRIVES_SCHEMA: dict[str, pl.DataType] = {

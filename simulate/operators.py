@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import polars as pl
 
-from simulate.groups import HOURS_PER_YEAR, Group, Member, instant, successor
+from simulate.groups import HOURS_PER_YEAR, PARITY, Group, Member, instant, successor
 from simulate.parameters import KindParameters
 from simulate.slowness import (
     BURN_IN_HOURS,
@@ -23,8 +23,9 @@ from simulate.slowness import (
     follower,
     length_hours,
     shared_episodes,
+    typical_hours,
 )
-from simulate.streams import Purpose, stream
+from simulate.streams import Dealer, Purpose, Sequence, Trait, normal, stream
 
 CURE_HOURS = 14 * 24.0
 """A replug that helps keeps the drive well at least this long."""
@@ -32,6 +33,9 @@ REPLACEMENT_OVER_OUTAGE = 10
 """A new drive takes this many times as long as a replug: it has to be sent."""
 UNPLUG_VISIBLE_EXCESS = 0.4
 """Operators see no slowness below this."""
+UNPLUG_MAXIMUM_SHARE = 0.4
+EXPLICIT_EVENT_SLOW_SHARE = 0.9
+"""So many of the explicit events begin a slow episode."""
 MAINTENANCE_PER_YEAR = 1.0
 REBUILD_MEDIAN_HOURS = {"disk": 6.0, "ssd": 2.0}
 REBUILD_RATE_FACTOR = 1.35
@@ -54,6 +58,24 @@ class Event:
 
 
 @dataclass
+class Fates:
+    """What befalls the drive of one slot, in order: even over the slots of a fleet, and over what befalls one."""
+
+    after: Sequence
+    acts: Sequence
+    replugs: Sequence
+
+    @classmethod
+    def of(cls, dealer: Dealer, member: Member) -> "Fates":
+        is_parity = PARITY * (member.role != "data")
+        return cls(
+            Sequence(dealer.deal(Trait.AFTERSHOCK, member.stratum, 4)),
+            Sequence(dealer.deal(Trait.UNPLUG, is_parity, 2)),
+            Sequence(dealer.deal(Trait.REPLUG, is_parity, 4)),
+        )
+
+
+@dataclass
 class GroupHistory:
     """Everything that happened to one group's drives over the span."""
 
@@ -62,29 +84,31 @@ class GroupHistory:
     loads: list[tuple[float, float, float]] = field(default_factory=list)  # from, to, factor on the group's I/O rate
 
 
-def live(group: Group, p: KindParameters, seed: int, start: datetime, hours: int) -> GroupHistory:
+def live(group: Group, p: KindParameters, dealer: Dealer, start: datetime, hours: int) -> GroupHistory:
     """Run the lives of the group's drives. Adds outages, closed periods and replacement drives to `group.members`."""
-    rng = stream(seed, group.kind, group.ordinal, Purpose.LIVES)
+    rng = stream(dealer.seed, group.kind, group.ordinal, Purpose.LIVES)
     history = GroupHistory()
-    since = -BURN_IN_HOURS
+    # what happens out of sight of the records is left out
+    since, until = max(0.0, group.joined_at) - BURN_IN_HOURS, min(float(hours), group.left_at)
     members = list(group.members)
-    shared = shared_episodes(rng, p, members[: group.data_width], group.shared_hazard_per_hour, since, hours)
+    shared = shared_episodes(rng, dealer, p, group, since, until)
     for index, member in enumerate(members):
         # each drive has a stream of its own: what one lives through changes nothing for its neighbours
-        rng = stream(seed, group.kind, group.ordinal, Purpose.LIVES, 1 + index)
+        rng = stream(dealer.seed, group.kind, group.ordinal, Purpose.LIVES, 1 + index)
         routine_at = since + rng.exponential(1 / max(p.routine_unplug_rate_per_drive_year / HOURS_PER_YEAR, 1e-12))
         count = rng.poisson(p.explicit_event_rate_per_drive_year * (hours - since) / HOURS_PER_YEAR)
         begins = _explicit_events(rng, p, group, member, int(count), since, hours, history) + shared.get(index, [])
         for at in rng.uniform(0, hours, rng.poisson(QUIET_EVENTS_PER_DRIVE_YEAR * hours / HOURS_PER_YEAR)).tolist():
             history.events.append(Event(at, member.drive_id, str(rng.choice(QUIET_EVENT_TYPES)), member.slot))
-        begins += first_episodes(rng, p, member, since, hours)
+        begins += first_episodes(rng, dealer, p, member, since, until)
+        fates = Fates.of(dealer, member)
         current: Member | None = member
         while current is not None and (begins or routine_at < hours):
-            current = _drive_life(rng, p, group, current, begins, routine_at, start, hours, history)
+            current = _drive_life(rng, dealer, fates, p, group, current, begins, routine_at, start, hours, history)
             if current is not None:
-                begins = first_episodes(rng, p, current, current.active_from, hours)
+                begins = first_episodes(rng, dealer, p, current, current.active_from, until)
                 routine_at = math.inf
-    rng = stream(seed, group.kind, group.ordinal, Purpose.LIVES, 1 + len(members))
+    rng = stream(dealer.seed, group.kind, group.ordinal, Purpose.LIVES, 1 + len(members))
     _group_routine(rng, group, start, hours, history)
     left_at = {m.drive_id: m.active_to for m in group.members}
     since = max(0.0, group.joined_at)
@@ -94,6 +118,8 @@ def live(group: Group, p: KindParameters, seed: int, start: datetime, hours: int
 
 def _drive_life(
     rng: np.random.Generator,
+    dealer: Dealer,
+    fates: Fates,
     p: KindParameters,
     group: Group,
     member: Member,
@@ -115,13 +141,14 @@ def _drive_life(
             if episode.started_at >= hours:
                 continue
             lived.append(episode)
-            for aftershock in aftershocks(p, episode):
-                heapq.heappush(queue, aftershock)
+            if episode.cause != "shared_path":  # what a path brings after a spell is its own series
+                for aftershock in aftershocks(fates.after, p, episode, typical_hours(p, member), p.episode_sigma):
+                    heapq.heappush(queue, aftershock)
             if episode.excess >= UNPLUG_VISIBLE_EXCESS:
-                own = episode.stream(1)
                 share = p.unplug_share * ((1 + episode.excess) / 2) ** p.unplug_severity_exponent
-                if own.random() < min(share, p.unplug_maximum_share):
-                    wait = p.unplug_wait_median_hours * math.exp(p.unplug_wait_sigma * own.standard_normal())
+                acts_u, wait_u = fates.acts.next()
+                if acts_u < min(share, UNPLUG_MAXIMUM_SHARE):
+                    wait = p.unplug_wait_median_hours * math.exp(p.unplug_wait_sigma * normal(wait_u))
                     if episode.started_at + wait < acted_at:
                         acted_at, seen = episode.started_at + wait, episode
             continue
@@ -132,8 +159,9 @@ def _drive_life(
             routine_at = math.inf
         lived = [e._replace(ended_at=min(e.ended_at, unplugged_at)) for e in lived]
         # replug and replacement wait are told apart first: a drive that never comes back is out for good
-        is_replaced = bool(rng.random() < p.replacement_share) and unplugged_at >= max(0.0, member.active_from)
-        outage = p.outage_median_hours * math.exp(p.outage_sigma * rng.standard_normal())
+        fate = fates.replugs.next()
+        is_replaced = fate[0] < p.replacement_share and unplugged_at >= max(0.0, member.active_from)
+        outage = p.outage_median_hours * math.exp(p.outage_sigma * normal(fate[1]))
         if member.active_from > unplugged_at:
             continue  # not in the group yet
         history.events.append(Event(unplugged_at, member.drive_id, "unplug", member.slot))
@@ -142,16 +170,16 @@ def _drive_life(
             queue = []
             history.episodes += [(member, e) for e in lived]
             _timeouts(rng, member, lived, hours, history)
-            return _replace(rng, p, group, member, unplugged_at + outage * REPLACEMENT_OVER_OUTAGE, start, hours, history)
+            return _replace(rng, dealer, p, group, member, unplugged_at + outage * REPLACEMENT_OVER_OUTAGE, start, hours, history)
         back_at = unplugged_at + outage
         member.outages.append((unplugged_at, back_at))
         history.events.append(Event(back_at, member.drive_id, "replug", member.slot))
         _rebuild(rng, group, member, back_at, history)
-        is_cured = rng.random() < p.cure_share
+        is_cured = fate[2] < p.cure_share
         queue = [e for e in queue if e.started_at >= back_at + (CURE_HOURS if is_cured else 0.0)]
         if seen is not None and not is_cured:
-            wait = p.recurrence_median_hours * math.exp(p.recurrence_sigma * rng.standard_normal())
-            queue.append(follower(rng, p, seen, back_at + wait, "recurrence"))
+            wait = p.recurrence_median_hours * math.exp(p.recurrence_sigma * normal(fate[3]))
+            queue.append(follower(rng, p, seen, back_at + wait))
         heapq.heapify(queue)
         seen = None
     history.episodes += [(member, e) for e in lived]
@@ -160,12 +188,20 @@ def _drive_life(
 
 
 def _replace(
-    rng: np.random.Generator, p: KindParameters, group: Group, old: Member, at: float, start: datetime, hours: int, history: GroupHistory
+    rng: np.random.Generator,
+    dealer: Dealer,
+    p: KindParameters,
+    group: Group,
+    old: Member,
+    at: float,
+    start: datetime,
+    hours: int,
+    history: GroupHistory,
 ) -> Member | None:
     """Put a new drive into the slot of `old` at hour `at`; none if that is after the span."""
     if at >= hours:
         return None
-    new = successor(rng, group, old, p, at, start)
+    new = successor(rng, dealer, group, old, p, at, start)
     group.members.append(new)
     history.events.append(Event(at, new.drive_id, "replacement", new.slot, detail=f"replaces {old.drive_id}"))
     _rebuild(rng, group, new, at, history)
@@ -186,10 +222,15 @@ def _explicit_events(
     for at in rng.uniform(since, hours, count).tolist():
         event_type = "not_spinning" if group.kind == "disk" and rng.random() < 0.5 else "not_responding"
         history.events.append(Event(at, member.drive_id, event_type, member.slot))
-        if rng.random() < p.explicit_event_slow_share:
+        if rng.random() < EXPLICIT_EVENT_SLOW_SHARE:
             # a drive that stops answering is slow by a multiple, and for the rest of the hour at the least
-            excess = 2.0 + first_excess(rng, p, 1.0)
-            begun.append(Episode(at, at + 1.0 + length_hours(rng, p, p.episode_median_hours, excess), excess, event_type, draw_fate(rng)))
+            excess = 2.0 + first_excess(float(rng.random()), p, member.severity_exponent)
+            z = float(rng.standard_normal())
+            begun.append(
+                Episode(
+                    at, at + 1.0 + length_hours(z, p, typical_hours(p, member), p.episode_sigma, excess), excess, event_type, draw_fate(rng)
+                )
+            )
     return begun
 
 

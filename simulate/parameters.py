@@ -41,44 +41,40 @@ class KindParameters:
     # groups and drives
     width_median: float = _means("median number of data drives of a group of no standard width")
     width_sigma: float = _means("log spread of that number")
-    width_maximum: float = _means("widest group, data drives; the narrowest has 3")
     common_widths: tuple[float, ...] = _means("widths that are built most, data drives")
     common_width_shares: tuple[float, ...] = _means("share of groups of each of them")
-    observation_days: float = _means("a group's records are collected for this long, days, and some whole days more")
-    observation_extra_days: float = _means("mean of those, before the fraction is cut off, days")
+    observation_shares: tuple[float, ...] = _means("share of the other groups whose records are collected for the campaign, a day more")
     short_observation_share: float = _means("share of groups whose records are collected for less, by any part of it")
-    age_mean_years: float = _means("mean age of a group's drives at the start of the span")
+    age_year_shares: tuple[float, ...] = _means("share of groups in each year of age; what is missing to 1 is older")
+    age_year_hazards: tuple[float, ...] = _means("episode rate in each year of age (ratio), the last for all later years")
+    age_year_exponents: tuple[float, ...] = _means("severity exponent in each year of age (ratio), none = all alike")
     unknown_model_share: float = _means("share of groups whose inventory carries no model information")
     unknown_model_hazard: float = _means("episode rate of their drives over that of drives whose model is known (ratio)")
     unknown_age_share: float = _means("share of groups whose inventory does not say when the drives were deployed")
-    unknown_age_hazard: float = _means("episode rate of their drives over that of a drive of one year (ratio)")
+    unknown_age_hazard: float = _means("episode rate of their drives, as of a year of age (ratio)")
+    unknown_age_exponent: float = _means("severity exponent of their drives, as of a year of age (ratio)")
     family_hazards: tuple[float, ...] = _means("episode rate multiplier per model family (ratio), none = all alike")
     family_noises: tuple[float, ...] = _means("hourly latency noise multiplier per model family (ratio)")
 
     # workload
     rate_median_iops: float = _means("median over groups of a drive's mean I/O rate, I/Os per second")
-    rate_sigma: float = _means("log spread over groups of that rate")
-    daily_amplitude: float = _means("log amplitude of the daily rhythm, peak at 14:00 local")
     hour_rate_sigma: float = _means("log spread of a group's rate from hour to hour")
-    hour_rate_memory: float = _means("share of that deviation kept to the next hour (0..1)")
     burst_rate_per_hour: float = _means("batch jobs a group starts per hour")
     burst_mean_hours: float = _means("mean length of a batch job, hours")
     burst_factor_median: float = _means("median rate during a batch job over the rate without (ratio)")
     burst_factor_sigma: float = _means("log spread of that factor")
-    idle_group_share: float = _means("share of groups that have idle spells")
-    idle_hour_share: float = _means("share of such a group's hours that begin in an idle spell")
-    idle_mean_hours: float = _means("mean length of an idle spell, hours")
-    idle_ios_per_hour: float = _means("I/Os per drive in an idle hour")
+    idle_hour_share: float = _means("share of a group's hours that are idle")
     read_share_mean: float = _means("mean share of reads among I/Os (0..1)")
+    striped_group_share: float = _means("share of groups whose clients ask for whole stripes, the same of every drive")
     rate_share_sigma: float = _means("log spread over the drives of a group of their share of the I/Os")
     rate_hour_sigma: float = _means("log spread of that share from hour to hour")
     io_blocks_median: float = _means("median I/O size, blocks of 4096 bytes")
     hot_spot_rate_per_drive_year: float = _means("times a drive attracts more I/Os than its peers, per year")
     hot_spot_median_hours: float = _means("median length of a hot spot, hours")
-    hot_spot_sigma: float = _means("log spread of that length")
     hot_spot_exponent: float = _means("Pareto exponent of a hot spot's extra rate (0.3 and more) and of the extra size of larger I/Os")
     hot_spot_cached_share: float = _means("share of hot spots that the drive's cache or locality speeds up")
     hot_spot_cached_factor: float = _means("median latency during such a hot spot over the normal latency (ratio)")
+    hot_spot_cached_sigma: float = _means("log spread of that latency")
     hot_spot_latency_sigma: float = _means("log spread of the latency during the other hot spots")
     large_io_group_share: float = _means("share of groups some of whose drives serve I/Os larger by 1.1 and more (ratio)")
     large_io_hazard: float = _means("episode rate in such a group over that in others (ratio)")
@@ -90,9 +86,7 @@ class KindParameters:
 
     # latency
     base_latency_us: float = _means("median latency of an unloaded drive, microseconds")
-    base_latency_sigma: float = _means("log spread over groups of the base latency")
     drive_latency_sigma: float = _means("log spread of the drives of a group, fixed for life")
-    drive_latency_sigma_per_year: float = _means("growth of that spread per year of age")
     hour_latency_sigma: float = _means("log spread of a drive's latency from hour to hour")
     hour_latency_group_sigma: float = _means("log spread over groups of that noise")
     single_io_sigma: float = _means("noise of one I/O over its mean; an hourly average of n I/Os has this over sqrt(n)")
@@ -101,39 +95,33 @@ class KindParameters:
     coarse_timer_group_share: float = _means("share of groups that report latencies as whole timer ticks")
 
     # slowness
-    frailty_sigma: float = _means("log spread over drives of the rate of slow episodes")
-    episode_rate_per_drive_year: float = _means("mean number of first episodes of a year-old drive, per year")
-    age_hazard_per_year: float = _means("log growth of the episode rate per year of age")
-    infant_hazard: float = _means("episode rate in the first year of age over that at its end (ratio)")
+    ailing_share: float = _means("share of drives that ail: most slow hours are of few drives")
+    ailing_hazard: float = _means("episode rate of an ailing drive over that of another (ratio)")
+    ailing_length_exponent: float = _means("its episodes are longer by that ratio to this power")
+    episode_rate_per_drive_year: float = _means("mean number of first episodes of a drive, per year, where all ratios are 1")
     aftershock_count: float = _means("mean number of episodes that one episode brings after it (below 1)")
     aftershock_median_hours: float = _means("median wait from an episode's end to its aftershock, hours")
     aftershock_sigma: float = _means("log spread of that wait")
-    aftershock_severity_sigma: float = _means("log spread of an aftershock's severity around its parent's")
     episode_median_hours: float = _means("median length of an episode, hours")
     episode_sigma: float = _means("log spread of that length")
-    episode_maximum_hours: float = _means("no episode is longer than this, hours")
     severity_minimum_excess: float = _means("least extra latency of an episode over the normal latency (ratio)")
     severity_exponent: float = _means("Pareto exponent of the extra latency")
     episode_severity_exponent: float = _means("an episode's length falls as its extra latency to this power")
-    severity_drive_sigma: float = _means("log spread over drives of the extra latency")
-    severity_maximum: float = _means("no episode multiplies the latency by more than this (ratio)")
-    severity_hour_sigma: float = _means("log variation of the extra latency within an episode, hour by hour")
-    fail_slow_share: float = _means("share of drives of one year's age that are mildly slow for good")
+    severity_knee_excess: float = _means("beyond this the extra latency grows as its cube root: timeouts cut in (ratio)")
+    fail_slow_share: float = _means("share of drives that are, where all ratios are 1, mildly slow for good")
     fail_slow_median_excess: float = _means("median extra latency of such a drive (ratio)")
-    fail_slow_sigma: float = _means("log spread of that extra")
-    shared_rate_per_group_year: float = _means("times a path shared by several drives of a group is slow, per year")
-    shared_frailty_sigma: float = _means("log spread over groups of that rate")
+    shared_group_share: float = _means("share of groups in which several drives share a weak path")
+    shared_rate_per_group_year: float = _means("times such a path is slow of itself, per year, where all ratios are 1")
     shared_drive_share: float = _means(
         "mean share of a group's data drives on that path, the same ones for good (always under half of them)"
     )
     shared_median_hours: float = _means("median length of such an episode, hours")
+    shared_sigma: float = _means("log spread of that length")
     explicit_event_rate_per_drive_year: float = _means("not_spinning (disks) and not_responding events, per drive and year")
-    explicit_event_slow_share: float = _means("share of those events that begin a slow episode")
 
     # operators
     unplug_share: float = _means("share of episodes of twice the latency after which an operator acts")
     unplug_severity_exponent: float = _means("that share grows with the severity to this power")
-    unplug_maximum_share: float = _means("and is at most this")
     unplug_wait_median_hours: float = _means("median wait from an episode's start to the unplug, hours")
     unplug_wait_sigma: float = _means("log spread of that wait")
     routine_unplug_rate_per_drive_year: float = _means("unplugs without a cause, per drive and year")
@@ -196,23 +184,22 @@ def _range(plain_name: str) -> tuple[float, float]:
     """What values a parameter may take, by the end of its name."""
     if plain_name == "aftershock_count":
         return 0.0, 0.95  # from 1 on a first episode never ends bringing others
-    if plain_name in ("read_share_mean", "hour_rate_memory"):
+    if plain_name in ("read_share_mean",):
         return 0.01, 0.99
-    if plain_name in ("width_median", "width_maximum", "common_widths"):
+    if plain_name in ("width_median", "common_widths"):
         return 3.0, 1000.0
     if plain_name in (
         "severity_exponent",
         "hot_spot_exponent",
         "capacity_iops",
         "base_latency_us",
-        "age_mean_years",
-        "idle_mean_hours",
-        "observation_days",
+        "unknown_age_exponent",
+        "age_year_exponents",
     ):
         return 0.01, 1e9
-    if plain_name in ("severity_maximum", "hot_spot_cached_factor", "infant_hazard"):
+    if plain_name in ("hot_spot_cached_factor",):
         return 0.01, 1e6
-    if plain_name.endswith("_exponent") or plain_name == "age_hazard_per_year":
+    if plain_name.endswith("_exponent"):
         return -10.0, 10.0
     return 0.0, 1.0 if plain_name.endswith(("_share", "_shares")) else 1e9
 

@@ -10,11 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulate.groups import Member
+from simulate.groups import Group, Member
 from simulate.parameters import KindParameters
+from simulate.streams import Dealer, Sequence, Trait, normal, poisson
 
-SHARED_SEVERITY = 1.0
-"""A shared path is felt when it is this much worse than what a drive does by itself (ratio)."""
+EPISODE_MAXIMUM_HOURS = 1400.0
+SEVERITY_MAXIMUM = 3000.0
+"""No episode multiplies the latency by more than this (ratio)."""
+SEVERITY_HOUR_SIGMA = 0.1
+"""Log variation of the extra latency within an episode, hour by hour."""
+AFTERSHOCK_SEVERITY_SIGMA = 0.5
+"""Log spread of an aftershock's severity around its parent's."""
+SHARED_SPREAD = 0.2
+"""Log spread over the drives of a shared path of what a slow spell of it does to them."""
+SHARED = 2000
+"""The series of slow spells of shared paths are strata of their own."""
 BURN_IN_HOURS = 21 * 24.0
 """Episodes begin this long before the span, so that its first hours are as slow as any other."""
 
@@ -33,16 +43,21 @@ class Episode(NamedTuple):
         return np.random.Generator(np.random.SFC64(self.fate + aspect))
 
 
-def length_hours(rng: np.random.Generator, p: KindParameters, median: float, excess: float) -> float:
-    """A length in hours, log-normal, capped; the worse the slowness the shorter it is."""
+def length_hours(z: float, p: KindParameters, median: float, sigma: float, excess: float) -> float:
+    """A length in hours, log-normal by the normal number `z`, capped; the worse the slowness the shorter it is."""
     typical = median * max(excess, 0.1) ** -p.episode_severity_exponent
-    return float(min(typical * math.exp(p.episode_sigma * rng.standard_normal()), p.episode_maximum_hours))
+    return float(min(typical * math.exp(sigma * z), EPISODE_MAXIMUM_HOURS))
 
 
-def first_excess(rng: np.random.Generator, p: KindParameters, severity_factor: float) -> float:
-    """The extra latency of an episode that no other brought, Pareto."""
-    drawn: float = p.severity_minimum_excess * severity_factor * (1 - rng.random()) ** (-1 / p.severity_exponent)
-    return min(drawn, p.severity_maximum - 1)
+def typical_hours(p: KindParameters, member: Member) -> float:
+    """The median length of the member's episodes, hours."""
+    return float(p.episode_median_hours * member.frailty**p.ailing_length_exponent)
+
+
+def first_excess(u: float, p: KindParameters, exponent: float) -> float:
+    """The extra latency of an episode that no other brought, Pareto, at rank `u`."""
+    drawn, knee = p.severity_minimum_excess * (1 - u) ** (-1 / exponent), p.severity_knee_excess
+    return float(min(drawn if drawn < knee else knee * (drawn / knee) ** (1 / 3), SEVERITY_MAXIMUM - 1))
 
 
 def moments(rng: np.random.Generator, rate_per_hour: float, since: float, until: float) -> Iterator[float]:
@@ -60,59 +75,80 @@ def draw_fate(rng: np.random.Generator) -> int:
     return int(rng.integers(2**62))
 
 
-def first_episodes(rng: np.random.Generator, p: KindParameters, member: Member, since: float, until: float) -> list[Episode]:
+def first_episodes(
+    rng: np.random.Generator, dealer: Dealer, p: KindParameters, member: Member, since: float, until: float
+) -> list[Episode]:
     """The member's episodes that begin of themselves in [since, until)."""
     made = []
-    for started_at in moments(rng, member.hazard_per_hour, since, until):
-        excess = first_excess(rng, p, member.severity_factor)
-        length = length_hours(rng, p, p.episode_median_hours, excess)
+    count = dealer.count(Trait.EPISODES, member.stratum, member.hazard_per_hour * max(until - since, 0.0))
+    shapes = Sequence(dealer.deal(Trait.EPISODE, member.stratum, 3))
+    for _ in range(count):
+        severity, length_u, when = shapes.next()
+        started_at = since + when * (until - since)
+        excess = first_excess(severity, p, member.severity_exponent)
+        length = length_hours(normal(length_u), p, typical_hours(p, member), p.episode_sigma, excess)
         made.append(Episode(started_at, started_at + length, excess, "background", draw_fate(rng)))
     return made
 
 
-def aftershocks(p: KindParameters, parent: Episode) -> list[Episode]:
+def aftershocks(after: Sequence, p: KindParameters, parent: Episode, median: float, sigma: float) -> list[Episode]:
     """The episodes that `parent` brings after its end; each may bring more."""
     made = []
     rng = parent.stream(0)
-    for _ in range(rng.poisson(p.aftershock_count)):
-        wait = p.aftershock_median_hours * math.exp(p.aftershock_sigma * rng.standard_normal())
-        made.append(follower(rng, p, parent, parent.ended_at + wait, "aftershock"))
+    for _ in range(poisson(after.next()[0], p.aftershock_count)):
+        _, severity, length_u, wait_u = after.next()
+        excess = min(parent.excess * math.exp(AFTERSHOCK_SEVERITY_SIGMA * normal(severity)), SEVERITY_MAXIMUM - 1)
+        started_at = parent.ended_at + p.aftershock_median_hours * math.exp(p.aftershock_sigma * normal(wait_u))
+        length = length_hours(normal(length_u), p, median, sigma, excess)
+        made.append(Episode(started_at, started_at + length, excess, "aftershock", draw_fate(rng)))
     return made
 
 
-def follower(rng: np.random.Generator, p: KindParameters, parent: Episode, started_at: float, cause: str) -> Episode:
-    """An episode at `started_at` of about the severity of `parent`."""
-    excess = min(parent.excess * math.exp(p.aftershock_severity_sigma * rng.standard_normal()), p.severity_maximum - 1)
-    return Episode(started_at, started_at + length_hours(rng, p, p.episode_median_hours, excess), excess, cause, draw_fate(rng))
+def follower(rng: np.random.Generator, p: KindParameters, parent: Episode, started_at: float) -> Episode:
+    """The episode at `started_at` of a drive that was replugged and not cured, of about the severity of `parent`."""
+    excess = min(parent.excess * math.exp(AFTERSHOCK_SEVERITY_SIGMA * rng.standard_normal()), SEVERITY_MAXIMUM - 1)
+    length = length_hours(float(rng.standard_normal()), p, p.episode_median_hours, p.episode_sigma, excess)
+    return Episode(started_at, started_at + length, excess, "recurrence", draw_fate(rng))
 
 
 def shared_episodes(
-    rng: np.random.Generator, p: KindParameters, members: list[Member], rate_per_hour: float, since: float, until: float
+    rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: Group, since: float, until: float
 ) -> dict[int, list[Episode]]:
-    """Episodes of the one weak path that several of `members` share, by index of the member.
+    """Episodes of the one weak path that several of the group's data drives share, by index of the member.
 
     Fewer than half of the drives: of a slowness that half the group has, the group's median hides all (PI-18).
     """
     made: dict[int, list[Episode]] = {}
-    hit_count = min(2 + math.floor(p.shared_drive_share * max(len(members) - 2, 0) + rng.random()), (len(members) - 1) // 2)
-    hit = rng.permutation(len(members))[:hit_count].tolist()
-    for started_at in moments(rng, rate_per_hour, since, until):
-        excess = first_excess(rng, p, SHARED_SEVERITY)
-        ended_at = started_at + length_hours(rng, p, p.shared_median_hours, excess)
-        fate = draw_fate(rng)
-        for index in hit:
-            felt = Episode(started_at, ended_at, excess, "shared_path", fate + 1000 * index)
-            own = excess * math.exp(0.2 * felt.stream(3).standard_normal())
-            made.setdefault(index, []).append(felt._replace(excess=own))
+    width = group.data_width
+    path = rng.permutation(width).tolist()
+    count = dealer.count(Trait.SHARED_EPISODES, group.stratum, group.shared_hazard_per_hour * max(until - since, 0.0))
+    shapes = Sequence(dealer.deal(Trait.SHARED_EPISODE, group.stratum, 4))
+    after = Sequence(dealer.deal(Trait.AFTERSHOCK, SHARED + group.stratum, 4))
+    for _ in range(count):
+        severity, length_u, when, reach = shapes.next()
+        started_at = since + when * (until - since)
+        excess = first_excess(severity, p, group.severity_exponent)
+        ended_at = started_at + length_hours(normal(length_u), p, p.shared_median_hours, p.shared_sigma, excess)
+        hit_count = min(2 + math.floor(p.shared_drive_share * max(width - 2, 0) + reach), (width - 1) // 2)
+        series = [Episode(started_at, ended_at, excess, "shared_path", draw_fate(rng))]
+        while series:
+            spell = series.pop()
+            if spell.started_at >= until:
+                continue
+            series += aftershocks(after, p, spell, p.shared_median_hours, p.shared_sigma)
+            for index in path[:hit_count]:
+                felt = spell._replace(cause="shared_path", fate=spell.fate + 1000 * index)
+                own = spell.excess * math.exp(SHARED_SPREAD * felt.stream(3).standard_normal())
+                made.setdefault(index, []).append(felt._replace(excess=own))
     return made
 
 
-def hourly_excess(rng: np.random.Generator, p: KindParameters, episode: Episode, hours: int) -> tuple[list[int], list[float]]:
+def hourly_excess(rng: np.random.Generator, episode: Episode, hours: int) -> tuple[list[int], list[float]]:
     """The extra latency that `episode` adds to each hour of the span it touches: hour numbers and excesses."""
     first, last = max(math.floor(episode.started_at), 0), min(math.ceil(episode.ended_at), hours)
     if first >= last:
         return [], []
     hour = np.arange(first, last)
     covered = np.minimum(hour + 1, episode.ended_at) - np.maximum(hour, episode.started_at)
-    varied = np.exp(p.severity_hour_sigma * rng.standard_normal(len(hour)) - p.severity_hour_sigma**2 / 2)
+    varied = np.exp(SEVERITY_HOUR_SIGMA * rng.standard_normal(len(hour)) - SEVERITY_HOUR_SIGMA**2 / 2)
     return hour.tolist(), (episode.excess * covered * varied).tolist()

@@ -1,7 +1,7 @@
 """Independent random streams, one per purpose, group and day.
 
 A stream is a place in the counter of one Philox generator keyed by seed, kind and group: no group's numbers depend on
-how many other groups there are, on the order they are made in, or on which days are made.
+how many other groups there are or on which days are made. What a fleet's make-up hangs on is dealt, not drawn: `Dealer`.
 """
 
 import math
@@ -33,46 +33,101 @@ def stream(seed: int, kind: Kind, group: int, purpose: Purpose, day: int = 0) ->
 
 
 class Trait(IntEnum):
-    """What is spread evenly over groups and drives. The values are part of the output."""
+    """What is spread evenly over groups, drives and episodes. The values are part of the output."""
 
     WIDTH = 0
     OBSERVATION = 1
-    OBSERVATION_LENGTH = 2
+    RECORD = 2
     FAMILY = 3
     AGE = 4
     CLOSED_LOOP = 5
-    COARSE_TIMER = 6
-    IDLE = 7
     NOISE = 8
     RATE = 9
     SHARED_PATH = 10
     LARGE_IO = 11
-    AGE_KNOWN = 12
-    MODEL_KNOWN = 13
-    FRAILTY = 14
-    SEVERITY = 15
+    STRIPED = 12
+    HOT_GROUP = 13
+    AILING = 14
     FAIL_SLOW = 16
+    EPISODE = 17
+    SHARED_EPISODE = 18
+    HOT_SPOT = 19
+    UNPLUG = 20
+    REPLUG = 21
+    LATENCY = 22
+    EPISODES = 23
+    SHARED_EPISODES = 24
+    HOT_SPOTS = 25
+    AFTERSHOCK = 26
 
 
-PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71)
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103)
 STANDARD_NORMAL = NormalDist()
 
 
+def poisson(u: float, mean: float) -> int:
+    """The Poisson number at rank `u` (0..1)."""
+    count, chance = 0, math.exp(-mean)
+    while u >= chance and count < 20:
+        u, count = u - chance, count + 1
+        chance *= mean / count
+    return count
+
+
+def normal(u: float) -> float:
+    """The standard normal number at rank `u` (0..1)."""
+    return STANDARD_NORMAL.inv_cdf(min(max(u, 1e-9), 1 - 1e-9))
+
+
 @cache
-def _shifts(seed: int, kind: Kind) -> tuple[float, ...]:
-    return tuple(stream(seed, kind, 0, Purpose.EVEN).random(len(PRIMES)).tolist())
+def _steps(count: int) -> tuple[float, ...]:
+    """Steps of a sequence that fills the unit cube of `count` dimensions evenly (Roberts' generalised golden ratio)."""
+    ratio = 2.0
+    for _ in range(60):
+        ratio = (1 + ratio) ** (1 / (count + 1))
+    return tuple(ratio ** -(i + 1) for i in range(count))
 
 
-def even(seed: int, kind: Kind, group: int, trait: Trait, slot: int = 0) -> float:
-    """A number in 0..1 for a group or drive: uniform over seeds, and spread evenly over the groups of one fleet.
+class Sequence:
+    """Points of the unit cube, each next one where the ones before left room; what one drive or path does, in order."""
 
-    A fleet of 40 groups drawn independently may hold no group of a kind that one in 20 is; such a fleet says little about
-    the population. These numbers are a shifted Kronecker sequence: any run of groups covers 0..1 without large gaps.
+    def __init__(self, first: list[float]) -> None:
+        self.first, self.number = first, 0
+
+    def next(self) -> list[float]:
+        """The next point."""
+        self.number += 1
+        return [(u + self.number * step) % 1.0 for u, step in zip(self.first, _steps(len(self.first)), strict=True)]
+
+
+class Dealer:
+    """Hands out numbers in 0..1, spread evenly over all those of one kind who ask for the same trait in the same stratum.
+
+    A fleet of 40 groups drawn independently may hold no group of a kind that one in 20 is, and its slow hours hang on how
+    long the three longest episodes happen to be; such a fleet says little about the population. Numbers dealt are uniform
+    over seeds, and any run of them covers 0..1 without large gaps. They depend on who asked before, so groups are made in
+    order: group n is the same however many come after it. Each drive and group asks equally often whatever the parameters
+    are: with a rate a little higher the same things happen, and a few more.
     """
-    step = math.sqrt(PRIMES[trait])
-    return (_shifts(seed, kind)[trait] + group * step + slot * step * (math.sqrt(5) - 1) / 2) % 1.0
 
+    def __init__(self, seed: int, kind: Kind) -> None:
+        self.seed, self.kind = seed, kind
+        self.dealt: dict[tuple[Trait, int, int], tuple[int, tuple[float, ...]]] = {}
 
-def even_normal(seed: int, kind: Kind, group: int, trait: Trait, slot: int = 0) -> float:
-    """The same as a standard normal number."""
-    return STANDARD_NORMAL.inv_cdf(min(max(even(seed, kind, group, trait, slot), 1e-9), 1 - 1e-9))
+    def deal(self, trait: Trait, stratum: int = 0, count: int = 1) -> list[float]:
+        """The next `count` numbers of `trait` among those of `stratum`."""
+        key = trait, stratum, count
+        if key not in self.dealt:
+            self.dealt[key] = 0, tuple(self._stream(trait, stratum).random(count).tolist())
+        number, shifts = self.dealt[key]
+        self.dealt[key] = number + 1, shifts
+        # a step of its own for every trait, or the widest groups would be the oldest
+        steps = _steps(count) if count > 1 else (math.sqrt(PRIMES[trait]),)
+        return [(shift + number * step) % 1.0 for shift, step in zip(shifts, steps, strict=True)]
+
+    def count(self, trait: Trait, stratum: int, expected: float) -> int:
+        """How often something happens that is expected to happen so often: the fleet's sum is about exact."""
+        return math.floor(expected + self.deal(trait, stratum)[0])
+
+    def _stream(self, trait: Trait, stratum: int) -> np.random.Generator:
+        return stream(self.seed, self.kind, stratum, Purpose.EVEN, int(trait))

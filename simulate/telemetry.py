@@ -114,6 +114,7 @@ class Fleet:
     base_latency_us: Floats  # (G)
     io_blocks: Floats  # (G)
     is_coarse: npt.NDArray[np.bool_]  # (G)
+    is_striped: npt.NDArray[np.bool_]  # (G)
     excess: Sparse  # extra latency
     hot: Sparse  # extra rate
     eased: Sparse  # log factor on the latency during a hot spot
@@ -155,7 +156,7 @@ def assemble(
         for member, episode in history.episodes:
             own = episode.stream(2)
             is_spared, kept_rate, kept_size = own.random() < p.spared_share, own.random(), own.random()
-            at, values = hourly_excess(own, p, episode, hours)
+            at, values = hourly_excess(own, episode, hours)
             excess[0].extend(at)
             excess[1].extend([column[id(member)]] * len(at))
             excess[2].extend(values)
@@ -197,6 +198,7 @@ def assemble(
         base_latency_us=np.asarray([g.base_latency_us for g in groups], dtype=np.float32),
         io_blocks=np.asarray([w.io_blocks for w in workloads], dtype=np.float32),
         is_coarse=np.asarray([g.is_coarse for g in groups], dtype=np.bool_),
+        is_striped=np.asarray([g.is_striped for g in groups], dtype=np.bool_),
         excess=Sparse.of(*excess),
         hot=Sparse.of_spans(hot, hours),
         eased=Sparse.of_spans(eased, hours),
@@ -310,7 +312,12 @@ def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: F
     busy = 1 / (1 - np.minimum(rate / np.float32(p.capacity_iops), np.float32(MAXIMUM_UTILISATION)))
     # a slow drive is asked again for what takes too long, and what waits for it is merged into larger I/Os
     strain = np.minimum(slowness[:, at], 1) * np.abs(z[4])
-    rate *= np.exp(np.float32(p.rate_hour_sigma) * z[0] + np.float32(p.retry_sigma) * strain) * np.maximum(1 + hot[:, at], LEAST_RATE)
+    # of whole stripes every drive has the same part
+    uneven = np.where(fleet.is_striped[group], np.float32(0), np.float32(1))
+    strain *= uneven
+    rate *= np.exp(uneven * np.float32(p.rate_hour_sigma) * z[0] + np.float32(p.retry_sigma) * strain) * np.maximum(
+        1 + hot[:, at], LEAST_RATE
+    )
     ios = np.rint(rate * (3600 * presence))
     read_share = fleet.read_share[span].take(group, axis=1)
     expected = ios * read_share
@@ -319,7 +326,7 @@ def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: F
 
     sigma = fleet.noise[at] * np.float32(p.hour_latency_sigma)
     sigma = np.sqrt(sigma**2 + np.float32(p.single_io_sigma) ** 2 / np.maximum(ios, 4))
-    size = fleet.io_size[at] * np.exp(np.float32(p.rate_hour_sigma) * z[2] + np.float32(p.merge_sigma) * strain + shrunk[:, at])
+    size = fleet.io_size[at] * np.exp(uneven * np.float32(p.rate_hour_sigma) * z[2] + np.float32(p.merge_sigma) * strain + shrunk[:, at])
     latency = fleet.base_latency_us[group] * fleet.drive_latency[at] * busy * np.exp(sigma * z[3])
     latency *= (1 + slowness[:, at]) * np.exp(eased[:, at]) * size ** np.float32(p.io_size_exponent)
     skew = np.exp(np.float32(DIRECTION_SIGMA) * z[4])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from simulate.groups import HOURS_PER_YEAR, Group
 from simulate.parameters import KindParameters
 from simulate.slowness import moments
-from simulate.streams import Purpose, stream
+from simulate.streams import Dealer, Purpose, Sequence, Trait, normal, stream
 
 Floats = npt.NDArray[np.float32]
 
@@ -22,10 +22,18 @@ WEEKEND_FACTOR = 0.65
 """Rate on Saturday and Sunday over the rate on a weekday."""
 READ_SHARE_SPREAD = 0.7
 IO_BLOCKS_SIGMA = 0.55
-CACHED_SIGMA = 0.25
+DAILY_AMPLITUDE = 0.42
+"""Log amplitude of the daily rhythm, peak at PEAK_LOCAL_HOUR."""
+HOUR_RATE_MEMORY = 0.72
+"""A group keeps this share of its deviation from its rhythm to the next hour."""
+IDLE_MEAN_HOURS = 0.5
+IDLE_IOS_PER_HOUR = 7.0
+"""I/Os per drive in an idle hour."""
+HOT_SPOT_SIGMA = 1.2
+"""Log spread of the length of a hot spot."""
 HOT_GROUP_SIGMA = 1.8
 """Log spread over groups of the rate of hot spots."""
-HOT_DRIVE_POWER = 6.0
+HOT_DRIVE_POWER = 12.0
 """Hot spots keep to a few drives of a group: the drive at rank r of n gets them as r/n to 1/this less 1."""
 LEAST_EXTRA = 0.3
 """A hot spot is at least this much over an even share."""
@@ -43,14 +51,15 @@ class GroupWorkload:
 
 
 def group_workload(
-    group: Group, p: KindParameters, seed: int, start: datetime, hours: int, loads: list[tuple[float, float, float]]
+    group: Group, p: KindParameters, dealer: Dealer, start: datetime, hours: int, loads: list[tuple[float, float, float]]
 ) -> GroupWorkload:
     """Draw the workload of `group`; `loads` are (from, to, factor) of rebuilds and scrubs, hours since the start."""
+    seed = dealer.seed
     rng = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD)
     level = p.rate_median_iops * group.rate_factor
     odds = math.log(p.read_share_mean / (1 - p.read_share_mean)) + READ_SHARE_SPREAD * rng.standard_normal()
     io_blocks = min(max(p.io_blocks_median * math.exp(IO_BLOCKS_SIGMA * rng.standard_normal()), 1.0), 64.0)
-    amplitude = p.daily_amplitude * (0.5 + rng.random())
+    amplitude = DAILY_AMPLITUDE * (0.5 + rng.random())
 
     hour = np.arange(hours) + start.hour + group.utc_offset_hours
     local_hour = hour % 24
@@ -67,21 +76,20 @@ def group_workload(
     _load(rate, np.concatenate([bursts, np.reshape(loads, (-1, 3))]))
     # clients are held back by a group that is full
     rate = np.minimum(rate, 0.9 * p.capacity_iops)
-    if group.is_idle_at_times:
-        idle = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 4)
-        for since in moments(idle, p.idle_hour_share / p.idle_mean_hours, 0, hours):
-            # whole hours in which only the array itself asks, a few I/Os each: what they take on average says little
-            rate[int(since) : int(since) + 1 + int(p.idle_mean_hours * idle.standard_exponential())] = p.idle_ios_per_hour / 3600
+    idle = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 4)
+    for since in moments(idle, p.idle_hour_share / (1 + IDLE_MEAN_HOURS), 0, hours):
+        # whole hours in which only the array itself asks, a few I/Os each: what they take on average says little
+        rate[int(since) : int(since) + 1 + int(IDLE_MEAN_HOURS * idle.standard_exponential())] = IDLE_IOS_PER_HOUR / 3600
     read_share = 1 / (1 + np.exp(-(odds + 0.3 * rng.standard_normal(hours))))
     made = GroupWorkload(rate.astype(np.float32), read_share.astype(np.float32), io_blocks)
-    made.hot_spots = _spots(stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 5), p, group, hours)
+    made.hot_spots = _spots(stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 5), dealer, p, group, hours)
     return made
 
 
 def _wander(rng: np.random.Generator, p: KindParameters, hours: int) -> npt.NDArray[np.float64]:
     """A group's deviation from its rhythm: each hour keeps a share of the last one's."""
     shocks = rng.standard_normal(hours)
-    memory, fresh = p.hour_rate_memory, math.sqrt(1 - p.hour_rate_memory**2)
+    memory, fresh = HOUR_RATE_MEMORY, math.sqrt(1 - HOUR_RATE_MEMORY**2)
     values, last = np.empty(hours), shocks[0] if hours else 0.0
     for i, shock in enumerate(shocks.tolist()):
         last = memory * last + fresh * shock if i else shock
@@ -100,7 +108,9 @@ def _load(rate: npt.NDArray[np.float64], loads: npt.NDArray[np.float64]) -> None
     np.multiply.at(rate, hour, 1 + (factor[of] - 1) * covered)
 
 
-def _spots(rng: np.random.Generator, p: KindParameters, group: Group, hours: int) -> list[tuple[int, float, float, float, float]]:
+def _spots(
+    rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: Group, hours: int
+) -> list[tuple[int, float, float, float, float]]:
     """Stretches during which one drive gets more than its share: member index, from, to, rate factor, log latency factor.
 
     What is asked for again and again is often in the drive's cache, or lies close together.
@@ -108,12 +118,17 @@ def _spots(rng: np.random.Generator, p: KindParameters, group: Group, hours: int
     width = len(group.members)
     made = []
     order = rng.permutation(width)
-    rate = p.hot_spot_rate_per_drive_year * math.exp(HOT_GROUP_SIGMA * rng.standard_normal() - HOT_GROUP_SIGMA**2 / 2)
-    for since in moments(rng, rate / HOURS_PER_YEAR * width, 0, hours):
-        until = since + p.hot_spot_median_hours * math.exp(p.hot_spot_sigma * rng.standard_normal())
-        extra = LEAST_EXTRA * (1 - rng.random()) ** (-1 / p.hot_spot_exponent)
-        is_cached = rng.random() < p.hot_spot_cached_share
-        z = float(rng.standard_normal())
-        log_latency = math.log(p.hot_spot_cached_factor) + CACHED_SIGMA * z if is_cached else p.hot_spot_latency_sigma * z
+    rate = p.hot_spot_rate_per_drive_year * math.exp(HOT_GROUP_SIGMA * normal(dealer.deal(Trait.HOT_GROUP)[0]) - HOT_GROUP_SIGMA**2 / 2)
+    count = dealer.count(Trait.HOT_SPOTS, 0, rate / HOURS_PER_YEAR * width * hours)
+    shapes = Sequence(dealer.deal(Trait.HOT_SPOT, 0, 3))
+    for _ in range(count):
+        extra_u, latency_u, length_u = shapes.next()
+        since = hours * float(rng.random())
+        until = since + p.hot_spot_median_hours * math.exp(HOT_SPOT_SIGMA * normal(length_u))
+        extra = LEAST_EXTRA * (1 - extra_u) ** (-1 / p.hot_spot_exponent)
+        if latency_u < p.hot_spot_cached_share:
+            log_latency = math.log(p.hot_spot_cached_factor) + p.hot_spot_cached_sigma * normal(latency_u / p.hot_spot_cached_share)
+        else:
+            log_latency = p.hot_spot_latency_sigma * normal((latency_u - p.hot_spot_cached_share) / (1 - p.hot_spot_cached_share))
         made.append((int(order[int(width * rng.random() ** HOT_DRIVE_POWER)]), since, until, 1 + min(extra, 50.0), log_latency))
     return made

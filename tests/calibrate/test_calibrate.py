@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrate.evaluate import Population, Share, _intervals, wilson
-from calibrate.judge import curves, ks_distance, references
+from calibrate.evaluate import Population, Share, _intervals, fleet_data, wilson
+from calibrate.judge import Verdict, curves, judge, ks_distance, references
 from calibrate.report import DAYS, GROUPS, SEED, SENSITIVE, moved_ids
-from simulate.parameters import MAXIMUM_NUMBERS, PRESETS, defaults, number_count
+from simulate.parameters import KINDS, MAXIMUM_NUMBERS, PRESETS, Kind, defaults, number_count
+from simulate.streams import Dealer, Trait, poisson
 
 SEEDS = Path(__file__).parents[2] / "seeds"
 
@@ -27,6 +28,19 @@ def test_half_of_the_judged_numbers_of_each_family_are_held_out() -> None:
     fitted = [any_fitted for flags in of_family.values() for any_fitted in flags]
     assert 0.45 < np.mean(fitted) < 0.6
     assert all(0 < sum(flags) < len(flags) for flags in of_family.values() if len(flags) > 3)
+
+
+def test_numbers_dealt_are_even_in_every_stratum_and_do_not_hang_on_how_many_follow() -> None:
+    dealer, again = Dealer(3, "ssd"), Dealer(3, "ssd")
+    dealt = np.array([dealer.deal(Trait.EPISODE, 2, 3) for _ in range(100)])
+    assert [again.deal(Trait.EPISODE, 2, 3) for _ in range(10)] == dealt[:10].tolist()
+    assert again.deal(Trait.EPISODE, 3, 3) != dealt[0].tolist()
+    for column in dealt.T:
+        assert np.max(np.abs(np.sort(column) - (np.arange(100) + 0.5) / 100)) < 0.05
+    assert abs(sum(dealer.count(Trait.EPISODES, 2, 0.3) for _ in range(100)) - 30) <= 1
+    drawn = np.array([poisson(dealer.deal(Trait.AFTERSHOCK, 2)[0], 0.5) for _ in range(1000)])
+    assert drawn.mean() == pytest.approx(0.5, abs=0.02)
+    assert np.mean(drawn == 0) == pytest.approx(np.exp(-0.5), abs=0.01)
 
 
 def test_intervals_break_at_stable_and_at_missing_hours() -> None:
@@ -55,13 +69,15 @@ def test_the_distance_of_a_curve_to_itself_is_nothing_and_to_another_is_seen() -
     assert ks_distance("5a", vertices, halved) > 0.1
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("name", sorted(SENSITIVE))
-def test_the_study_refuses_a_mechanism_that_is_off_by_half(name: str) -> None:
-    factor, expected = SENSITIVE[name]
-    from calibrate.evaluate import fleet_data
-    from calibrate.judge import judge
+@pytest.fixture(scope="module")
+def before() -> dict[Kind, list[Verdict]]:
+    """The verdicts on the calibrated fleet."""
+    return {kind: judge(references(SEEDS), fleet_data(defaults(), SEED, DAYS, {"disk": 0, "ssd": 0, kind: GROUPS[kind]})) for kind in KINDS}
 
-    kind = "disk" if name.startswith("disk.") else "ssd"
-    before = judge(references(SEEDS), fleet_data(defaults(), SEED, DAYS, {"disk": 0, "ssd": 0, kind: GROUPS[kind]}))  # type: ignore[dict-item]
-    assert expected in moved_ids(defaults(), name, factor, before)
+
+@pytest.mark.soak
+@pytest.mark.xdist_group("calibrate")
+@pytest.mark.parametrize("name", sorted(SENSITIVE))
+def test_the_study_refuses_a_mechanism_that_is_off_by_half(name: str, before: dict[Kind, list[Verdict]]) -> None:
+    factor, expected = SENSITIVE[name]
+    assert expected in moved_ids(defaults(), name, factor, before["disk" if name.startswith("disk.") else "ssd"])

@@ -269,9 +269,9 @@ def test_parameters_are_flat_few_and_explained(tmp_path: Path) -> None:
     "wrong",
     [
         {"disk.no_such": 1},
-        {"disk.frailty_sigma": "high"},
+        {"disk.ailing_hazard": "high"},
         {"ssd.family_noises": [1.0]},
-        {"disk.frailty_sigma": float("nan")},
+        {"disk.ailing_hazard": float("nan")},
         {"ssd.aftershock_count": 1},
     ],
 )
