@@ -607,7 +607,7 @@ FAULTS = (
         "+ interval {{ var('alert_window_hours') }} hour,\n            false\n        ) as is_acute",
         "+ interval 25 hour,\n            false\n        ) as is_acute",
     ),
-    Fault("two slow hours raise an alert", ALERTS, "lag(hour_utc, {{ var('alert_slow_hours') - 1 }})", "lag(hour_utc, 1)"),
+    Fault("two slow hours raise an alert", ALERTS, "so_many_before(var('alert_slow_hours') - 1", "so_many_before(1"),
     Fault(
         "a slow hour after 24 quiet ones is of the same alert",
         ALERTS,
@@ -664,7 +664,7 @@ FAULTS = (
         "the enclosure comes before the host", ALERTS, "coalesce(drives.host, drives.enclosure)", "coalesce(drives.enclosure, drives.host)"
     ),
     Fault("drives without a host or enclosure are of one place", ALERTS, "    where place_id is not null\n", ""),
-    Fault("two drives of a host are together", ALERTS, "lag(raised_at, {{ var('alert_together_drives') - 1 }})", "lag(raised_at, 1)"),
+    Fault("two drives of a host are together", ALERTS, "so_many_before(var('alert_together_drives') - 1", "so_many_before(1"),
     Fault(
         "three drives in 25 hours are together",
         ALERTS,

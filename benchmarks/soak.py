@@ -1,4 +1,4 @@
-"""`make soak`: 20 random fleets against the reference, 50 kills, and 50 tasks killed under a real scheduler; writes docs/results/soak.md.
+"""`make soak`: 20 random fleets against the reference, 50 kills, 50 tasks killed under a real scheduler; writes docs/results/soak.md.
 
 Fresh seeds each time; the result names them, so that a failure can be repeated.
 """
@@ -18,9 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "docs/results/soak.md"
 TESTS = {
-    "fleets": "tests/proof/test_marts_equal_reference.py",
-    "kills": "tests/proof/test_killed.py",
-    "tasks": "tests/dags/test_scheduler.py",
+    "fleets": ["tests/proof/test_marts_equal_reference.py"],
+    "moved": ["tests/proof/test_metamorphic.py"],
+    "kills": ["tests/proof/test_killed.py"],
+    "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],
 }
 
 
@@ -40,6 +41,7 @@ def main() -> None:
             {"DRIVETAIL_SEEDS": seeds, "DRIVETAIL_BUILDS": "3"},
             f"{options.fleets} fleets in three ways of delivery, DRIVETAIL_SEEDS={seeds}",
         ),
+        "moved": ({"DRIVETAIL_SEEDS": seeds}, "one fleet in other units, under other names, beside a stable RAID group"),
         "kills": (
             {"DRIVETAIL_KILLS": str(options.kills), "DRIVETAIL_KILL_SEED": kill_seed},
             f"{options.kills} kills over six phases, DRIVETAIL_KILL_SEED={kill_seed}",
@@ -52,7 +54,7 @@ def main() -> None:
     for what, (environment, shown) in runs.items():
         begun = time.monotonic()
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-m", "soak or not soak", TESTS[what]],
+            [sys.executable, "-m", "pytest", "-q", "-m", "soak or not soak", *TESTS[what]],
             cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         print(done.stdout, flush=True)

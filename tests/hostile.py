@@ -36,7 +36,7 @@ FILES = {
     "drives": 'drives*["]\n<img src=x onerror=alert(7)>.csv',
     "events": "http:/localhost:9/drive_events?.csv",
 }
-SECRET = "drivetail-test-secret-6f1d"
+PASSPHRASE = "drivetail-test-secret-6f1d"
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def build_fleet(root: Path) -> str:
         path.write_text("\n".join(lines) + "\n")
     warehouse = Warehouse(root / "ware'house")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        patch.setenv("AWS_SECRET_ACCESS_KEY", PASSPHRASE)
         landed = drivetail("ingest", "bundle", bundle, "--gate", "-w", warehouse.root)
         assert landed.exit_code == 0, landed.output
         built = drivetail("build", "-w", warehouse.root)

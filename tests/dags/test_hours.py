@@ -17,7 +17,7 @@ from report import due_weeks
 from tests.dags.hours import HOURS, WEEK, Site, make_site
 from tests.proof.support import ROOT, marts_differences
 
-pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
+pytestmark = [pytest.mark.soak, pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,8 @@ from ingest import ingest
 from simulate import simulate
 from tests.proof.support import marts_differences
 
+pytestmark = pytest.mark.xdist_group("maintenance")
+
 
 @pytest.fixture(scope="module")
 def hourly(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
@@ -59,6 +61,7 @@ def test_compaction_changes_no_number_and_readers_of_before_keep_theirs(hourly: 
     assert expire(hourly) == 0  # replaced a moment ago
 
 
+@pytest.mark.soak
 def test_what_was_compacted_can_be_corrected_again(hourly: Warehouse, tmp_path: Path):
     compact_store(hourly)
     rows = pl.read_parquet(tmp_path.parent.glob("maintenance*/delivery-1/drive_hours.parquet").__next__())

@@ -139,6 +139,7 @@ def test_doubling_every_latency_moves_no_slowdown(told: Callable[..., Study]) ->
     assert double.curves == plain.curves
 
 
+@pytest.mark.soak
 def test_renaming_drives_moves_nothing(told: Callable[..., Study], fleet: Fleet) -> None:
     plain, other = told("plain"), told("renamed", renamed)
     called = new_names(accepted(fleet))
@@ -148,6 +149,7 @@ def test_renaming_drives_moves_nothing(told: Callable[..., Study], fleet: Fleet)
     assert other.curves == plain.curves
 
 
+@pytest.mark.soak
 def test_a_stable_raid_group_moves_denominators_only(told: Callable[..., Study], fleet: Fleet) -> None:
     def joined(records: Records) -> Records:
         hours = [

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hostile import DETAIL, DRIVES, FILES, GROUP, HOURS, MODEL, SECRET, SLOW, Attacked, drivetail
+from hostile import DETAIL, DRIVES, FILES, GROUP, HOURS, MODEL, PASSPHRASE, SLOW, Attacked, drivetail
 from study_stand_in import HOSTILE, publish_study
 
 from drivetail.queries import open_published
@@ -118,5 +118,5 @@ def test_no_secret_of_the_environment_is_kept(attacked: Attacked) -> None:
     told = attacked.warehouse.log.read_text() + attacked.printed
     for path in attacked.warehouse.root.rglob("*"):
         if path.is_file():
-            assert SECRET.encode() not in path.read_bytes(), path
-    assert SECRET not in told
+            assert PASSPHRASE.encode() not in path.read_bytes(), path
+    assert PASSPHRASE not in told

@@ -30,7 +30,7 @@ followed as (
             hour_utc <= lag(hour_utc) over (partition by drive_id order by hour_utc) + interval {{ var('alert_clear_hours') }} hour, false
         ) as is_continued,
         coalesce(
-            hour_utc < lag(hour_utc, {{ var('alert_slow_hours') - 1 }}) over (partition by drive_id order by hour_utc)
+            hour_utc < min(hour_utc) over ({{ so_many_before(var('alert_slow_hours') - 1, 'drive_id', 'hour_utc') }})
             + interval {{ var('alert_window_hours') }} hour,
             false
         ) as is_acute
@@ -99,7 +99,7 @@ neighbours as (
         ) as is_joined,
         -- a drive's own alerts are further apart than the window: as many alerts are as many drives
         coalesce(
-            raised_at < lag(raised_at, {{ var('alert_together_drives') - 1 }}) over (partition by place_type, place_id order by raised_at, drive_id)
+            raised_at < min(raised_at) over ({{ so_many_before(var('alert_together_drives') - 1, 'place_type, place_id', 'raised_at, drive_id') }})
             + interval {{ var('alert_window_hours') }} hour,
             false
         ) as is_together
