@@ -26,8 +26,8 @@ from tests.reference.fleets import HOWS, Fleet, deliveries, random_fleet
 from tests.reference.reference import Delivery, compute, timezones
 from tests.reference.study import read_references, references_file, study
 
-BUILDS_BETWEEN = int(os.environ.get("DRIVETAIL_BUILDS", "2"))
-"""A build of a small fleet takes about 5 s, nearly all of it dbt's; two in between keep a run under four minutes on two busy cores."""
+BUILDS_BETWEEN = int(os.environ.get("DRIVETAIL_BUILDS", "1"))
+"""A build of a small fleet takes about 5 s, nearly all of it dbt's; one in between keeps a run under three minutes on two busy cores."""
 
 
 def seeds() -> list[int]:
