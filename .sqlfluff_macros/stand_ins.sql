@@ -27,3 +27,4 @@ select {{ (keys + counts) | join(', ') }} from {{ stored }}{% endmacro %}
 {% macro is_in_ticks(a) %}{{ a }} = 0{% endmacro %}
 {% macro median_of(values) %}median_of({{ values | join(', ') }}){% endmacro %}
 {% macro so_many_before(n, keys, order_by) %}partition by {{ keys }} order by {{ order_by }} rows between 1 preceding and 1 preceding{% endmacro %}
+{% macro severity(a) %}severity({{ a }}){% endmacro %}

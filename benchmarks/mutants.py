@@ -194,8 +194,8 @@ FAULTS = (
     Fault(
         "severity of 2 by the greatest slowdown, not the first",
         INTERVALS,
-        "intervals.first_slowdown < {{ var('severity_4x') }}",
-        "intervals.max_slowdown < {{ var('severity_4x') }}",
+        "severity('intervals.first_slowdown')",
+        "severity('intervals.max_slowdown')",
     ),
     Fault(
         "a wait is rounded instead of counted in hours of the clock",
@@ -437,9 +437,8 @@ FAULTS = (
     Fault(
         "F14: an interval that began mild and went far is mild",
         OF_EVENT_VARIANTS,
-        "when intervals.max_slowdown < ",
-        "when intervals.first_slowdown < ",
-        2,
+        "severity('intervals.max_slowdown')",
+        "severity('intervals.first_slowdown')",
     ),
     Fault(
         "F15: unplugs at the end of the data count as followed", OF_EVENT_VARIANTS, "unplugged_at + interval 10 hour <=", "unplugged_at <="

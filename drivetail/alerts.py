@@ -15,8 +15,7 @@ import duckdb
 
 from drivetail.console import Columns, Row, some, table, to_minute
 from drivetail.decisions import Decision, latest_decisions
-from drivetail.explain.question import publication_of
-from drivetail.queries import fetch
+from drivetail.queries import fetch, publication_of
 from drivetail.register import Record, Register
 from drivetail.warehouse import Warehouse
 from ingest.raw_store import utc_now

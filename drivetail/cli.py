@@ -251,12 +251,11 @@ def _say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_
 
         say(f"Checks: {write_pages(warehouse.root, *days)}")
     if summary.held:
-        from drivetail.status.collect_quarantine import commands
+        from drivetail.status.collect_quarantine import commands, in_short
 
         first = summary.held[0]
-        others = f" (and {len(first.reasons) - 1} more reasons)" if len(first.reasons) > 1 else ""
         raise Failure(
-            f"{some(len(first.files), 'file')} held in quarantine {first.number}: {first.reasons[0]}{others}; "
+            f"{some(len(first.files), 'file')} held in quarantine {first.number}: {in_short(first.reasons)}; "
             + " or ".join(commands(warehouse, first).values())
         )
     if summary.unreadable:

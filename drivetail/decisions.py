@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from drivetail.explain.question import known_drive, publication_of
+from drivetail.explain.question import known_drive
+from drivetail.queries import publication_of
 from drivetail.register import Register
 from drivetail.warehouse import Warehouse
 from ingest.raw_store import utc_now

@@ -8,9 +8,7 @@ that changes later has another signature and is taken again: ingest leaves out w
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import json
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -19,10 +17,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from drivetail.settings import Inbox, Settings, SettingsError, minutes
+from drivetail.register import Record, Register
+from drivetail.settings import Inbox, Settings, SettingsError
 from drivetail.warehouse import Warehouse
 from ingest import IngestError, IngestSummary, ingest, list_quarantine
-from ingest.raw_store import list_deliveries, sync
+from ingest.raw_store import list_deliveries, utc_now
 
 NEW, SETTLING, AHEAD, DONE, FAILED = "new", "settling", "ahead", "done", "failed"
 """Where an entry stands: to be landed; still being written; of hours that have not ended; landed; tried, and needs somebody."""
@@ -75,9 +74,9 @@ class Outcome:
         return self.outcome in (HELD, UNREADABLE, REFUSED)
 
 
-def register_file(warehouse: Warehouse) -> Path:
+def register(warehouse: Warehouse) -> Register:
     """Where it is written down what became of each entry."""
-    return warehouse.raw / "inbox.jsonl"
+    return Register(warehouse, "inbox")
 
 
 def list_entries(warehouse: Warehouse, settings: Settings, *, until: datetime | None = None, now: datetime | None = None) -> list[Entry]:
@@ -87,8 +86,8 @@ def list_entries(warehouse: Warehouse, settings: Settings, *, until: datetime | 
     now: the clock's time where not given.
     Raises: SettingsError for an inbox that is no folder.
     """
-    now = now or datetime.now(UTC).replace(tzinfo=None)
-    known = _register(warehouse)
+    now = now or utc_now()
+    known = _known(warehouse)
     decided = {held.number for held in list_quarantine(warehouse.root) if held.decision is not None}
     return [_entry(inbox, path, known, decided, until, now) for inbox in settings.inboxes for path in _paths(inbox)]
 
@@ -110,7 +109,7 @@ def _entry(
     if outcome is not None:
         needs_somebody = Outcome(**outcome).needs_somebody and outcome["quarantine"] not in decided
         state = FAILED if needs_somebody else DONE
-    elif abs(now - changed_at) < minutes(inbox.settle_minutes):  # a clock that is ahead must not keep an entry for ever
+    elif abs(now - changed_at) < timedelta(minutes=inbox.settle_minutes):  # a clock that is ahead must not keep an entry for ever
         state = SETTLING
     elif until is not None and first is not None and first >= until:
         state = AHEAD
@@ -168,7 +167,7 @@ def land(warehouse: Warehouse, settings: Settings, inbox_name: str, path: str | 
     if not path.exists():
         raise SettingsError(f"{path}: has gone from the inbox {inbox.name} before it was landed; put it back")
     signature, _ = _sign(path)  # before it is read: what changes meanwhile is new again
-    known = _register(warehouse).get((str(path), signature))
+    known = _known(warehouse).get((str(path), signature))
     if known is not None:
         return Outcome(**known)
     warehouse.note("land", inbox=inbox.name, path=str(path))
@@ -188,20 +187,21 @@ def land(warehouse: Warehouse, settings: Settings, inbox_name: str, path: str | 
         outcome = Outcome(at, inbox.name, str(path), signature, REFUSED, message=f"{error}; move it out of {inbox.folder}")
     else:
         outcome = _outcome(warehouse, inbox, path, signature, at, summary)
-    _write_down(warehouse, outcome)
+    written = register(warehouse)
+    with written.locked():
+        written.append([asdict(outcome)])
     return outcome
 
 
 def _outcome(warehouse: Warehouse, inbox: Inbox, path: Path, signature: str, at: str, summary: IngestSummary) -> Outcome:
-    from drivetail.status.collect_quarantine import commands
+    from drivetail.status.collect_quarantine import commands, in_short
 
     what, message, number = (LANDED if summary.delivery_seq else NOTHING_NEW), "", None
     undecided = [held for held in summary.held if held.decision is None]
     if undecided:
         what, number = HELD, undecided[0].number
-        others = f" (and {len(undecided[0].reasons) - 1} more reasons)" if len(undecided[0].reasons) > 1 else ""
         decide = " or ".join(f"`{command}`" for command in commands(warehouse, undecided[0]).values())
-        message = f"{path} is held in quarantine {number}: {undecided[0].reasons[0]}{others}; {decide}"
+        message = f"{path} is held in quarantine {number}: {in_short(undecided[0].reasons)}; {decide}"
     elif summary.unreadable:
         what, first = UNREADABLE, summary.unreadable[0]
         message = f"{first.file} could not be read: {first.note}; send it again"
@@ -217,7 +217,7 @@ def _outcome(warehouse: Warehouse, inbox: Inbox, path: Path, signature: str, at:
 
 def outcomes_of(warehouse: Warehouse, paths: Collection[str]) -> list[Outcome]:
     """What became of entries when they were last taken, by path; nothing of those that never were."""
-    latest = {path: record for (path, _), record in _register(warehouse).items()}
+    latest = {path: record for (path, _), record in _known(warehouse).items()}
     return [Outcome(**latest[path]) for path in paths if path in latest]
 
 
@@ -227,28 +227,7 @@ def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
     return [list(entries[at : at + size]) for at in range(0, len(entries), size)]
 
 
-def _register(warehouse: Warehouse) -> dict[tuple[str, str], dict[str, Any]]:
+def _known(warehouse: Warehouse) -> dict[tuple[str, str], Record]:
     """What became of each (path, signature)."""
-    try:
-        lines = register_file(warehouse).read_text(encoding="utf-8").split("\n")
-    except FileNotFoundError:
-        return {}
-    found = {}
-    for line in lines[:-1]:
-        try:
-            record = json.loads(line)
-        except ValueError:  # half a line of a machine that lost power: the entry is taken again
-            continue
-        found[record["path"], record["signature"]] = record
-    return found
-
-
-def _write_down(warehouse: Warehouse, outcome: Outcome) -> None:
-    path = register_file(warehouse)
-    with path.open("a+b") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        size = handle.seek(0, os.SEEK_END)
-        if size and os.pread(handle.fileno(), 1, size - 1) != b"\n":
-            handle.write(b"\n")
-        handle.write(json.dumps(asdict(outcome)).encode() + b"\n")
-    sync(path)
+    # without its line an entry is taken again, which changes nothing
+    return {(record["path"], record["signature"]): record for record in register(warehouse).read(skips_damaged=True)}

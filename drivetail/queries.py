@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -40,6 +41,17 @@ def open_published(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
     if root != str(warehouse.root):
         raise QueryError(f"{warehouse.root}: was moved here from {root}; run `drivetail build` once, so that the tables are found again")
     return connection
+
+
+@contextmanager
+def publication_of(warehouse: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The publication; what it shows and cannot be read becomes a QueryError."""
+    with open_published(warehouse) as connection:
+        try:
+            yield connection
+        except duckdb.Error as error:
+            hint = "`drivetail build --full-refresh` makes it anew from raw"
+            raise QueryError(f"{warehouse.published}: what it shows cannot be read ({first_line(error)}); {hint}") from error
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[object] | dict[str, object] = ()) -> list[Row]:

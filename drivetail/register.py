@@ -32,8 +32,8 @@ class Register:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def read(self) -> list[Record]:
-        """Every record, oldest first. Raises: QueryError for a line that is none."""
+    def read(self, *, skips_damaged: bool = False) -> list[Record]:
+        """Every record, oldest first. Raises: QueryError for a line that is none, unless such lines may be left out."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
@@ -43,6 +43,8 @@ class Register:
             try:
                 records.append(dict(json.loads(line)))
             except ValueError as error:
+                if skips_damaged:
+                    continue
                 raise QueryError(
                     f"{self.path}: line {number}: not a JSON record ({error}); lines are only ever added, restore the file from a copy"
                 ) from error

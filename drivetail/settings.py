@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -175,8 +175,3 @@ def _is_amount(value: object) -> bool:
 def this_hour() -> datetime:
     """The hour that has begun last, UTC without zone."""
     return datetime.now(UTC).replace(tzinfo=None, minute=0, second=0, microsecond=0)
-
-
-def minutes(number: float) -> timedelta:
-    """So many minutes."""
-    return timedelta(minutes=number)

@@ -7,7 +7,7 @@ from datetime import datetime
 import duckdb
 
 from drivetail.console import Columns, Row, block, facts, table, table_with_files
-from drivetail.explain.question import known_drive, publication_of
+from drivetail.explain.question import known_drive
 from drivetail.explain.records import (
     EVENT_COLUMNS,
     PERIOD_COLUMNS,
@@ -18,7 +18,7 @@ from drivetail.explain.records import (
     period_rows,
 )
 from drivetail.explain.text import num, right_aligned, when
-from drivetail.queries import fetch
+from drivetail.queries import fetch, publication_of
 from drivetail.warehouse import Warehouse
 
 LATEST = 10

@@ -9,11 +9,11 @@ from drivetail.explain.drive_hour import DriveHour
 from drivetail.explain.formulas import formulas_block, latency_block, raid_hour_block
 from drivetail.explain.missing import missing_blocks
 from drivetail.explain.peers import peers_block, place_block
-from drivetail.explain.question import known_drive, parse_hour, publication_of
+from drivetail.explain.question import known_drive, parse_hour
 from drivetail.explain.raw_records import raw_block
 from drivetail.explain.records import HOUR, interval_columns, interval_rows, nearby_events_block, shifted
 from drivetail.explain.text import num, when
-from drivetail.queries import fetch
+from drivetail.queries import fetch, publication_of
 from drivetail.warehouse import Warehouse
 
 

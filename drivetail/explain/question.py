@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import click
@@ -12,19 +10,7 @@ import duckdb
 
 from drivetail.console import Row
 from drivetail.explain.text import when
-from drivetail.queries import QueryError, fetch, first_line, open_published
-from drivetail.warehouse import Warehouse
-
-
-@contextmanager
-def publication_of(warehouse: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The publication; what it shows and cannot be read becomes a QueryError."""
-    with open_published(warehouse) as connection:
-        try:
-            yield connection
-        except duckdb.Error as error:
-            hint = "`drivetail build --full-refresh` makes it anew from raw"
-            raise QueryError(f"{warehouse.published}: what it shows cannot be read ({first_line(error)}); {hint}") from error
+from drivetail.queries import QueryError, fetch
 
 
 def known_drive(connection: duckdb.DuckDBPyConnection, drive: str) -> Row:

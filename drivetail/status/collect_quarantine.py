@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from drivetail.queries import QueryError
 from drivetail.status.content import LISTED, Status, in_hours
@@ -15,6 +16,11 @@ def commands(warehouse: Warehouse, held: Held) -> dict[str, str]:
     """The command that lands a quarantined delivery after all, and the one that removes it; NAME and WHY are to be filled in."""
     rest = f"{held.number} --by NAME --note WHY --warehouse {shlex.quote(str(warehouse.root))}"
     return {"release": f"drivetail release {rest}", "drop": f"drivetail drop {rest}"}
+
+
+def in_short(reasons: Sequence[str]) -> str:
+    """Why a delivery is held: the first reason, and how many more there are."""
+    return reasons[0] + (f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else "")
 
 
 def collect_quarantined(status: Status, warehouse: Warehouse) -> None:

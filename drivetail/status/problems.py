@@ -11,6 +11,7 @@ import duckdb
 from drivetail.console import duration, human, some, to_minute
 from drivetail.queries import fetch
 from drivetail.status.collect_freshness import GROUP_LAG
+from drivetail.status.collect_quarantine import in_short
 from drivetail.status.collect_raw import DELIVERIES, UNBUILT_AFTER
 from drivetail.status.content import HOUR, Status
 from ingest.raw_store import Delivery
@@ -73,10 +74,9 @@ def _quarantine_problems(status: Status) -> list[str]:
     if not status.quarantined["count"]:
         return []
     row, others = status.quarantined["rows"][0], status.quarantined["count"] - 1
-    more = f" (and {len(row['reasons']) - 1} more reasons)" if len(row["reasons"]) > 1 else ""
     return [
         f"quarantine {row['number']}, {some(len(row['files']), 'file')} of source {row['source']} held since "
-        f"{to_minute(row['quarantined_at'])}: {row['reasons'][0]}{more}; `{row['release']}` or `{row['drop']}`"
+        f"{to_minute(row['quarantined_at'])}: {in_short(row['reasons'])}; `{row['release']}` or `{row['drop']}`"
         + (f"; {some(others, 'more delivery', 'more deliveries')} quarantined after it" if others else "")
     ]
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from drivetail import settings as settings_module
 from drivetail.cli import main
-from drivetail.inbox import AHEAD, DONE, FAILED, HELD, LANDED, NEW, SETTLING, arrived, deal, hours_of_name, list_entries, register_file
+from drivetail.inbox import AHEAD, DONE, FAILED, HELD, LANDED, NEW, SETTLING, arrived, deal, hours_of_name, list_entries, register
 from drivetail.settings import Settings, SettingsError, load_settings, settings_file, write_settings
 from drivetail.warehouse import Warehouse
 from drivetail.watch import late_deliveries
@@ -45,7 +45,7 @@ def states(site: tuple[Warehouse, Settings, Path], until: datetime | None = None
 def write_down(site: tuple[Warehouse, Settings, Path], name: str, outcome: str, **more: object) -> None:
     entry = next(entry for entry in list_entries(site[0], site[1], now=NOW) if entry.name == name)
     record = {"at": "2026-01-05T12:00:00", "inbox": "fleet", "path": entry.path, "signature": entry.signature, "outcome": outcome, **more}
-    with register_file(site[0]).open("a") as handle:
+    with register(site[0]).path.open("a") as handle:
         handle.write(json.dumps({"quarantine": None, **record}) + "\n")
 
 
@@ -94,8 +94,8 @@ def test_what_landed_is_done_until_it_changes(site):
 def test_half_a_line_of_the_register_is_left_out(site):
     put(site[2] / "a.csv")
     write_down(site, "a.csv", LANDED)
-    whole = register_file(site[0]).read_text()
-    register_file(site[0]).write_text(whole[:-20])
+    whole = register(site[0]).path.read_text()
+    register(site[0]).path.write_text(whole[:-20])
     assert states(site) == {"a.csv": NEW}
 
 

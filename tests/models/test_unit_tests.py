@@ -1,7 +1,5 @@
 """The dbt unit tests: worked examples and edges of every model, each small enough to check by eye (beside the models, in their .yml)."""
 
-from pathlib import Path
-
 import pytest
 
 from drivetail.build import build
@@ -14,7 +12,7 @@ pytestmark = pytest.mark.xdist_group("models")
 @pytest.fixture(scope="module")
 def nothing(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """A warehouse in which nothing has landed: the relations exist, empty, and the data tests of a build pass on nothing too."""
-    warehouse = Warehouse(Path(tmp_path_factory.mktemp("nothing")))
+    warehouse = Warehouse(tmp_path_factory.mktemp("nothing"))
     build(warehouse)
     return warehouse
 

@@ -4,11 +4,7 @@ with intervals as (
         intervals.*,
         coalesce(drives.current_raid_group_id, intervals.drive_id) as cluster_id,
         case when intervals.severity = '1.5-2x' then 'mild' when intervals.severity is not null then 'slow' end as class,
-        case
-            when intervals.max_slowdown < {{ var('severity_4x') }} then '2-4x'
-            when intervals.max_slowdown < {{ var('severity_8x') }} then '4-8x'
-            else '8x+'
-        end as greatest_severity
+        {{ severity('intervals.max_slowdown') }} as greatest_severity
     from {{ ref('fct_slowdown_intervals') }} as intervals
     inner join {{ ref('dim_drives') }} as drives on intervals.drive_id = drives.drive_id
 ),

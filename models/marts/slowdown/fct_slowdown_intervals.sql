@@ -83,9 +83,7 @@ select
     intervals.is_left_censored,
     intervals.is_right_censored,
     case
-        when intervals.is_full and intervals.first_slowdown < {{ var('severity_4x') }} then '2-4x'
-        when intervals.is_full and intervals.first_slowdown < {{ var('severity_8x') }} then '4-8x'
-        when intervals.is_full then '8x+'
+        when intervals.is_full then {{ severity('intervals.first_slowdown') }}
         -- an interval that reaches 2x counts among the slow ones, not here again
         when intervals.max_slowdown < {{ var('slow_threshold') }} then '1.5-2x'
     end as severity,

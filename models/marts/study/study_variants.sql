@@ -5,8 +5,11 @@ with all_shares as (
 
 shares as (
     select
-        substring(measure, 10) as variant,
-        class as id,
+        case
+            when measure like 'variant: %' then substring(measure, 10)
+            else 'window ' || cast(cast(x as bigint) as varchar) || ' h'
+        end as variant,
+        case measure when 'event_then_slow' then 'F09-02' when 'slow_hour_with_event' then 'F09-01' else class end as id,
         kind,
         numerator,
         denominator,
@@ -14,20 +17,9 @@ shares as (
         share_low,
         share_high
     from all_shares
-    where measure like 'variant: %' and kind in ('disk', 'ssd')
-    union all
-    -- the headline looks an hour around a drive event
-    select
-        'window ' || cast(cast(x as bigint) as varchar) || ' h' as variant,
-        case measure when 'event_then_slow' then 'F09-02' else 'F09-01' end as id,
-        kind,
-        numerator,
-        denominator,
-        share,
-        share_low,
-        share_high
-    from all_shares
-    where measure in ('event_then_slow', 'slow_hour_with_event') and x <> 1 and kind in ('disk', 'ssd')
+    where kind in ('disk', 'ssd')
+        -- the headline looks an hour around a drive event
+        and (measure like 'variant: %' or (measure in ('event_then_slow', 'slow_hour_with_event') and x <> 1))
 ),
 
 -- how many times as common among slow hours as among all
