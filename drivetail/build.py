@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -66,10 +67,20 @@ def build(warehouse: Warehouse, *, target: str = "duckdb", full_refresh: bool = 
     Raises: ModelError when a model or a data test fails; the last publication then stays as it is.
     """
     report = on_progress or (lambda phase, done, total: None)
-    with warehouse.only_builder():
+    with building(warehouse):
         if full_refresh:
             forget(warehouse)
         return Build(warehouse, target, report).run()
+
+
+@contextmanager
+def building(warehouse: Warehouse) -> Iterator[None]:
+    """Hold the builder's lock, and have the build database closed when it is given back."""
+    with warehouse.only_builder():
+        try:
+            yield
+        finally:
+            Project.let_go()
 
 
 def forget(warehouse: Warehouse) -> None:
@@ -89,7 +100,7 @@ class Build:
         self.deliveries = list_deliveries(warehouse.root)
         finished, known = self.open_state()
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
-        self.is_first = not finished
+        self.is_first = not known
         self.next_build_seq = 1 + max([0, *known, *(int(path.name.split("-")[1]) for path in warehouse.store.glob("batch-*"))])
         warehouse.note("plan", deliveries=len(self.deliveries), new=len(self.new))
 

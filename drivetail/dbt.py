@@ -50,6 +50,13 @@ class Project:
                 digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes())
         return digest.hexdigest()
 
+    @staticmethod
+    def let_go() -> None:
+        """Close the build database, which dbt keeps open between runs: no other process could open it, and a removed file lived on."""
+        from dbt.adapters.duckdb.connections import DuckDBConnectionManager
+
+        DuckDBConnectionManager.close_all_connections()
+
     def run(self, command: str, *arguments: str) -> Any:
         """Run one dbt command, such as `run("build", "--select", "marts")`.
 

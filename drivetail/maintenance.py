@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.build import Build
+from drivetail.build import Build, building
 from drivetail.compaction import compact
 from drivetail.console import human, some
 from drivetail.dbt import ModelError, Project
@@ -58,7 +58,7 @@ LINKED = ("drives", "retired_drives", "drive_events", "retired_drive_events", "r
 
 def compact_store(warehouse: Warehouse) -> int:
     """Compact the batches of days that are over, and publish what then lies elsewhere. Returns: how many days were compacted."""
-    with warehouse.only_builder():
+    with building(warehouse):
         build = Build(warehouse, "duckdb", lambda phase, done, total: None)
         with build.connect() as connection:
             days = compact(warehouse, connection, build.project.manifest, build.next_build_seq)
@@ -83,7 +83,7 @@ def check_sums(warehouse: Warehouse) -> None:
     """Run the laws of the domain (tests/assert_*.sql) over everything stored. Raises: ModelError naming the one that is broken."""
     if not warehouse.published.exists():  # nothing has been built yet
         return
-    with warehouse.only_builder():
+    with building(warehouse):
         Project(warehouse).run("test", "--select", "test_type:singular", "--exclude", *OF_A_BATCH)
 
 
@@ -120,11 +120,10 @@ def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date |
         raise QueryError(f"nothing is published of {day}; the days there are go from {days[0]} to {days[-1]}")
     for left in warehouse.build.glob("rebuild-*"):  # by a check that was killed
         shutil.rmtree(left)
-    # a folder of its own each time: dbt keeps a database open as long as its process lives
     scratch = Warehouse(Path(tempfile.mkdtemp(prefix="rebuild-", dir=warehouse.build)))
     try:
         _link_day(warehouse, scratch, day, published["seq"])
-        with scratch.only_builder():
+        with building(scratch):
             Build(scratch, "duckdb", lambda phase, done, total: None).run()
         return day, _differences(warehouse, scratch, day)
     finally:

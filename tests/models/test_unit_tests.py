@@ -1,8 +1,10 @@
 """The dbt unit tests: worked examples and edges of every model, each small enough to check by eye (beside the models, in their .yml)."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from drivetail.build import build
 from drivetail.dbt import Project
 from drivetail.warehouse import Warehouse
 
@@ -10,11 +12,9 @@ pytestmark = pytest.mark.xdist_group("models")
 
 
 @pytest.fixture(scope="module")
-def nothing(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def nothing(tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
     """A warehouse in which nothing has landed: the relations exist, empty, and the data tests of a build pass on nothing too."""
-    warehouse = Warehouse(tmp_path_factory.mktemp("nothing"))
-    build(warehouse)
-    return warehouse
+    return new_warehouse(tmp_path_factory.mktemp("nothing") / "warehouse")
 
 
 def test_every_model_holds_its_worked_examples(nothing: Warehouse) -> None:

@@ -31,8 +31,7 @@ pytestmark = pytest.mark.xdist_group("metamorphic")
 class Study:
     """The published study and facts of one way to tell of the fleet."""
 
-    def __init__(self, records: Records, folder: Path) -> None:
-        warehouse = Warehouse(folder / "warehouse")
+    def __init__(self, records: Records, folder: Path, warehouse: Warehouse) -> None:
         ingest("bundle", [write_bundle(records, folder / "bundle", "parquet")], warehouse.root)
         build(warehouse)
         with duckdb.connect() as connection:
@@ -77,13 +76,14 @@ def accepted(fleet: Fleet) -> Records:
 
 
 @pytest.fixture(scope="module")
-def told(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Study]:
+def told(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Callable[..., Study]:
     """The study of the fleet's records as `change` tells them; nothing changed: the study they are held against, made once."""
     made: dict[str, Study] = {}
 
     def tell(name: str, change: Callable[[Records], Records] = lambda records: records) -> Study:
         if name not in made:
-            made[name] = Study(change(accepted(fleet)), tmp_path_factory.mktemp(name))
+            folder = tmp_path_factory.mktemp(name)
+            made[name] = Study(change(accepted(fleet)), folder, new_warehouse(folder / "warehouse"))
         return made[name]
 
     print(f"repeat with DRIVETAIL_SEEDS={fleet.seed}")

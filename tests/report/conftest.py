@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from shutil import which
@@ -33,10 +33,8 @@ MONDAY = datetime(2026, 1, 5)
 CHROMIUM = which("chromium") or which("chromium-browser")
 
 
-def published(root: Path, *deliveries: Path) -> Warehouse:
-    """A warehouse with these deliveries, built."""
-    warehouse = Warehouse(root / "warehouse")
-    warehouse.create()
+def published(warehouse: Warehouse, *deliveries: Path) -> Warehouse:
+    """The warehouse with these deliveries, built."""
     for delivery in deliveries:
         ingest("bundle", [delivery], warehouse.root)
     build(warehouse)
@@ -44,21 +42,21 @@ def published(root: Path, *deliveries: Path) -> Warehouse:
 
 
 @pytest.fixture(scope="session")
-def eventful(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def eventful(tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
     """Simulated: disks and SSDs, slow drives, unplugs, rejected rows; two complete weeks and the beginning of a third."""
     root = tmp_path_factory.mktemp("eventful")
     simulated = simulate(root / "fleet", disk_groups=5, ssd_groups=3, days=17, seed=3, awkward=("all",), parameters=EVENTFUL)
-    return published(root, root / "fleet", *([simulated.late] if simulated.late else []))
+    return published(new_warehouse(root / "warehouse"), root / "fleet", *([simulated.late] if simulated.late else []))
 
 
 @pytest.fixture(scope="session")
-def uneventful(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def uneventful(tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
     """One group, 30 hours of one week, no inventory, no events, nothing slow."""
     root = tmp_path_factory.mktemp("uneventful")
     (root / "bundle").mkdir()
     rows = [f"{(MONDAY + timedelta(hours=hour)).isoformat()},d{drive},g1,10,0,{100 + drive}," for hour in range(30) for drive in range(4)]
     (root / "bundle" / "drive_hours.csv").write_text("\n".join([HEADER, *rows]) + "\n")
-    return published(root, root / "bundle")
+    return published(new_warehouse(root / "warehouse"), root / "bundle")
 
 
 @pytest.fixture(scope="session")

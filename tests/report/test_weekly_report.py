@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from pages import Page, opened
 
+from drivetail.build import build
 from drivetail.cli import main
 from drivetail.queries import QueryError, open_published
 from drivetail.warehouse import Warehouse
@@ -70,12 +72,11 @@ def test_the_command_says_where_it_is(eventful: Warehouse, tmp_path: Path):
     assert "2027-W02 has no valid RAID-hour; weeks there are: 2026-W02" in result.output
 
 
-def test_a_warehouse_without_a_raid_hour_is_an_error(tmp_path: Path):
-    from drivetail.build import build
-
-    build(Warehouse(tmp_path))
+def test_a_warehouse_without_a_raid_hour_is_an_error(tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]):
+    nothing = new_warehouse(tmp_path / "warehouse")
+    build(nothing)
     with pytest.raises(QueryError, match="no week has a valid RAID-hour yet"):
-        write_report(Warehouse(tmp_path))
+        write_report(nothing)
 
 
 def test_week_names():
