@@ -1,6 +1,7 @@
 """`make soak`: 20 random fleets against the reference, 50 kills, 50 tasks killed under a real scheduler; writes docs/results/soak.md.
 
-Fresh seeds each time; the result names them, so that a failure can be repeated.
+Fresh seeds each time; the result names them, so that a failure can be repeated. `--only kills` runs one part; the others' rows stay
+as they are, each with the commit and time it was run at.
 """
 
 from __future__ import annotations
@@ -30,18 +31,21 @@ def main() -> None:
     parser.add_argument("--fleets", type=int, default=20)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--task-kills", type=int, default=50, help="in rounds of five, four to ten minutes each")
+    parser.add_argument("--only", choices=TESTS, help="one part")
     options = parser.parse_args()
     draw = random.Random()
     seeds = ",".join(str(seed) for seed in draw.sample(range(1, 1_000_000), options.fleets))
     kill_seed = str(draw.randrange(1, 1_000_000))
-    started = datetime.now(UTC)
-    rows, failed, ran = [], False, current_commit()
+    failed, commit = False, current_commit()
     runs = {
         "fleets": (
             {"DRIVETAIL_SEEDS": seeds, "DRIVETAIL_BUILDS": "3"},
             f"{options.fleets} fleets in three ways of delivery, DRIVETAIL_SEEDS={seeds}",
         ),
-        "moved": ({"DRIVETAIL_SEEDS": seeds}, "one fleet in other units, under other names, beside a stable RAID group"),
+        "moved": (
+            {"DRIVETAIL_SEEDS": seeds},
+            f"one fleet in other units, under other names, beside a stable RAID group, DRIVETAIL_SEEDS={seeds}",
+        ),
         "kills": (
             {"DRIVETAIL_KILLS": str(options.kills), "DRIVETAIL_KILL_SEED": kill_seed},
             f"{options.kills} kills over six phases, DRIVETAIL_KILL_SEED={kill_seed}",
@@ -51,8 +55,9 @@ def main() -> None:
             f"{options.task_kills} tasks killed under a real scheduler, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
     }
-    for what, (environment, shown) in runs.items():
-        begun = time.monotonic()
+    for what in [options.only] if options.only else list(TESTS):
+        environment, shown = runs[what]
+        begun, started = time.monotonic(), datetime.now(UTC)
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-m", "soak or not soak", *TESTS[what]],
             cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True,
@@ -60,24 +65,18 @@ def main() -> None:
         print(done.stdout, flush=True)
         failed |= done.returncode != 0
         last = [line for line in done.stdout.splitlines() if re.search(r"\d+ (passed|failed|error)", line)]
-        rows.append(f"| {shown} | {last[-1].strip('= ') if last else f'exit {done.returncode}'} | {time.monotonic() - begun:.0f} |")
-    RESULT.parent.mkdir(parents=True, exist_ok=True)
-    RESULT.write_text(
-        "\n".join(
-            [
-                "# Soak",
-                "",
-                f"{'FAILED' if failed else 'Passed'}. Commit {ran}, {started:%Y-%m-%d %H:%M} UTC, `make soak`, {os.cpu_count()} cores.",
-                "",
-                "| what | result | s |",
-                "|---|---|---:|",
-                *rows,
-            ]
-        )
-        + "\n",
-        encoding="utf-8",
-    )
+        told = last[-1].strip("= ") if last else f"exit {done.returncode}"
+        enter(what, f"| {what} | {shown} | {told} | {time.monotonic() - begun:.0f} | {commit} | {started:%Y-%m-%d %H:%M} |")
     sys.exit(1 if failed else 0)
+
+
+def enter(what: str, row: str) -> None:
+    """Write a part's row into the table, in the place of its last one."""
+    old = RESULT.read_text(encoding="utf-8").splitlines() if RESULT.exists() else []
+    rows = {part: line for line in old for part in TESTS if line.startswith(f"| {part} |")} | {what: row}
+    head = ["# Soak", "", f"`make soak`, {os.cpu_count()} cores; each part with the commit it ran at, times in UTC.", ""]
+    table = ["| part | what | result | s | commit | begun |", "|---|---|---|--:|---|---|", *(rows[part] for part in TESTS if part in rows)]
+    RESULT.write_text("\n".join([*head, *table]) + "\n", encoding="utf-8")
 
 
 def current_commit() -> str:
