@@ -27,7 +27,7 @@ lint: .venv/.airflow  ## style and types, Python and SQL
 	$(RUN)/mypy
 	$(RUN)/sqlfluff lint models --processes 2 --disable-progress-bar
 
-bench: .venv/.ready  ## a day of 460,000 drives, one more hour, the study; writes docs/results/bench.md
+bench: .venv/.airflow  ## a day of 460,000 drives, one more hour, the study; writes docs/results/bench.md
 	$(RUN)/python -m benchmarks.bench
 
 soak: .venv/.airflow  ## 20 random fleets, 50 kills, 50 tasks killed under a real scheduler; writes docs/results/soak.md

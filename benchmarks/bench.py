@@ -96,11 +96,12 @@ def folder_mib(path: Path) -> float:
     return sum(sizes.values()) / 2**20
 
 
-def publication_seconds(warehouse: Path) -> float:
-    """Seconds of the last publication, from the log: from `publish` to `finished`."""
+def build_phases(warehouse: Path) -> dict[str, float]:
+    """Seconds of the last build's phases, from the log; of a phase that came more than once, the last."""
     lines = [json.loads(line) for line in (warehouse / "drivetail.log").read_text().splitlines()]
     at = {line["phase"]: datetime.fromisoformat(line["at"]) for line in lines}
-    return (at["finished"] - at["publish"]).total_seconds()
+    spans = {"plan": ("plan", "models"), "models": ("models", "stored"), "publication": ("publish", "finished")}
+    return {phase: (at[end] - at[begin]).total_seconds() for phase, (begin, end) in spans.items()}
 
 
 def simulate(out: Path, disk_groups: int, ssd_groups: int, days: int) -> int:
@@ -127,7 +128,7 @@ def bench_day(work: Path, repetitions: int) -> list[str]:
         run["kernel"] = measure_sql(KERNEL.format(files=files, out=scratch))
         run["ingest"] = measure(DRIVETAIL, "ingest", "bundle", fleet, "--warehouse", warehouse)
         run["build"] = measure(DRIVETAIL, "build", "--warehouse", warehouse)
-        run["publication"] = publication_seconds(warehouse)
+        run["publication"] = build_phases(warehouse)["publication"]
         runs.append(run)
         print({key: value if isinstance(value, float) else round(value.seconds, 1) for key, value in run.items()}, flush=True)
 
@@ -167,6 +168,48 @@ def bench_day(work: Path, repetitions: int) -> list[str]:
     ]
 
 
+def bench_full_hour(work: Path, repetitions: int) -> list[str]:
+    """One more hour of 460,000 drives, through the gate, after the day that bench_day left: lines of the result."""
+    warehouse = work / "day-warehouse"
+    day = pl.concat([pl.read_parquet(path) for path in sorted((work / "day").glob("drive_hours*.parquet"))])
+    runs: list[dict[str, float]] = []
+    peak = rows = 0.0
+    for hour in day["hour_utc"].unique().sort()[:repetitions]:
+        later = day.filter(pl.col("hour_utc") == hour).with_columns(
+            pl.col("hour_utc") + pl.duration(days=1), pl.col("^collected_at$") + pl.duration(days=1)
+        )
+        rows = later.height
+        delivery = work / "hour" / f"drive_hours-full-{hour:%H}.parquet"
+        delivery.parent.mkdir(exist_ok=True)
+        later.write_parquet(delivery)
+        ingest = measure(DRIVETAIL, "ingest", "bundle", delivery, "--gate", "--warehouse", warehouse)
+        build = measure(DRIVETAIL, "build", "--warehouse", warehouse)
+        phases = build_phases(warehouse)
+        runs.append({"ingest": ingest.seconds, "build": build.seconds, "rest": build.seconds - sum(phases.values()), **phases})
+        peak = max(peak, ingest.peak_mib, build.peak_mib)
+        print({key: round(value, 1) for key, value in runs[-1].items()}, flush=True)
+
+    def seconds(step: str) -> str:
+        return f"{statistics.median(run[step] for run in runs):.1f}"
+
+    return [
+        f"## One more hour of 460,000 drives, after that day: {rows:,.0f} drive-hours",
+        "",
+        f"Hours 00:00 to {repetitions - 1:02d}:00 of the next day, one delivery and one build each; medians. Peak memory {peak:,.0f} MiB.",
+        "",
+        "| step | seconds |",
+        "|---|--:|",
+        f"| `drivetail ingest --gate`, importing Great Expectations included | {seconds('ingest')} |",
+        f"| `drivetail build` | {seconds('build')} |",
+        f"| of it starting and reading the models | {seconds('rest')} |",
+        f"| of it finding what the delivery touches | {seconds('plan')} |",
+        f"| of it models and their tests | {seconds('models')} |",
+        f"| of it publication | {seconds('publication')} |",
+        f"| **together** | **{statistics.median(run['ingest'] + run['build'] for run in runs):.1f}** |",
+        "",
+    ]
+
+
 def bench_hour(work: Path, repetitions: int) -> list[str]:
     """One more hour at 46,000 drives after 1, 7 and 28 days: lines of the result."""
     fleet, warehouse = work / "month", work / "month-warehouse"
@@ -177,7 +220,7 @@ def bench_hour(work: Path, repetitions: int) -> list[str]:
     lines = [
         f"## One more hour at 46,000 drives ({rows // MONTH_DAYS // 24:,} drive-hours)",
         "",
-        f"Hours 00:00 to {repetitions - 1:02d}:00 of the next day, one delivery and one build each; medians.",
+        f"Hours 00:00 to {repetitions - 1:02d}:00 of the next day, one delivery through the gate and one build each; medians.",
         "",
         "| history (days) | ingest (s) | build (s) | of it publication (s) | together (s) | over 1 day | peak memory (MiB) |",
         "|--:|--:|--:|--:|--:|--:|--:|",
@@ -194,9 +237,9 @@ def bench_hour(work: Path, repetitions: int) -> list[str]:
             delivery = work / "hour" / f"drive_hours-{history}-{hour:%H}.parquet"
             delivery.parent.mkdir(exist_ok=True)
             frame.filter(pl.col("hour_utc") == hour).write_parquet(delivery)
-            ingests.append(measure(DRIVETAIL, "ingest", "bundle", delivery, "--warehouse", warehouse))
+            ingests.append(measure(DRIVETAIL, "ingest", "bundle", delivery, "--gate", "--warehouse", warehouse))
             builds.append(measure(DRIVETAIL, "build", "--warehouse", warehouse))
-            publications.append(publication_seconds(warehouse))
+            publications.append(build_phases(warehouse)["publication"])
         loaded = history
         ingest, build = (statistics.median(cost.seconds for cost in costs) for costs in (ingests, builds))
         together = statistics.median(a.seconds + b.seconds for a, b in zip(ingests, builds, strict=True))
@@ -260,6 +303,7 @@ def main() -> None:
         "Absolute seconds vary with the neighbours of this machine; ratios are taken within one run.",
         "",
         *bench_day(options.work, options.repetitions),
+        *bench_full_hour(options.work, options.repetitions),
         *bench_hour(options.work, options.repetitions),
         *bench_study(options.work, options.repetitions),
     ]
