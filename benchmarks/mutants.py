@@ -4,7 +4,7 @@ A fault is a replacement of text in one file. For each the copy is changed, the 
 copy is put back. A model: its own unit tests, then the marts against the independent reference on fixed seeds in three ways of delivery,
 then all unit tests, then tests/ingest. Macros, the study and its counts: all unit tests before the reference; ingest: tests/ingest
 first. A fault that no test finds is a gap in the tests; the run then exits 1.
-Writes docs/results/mutants.md.
+Writes docs/results/mutants.md, a row as soon as a fault is judged; `--only` refreshes the rows of some.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ SEEDS = "5,17"
 JOBS = 2
 LIMIT_SECONDS = 1800
 PYTEST = ("-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb=short")
+MISSED = "**not found**"
 OWN, REFERENCE, UNIT, INGEST = "the model's unit tests", "reference", "unit tests", "tests/ingest"
 
 
@@ -825,7 +826,7 @@ def judge(copies: Queue[Copy], fault: Fault) -> tuple[Fault, tuple[str, str] | N
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", help="faults whose description or file holds this text; writes no result")
+    parser.add_argument("--only", help="faults whose description or file holds this text")
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--unit-tests", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--model", help=argparse.SUPPRESS)
@@ -834,7 +835,7 @@ def main() -> None:
         run_unit_tests(options.unit_tests, options.model)
         return
     faults = [fault for fault in FAULTS if not options.only or options.only in fault.breaks or options.only in fault.file]
-    begun, started, commit = time.monotonic(), datetime.now(UTC), current_commit()
+    begun, commit = time.monotonic(), current_commit()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies: Queue[Copy] = Queue()
         made = [Copy(Path(folder) / str(number)) for number in range(options.jobs)]
@@ -846,13 +847,13 @@ def main() -> None:
             if failure:
                 sys.exit(f"the tests fail without any fault: {' - '.join(failure)}")
             copies.put(copy)
+        missed = 0
         with ThreadPoolExecutor(options.jobs) as pool:
             print(f"{time.monotonic() - begun:6.1f} s  no fault: all pass", flush=True)
-            results = list(pool.map(lambda fault: judge(copies, fault), faults))
-    missed = [fault for fault, found, _ in results if not found]
-    if not options.only:
-        write(results, commit, started, time.monotonic() - begun)
-    print(f"{len(results) - len(missed)} of {len(results)} faults found in {time.monotonic() - begun:.0f} s")
+            for fault, found, seconds in pool.map(lambda fault: judge(copies, fault), faults):
+                enter(fault, found, seconds, commit)
+                missed += not found
+    print(f"{len(faults) - missed} of {len(faults)} faults found in {time.monotonic() - begun:.0f} s")
     sys.exit(1 if missed else 0)
 
 
@@ -865,26 +866,33 @@ def current_commit() -> str:
     return git("rev-parse", "--short", "HEAD") + (" with local changes" if git("status", "--porcelain") else "")
 
 
-def write(results: list[tuple[Fault, tuple[str, str] | None, float]], commit: str, started: datetime, seconds: float) -> None:
-    """The table of docs/results/mutants.md."""
-    found = sum(1 for _, failure, _ in results if failure)
+def enter(fault: Fault, found: tuple[str, str] | None, seconds: float, commit: str) -> None:
+    """Write a fault's row into the table of docs/results/mutants.md, in the place of its last one. A run that is cut off leaves what it had."""
+    stage, text = found or (MISSED, "")
+    shown = text.replace("|", "\\|").replace("<", "&lt;")
+    row = f"{key(fault)} {stage} | {shown} | {seconds:.0f} | {commit} | {datetime.now(UTC):%Y-%m-%d %H:%M} |"
+    old = RESULT.read_text(encoding="utf-8").splitlines() if RESULT.exists() else []
+    rows = [row if each == fault else next((line for line in old if line.startswith(key(each))), None) for each in FAULTS]
+    ran = [line for line in rows if line is not None]
     lines = [
         "# Seeded faults",
         "",
-        f"{found} of {len(results)} found. Commit {commit}, {started:%Y-%m-%d %H:%M} UTC, `make mutants`, {seconds / 60:.0f} minutes on "
-        f"{os.cpu_count()} cores ({JOBS} at a time), seeds {SEEDS}.",
+        f"Of {len(FAULTS)} faults {len(ran)} were planted, {sum(f' {MISSED} ' not in line for line in ran)} of them found. `make mutants`, "
+        f"{os.cpu_count()} cores, seeds {SEEDS}; each fault with the commit it was planted in, times in UTC.",
         "",
         "Each fault is planted alone in a copy of the repository; the tests run until the first failure.",
         "",
-        "| fault | file | found by | with | s |",
-        "|---|---|---|---|---:|",
+        "| fault | file | found by | with | s | commit | at |",
+        "|---|---|---|---|--:|---|---|",
+        *ran,
     ]
-    for fault, failure, taken in results:
-        stage, text = failure or ("**not found**", "")
-        shown = text.replace("|", "\\|").replace("<", "&lt;")
-        lines.append(f"| {fault.breaks} | `{fault.file}` | {stage} | {shown} | {taken:.0f} |")
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def key(fault: Fault) -> str:
+    """The beginning of a fault's row."""
+    return f"| {fault.breaks} | `{fault.file}` |"
 
 
 if __name__ == "__main__":
