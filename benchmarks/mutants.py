@@ -354,7 +354,22 @@ FAULTS = (
         "{{ counted('true') }} as slowdown_hours",
     ),
     Fault("F2: a tail of exactly an edge is not counted at it", GROUP_DAYS, "~ rank ~ ' >= ' ~ edge", "~ rank ~ ' > ' ~ edge"),
-    Fault("F2: RAID-hours that are not valid count", GROUP_DAYS, "'is_valid'", "'true'"),
+    Fault("F2: RAID-hours that are not valid count", GROUP_DAYS, "counted('is_valid')", "counted('true')"),
+    Fault("RAID-hours that are valid by reads alone do not count", GROUP_DAYS, "'raid_hours', 'true'", "'raid_hours', 'is_valid'"),
+    Fault("one slow drive by reads makes no tail", GROUP_DAYS, "_slow_drive_count >= ' ~ rank", "_slow_drive_count > ' ~ rank"),
+    Fault("a RAID-hour without reads counts by reads", GROUP_DAYS, "_drive_count > 0", "_drive_count >= 0"),
+    Fault(
+        "mildly slow by reads is slow by reads",
+        RAID_HOURS,
+        f"{{{{ side }}}}_slowdown >= {MILD} then 1 end) as {{{{ side }}}}_mild",
+        f"{{{{ side }}}}_slowdown >= {SLOW} then 1 end) as {{{{ side }}}}_mild",
+    ),
+    Fault(
+        "mildly slow against the mean is slow", HOURS, "mean_latency_us >= {{ var(degree ~ '_threshold') }}", f"mean_latency_us >= {SLOW}"
+    ),
+    Fault("drives with few I/Os are held against those with many", HOURS, "coalesce(io_count, {{ floor }}) >= {{ floor }}", "true"),
+    Fault("Figure 4 prints the share of tails, not of those below", VARIANTS, "{% if rank > 1 %}raid_hours - {% endif %}", ""),
+    Fault("tails by reads are out of all RAID-hours", VARIANTS, "'read', 'read_raid_hours'", "'read', 'raid_hours'"),
     Fault(
         "F3: after cutting tails the first is looked at again",
         f"{STUDY}_raid_hour_counts.sql",
