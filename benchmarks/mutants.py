@@ -267,7 +267,11 @@ FAULTS = (
         "coalesce(placed.raid_group_id, placed.reported_raid_group_id,",
     ),
     Fault("only the event's own hour is looked at", EVENTS, "followed.hours_until_slowdown <= 1", "followed.hours_until_slowdown <= 0"),
-    Fault("the hour before an event is looked at", FOLLOWED, ">= events.hour_utc\n", ">= events.hour_utc - interval 1 hour\n"),
+    Fault("the hour of an event is not looked at", FOLLOWED, "for hours in range((", "for hours in range(1, ("),
+    Fault("a day after an event is 23 hours", FOLLOWED, "| max) + 1)", "| max))"),
+    Fault("any hour of a drive's day is the event's", PLACED, "    where {{ has_hour('days.reported_in', 'asked.hour_utc') }}\n", ""),
+    Fault("hours that reported are of the population", DRIVE_DAYS, "counted_hours('is_in_population')", "counted_hours('true')"),
+    Fault("an hour computed again comes twice", "macros/counted.sql", "then sign * {{ hour_bit('hour_utc') }}", "then {{ hour_bit('hour_utc') }}"),
     Fault(
         "events that lost a conflict are kept",
         "models/staging/stg_raw__drive_events.sql",
