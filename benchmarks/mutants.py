@@ -271,7 +271,12 @@ FAULTS = (
     Fault("a day after an event is 23 hours", FOLLOWED, "| max) + 1)", "| max))"),
     Fault("any hour of a drive's day is the event's", PLACED, "    where {{ has_hour('days.reported_in', 'asked.hour_utc') }}\n", ""),
     Fault("hours that reported are of the population", DRIVE_DAYS, "counted_hours('is_in_population')", "counted_hours('true')"),
-    Fault("an hour computed again comes twice", "macros/counted.sql", "then sign * {{ hour_bit('hour_utc') }}", "then {{ hour_bit('hour_utc') }}"),
+    Fault(
+        "an hour computed again comes twice",
+        "macros/counted.sql",
+        "then sign * {{ hour_bit('hour_utc') }}",
+        "then {{ hour_bit('hour_utc') }}",
+    ),
     Fault(
         "events that lost a conflict are kept",
         "models/staging/stg_raw__drive_events.sql",
@@ -575,6 +580,24 @@ FAULTS = (
     ),
     Fault("hours of the day are UTC's", STATEMENTS, "case when timezone = 'unknown' then 'UTC' else timezone end", "'UTC'", 2),
     Fault("Cramer's V does not matter", STATEMENTS, "and cramers_v <= 0.02 ", ""),
+    Fault(
+        "values on an edge are taken for those above it",
+        STATEMENTS,
+        "case when places.is_on_edge then 0 else 1 end",
+        "case when places.is_on_edge then 1 else 0 end",
+    ),
+    Fault(
+        "hours of a drive of another speed stay counted as they were",
+        "models/intermediate/lateness/int_drives__reclassified.sql",
+        "    or kinds.drive_class <> counted.drive_class\n",
+        "",
+    ),
+    Fault(
+        "all drives are of one class",
+        DAY_COUNTS,
+        "select sign, kind, drive_class, hour_utc, 'slowdown'",
+        "select sign, kind, 'all' as drive_class, hour_utc, 'slowdown'",
+    ),
     Fault("slow shares of classes may differ", STATEMENTS, "and largest_factor <= 1.25 ", ""),
     Fault("intervals that were cut off have ended", SURVIVALS, "not is_right_censored as is_ended", "true as is_ended"),
     Fault("those who left are still at risk", SURVIVALS, "order by hours desc", "order by hours asc"),

@@ -44,7 +44,8 @@ DESIGN_EDGES = (1.2, 1.5, 2.0, 4.0)
 # below 1.5 percentiles are read from counts of values by 0.005
 BIN_EDGES = [number / 200 for number in range(300)]
 TICK_NS = 250_000
-KS_EDGES = (0.5, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 4.0, 5.0, 8.0)
+# from 1.5 to 8 values are counted by 0.05, from 8 on by whole numbers
+COARSE_EDGES = [number / 20 for number in range(30, 160)]
 
 
 class Reference(NamedTuple):
@@ -587,9 +588,14 @@ def time_of_day(p: Populations, kind: str) -> Estimate:
 
 
 def kolmogorov_smirnov(one: list[float], two: list[float]) -> float:
-    """Greatest distance between the two empirical CDFs where the warehouse counts them: P(V < edge)."""
+    """Greatest distance between the two empirical CDFs where the warehouse counts them: P(V < edge) and P(V <= edge)."""
     one, two = sorted(one), sorted(two)
-    return max(abs(bisect_left(one, x) / len(one) - bisect_left(two, x) / len(two)) for x in KS_EDGES)
+    whole = {math.floor(value) + above for value in (*one, *two) if value >= 8 for above in (0, 1)}
+    return max(
+        abs(up_to(one, x) / len(one) - up_to(two, x) / len(two))
+        for x in (*BIN_EDGES, *COARSE_EDGES, 8, *whole)
+        for up_to in (bisect_left, bisect_right)
+    )
 
 
 def no_correlation(p: Populations, kind: str) -> Estimate:

@@ -571,6 +571,11 @@ def test_timezones_come_from_the_latest_period(tmp_path):
 
 def test_kolmogorov_smirnov():
     assert kolmogorov_smirnov([1, 2, 3, 4], [3, 4, 5, 6]) == 0.5
+    # on an edge and just below it, on both sides of it
+    assert kolmogorov_smirnov([1.0, 1.0], [0.9999, 1.0]) == 0.5
+    assert kolmogorov_smirnov([1.0, 1.0], [1.0, 1.0001]) == 0.5
+    # within a bin nothing is seen
+    assert kolmogorov_smirnov([1.51, 100.1], [1.52, 100.9]) == 0
     assert kolmogorov_smirnov([1, 2], [2, 1, 1, 2]) == 0.0
 
 

@@ -2,7 +2,7 @@
 -- What each RAID group showed in a day, in counts that add up, by width: S cannot show that half a group is slow, so tails depend on it.
 -- The batch's days as they are after it. Grain: day_utc, raid_group_id, data_drive_count, is_complete.
 with raid_hours as (
-    -- an hour that is not valid may be so by reads alone
+    -- also those without a valid median: they may have one of reads alone
     {{ signed_rows('raid_hours', 'true') }}
 ),
 

@@ -53,6 +53,7 @@ select
     slowdowns.raid_group_id,
     kinds.kind,
     kinds.timezone,
+    kinds.drive_class,
     {{ age_year('kinds.deployed_on', 'slowdowns.hour_utc') }} as age_year,
     is_data_drive,
     is_data_drive and data_drive_count >= {{ var('min_group_width') }} as is_in_population,
