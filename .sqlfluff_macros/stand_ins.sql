@@ -13,6 +13,8 @@ select * from ranked{% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
 {% macro counted(condition) %}sum(case when {{ condition }} then sign else 0 end){% endmacro %}
 {% macro signed_rows(model, condition) %}select sign, a.* from a where {{ condition }}{% endmacro %}
+{% macro counted_hours(condition) %}sum(case when {{ condition }} then sign else 0 end){% endmacro %}
+{% macro has_hour(a, b) %}{{ a }} = {{ b }}{% endmacro %}
 {% macro edge_name(edge) %}{{ edge }}{% endmacro %}
 {% macro bin_edge(a) %}floor({{ a }}){% endmacro %}
 {% macro day_totals(keys, counts, stored) %}select {{ (keys + counts) | join(', ') }} from changed

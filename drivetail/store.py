@@ -37,7 +37,9 @@ create table if not exists state.batches (
 create table if not exists state.project (version varchar);
 create table if not exists state.recomputed (raid_group_id varchar, hour_utc timestamp, build_seq bigint);
 create table if not exists state.days (day_utc date primary key, build_seq bigint);
-create table if not exists state.counted_drives (drive_id varchar, kind varchar, timezone varchar, deployed_on date);
+create table if not exists state.counted_drives (
+    drive_id varchar, kind varchar, timezone varchar, deployed_on date, drive_class varchar
+);
 create table if not exists state.counted_raid_groups (raid_group_id varchar, kind varchar);
 """
 
@@ -150,7 +152,7 @@ def remember_kinds(connection: duckdb.DuckDBPyConnection) -> None:
     """Keep what drives and RAID groups counted as: the next build counts those again that have become another kind."""
     connection.execute("begin")
     for table, columns, model in (
-        ("counted_drives", "drive_id, kind, timezone, deployed_on", "int_drives__kinds"),
+        ("counted_drives", "drive_id, kind, timezone, deployed_on, drive_class", "int_drives__kinds"),
         ("counted_raid_groups", "raid_group_id, kind", "int_raid_groups__kinds"),
     ):
         connection.execute(f"create or replace table state.{table} as select {columns} from intermediate.{model}")

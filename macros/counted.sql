@@ -2,6 +2,9 @@
     `sign`, 1 or -1; rows of the day before this batch carry their counts. -#}
 {% macro counted(condition) %}cast(sum(case when {{ condition }} then sign else 0 end) as bigint){% endmacro %}
 
+{#- Hours of the day that count, as a set (hour_bit): a drive has one row in an hour, so what comes adds a bit and what goes takes its own away. -#}
+{% macro counted_hours(condition) %}cast(sum(case when {{ condition }} then sign * {{ hour_bit('hour_utc') }} else 0 end) as bigint){% endmacro %}
+
 {#- Rows of a stored model that count: those the batch computed, and with the opposite sign those it computed again as they were. -#}
 {% macro signed_rows(model, condition) -%}
     select cast(1 as bigint) as sign, * from {{ ref('int_' ~ model) }} where {{ condition }}

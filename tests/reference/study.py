@@ -44,7 +44,8 @@ DESIGN_EDGES = (1.2, 1.5, 2.0, 4.0)
 # below 1.5 percentiles are read from counts of values by 0.005
 BIN_EDGES = [number / 200 for number in range(300)]
 TICK_NS = 250_000
-KS_EDGES = (0.5, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 4.0, 5.0, 8.0)
+# from 1.5 to 8 values are counted by 0.05, from 8 on by whole numbers
+COARSE_EDGES = [number / 20 for number in range(30, 160)]
 
 
 class Reference(NamedTuple):
@@ -587,9 +588,14 @@ def time_of_day(p: Populations, kind: str) -> Estimate:
 
 
 def kolmogorov_smirnov(one: list[float], two: list[float]) -> float:
-    """Greatest distance between the two empirical CDFs where the warehouse counts them: P(V < edge)."""
+    """Greatest distance between the two empirical CDFs where the warehouse counts them: P(V < edge) and P(V <= edge)."""
     one, two = sorted(one), sorted(two)
-    return max(abs(bisect_left(one, x) / len(one) - bisect_left(two, x) / len(two)) for x in KS_EDGES)
+    whole = {math.floor(value) + above for value in (*one, *two) if value >= 8 for above in (0, 1)}
+    return max(
+        abs(up_to(one, x) / len(one) - up_to(two, x) / len(two))
+        for x in (*BIN_EDGES, *COARSE_EDGES, 8, *whole)
+        for up_to in (bisect_left, bisect_right)
+    )
 
 
 def no_correlation(p: Populations, kind: str) -> Estimate:
@@ -939,6 +945,9 @@ SLOW_HOURS = {"disk": "F01-01", "ssd": "F01-02"}
 TAIL_HOURS = {"disk": "F02-01", "ssd": "F02-02"}
 SECOND_TAIL = {"disk": "F03-02", "ssd": "F03-05"}
 THIRD_TAIL = {"disk": "F03-03", "ssd": "F03-06"}
+MILD_TAIL_HOURS = {"disk": "F02-05", "ssd": "F02-06"}
+SECOND_BELOW_MILD = {"disk": "F4A-T2-1.5", "ssd": "F4B-T2-1.5"}
+THIRD_BELOW_MILD = {"disk": "F4A-T3-1.5", "ssd": "F4B-T3-1.5"}
 LONG_INTERVALS = {"disk": "F04-01", "ssd": "F04-02"}
 EIGHT_HOURS = {"disk": "F04-03", "ssd": "F04-04"}
 ARRIVALS = {"disk": "F05-01", "ssd": "F05-02"}
@@ -958,17 +967,27 @@ def variant(name: str, reference_id: str, kind: str, found: Estimate) -> Record:
     return {"variant": name, "id": reference_id, "kind": kind, **numbers(found)}
 
 
+def tail_variants(name: str, kind: str, tails: list[tuple[str, list[float]]]) -> list[Record]:
+    """Findings 2 and 3, and what the paper prints of T1, T2 and T3 at 1.5, over RAID-hours given as (group, [T1, T2, T3])."""
+    asked = (
+        (1, TAIL_HOURS, at_least(2)), (2, SECOND_TAIL, at_least(2)), (3, THIRD_TAIL, at_least(2)),
+        (1, MILD_TAIL_HOURS, at_least(1.5)), (2, SECOND_BELOW_MILD, below(1.5)), (3, THIRD_BELOW_MILD, below(1.5)),
+    )  # fmt: skip
+    return [variant(name, ids[kind], kind, share([(group, of[rank - 1]) for group, of in tails], test)) for rank, ids, test in asked]
+
+
 def rescaled(p: Populations, name: str, scaled: list[Scaled]) -> list[Record]:
-    """Slow drive-hours, for slowdowns made another way."""
-    return [
-        variant(
-            name,
-            SLOW_HOURS[kind],
-            kind,
-            share([(group, s) for drive, group, _, s in scaled if p.drive[drive]["kind"] == kind], at_least(2)),
-        )
-        for kind in KINDS
-    ]
+    """Slow drive-hours and tails, for slowdowns made another way; tails of every RAID-hour with such slowdowns, valid otherwise or not."""
+    by_raid_hour: dict[tuple[str, datetime], list[float]] = defaultdict(list)
+    for _, group, hour, s in scaled:
+        by_raid_hour[(group, hour)].append(s)
+    result = []
+    for kind in KINDS:
+        hours = [(group, s) for drive, group, _, s in scaled if p.drive[drive]["kind"] == kind]
+        result.append(variant(name, SLOW_HOURS[kind], kind, share(hours, at_least(2))))
+        tails = [(group, sorted(of, reverse=True)) for (group, _), of in by_raid_hour.items() if p.group_kind[group] == kind]
+        result += tail_variants(name, kind, tails)
+    return result
 
 
 def scaled_column(p: Populations, column: str) -> list[Scaled]:
@@ -1013,7 +1032,7 @@ def scaled_with_minimum(p: Populations, fewest: int) -> list[Scaled]:
     return result
 
 
-def restricted(p: Populations, name: str, keeps: Callable[[Record], bool], with_tails: bool = False) -> list[Record]:
+def restricted(p: Populations, name: str, keeps: Callable[[Record], bool]) -> list[Record]:
     """The headline's shares in the RAID-hours that `keeps` (a row of fct_raid_hours) passes and in their drive-hours, by the group's
     kind."""
     kept = {(row["raid_group_id"], row["hour_utc"]) for row in p.marts["fct_raid_hours"] if keeps(row)}
@@ -1026,12 +1045,9 @@ def restricted(p: Populations, name: str, keeps: Callable[[Record], bool], with_
             and (row["raid_group_id"], row["hour_utc"]) in kept
             and p.group_kind[row["raid_group_id"]] == kind
         ]
-        raids = [row for row in p.raid_hours(kind) if keeps(row)]
-        ranks = ((1, TAIL_HOURS), (2, SECOND_TAIL), (3, THIRD_TAIL)) if with_tails else ((1, TAIL_HOURS),)
+        tails = [(row["raid_group_id"], [row["tail_1"], row["tail_2"], row["tail_3"]]) for row in p.raid_hours(kind) if keeps(row)]
         result.append(variant(name, SLOW_HOURS[kind], kind, share(hours, at_least(2))))
-        for rank, ids in ranks:
-            items = [(row["raid_group_id"], row[f"tail_{rank}"]) for row in raids]
-            result.append(variant(name, ids[kind], kind, share(items, at_least(2))))
+        result += tail_variants(name, kind, tails)
     return result
 
 
@@ -1222,7 +1238,7 @@ def study_variants(p: Populations) -> list[Record]:
     result += restricted(p, "complete groups", lambda row: row["reporting_drive_count"] == row["data_drive_count"])
     for name, (least, most) in WIDTHS.items():
         # OP-12: N per hour for hourly metrics
-        result += restricted(p, f"width {name}", lambda row, a=least, b=most: a <= row["data_drive_count"] <= b, with_tails=True)
+        result += restricted(p, f"width {name}", lambda row, a=least, b=most: a <= row["data_drive_count"] <= b)
     mixed = mixed_groups(p)
     result += restricted(p, "mixed models", lambda row: row["raid_group_id"] in mixed)
     for side in ("read", "write"):

@@ -2,7 +2,8 @@
 -- What each drive showed in a day, in counts that add up: by drive because kind, age, model and cell type may be corrected later, and
 -- because hours of one drive are not independent. The batch's days as they are after it. Grain: day_utc, drive_id, raid_group_id.
 with drive_hours as (
-    {{ signed_rows('drive_hours', 'is_in_population') }}
+    -- also those out of the population: events ask where they were. They have no slowdown of any sort and count nowhere else
+    {{ signed_rows('drive_hours', 'true') }}
 ),
 
 changed as (
@@ -10,6 +11,9 @@ changed as (
         cast(hour_utc as date) as day_utc,
         drive_id,
         raid_group_id,
+        {{ counted_hours('true') }} as reported_in,
+        {{ counted_hours('is_in_population') }} as in_population_in,
+        {{ counted_hours('slowdown is not null') }} as slowdown_in,
         {{ counted('slowdown is not null') }} as slowdown_hours,
 {%- for edge in var('slowdown_edges') %}
         {{ counted('slowdown >= ' ~ edge) }} as slowdown_hours_{{ edge_name(edge) }},
@@ -38,6 +42,7 @@ changed as (
 )
 
 {{ day_totals(['day_utc', 'drive_id', 'raid_group_id'], [
+    'reported_in', 'in_population_in', 'slowdown_in',
     'slowdown_hours', 'slowdown_hours_50', 'slowdown_hours_80', 'slowdown_hours_90', 'slowdown_hours_100', 'slowdown_hours_110',
     'slowdown_hours_120', 'slowdown_hours_130', 'slowdown_hours_150', 'slowdown_hours_200', 'slowdown_hours_300', 'slowdown_hours_400',
     'slowdown_hours_500', 'slowdown_hours_800', 'rate_hours', 'rate_imbalanced_hours', 'rate_imbalanced_slow_hours', 'size_hours',

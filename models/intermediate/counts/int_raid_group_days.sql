@@ -2,7 +2,8 @@
 -- What each RAID group showed in a day, in counts that add up, by width: S cannot show that half a group is slow, so tails depend on it.
 -- The batch's days as they are after it. Grain: day_utc, raid_group_id, data_drive_count, is_complete.
 with raid_hours as (
-    {{ signed_rows('raid_hours', 'is_valid') }}
+    -- also those without a valid median: they may have one of reads alone
+    {{ signed_rows('raid_hours', 'true') }}
 ),
 
 changed as (
@@ -11,7 +12,7 @@ changed as (
         raid_group_id,
         data_drive_count,
         reporting_drive_count = data_drive_count as is_complete,
-        cast(sum(sign) as bigint) as raid_hours,
+        {{ counted('is_valid') }} as raid_hours,
         cast(sum(sign * reporting_drive_count) as bigint) as drive_hours,
         cast(sum(sign * slow_drive_count) as bigint) as slow_drive_hours
 {%- for rank in (1, 2, 3) %}
@@ -30,6 +31,15 @@ changed as (
         {%- if not loop.last %},{% endif %}
 {%- endfor %}
 {%- endfor %}
+{%- for variant in ('read', 'write', 'io_10', 'io_100') %},
+        {{ counted(variant ~ '_drive_count > 0') }} as {{ variant }}_raid_hours
+{%- endfor %}
+{%- for variant in ('read', 'write', 'io_10', 'io_100', 'mean') %}
+{%- for rank in (1, 2, 3) %},
+        {{ counted(variant ~ '_mild_drive_count >= ' ~ rank) }} as {{ variant }}_tail_{{ rank }}_{{ edge_name(var('mild_threshold')) }},
+        {{ counted(variant ~ '_slow_drive_count >= ' ~ rank) }} as {{ variant }}_tail_{{ rank }}_{{ edge_name(var('slow_threshold')) }}
+{%- endfor %}
+{%- endfor %}
     from raid_hours
     group by cast(hour_utc as date), raid_group_id, data_drive_count, reporting_drive_count = data_drive_count
 )
@@ -45,5 +55,11 @@ changed as (
     'tail_to_stable', 'tail_to_stable_rio', 'tail_to_stable_rio_120', 'tail_to_stable_rio_150', 'tail_to_stable_rio_200',
     'tail_to_stable_rio_300', 'tail_to_stable_rio_400', 'tail_to_stable_rio_800', 'tail_to_tail', 'tail_to_tail_rio',
     'tail_to_tail_rio_120', 'tail_to_tail_rio_150', 'tail_to_tail_rio_200', 'tail_to_tail_rio_300', 'tail_to_tail_rio_400',
-    'tail_to_tail_rio_800'
+    'tail_to_tail_rio_800',
+    'read_raid_hours', 'write_raid_hours', 'io_10_raid_hours', 'io_100_raid_hours', 'read_tail_1_150', 'read_tail_1_200',
+    'read_tail_2_150', 'read_tail_2_200', 'read_tail_3_150', 'read_tail_3_200', 'write_tail_1_150', 'write_tail_1_200',
+    'write_tail_2_150', 'write_tail_2_200', 'write_tail_3_150', 'write_tail_3_200', 'io_10_tail_1_150', 'io_10_tail_1_200',
+    'io_10_tail_2_150', 'io_10_tail_2_200', 'io_10_tail_3_150', 'io_10_tail_3_200', 'io_100_tail_1_150', 'io_100_tail_1_200',
+    'io_100_tail_2_150', 'io_100_tail_2_200', 'io_100_tail_3_150', 'io_100_tail_3_200', 'mean_tail_1_150', 'mean_tail_1_200',
+    'mean_tail_2_150', 'mean_tail_2_200', 'mean_tail_3_150', 'mean_tail_3_200'
 ], source('plan', 'stored_raid_group_days')) }}

@@ -13,7 +13,7 @@ with events as (
         and segments.to_hour_utc > events.hour_utc
 ),
 
--- all that is asked of drive-hours, so that they are gone through once: where the drive was, and where those were that inventory puts beside it
+-- all that is asked: where the drive was, and where those were that inventory puts beside it
 asked as (
     select drive_id, hour_utc from events
     union
@@ -28,12 +28,14 @@ asked as (
 
 seen as (
     select
-        drive_hours.drive_id,
-        drive_hours.hour_utc,
-        drive_hours.raid_group_id,
-        drive_hours.is_in_population
-    from {{ ref('int_drive_hours') }} as drive_hours
-    inner join asked on drive_hours.drive_id = asked.drive_id and drive_hours.hour_utc = asked.hour_utc
+        asked.drive_id,
+        asked.hour_utc,
+        days.raid_group_id,
+        {{ has_hour('days.in_population_in', 'asked.hour_utc') }} as is_in_population
+    from asked
+    inner join {{ ref('int_drive_days') }} as days on asked.drive_id = days.drive_id and cast(asked.hour_utc as date) = days.day_utc
+    -- a drive that moves within a day has a row per group, and each hour in one of them
+    where {{ has_hour('days.reported_in', 'asked.hour_utc') }}
 ),
 
 placed as (

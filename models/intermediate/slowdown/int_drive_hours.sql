@@ -53,6 +53,7 @@ select
     slowdowns.raid_group_id,
     kinds.kind,
     kinds.timezone,
+    kinds.drive_class,
     {{ age_year('kinds.deployed_on', 'slowdowns.hour_utc') }} as age_year,
     is_data_drive,
     is_data_drive and data_drive_count >= {{ var('min_group_width') }} as is_in_population,
@@ -87,12 +88,14 @@ select
     case when slowdown is not null then previous_slowdown >= {{ var('slow_threshold') }} end as was_slow,
     case when slowdown is not null then previous_slowdown >= {{ var('mild_threshold') }} end as was_mild,
     -- the same hour held against other measures of its peers: the study says what depends on the choice
-    case when slowdown is not null then slowdowns.latency_us >= {{ var('slow_threshold') }} * slowdowns.mean_latency_us end as is_slow_by_mean,
+{%- for degree in ('slow', 'mild') %}
+    case when slowdown is not null then slowdowns.latency_us / slowdowns.mean_latency_us >= {{ var(degree ~ '_threshold') }} end as is_{{ degree }}_by_mean,
 {%- for floor in var('io_count_floors') %}
     case
         when is_peer and coalesce(io_count, {{ floor }}) >= {{ floor }}
-            then slowdowns.latency_us / slowdowns.median_latency_{{ floor }}_us >= {{ var('slow_threshold') }}
-    end as is_slow_from_{{ floor }}_ios,
+            then slowdowns.latency_us / slowdowns.median_latency_{{ floor }}_us >= {{ var(degree ~ '_threshold') }}
+    end as is_{{ degree }}_from_{{ floor }}_ios,
+{%- endfor %}
 {%- endfor %}
     batch.build_seq
 from slowdowns

@@ -8,7 +8,20 @@ with tails as (
         {{ largest('slowdown', 3) }} as longest,
         min(case when is_slowest then drive_id end) as slowest_drive_id,
         count(case when slowdown >= {{ var('slow_threshold') }} then 1 end) as slow_drive_count,
-        count(case when is_peer_again then 1 end) as same_drive_count
+        count(case when is_peer_again then 1 end) as same_drive_count,
+        -- the same hour by other slowdowns: so many slow drives make as many tails
+{%- for side in ('read', 'write') %}
+        count({{ side }}_slowdown) as {{ side }}_drive_count,
+        count(case when {{ side }}_slowdown >= {{ var('slow_threshold') }} then 1 end) as {{ side }}_slow_drive_count,
+        count(case when {{ side }}_slowdown >= {{ var('mild_threshold') }} then 1 end) as {{ side }}_mild_drive_count,
+{%- endfor %}
+{%- for floor in var('io_count_floors') %}
+        count(is_slow_from_{{ floor }}_ios) as io_{{ floor }}_drive_count,
+        count(case when is_slow_from_{{ floor }}_ios then 1 end) as io_{{ floor }}_slow_drive_count,
+        count(case when is_mild_from_{{ floor }}_ios then 1 end) as io_{{ floor }}_mild_drive_count,
+{%- endfor %}
+        count(case when is_slow_by_mean then 1 end) as mean_slow_drive_count,
+        count(case when is_mild_by_mean then 1 end) as mean_mild_drive_count
     from {{ ref('int_drive_hours') }}
     group by raid_group_id, hour_utc
 )
@@ -43,6 +56,13 @@ select
             || '_to_'
             || case when {{ nth('tails.longest', 1) }} >= {{ var('slow_threshold') }} then 'tail' else 'stable' end
     end as transition,
+{%- for variant in ('read', 'write', 'io_10', 'io_100') %}
+    tails.{{ variant }}_drive_count,
+    tails.{{ variant }}_slow_drive_count,
+    tails.{{ variant }}_mild_drive_count,
+{%- endfor %}
+    tails.mean_slow_drive_count,
+    tails.mean_mild_drive_count,
     batch.build_seq
 from {{ ref('int_raid_hours__medians') }} as raid_hours
 inner join tails

@@ -55,7 +55,7 @@ cell_days as (
     select classes.flash_cell, classes.vendor_class, days.*
     from {{ ref('int_drive_days') }} as days
     inner join {{ ref('int_study__drive_classes') }} as classes on days.drive_id = classes.drive_id
-    where classes.kind = 'ssd' and classes.flash_cell is not null
+    where classes.kind = 'ssd' and classes.flash_cell is not null and days.slowdown_hours > 0
 ),
 
 cell_totals as (

@@ -1,7 +1,7 @@
 -- What the paper states without a number: slow hours are spread evenly over the day; capacity, speed and interface do not matter.
 -- By our own yardsticks: rates by hour of the local day within 10% of the overall one and Cramer's V at most 0.02; of every class of
--- drives the slow share within a factor 1.25 of the overall one and the Kolmogorov-Smirnov distance to the rest below 0.01, taken at
--- the edges that drive-hours are counted at. Grain: measure, kind.
+-- drives the slow share within a factor 1.25 of the overall one and the Kolmogorov-Smirnov distance to the rest below 0.01, taken on
+-- both sides of every edge of the bins that drive-hours are counted in. Grain: measure, kind.
 with clock_hours as (
     select
         kind,
@@ -45,72 +45,115 @@ evenness as (
     group by clock_hours.kind
 ),
 
-drives as (
-    select
-        drives.drive_id,
-        drives.kind,
-        'capacity ' || cast(drives.capacity_bytes as varchar) as capacity_class,
-        'rpm ' || cast(drives.rpm as varchar) as rpm_class,
-        'interface ' || drives.interface as interface_class
-    from {{ ref('int_study__drives') }} as drives
+-- classes that drive-hours are counted by, and what each is made of
+drive_classes as (
+    select distinct kinds.drive_class, drives.capacity_bytes, drives.rpm, drives.interface
+    from {{ ref('int_drives__kinds') }} as kinds
+    inner join {{ ref('dim_drives') }} as drives on kinds.drive_id = drives.drive_id
 ),
 
-drive_totals as (
-    select
-        drive_id,
-        sum(slowdown_hours) as slowdown_hours
-{%- for edge in var('slowdown_edges') %},
-        sum(slowdown_hours_{{ edge_name(edge) }}) as slowdown_hours_{{ edge_name(edge) }}
-{%- endfor %}
-    from {{ ref('int_drive_days') }}
-    group by drive_id
+binned as (
+    select counts.kind, counts.drive_class, counts.edge_per_mille, counts.is_on_edge, sum(counts.hour_count) as hour_count
+    from {{ ref('int_day_counts') }} as counts
+    where counts.measure = 'slowdown'
+    group by counts.kind, counts.drive_class, counts.edge_per_mille, counts.is_on_edge
 ),
 
 classed as (
-{%- for attribute in ('capacity', 'rpm', 'interface') %}
+{%- for attribute in ('capacity_bytes', 'rpm', 'interface') %}
     select
-        drives.kind,
+        binned.kind,
         '{{ attribute }}' as attribute,
-        drives.{{ attribute }}_class as class,
-        sum(totals.slowdown_hours) as slowdown_hours
-{%- for edge in var('slowdown_edges') %},
-        sum(totals.slowdown_hours_{{ edge_name(edge) }}) as slowdown_hours_{{ edge_name(edge) }}
-{%- endfor %}
-    from drives
-    inner join drive_totals as totals on drives.drive_id = totals.drive_id
-    where drives.{{ attribute }}_class is not null
-    group by drives.kind, drives.{{ attribute }}_class
+        cast(drive_classes.{{ attribute }} as varchar) as class,
+        binned.edge_per_mille,
+        binned.is_on_edge,
+        sum(binned.hour_count) as hour_count
+    from binned
+    inner join drive_classes on binned.drive_class = drive_classes.drive_class
+    where drive_classes.{{ attribute }} is not null
+    group by binned.kind, drive_classes.{{ attribute }}, binned.edge_per_mille, binned.is_on_edge
     {% if not loop.last %}union all{% endif %}
 {%- endfor %}
 ),
 
+classes as (
+    select
+        kind,
+        attribute,
+        class,
+        sum(hour_count) as slowdown_hours,
+        sum(case when edge_per_mille >= 1000 * {{ var('slow_threshold') }} then hour_count else 0 end) as slow_hours
+    from classed
+    group by kind, attribute, class
+),
+
 against_rest as (
     select
-        classed.kind,
-        classed.attribute,
-        classed.class,
-        count(*) over (partition by classed.kind, classed.attribute) as class_count,
-        sum(classed.slowdown_hours) over (partition by classed.kind, classed.attribute) as all_hours,
-        sum(classed.slowdown_hours_{{ edge_name(var('slow_threshold')) }}) over (partition by classed.kind, classed.attribute) as all_slow_hours,
-        classed.slowdown_hours,
-        classed.slowdown_hours_{{ edge_name(var('slow_threshold')) }} as slow_hours,
-        greatest(
-{%- for edge in var('slowdown_edges') %}
+        *,
+        count(*) over (partition by kind, attribute) as class_count,
+        sum(slowdown_hours) over (partition by kind, attribute) as all_hours,
+        sum(slow_hours) over (partition by kind, attribute) as all_slow_hours
+    from classes
+),
+
+-- a bin's edge comes before the rest of the bin: cumulated so, every edge is looked at from both sides
+places as (
+    select distinct kind, attribute, edge_per_mille, is_on_edge from classed
+),
+
+cumulated as (
+    select
+        classes.kind,
+        classes.attribute,
+        classes.class,
+        places.edge_per_mille,
+        places.is_on_edge,
+        sum(coalesce(classed.hour_count, 0)) over (
+            partition by classes.kind, classes.attribute, classes.class
+            order by places.edge_per_mille, case when places.is_on_edge then 0 else 1 end
+            rows between unbounded preceding and current row
+        ) as hours_up_to
+    from classes
+    inner join places on classes.kind = places.kind and classes.attribute = places.attribute
+    left join classed
+        on classes.kind = classed.kind
+        and classes.attribute = classed.attribute
+        and classes.class = classed.class
+        and places.edge_per_mille = classed.edge_per_mille
+        and places.is_on_edge = classed.is_on_edge
+),
+
+beside_all as (
+    select
+        *,
+        sum(hours_up_to) over (partition by kind, attribute, edge_per_mille, is_on_edge) as all_hours_up_to
+    from cumulated
+),
+
+distances as (
+    select
+        beside_all.kind,
+        beside_all.attribute,
+        beside_all.class,
+        max(
             abs(
-                classed.slowdown_hours_{{ edge_name(edge) }} / cast(classed.slowdown_hours as double)
-                - (sum(classed.slowdown_hours_{{ edge_name(edge) }}) over (partition by classed.kind, classed.attribute) - classed.slowdown_hours_{{ edge_name(edge) }})
-                / nullif(cast(sum(classed.slowdown_hours) over (partition by classed.kind, classed.attribute) - classed.slowdown_hours as double), 0.0)
-            ){% if not loop.last %},{% endif %}
-{%- endfor %}
+                cast(beside_all.hours_up_to as double) / against_rest.slowdown_hours
+                - cast(beside_all.all_hours_up_to - beside_all.hours_up_to as double)
+                / nullif(against_rest.all_hours - against_rest.slowdown_hours, 0)
+            )
         ) as distance
-    from classed
-    where classed.slowdown_hours > 0
+    from beside_all
+    inner join against_rest
+        on beside_all.kind = against_rest.kind
+        and beside_all.attribute = against_rest.attribute
+        and beside_all.class = against_rest.class
+    group by beside_all.kind, beside_all.attribute, beside_all.class
 ),
 
 correlation as (
     select
-        kind,
-        max(distance) as distance,
+        against_rest.kind,
+        max(distances.distance) as distance,
         max(
             greatest(
                 slow_hours / cast(slowdown_hours as double) / nullif(all_slow_hours / cast(all_hours as double), 0.0),
@@ -120,8 +163,12 @@ correlation as (
         cast(max(all_slow_hours) as bigint) as numerator,
         cast(max(all_hours) as bigint) as denominator
     from against_rest
+    inner join distances
+        on against_rest.kind = distances.kind
+        and against_rest.attribute = distances.attribute
+        and against_rest.class = distances.class
     where class_count >= 2 and slowdown_hours * (all_slow_hours / cast(all_hours as double)) >= {{ var('fewest_expected_events') }}
-    group by kind
+    group by against_rest.kind
 )
 
 select

@@ -63,6 +63,43 @@ restricted as (
     select width_class as variant, * from raid_days
 ),
 
+-- RAID-hours by their tails: of some groups only, or of slowdowns made another way
+tails as (
+    select
+        variant,
+        kind,
+        raid_group_id,
+        sum(raid_hours) as raid_hours
+{%- for rank in (1, 2, 3) %}
+{%- for edge in (var('mild_threshold'), var('slow_threshold')) %},
+        sum(tail_{{ rank }}_{{ edge_name(edge) }}) as tail_{{ rank }}_{{ edge_name(edge) }}
+{%- endfor %}
+{%- endfor %}
+    from restricted
+    group by variant, kind, raid_group_id
+{%- for variant, made, raid_hours in (
+    ('read only', 'read', 'read_raid_hours'),
+    ('write only', 'write', 'write_raid_hours'),
+    ('mean instead of median', 'mean', 'raid_hours'),
+    ('minimum I/O 10', 'io_10', 'io_10_raid_hours'),
+    ('minimum I/O 100', 'io_100', 'io_100_raid_hours')
+) %}
+    union all
+    select
+        '{{ variant }}' as variant,
+        kind,
+        raid_group_id,
+        sum({{ raid_hours }}) as raid_hours
+{%- for rank in (1, 2, 3) %}
+{%- for edge in (var('mild_threshold'), var('slow_threshold')) %},
+        sum({{ made }}_tail_{{ rank }}_{{ edge_name(edge) }}) as tail_{{ rank }}_{{ edge_name(edge) }}
+{%- endfor %}
+{%- endfor %}
+    from raid_days
+    group by kind, raid_group_id
+{%- endfor %}
+),
+
 intervals as (
     select
         kind,
@@ -78,11 +115,13 @@ intervals as (
 ids as (
     select
         'disk' as kind, 'F01-01' as slow, 'F02-01' as tail_1, 'F03-02' as tail_2, 'F03-03' as tail_3,
+        'F02-05' as mild_tail_1, 'F4A-T2-1.5' as mild_tail_2, 'F4A-T3-1.5' as mild_tail_3,
         'F04-01' as long_intervals, 'F04-03' as eight_hours, 'F05-01' as arrivals, 'F08-02' as rate, 'F08-06' as size,
         'VST-02' as multiple, 'VST-03' as ticks
     union all
     select
         'ssd' as kind, 'F01-02' as slow, 'F02-02' as tail_1, 'F03-05' as tail_2, 'F03-06' as tail_3,
+        'F02-06' as mild_tail_1, 'F4B-T2-1.5' as mild_tail_2, 'F4B-T3-1.5' as mild_tail_3,
         'F04-02' as long_intervals, 'F04-04' as eight_hours, 'F05-02' as arrivals, 'F08-02' as rate, 'F08-07' as size,
         'VST-02' as multiple, 'VST-03' as ticks
 ),
@@ -134,10 +173,13 @@ counted as (
     union all
 {%- for rank in (1, 2, 3) %}
     select variant, 'tail_{{ rank }}' as question, kind, raid_group_id as cluster_id,
-        sum(tail_{{ rank }}_{{ edge_name(var('slow_threshold')) }}) as hits, sum(raid_hours) as total
-    from restricted
-    {% if rank > 1 %}where variant like 'width %'{% endif %}
-    group by variant, kind, raid_group_id
+        tail_{{ rank }}_{{ edge_name(var('slow_threshold')) }} as hits, raid_hours as total
+    from tails
+    union all
+    -- of the second and third the paper prints the share below
+    select variant, 'mild_tail_{{ rank }}' as question, kind, raid_group_id as cluster_id,
+        {% if rank > 1 %}raid_hours - {% endif %}tail_{{ rank }}_{{ edge_name(var('mild_threshold')) }} as hits, raid_hours as total
+    from tails
     union all
 {%- endfor %}
     select 'calendar day' as variant, 'arrivals' as question, kind, raid_group_id as cluster_id,
@@ -179,7 +221,7 @@ counted as (
 select
     counted.variant,
     case counted.question
-{%- for question in ('slow', 'tail_1', 'tail_2', 'tail_3', 'long_intervals', 'eight_hours', 'arrivals', 'rate', 'size', 'multiple', 'ticks') %}
+{%- for question in ('slow', 'tail_1', 'tail_2', 'tail_3', 'mild_tail_1', 'mild_tail_2', 'mild_tail_3', 'long_intervals', 'eight_hours', 'arrivals', 'rate', 'size', 'multiple', 'ticks') %}
         when '{{ question }}' then ids.{{ question }}
 {%- endfor %}
     end as id,
