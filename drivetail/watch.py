@@ -59,9 +59,9 @@ def staleness(warehouse: Warehouse, settings: Settings, interval_end: datetime) 
     )
 
 
-def slow_drives(alerts: Sequence[Alert]) -> list[str]:
-    """What to say of new alerts, a sentence each; of more than MANY_ALERTS one sentence for all."""
+def slow_drives(alerts: Sequence[Alert]) -> str:
+    """What to say of new alerts: a sentence each, or one for all when they are more than MANY_ALERTS."""
     if len(alerts) <= MANY_ALERTS:
-        return [sentence(alert) for alert in alerts]
+        return "\n".join(sentence(alert) for alert in alerts)
     named = ", ".join(alert.subject_id for alert in alerts[:MANY_ALERTS])
-    return [f"{some(len(alerts), 'alert')} at once: {named}, ...; `drivetail alerts` lists them with what to check"]
+    return f"{some(len(alerts), 'alert')} at once: {named}, ...; `drivetail alerts` lists them with what to check"
