@@ -53,13 +53,13 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
         from drivetail.dbt import ModelError
         from drivetail.queries import QueryError
         from drivetail.settings import SettingsError
-        from ingest import GateError, IngestError
+        from ingest import GateError, IngestError, StoreError
 
         try:
             return command(*args, warehouse=Warehouse(root.resolve()), **kwargs)
         except IngestError as error:
             raise click.UsageError(str(error)) from error
-        except (GateError, ModelError, QueryError, SettingsError) as error:
+        except (GateError, ModelError, QueryError, SettingsError, StoreError) as error:
             raise Failure(str(error)) from error
         except OSError as error:
             raise Failure(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.build import Build
+from drivetail.build import Build, run_explained
 from drivetail.compaction import compact
 from drivetail.console import human, some
 from drivetail.dbt import ModelError, Project
@@ -64,7 +64,7 @@ def compact_store(warehouse: Warehouse) -> int:
             days = compact(warehouse, connection, build.project.manifest, build.next_build_seq)
         build.next_build_seq += days
         if days:
-            build.run(must_publish=True)
+            run_explained(build, must_publish=True)
         return days
 
 
