@@ -93,6 +93,11 @@ def test_three_hours_end_in_the_marts_of_one_load(site: Site, tmp_path: Path, mo
     assert WEEK in (warehouse.root / "reports" / f"{WEEK}.html").read_text(encoding="utf-8")
     assert due_weeks(warehouse) == []
 
+    states = run(site, "fleet_maintenance", HOURS[-1], monkeypatch)
+    assert states["run"] == "success", states
+    assert states["proofs.rebuild"] == states["proofs.sums"] == states["proofs.raw_to_warehouse"] == "success", states
+    assert len(alarms(warehouse)) == 3
+
     bulk = Warehouse(tmp_path / "bulk")
     ingest("bundle", [site.everything], bulk.root)
     build(bulk)
