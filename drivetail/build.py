@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -71,15 +72,22 @@ def build(warehouse: Warehouse, *, target: str = "duckdb", full_refresh: bool = 
     with warehouse.only_builder():
         if full_refresh:
             forget(warehouse)
-        return run_explained(Build(warehouse, target, report))
+        with explaining(warehouse):
+            made = Build(warehouse, target, report)
+        with explaining(warehouse, made.raw_files):
+            return made.run()
 
 
-def run_explained(build: Build, *, must_publish: bool = False) -> BuildSummary:
-    """Run a build; where it fails for want of room or memory, or over a damaged file of raw, the ModelError says so and what to do."""
+@contextmanager
+def explaining(warehouse: Warehouse, read: Callable[[], Iterable[Path]] = list) -> Iterator[None]:
+    """Work that fails for want of room or memory, or over a damaged file, fails with a ModelError that says so and what to do.
+
+    read: the files of raw that the work has read, asked for when it has failed.
+    """
     try:
-        return build.run(must_publish=must_publish)
+        yield
     except (ModelError, duckdb.Error, OSError, MemoryError) as error:
-        why = explained(error, build.warehouse.root, build.raw_files())
+        why = explained(error, warehouse.root, read())
         if why is None:
             raise
         raise ModelError(why) from error

@@ -232,7 +232,7 @@ def test_a_build_without_room_or_over_a_damaged_file_is_done_again(site: Site) -
     site.forks.run(*build)
     before = site.expected()
     site.deliver()
-    code, said = site.forks.said(*build, strain=Strain(file_bytes=1_000_000))
+    code, said = site.forks.said(*build, strain=Strain(file_bytes=20_000))
     assert code == 1 and f"{site.warehouse}: no room on the disk" in said and "make room, then run it again" in said, said
     assert compare(before, site.published) == []
     raw = next(list_deliveries(site.warehouse)[-1].path.glob("drive_hours/*.parquet"))
