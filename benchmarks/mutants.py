@@ -73,7 +73,7 @@ INTERVALS = "models/marts/slowdown/fct_slowdown_intervals.sql"
 ARRIVALS = "models/marts/slowdown/fct_slowdown_arrivals.sql"
 SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
 ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
-FCT_RAID_HOURS = "models/marts/slowdown/fct_raid_hours.sql"
+USUAL_MEDIAN = "macros/usual_median.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
 EPISODES = "models/marts/events/fct_unplug_episodes.sql"
 EVENTS = "models/marts/events/fct_drive_events.sql"
@@ -665,13 +665,16 @@ FAULTS = (
     Fault(
         "a later run does not clear the earlier one",
         ALERTS,
-        "greatest(raid_groups.last_hour_utc, runs.last_of_drive_utc)",
+        "greatest(raid_groups.last_hour_utc, runs.last_of_subject_utc)",
         "raid_groups.last_hour_utc",
     ),
     Fault(
-        "an alert clears without evidence", ALERTS, "greatest(raid_groups.last_hour_utc, runs.last_of_drive_utc)", "timestamp '9999-01-01'"
+        "an alert clears without evidence",
+        ALERTS,
+        "greatest(raid_groups.last_hour_utc, runs.last_of_subject_utc)",
+        "timestamp '9999-01-01'",
     ),
-    Fault("slow hours of any event of the drive are left out", ALERTS, "\n                and events.event_type = 'maintenance'", ""),
+    Fault("slow hours of any event of the drive are left out", ALERTS, "\n                and events.event_type = 'maintenance'", "", 2),
     Fault("maintenance of any drive counts", ALERTS, "events.drive_id = slow.drive_id\n                and ", ""),
     Fault(
         "maintenance without an end takes no hour",
@@ -743,15 +746,88 @@ FAULTS = (
         "min(case when is_together then raised_at end) as raised_at",
         "min(raised_at) as raised_at",
     ),
-    Fault("a group's own past is the days before", FCT_RAID_HOURS, "7 * week", "week", 2),
+    Fault(
+        "a group at exactly twice its past is not slow as a whole",
+        ALERTS,
+        "usual_median_latency_us >= {{ var('alert_group_slowdown') }}",
+        "usual_median_latency_us > {{ var('alert_group_slowdown') }}",
+    ),
+    Fault(
+        "a group is looked at for 28 days and an hour",
+        ALERTS,
+        "group_hours.hour_utc > group_hours.last_hour_utc",
+        "group_hours.hour_utc >= group_hours.last_hour_utc",
+    ),
+    Fault(
+        "the past of a group's oldest hours is not read",
+        ALERTS,
+        "var('alert_group_days') + 7 * var('group_past_weeks')",
+        "var('alert_group_days')",
+    ),
+    Fault(
+        "maintenance of any drive holds back a group's alert",
+        ALERTS,
+        "drives.current_raid_group_id = group_hours.raid_group_id\n                and ",
+        "",
+    ),
+    Fault(
+        "a group takes the last hour of the drive of that name",
+        ALERTS,
+        "runs.subject_type = 'drive' and runs.subject_id = drives",
+        "runs.subject_id = drives",
+    ),
+    Fault(
+        "a group's alert stands for one drive",
+        ALERTS,
+        "when 'drive' then 1 else raid_groups.data_drive_count end",
+        "when 'drive' then 1 else 1 end",
+    ),
+    Fault(
+        "half of the hours at 1.2 are most",
+        ALERTS,
+        "2 * windows.window_chronic_hours > windows.window_drive_hours",
+        "2 * windows.window_chronic_hours >= windows.window_drive_hours",
+    ),
+    Fault(
+        "half of the RAID group's hours are too few for a chronic drive",
+        ALERTS,
+        "2 * windows.window_drive_hours >= windows.window_raid_hours",
+        "2 * windows.window_drive_hours > windows.window_raid_hours",
+    ),
+    Fault(
+        "a chronic drive that is seen no more stays open",
+        ALERTS,
+        "2 * windows.window_drive_hours < windows.window_raid_hours\n        or ",
+        "",
+    ),
+    Fault(
+        "a chronic drive with half of its hours at 1.1 is not well",
+        ALERTS,
+        "2 * windows.window_doubtful_hours <= windows.window_drive_hours",
+        "2 * windows.window_doubtful_hours < windows.window_drive_hours",
+    ),
+    Fault(
+        "a chronic drive is well below 1.2", ALERTS, "edge_name(var('alert_chronic_clear_slowdown'))", "edge_name(var('chronic_slowdown'))"
+    ),
+    Fault("a day counts before it is over", ALERTS, "\n        and windows.day_utc + interval 23 hour <= raid_groups.last_hour_utc", ""),
+    Fault("the chronic window has 27 days", ALERTS, "var('chronic_window_days') - 1", "var('chronic_window_days') - 2"),
+    Fault("the chronic window has 29 days", ALERTS, "var('chronic_window_days') - 1", "var('chronic_window_days')"),
+    Fault("a drive that is neither chronic nor well is chronic anew", ALERTS, "    where is_chronic or is_well\n", ""),
+    Fault(
+        "a chronic drive's last hour is that of the day it is well",
+        ALERTS,
+        "max(case when is_chronic then day_utc end) + interval 23 hour",
+        "max(day_utc) + interval 23 hour",
+    ),
+    Fault("a group's own past is the days before", USUAL_MEDIAN, "7 * week", "week", 2),
     Fault(
         "a group's own past is all hours of the weeks before",
-        FCT_RAID_HOURS,
+        USUAL_MEDIAN,
         "and interval ' ~ 7 * week ~ ' day preceding",
         "and interval ' ~ 7 ~ ' day preceding",
     ),
-    Fault("a group's own past begins five weeks before", FCT_RAID_HOURS, "var('group_past_weeks') + 1", "var('group_past_weeks') + 2"),
-    Fault("a group is held against the past of all groups", FCT_RAID_HOURS, "partition by raid_hours.raid_group_id ", ""),
+    Fault("a group's own past begins five weeks before", USUAL_MEDIAN, "var('group_past_weeks') + 1", "var('group_past_weeks') + 2"),
+    Fault("a group is held against the past of all groups", USUAL_MEDIAN, "partition by ' ~ raid_hours ~ '.raid_group_id order", "order"),
 )
 
 

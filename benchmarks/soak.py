@@ -22,6 +22,7 @@ TESTS = {
     "fleets": ["tests/proof/test_marts_equal_reference.py"],
     "moved": ["tests/proof/test_metamorphic.py"],
     "kills": ["tests/proof/test_killed.py"],
+    "strains": ["tests/proof/test_reliability.py", "tests/proof/test_exactly_once.py"],
     "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],
 }
 
@@ -50,6 +51,7 @@ def main() -> None:
             {"DRIVETAIL_KILLS": str(options.kills), "DRIVETAIL_KILL_SEED": kill_seed},
             f"{options.kills} kills over six phases, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
+        "strains": ({}, "disk full, memory, clock, damaged files; a year of a fleet in any order, two at once"),
         "tasks": (
             {"DRIVETAIL_KILL_ROUNDS": str(options.task_kills // 5), "DRIVETAIL_KILL_SEED": kill_seed},
             f"{options.task_kills} tasks killed under a real scheduler, DRIVETAIL_KILL_SEED={kill_seed}",

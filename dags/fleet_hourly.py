@@ -7,6 +7,7 @@
 | `raw.land` | ingests each entry through the gate, each its own delivery; red if one is held or unreadable | `drivetail inbox --land` |
 | `marts.build` | runs the models over what is new, tests, publishes | `drivetail build` |
 | `marts.complete_weeks` | says which weekly reports are due; `fleet_weekly_report` runs on it | |
+| `watch.new_alerts` | tells of each drive, host or RAID group that has become slow, once | `drivetail alerts --new` |
 | `watch.late_data` | names deliveries that came long after their hours | |
 | `watch.freshness` | fails when no newer hour has been published for `fresh_hours` | `drivetail status --check` |
 | `watch.all_went_well` | fails when any step did, so that the run is red | |
@@ -151,11 +152,31 @@ def fleet_hourly() -> None:
         def all_went_well() -> None:
             """Nothing to do: its colour is what it is for."""
 
+        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Says so and is green. What could not be told is told by the next try, or run.")
+        def new_alerts() -> list[str]:
+            from airflow.sdk import get_current_context
+
+            from drivetail.alerts import Alert
+            from drivetail.alerts import new_alerts as new_ones
+            from drivetail.watch import MANY_ALERTS, slow_drives
+
+            told: list[str] = []
+
+            def tell(alerts: list[Alert]) -> None:
+                told.append(slow_drives(alerts))
+                telling.tell(get_current_context(), "slow", told[-1])
+
+            if telling.warehouse().published.exists():  # the first build may have failed
+                new_ones(telling.warehouse(), tell, apart=MANY_ALERTS)
+            return told
+
+        slow = new_alerts()
+        built >> slow
         late = late_data(found)
         landed >> late
         fresh = freshness()
         built >> fresh
-        [landed, built, late, fresh] >> all_went_well()
+        [landed, built, slow, late, fresh] >> all_went_well()
 
     found = sources()
     landed = raw(found)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,10 +23,12 @@ import duckdb
 from drivetail.dbt import ModelError, Project
 from drivetail.publish import Publication, current_publication, publish
 from drivetail.queries import first_line
+from drivetail.sources import TABLES as RAW_TABLES
 from drivetail.sources import point, point_whole_tables
 from drivetail.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
 from drivetail.warehouse import Warehouse, quoted
-from ingest.raw_store import drive_hour_files, list_deliveries
+from ingest.raw_store import drive_hour_files, list_deliveries, table_files
+from ingest.trouble import explained
 
 TABLES = ("int_drives__spans", "int_drives__kinds", "int_raid_groups__kinds", "dim_drives")
 """What a batch brings up to date beside what it stores."""
@@ -70,7 +72,25 @@ def build(warehouse: Warehouse, *, target: str = "duckdb", full_refresh: bool = 
     with building(warehouse):
         if full_refresh:
             forget(warehouse)
-        return Build(warehouse, target, report).run()
+        with explaining(warehouse):
+            made = Build(warehouse, target, report)
+        with explaining(warehouse, made.raw_files):
+            return made.run()
+
+
+@contextmanager
+def explaining(warehouse: Warehouse, read: Callable[[], Iterable[Path]] = list) -> Iterator[None]:
+    """Work that fails for want of room or memory, or over a damaged file, fails with a ModelError that says so and what to do.
+
+    read: the files of raw that the work has read, asked for when it has failed.
+    """
+    try:
+        yield
+    except (ModelError, duckdb.Error, OSError, MemoryError) as error:
+        why = explained(error, warehouse.root, read())
+        if why is None:
+            raise
+        raise ModelError(why) from error
 
 
 @contextmanager
@@ -101,6 +121,7 @@ class Build:
         finished, known = self.open_state()
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
         self.is_first = not known
+        self.read: list[Path] = []
         self.next_build_seq = 1 + max([0, *known, *(int(path.name.split("-")[1]) for path in warehouse.store.glob("batch-*"))])
         warehouse.note("plan", deliveries=len(self.deliveries), new=len(self.new))
 
@@ -176,8 +197,8 @@ class Build:
             connection.execute("create or replace table plan.new_deliveries (delivery_seq bigint)")
             if self.new:
                 connection.executemany("insert into plan.new_deliveries values (?)", [[delivery.seq] for delivery in self.new])
-            files = [path for delivery in self.new for path in drive_hour_files(delivery)]
-            point(connection, "arrived_drive_hours", "drive_hours", files)
+            self.read = [path for delivery in self.new for path in drive_hour_files(delivery)]
+            point(connection, "arrived_drive_hours", "drive_hours", self.read)
             point(connection, "drive_hours", "drive_hours", [])
             # inventory may reach back to any hour; drive-hours touch their own hours and the one after
             if has_inventory:
@@ -245,6 +266,12 @@ class Build:
         nothing = datetime(1970, 1, 1)
         return [Batch(self.next_build_seq + number, *span) for number, span in enumerate(batches or [(nothing, nothing)])]
 
+    def raw_files(self) -> Iterator[Path]:
+        """The files of raw that were read: of drive-hours those pointed at last, of the other tables all."""
+        yield from self.read
+        for table in RAW_TABLES:
+            yield from table_files(self.deliveries, table)
+
     def files_between(self, first: datetime, last: datetime) -> list[Path]:
         """Raw drive-hour files that may hold an hour of a span (inclusive)."""
         return [path for delivery in self.deliveries if delivery.overlaps(first, last) for path in drive_hour_files(delivery, first, last)]
@@ -278,7 +305,8 @@ class Build:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         with self.connect() as connection:
-            point(connection, "drive_hours", "drive_hours", self.files_between(hour_before(batch.first_hour_utc), batch.last_hour_utc))
+            self.read = self.files_between(hour_before(batch.first_hour_utc), batch.last_hour_utc)
+            point(connection, "drive_hours", "drive_hours", self.read)
             connection.execute(
                 """
                 create or replace table plan.batch as

@@ -53,13 +53,13 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
         from drivetail.dbt import ModelError
         from drivetail.queries import QueryError
         from drivetail.settings import SettingsError
-        from ingest import GateError, IngestError
+        from ingest import GateError, IngestError, StoreError
 
         try:
             return command(*args, warehouse=Warehouse(root.resolve()), **kwargs)
         except IngestError as error:
             raise click.UsageError(str(error)) from error
-        except (GateError, ModelError, QueryError, SettingsError) as error:
+        except (GateError, ModelError, QueryError, SettingsError, StoreError) as error:
             raise Failure(str(error)) from error
         except OSError as error:
             raise Failure(
@@ -522,9 +522,10 @@ def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every field, the drives an alert stands for and their peers.")
 @warehouse_option
 def alerts(warehouse: Warehouse, is_new: bool, is_all: bool, as_json: bool) -> None:
-    """Which drives have become slow: slow in 3 hours of 24, until they were quiet for 24.
+    """Which drives have become slow: slow in 3 hours of 24, until they were quiet for 24; or a little slow in most hours of four weeks.
 
-    Drives of one host that became slow together are one alert. Planned maintenance and dismissed drives raise none (docs/alerts.md).
+    Drives of one host that became slow together are one alert, and so is a RAID group that is slow as a whole against its own past.
+    Planned maintenance and dismissed drives raise none (docs/alerts.md).
 
     \b
     drivetail build && drivetail alerts --new      every hour: prints what is new, once

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.build import Build, building
+from drivetail.build import Build, building, explaining
 from drivetail.compaction import compact
 from drivetail.console import human, some
 from drivetail.dbt import ModelError, Project
@@ -58,7 +58,7 @@ LINKED = ("drives", "retired_drives", "drive_events", "retired_drive_events", "r
 
 def compact_store(warehouse: Warehouse) -> int:
     """Compact the batches of days that are over, and publish what then lies elsewhere. Returns: how many days were compacted."""
-    with building(warehouse):
+    with building(warehouse), explaining(warehouse):
         build = Build(warehouse, "duckdb", lambda phase, done, total: None)
         with build.connect() as connection:
             days = compact(warehouse, connection, build.project.manifest, build.next_build_seq)

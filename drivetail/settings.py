@@ -33,6 +33,9 @@ fresh_hours = 3                  # no newer hour published for so long is an ala
 # [[notify]]
 # notifier = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
 # arguments = {{to = "storage@example.org", subject = "drivetail", html_content = "{{{{ drivetail_message }}}}"}}
+# [[notify]]
+# notifier = "airflow.providers.http.notifications.http.HttpNotifier"   # a webhook; the connection "webhook" has its host
+# arguments = {{http_conn_id = "webhook", endpoint = "hooks/storage", json = {{text = "{{{{ drivetail_message }}}}"}}}}
 
 # Where deliveries come in; as many inboxes as there are feeds, each with a name of its own.
 [[inboxes]]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from drivetail.console import duration, to_minute
+from drivetail.alerts import Alert, sentence
+from drivetail.console import duration, some, to_minute
 from drivetail.inbox import Outcome
 from drivetail.publish import current_publication
 from drivetail.settings import Settings
 from drivetail.warehouse import Warehouse
 
 HOUR = timedelta(hours=1)
+
+MANY_ALERTS = 20
+"""More at a time are one message: whoever takes in a year of a fleet wants no thousand mails."""
 
 
 def alarm(warehouse: Warehouse, what: str, message: str, **facts: object) -> str:
@@ -53,3 +57,11 @@ def staleness(warehouse: Warehouse, settings: Settings, interval_end: datetime) 
         f"the last hour published is {to_minute(publication.last_hour_utc)}, {duration(behind / HOUR)} before {to_minute(interval_end)}; "
         f"look whether deliveries arrive in {folders}: `drivetail inbox`, then `drivetail status`"
     )
+
+
+def slow_drives(alerts: Sequence[Alert]) -> str:
+    """What to say of new alerts: a sentence each, or one for all when they are more than MANY_ALERTS."""
+    if len(alerts) <= MANY_ALERTS:
+        return "\n".join(sentence(alert) for alert in alerts)
+    named = ", ".join(alert.subject_id for alert in alerts[:MANY_ALERTS])
+    return f"{some(len(alerts), 'alert')} at once: {named}, ...; `drivetail alerts` lists them with what to check"

@@ -1,6 +1,6 @@
 """Sources -> raw. `ingest()` is the one way in; `list_deliveries()` is how a reader finds what landed."""
 
-from ingest.errors import GateError, IngestError
+from ingest.errors import GateError, IngestError, StoreError
 from ingest.landing import FileResult
 from ingest.quarantine import Gate, GateReport, Held, list_quarantine
 from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, table_files
@@ -16,6 +16,7 @@ __all__ = [
     "IngestError",
     "IngestSummary",
     "GateError",
+    "StoreError",
     "drive_hour_files",
     "drop",
     "ingest",

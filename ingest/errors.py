@@ -13,6 +13,10 @@ class GateError(RuntimeError):
     """
 
 
+class StoreError(RuntimeError):
+    """Raw cannot be written or read: no room, no memory, a damaged file; nothing of the call has landed. The message says what to do."""
+
+
 class UnreadableFile(Exception):
     """One delivered file cannot be read; it lands nothing, the other files of the call are taken.
 

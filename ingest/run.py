@@ -6,19 +6,22 @@ With a gate, a delivery that it holds back goes to quarantine instead; `release`
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import polars as pl
+
 from ingest import bundle, fio, perseus
-from ingest.errors import GateError, IngestError
+from ingest.errors import GateError, IngestError, StoreError
 from ingest.files import SourceFile, find_files
 from ingest.landing import QUARANTINED, UNREADABLE, FileResult, Landing
 from ingest.quarantine import DROPPED, RELEASED, Gate, GateReport, Held, decide, find_held, hold, withheld
-from ingest.raw_store import StagedDelivery, ingest_lock, utc_now
+from ingest.raw_store import StagedDelivery, drive_hour_files, ingest_lock, utc_now
 from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS
+from ingest.trouble import explained
 
 SOURCES: dict[str, ModuleType] = {"bundle": bundle, "fio": fio, "perseus": perseus}
 SHOWN_REJECTIONS = 10
@@ -88,7 +91,7 @@ def ingest(
     whatever keeps the contract. on_progress: called with (phase, done, total).
     Waits while another ingest runs. A file that cannot be read is no error: it has status `unreadable` in the summary.
     Raises: IngestError for an unknown source, option or path, or when no file belongs to the source; GateError when a
-    delivery that the gate holds back cannot be kept.
+    delivery that the gate holds back cannot be kept; StoreError when raw cannot be written or read.
     """
     if source not in SOURCES:
         raise IngestError(f"unknown source {source!r}; give one of {', '.join(sorted(SOURCES))}")
@@ -189,8 +192,25 @@ def _land(
         progress("commit", 1, 1)
         summary.rejected = landing.rejected(SHOWN_REJECTIONS).to_dicts()
         return summary
+    # what is wrong with a delivered file is known by now: this is about the warehouse's own
+    except (OSError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        why = explained(error, warehouse, _judged_against(staged))
+        if why is None:
+            raise
+        raise StoreError(why) from error
     finally:
         staged.discard()
+
+
+def _judged_against(staged: StagedDelivery) -> Iterator[Path]:
+    """The files of earlier deliveries that one in the making is judged against."""
+    for delivery in staged.deliveries:
+        yield from sorted(delivery.path.glob("*.parquet"))
+    if staged.parts:
+        first, last = min(part.first_hour for part in staged.parts), max(part.last_hour for part in staged.parts)
+        for delivery in staged.deliveries:
+            if delivery.overlaps(first, last):
+                yield from drive_hour_files(delivery, first, last)
 
 
 def _quarantine(warehouse: Path, landing: Landing, files: list[SourceFile], report: GateReport, options: dict[str, Any]) -> Held:

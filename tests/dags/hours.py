@@ -57,6 +57,12 @@ class Site:
         """All that is delivered, as one bundle."""
         return self.folder / "everything"
 
+    @property
+    def slow_drive(self) -> str:
+        """Five times as slow as it would be, in all three hours."""
+        drives = pl.concat([pl.read_parquet(path) for path in self.everything.glob("drives*")])
+        return str(drives.filter(pl.col("role") == "data")["drive_id"].min())
+
     def rows(self, hour: datetime) -> pl.DataFrame:
         return pl.read_parquet(self.everything / "drive_hours.parquet").filter(pl.col("hour_utc") == hour)
 
@@ -87,6 +93,8 @@ def make_site(folder: Path, last_run: datetime) -> Site:
         shutil.copy(path, site.everything)
         shutil.copy(path, inventory)
     hours = pl.concat([pl.read_parquet(path) for path in sorted(fleet.glob("drive_hours*"))])
+    latencies = pl.col("read_latency_us", "write_latency_us")
+    hours = hours.with_columns(pl.when(pl.col("drive_id") == site.slow_drive).then(latencies * 5).otherwise(latencies))
     hours.filter(pl.col("hour_utc").is_in(HOURS)).write_parquet(site.everything / "drive_hours.parquet")
     text = SETTINGS.format(start=FIRST, end=last_run, folder=site.inbox)
     (site.warehouse.root / "drivetail.toml").write_text(text, encoding="utf-8")

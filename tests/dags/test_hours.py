@@ -74,20 +74,29 @@ def test_three_hours_end_in_the_marts_of_one_load(site: Site, tmp_path: Path, mo
     states = run(site, "fleet_hourly", HOURS[2], monkeypatch)
     assert states["run"] == "success", states
     assert states.get("marts.complete_weeks") == "success", states
-    assert [alarm["what"] for alarm in alarms(warehouse)] == ["failure", "late"]
-    assert str(late) in alarms(warehouse)[-1]["message"]
+    told = {alarm["what"]: alarm["message"] for alarm in alarms(warehouse)}
+    assert sorted(told) == ["failure", "late", "slow"] and len(alarms(warehouse)) == 3
+    assert str(late) in told["late"]
+    # its third slow hour
+    assert told["slow"].startswith(f"{site.slow_drive} is slow since 2026-01-11 21:00 UTC")
 
     # once more, and it changes nothing
     published = warehouse.published.stat().st_ino
     states = run(site, "fleet_hourly", HOURS[2], monkeypatch)
     assert (states["run"], states["raw.land"]) == ("success", "skipped")
     assert warehouse.published.stat().st_ino == published
+    assert len(alarms(warehouse)) == 3
 
     assert due_weeks(warehouse) == [WEEK]
     states = run(site, "fleet_weekly_report", None, monkeypatch)
     assert states["run"] == "success", states
     assert WEEK in (warehouse.root / "reports" / f"{WEEK}.html").read_text(encoding="utf-8")
     assert due_weeks(warehouse) == []
+
+    states = run(site, "fleet_maintenance", HOURS[-1], monkeypatch)
+    assert states["run"] == "success", states
+    assert states["proofs.rebuild"] == states["proofs.sums"] == states["proofs.raw_to_warehouse"] == "success", states
+    assert len(alarms(warehouse)) == 3
 
     bulk = Warehouse(tmp_path / "bulk")
     ingest("bundle", [site.everything], bulk.root)

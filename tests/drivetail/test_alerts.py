@@ -64,7 +64,7 @@ def test_an_alert_says_who_since_when_beside_whom_and_what_to_check(published: P
     assert "cabling" in alert["check"]
     shown = drivetail("alerts", "-w", published.warehouse.root).stdout
     heading, line = shown.splitlines()[1:3]
-    assert line.split() == ["1", "d15", "g1", "5", "2026-01-05", "12:00", "3", "3.17", "17250", "5450"]
+    assert line.split() == ["1", "d15", "acute", "g1", "5", "2026-01-05", "12:00", "3", "3.17", "17250", "5450"]
     # columns line up, and those nobody knows anything of are left out
     assert line.index("g1") == heading.index("group") and line.index("2026-01-05") == heading.index("since")
     assert "host" not in heading and "model" not in heading

@@ -5,15 +5,22 @@ that once and forks; the child runs the command's own entry point in a process g
 
 A request may name a step to die at: the n-th operation on files (from 0) after a phase has been noted in the log. The child then
 kills itself right before that operation, which reaches phases of a millisecond, every step of them, repeatably.
+
+A request may also take something away from the child: room on the disk, memory, or a clock that is right (Strain).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
+import select
 import signal
 import subprocess
 import sys
+import traceback
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +28,45 @@ from tests.proof.support import ROOT, environment
 
 OPERATIONS = {"open", "os.mkdir", "os.remove", "os.rename", "os.link", "os.rmdir", "os.scandir", "shutil.rmtree"}
 """Audit events of Python that a step is counted by. An fsync has none, but each opens its file first."""
+
+
+@dataclass(frozen=True)
+class Strain:
+    """What a command has to do without. file_bytes: no file can grow beyond (a full disk); clock_hours: how far its clock is off;
+    variables: of its environment.
+    """
+
+    file_bytes: int | None = None
+    clock_hours: float = 0
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def apply(self) -> None:
+        """Take it away from this process."""
+        os.environ |= self.variables
+        if self.file_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self.file_bytes, resource.RLIM_INFINITY))
+        if self.clock_hours:
+            move_clock(timedelta(hours=self.clock_hours))
+
+
+def move_clock(by: timedelta) -> None:
+    """Every module of this process that looks at the clock sees another time."""
+    import time
+
+    import drivetail.inbox
+    import drivetail.publish
+    import drivetail.warehouse
+    import ingest.raw_store
+
+    class Moved(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + by
+
+    right = time.time
+    time.time = lambda: right() + by.total_seconds()
+    for module in (drivetail.inbox, drivetail.publish, drivetail.warehouse, ingest.raw_store):
+        module.datetime = Moved  # type: ignore[attr-defined]
 
 
 class Forks:
@@ -35,10 +81,11 @@ class Forks:
         )  # fmt: skip
         assert self._answer()["ready"]
 
-    def start(self, *arguments: object, phase: str | None = None, step: int | None = None) -> int:
+    def start(self, *arguments: object, phase: str | None = None, step: int | None = None, strain: Strain | None = None) -> int:
         """Fork a command. Returns: its process id, which is also its process group."""
         assert self._server.stdin
-        self._server.stdin.write(json.dumps({"arguments": [str(a) for a in arguments], "phase": phase, "step": step}) + "\n")
+        request = {"arguments": [str(a) for a in arguments], "phase": phase, "step": step, "strain": asdict(strain or Strain())}
+        self._server.stdin.write(json.dumps(request) + "\n")
         self._server.stdin.flush()
         return int(self._answer()["pid"])
 
@@ -53,6 +100,13 @@ class Forks:
         code, steps = self.finish()
         assert code == 0, f"drivetail {' '.join(map(str, arguments))}: exit {code}\n{self.output.read_text()[-3000:]}"
         return steps
+
+    def said(self, *arguments: object, strain: Strain | None = None) -> tuple[int, str]:
+        """Run a command to its end. Returns: exit code, negative the signal that ended it; and what it printed."""
+        offset = self.output.stat().st_size
+        self.start(*arguments, strain=strain)
+        code, _ = self.finish()
+        return code, self.output.read_bytes()[offset:].decode()
 
     def close(self) -> None:
         """End the server."""
@@ -83,13 +137,35 @@ def serve(folder: Path) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         steps_file.write_text("{}")
+        printed, prints = os.pipe()  # what it prints must not count as room on the disk
         child = os.fork()
         if child == 0:
             os.setsid()
+            os.dup2(prints, 1)
+            os.dup2(prints, 2)
+            os.close(prints)
+            Strain(**request["strain"]).apply()
             run(request["arguments"], request["phase"], request["step"], steps_file)
         say(answers, pid=child)
-        _, status = os.waitpid(child, 0)
+        os.close(prints)
+        status = wait_for(child, printed)
         say(answers, code=os.waitstatus_to_exitcode(status), steps=json.loads(steps_file.read_text()))
+
+
+def wait_for(child: int, printed: int) -> int:
+    """Pass on what a child prints until it has ended; a helper process it left behind may keep its end of the pipe. Returns: its status."""
+    os.set_blocking(printed, False)
+    status, ended = 0, False
+    while True:
+        ready, _, _ = select.select([printed], [], [], 0.0 if ended else 0.01)
+        chunk = os.read(printed, 1 << 16) if ready else b""
+        os.write(2, chunk)
+        if ended and not chunk:
+            os.close(printed)
+            return status
+        if not ended:
+            pid, status = os.waitpid(child, os.WNOHANG)
+            ended = pid != 0
 
 
 def say(answers: Any, **answer: Any) -> None:
@@ -125,9 +201,12 @@ def run(arguments: list[str], phase: str | None, step: int | None, steps_file: P
         drivetail.cli.main(arguments)
     except SystemExit as ending:
         code = ending.code if isinstance(ending.code, int) else 0 if ending.code is None else 1
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         now = ""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         steps_file.write_text(json.dumps(steps))
         os._exit(code)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from ingest import list_deliveries
-from tests.proof.forks import Forks
+from tests.proof.forks import Forks, Strain
 from tests.proof.readers import Reader
 from tests.proof.support import command, environment, marts_differences
 from tests.reference.compare import compare
@@ -223,6 +223,28 @@ def test_a_killed_build_is_simply_done_again(site: Site) -> None:
         if site.has_killed("models") == ROUNDS:
             break
     site.check_end("models")
+
+
+@pytest.mark.xdist_group("killed-1")
+def test_a_build_without_room_or_over_a_damaged_file_is_done_again(site: Site) -> None:
+    """A full disk, then a file of raw that was cut off: said, nothing published, and done when it can be."""
+    build = ("build", *site.option)
+    site.forks.run(*build)
+    before = site.expected()
+    site.deliver()
+    code, said = site.forks.said(*build, strain=Strain(file_bytes=20_000))
+    assert code == 1 and f"{site.warehouse}: no room on the disk" in said and "make room, then run it again" in said, said
+    assert compare(before, site.published) == []
+    raw = next(list_deliveries(site.warehouse)[-1].path.glob("drive_hours/*.parquet"))
+    good = raw.read_bytes()
+    raw.write_bytes(good[: len(good) // 2])
+    code, said = site.forks.said(*build)
+    assert code == 1 and f"{raw}: cannot be read (" in said and "put it back from a copy" in said, said
+    raw.write_bytes(good)
+    assert compare(before, site.published) == []
+    site.forks.run(*build)
+    assert compare(site.expected(), site.published) == []
+    site.check_readers()
 
 
 @pytest.mark.xdist_group("killed-2")

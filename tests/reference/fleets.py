@@ -225,6 +225,7 @@ class Maker:
             self.fleet.repeats[kind].extend(dict(self.rng.choice(known)) for _ in range(int(share * len(known)) + 1))
         self._maintenance()
         self._past_weeks()
+        self._faster_once()
         return self.fleet
 
     # ---- groups and drives
@@ -447,6 +448,20 @@ class Maker:
                 for drive in self.drives:
                     if drive.group == group and not self.chance(0.1):
                         self.rows.append(self._row(drive, number - weeks * 168, mode))
+
+    def _faster_once(self) -> None:
+        """A week before some hours of one group its drives took a half of what they do, or less: then it is slow as a whole."""
+        rng = self.later_rng
+        group = self.group_specs[0]["id"]
+        first = rng.randrange(self.hours - 28)
+        for number in rng.sample(range(first, first + 28), 10):
+            faster = rng.choice((2, 3, 4))
+            for drive in self.drives:
+                if drive.group == group:
+                    row = self._row(drive, number - 168, "normal")
+                    for side in ("read_latency_us", "write_latency_us", "latency_us"):
+                        row[side] = row[side] and row[side] / faster
+                    self.rows.append(row)
 
     # ---- inventory
 

@@ -1197,18 +1197,18 @@ def first_of_three(instants: list[datetime]) -> datetime | None:
     return None
 
 
-def alert_of_run(fleet: Fleet, drive: str, records: list[Record], known_until: datetime) -> Record | None:
-    """The alert of one run of slow drive-hours (ascending rows of fct_drive_hours); None where no three lie within 24 hours."""
+def alert_of_run(subject_type: str, subject: str, reason: str, records: list[Record], known_until: datetime, drives: int) -> Record | None:
+    """The alert of one run of slow hours (ascending rows of fct_drive_hours, or alike); None where no three lie within 24 hours."""
     raised_at = first_of_three([record["hour_utc"] for record in records])
     if raised_at is None:
         return None
     worst = max(records, key=lambda record: (record["slowdown"], -hours_between(record["hour_utc"], records[0]["hour_utc"])))
     quiet_at = records[-1]["hour_utc"] + DAY
     return {
-        "alert_id": f"drive {drive} acute {raised_at}",
-        "subject_type": "drive",
-        "subject_id": drive,
-        "reason": "acute",
+        "alert_id": f"{subject_type} {subject} {reason} {raised_at}",
+        "subject_type": subject_type,
+        "subject_id": subject,
+        "reason": reason,
         "raid_group_id": records[-1]["raid_group_id"],
         "raised_at": raised_at,
         "cleared_at": quiet_at if known_until >= quiet_at else None,
@@ -1216,7 +1216,7 @@ def alert_of_run(fleet: Fleet, drive: str, records: list[Record], known_until: d
         "last_slow_hour_utc": records[-1]["hour_utc"],
         "slow_hours": len(records),
         "imbalanced_hours": sum(1 for record in records if max(record["rate_imbalance"] or 0, record["size_imbalance"] or 0) >= 2),
-        "drive_count": 1,
+        "drive_count": drives,
         "max_slowdown": worst["slowdown"],
         "worst_hour_utc": worst["hour_utc"],
         "latency_us": worst["latency_us"],
@@ -1236,12 +1236,18 @@ def runs_within(items: list[Record], instant: str) -> list[list[Record]]:
     return runs
 
 
-def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record]) -> list[Record]:
-    """One per run of a drive's slow hours outside maintenance that has three of them within 24 hours."""
+def last_hours_of(raid_hours: list[Record]) -> dict[str, datetime]:
+    """The last valid hour of each RAID group."""
     last_hours: dict[str, datetime] = {}
     for record in raid_hours:
         group = record["raid_group_id"]
         last_hours[group] = max(last_hours.get(group, record["hour_utc"]), record["hour_utc"])
+    return last_hours
+
+
+def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record]) -> list[Record]:
+    """One per run of a drive's slow hours outside maintenance that has three of them within 24 hours."""
+    last_hours = last_hours_of(raid_hours)
     slow: dict[str, list[Record]] = defaultdict(list)
     for record in sorted(drive_hours, key=lambda record: record["hour_utc"]):
         if record["is_slow"] and not is_in_maintenance(fleet, record["drive_id"], record["hour_utc"]):
@@ -1250,9 +1256,84 @@ def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Recor
     for drive, records in slow.items():
         # the hours of its RAID group say that it was quiet, or the next run does
         known_until = max(last_hours.get(fleet.current_group(drive) or "", datetime.min), records[-1]["hour_utc"])
-        alerts = (alert_of_run(fleet, drive, run, known_until) for run in runs_within(records, "hour_utc"))
+        alerts = (alert_of_run("drive", drive, "acute", run, known_until, 1) for run in runs_within(records, "hour_utc"))
         result += [alert for alert in alerts if alert is not None]
     return result
+
+
+def whole_group_alerts(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
+    """One per run of a RAID group's hours, of its last 28 days, at twice what it usually takes, that has three of them within 24 hours."""
+    last_hours = last_hours_of(raid_hours)
+    slow: dict[str, list[Record]] = defaultdict(list)
+    for record in sorted(raid_hours, key=lambda record: record["hour_utc"]):
+        group, h, ratio = record["raid_group_id"], record["hour_utc"], record["group_slowdown"]
+        if ratio is None or ratio < 2 or h <= last_hours[group] - WINDOW:
+            continue
+        if any(is_in_maintenance(fleet, drive, h) for drive in fleet.drives() if fleet.current_group(drive) == group):
+            continue
+        usual = median(
+            [other["median_latency_us"] for other in raid_hours if other["raid_group_id"] == group and is_weeks_before(other, h)]
+        )
+        shown = {"slowdown": ratio, "latency_us": record["median_latency_us"], "median_latency_us": usual}
+        slow[group].append({"hour_utc": h, "raid_group_id": group, "rate_imbalance": None, "size_imbalance": None, **shown})
+    result = []
+    for row in dim_raid_groups(fleet, raid_hours):
+        group = row["raid_group_id"]
+        for run in runs_within(slow[group], "hour_utc"):
+            alert = alert_of_run("raid_group", group, "whole_group", run, last_hours[group], row["data_drive_count"])
+            if alert is not None:
+                result.append(alert)
+    return result
+
+
+def is_weeks_before(record: Record, h: datetime) -> bool:
+    """Whether it is of the same hour of the week, one to four weeks before."""
+    return h - record["hour_utc"] in [timedelta(weeks=weeks) for weeks in (1, 2, 3, 4)]
+
+
+def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record]) -> list[Record]:
+    """One per time that a drive was at 1.2 or more in most of its hours of the 28 days that end with a day of its current RAID group; from
+    then on until most are below 1.1, or it was seen in less than half of the group's hours."""
+    last_hours = last_hours_of(raid_hours)
+    hours_of: dict[str, list[datetime]] = defaultdict(list)
+    for record in raid_hours:
+        hours_of[record["raid_group_id"]].append(record["hour_utc"])
+    result = []
+    for drive, hours in slowdowns.items():
+        group = fleet.current_group(drive) or ""
+        alert: Record | None = None
+        for day in sorted({datetime.combine(h.date(), datetime.min.time()) for h in hours_of[group]}):
+            if last_hours[group] < day + 23 * HOUR:  # not over
+                continue
+            seen = [s for h, (s, _) in hours.items() if day + DAY - WINDOW <= h < day + DAY]
+            possible = sum(1 for h in hours_of[group] if day + DAY - WINDOW <= h < day + DAY)
+            high, doubtful = (sum(1 for s in seen if s >= bound) for bound in (1.2, 1.1))
+            if 2 * len(seen) >= possible and 2 * high > len(seen):
+                if alert is None:
+                    alert = chronic_alert(drive, group, day)
+                    result.append(alert)
+                alert |= {"last_slow_hour_utc": day + 23 * HOUR, "slow_hours": high}
+            elif alert is not None and (2 * len(seen) < possible or 2 * doubtful <= len(seen)):
+                alert["cleared_at"] = day + DAY
+                alert = None
+    return result
+
+
+def chronic_alert(drive: str, group: str, day: datetime) -> Record:
+    """What is known of it when it is raised, at the end of a day."""
+    nothing = dict.fromkeys(("cleared_at", "max_slowdown", "worst_hour_utc", "latency_us", "median_latency_us", "part_of"))
+    return {
+        "alert_id": f"drive {drive} chronic {day + DAY}",
+        "subject_type": "drive",
+        "subject_id": drive,
+        "reason": "chronic",
+        "raid_group_id": group,
+        "raised_at": day + DAY,
+        "first_slow_hour_utc": day,
+        "imbalanced_hours": 0,
+        "drive_count": 1,
+        **nothing,
+    }
 
 
 def place_of(fleet: Fleet, drive: str) -> tuple[str, str] | None:
@@ -1263,8 +1344,9 @@ def place_of(fleet: Fleet, drive: str) -> tuple[str, str] | None:
     return None
 
 
-def fct_slow_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record]) -> list[Record]:
-    """The acute alerts, and one for every place whose drives raise three of them within 24 hours; that one stands for the others."""
+def fct_slow_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record], slowdowns: Slowdowns) -> list[Record]:
+    """The acute alerts, and one for every place whose drives raise three of them within 24 hours; that one stands for the others. Those of
+    whole groups and chronic drives."""
     acute = acute_alerts(fleet, drive_hours, raid_hours)
     of_place: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for alert in sorted(acute, key=lambda alert: alert["raised_at"]):
@@ -1302,7 +1384,7 @@ def fct_slow_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Re
             )
             for alert in members:
                 alert["part_of"] = together[-1]["alert_id"]
-    return acute + together
+    return acute + together + whole_group_alerts(fleet, raid_hours) + chronic_alerts(fleet, slowdowns, raid_hours)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -1397,7 +1479,7 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
         "fct_drive_transitions": fct_drive_transitions(fleet, slowdowns),
         "fct_drive_events": fct_drive_events(fleet, slowdowns),
         "fct_unplug_episodes": fct_unplug_episodes(fleet, slowdowns, intervals),
-        "fct_slow_alerts": fct_slow_alerts(fleet, drive_hours, raid_hours),
+        "fct_slow_alerts": fct_slow_alerts(fleet, drive_hours, raid_hours, slowdowns),
         "rejected_records": landed.rejected,
         "ingested_files": landed.files,
     }

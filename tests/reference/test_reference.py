@@ -261,6 +261,48 @@ def test_alerts(marts_of):
     assert (alerts["h"]["drive_count"], alerts["h"]["max_slowdown"], alerts["d2"]["latency_us"]) == (3, 3.3, 304.0)
 
 
+def test_alerts_of_a_whole_group(marts_of):
+    """Hours 0, 1 and 5 took 100 a week before; the fourth, at 199 now, is no slow one. Drive d0's maintenance takes hour 6."""
+    hours = [row(f"d{number}", h, 100.0, raid_group_id="g") for number in range(4) for h in (0, 1, 3, 5, 6)]
+    hours += [
+        row(f"d{number}", 168 + h, now, raid_group_id="g")
+        for number in range(4)
+        for h, now in ((0, 200.0), (1, 300.0), (3, 199.0), (5, 300.0), (6, 900.0))
+    ]
+    hours += [row(f"d{number}", 168 + 29, 100.0, raid_group_id="g") for number in range(4)]
+    events = [{"occurred_at": at(168 + 6.5), "ended_at": None, "drive_id": "d0", "event_type": "maintenance"}]
+    (alert,) = marts_of(hours, [], events)["fct_slow_alerts"]
+    assert alert["alert_id"] == f"raid_group g whole_group {at(168 + 5)}"
+    assert (alert["first_slow_hour_utc"], alert["last_slow_hour_utc"], alert["cleared_at"]) == (at(168), at(168 + 5), at(168 + 29))
+    assert (alert["slow_hours"], alert["drive_count"], alert["max_slowdown"]) == (3, 4, 3.0)
+    assert (alert["worst_hour_utc"], alert["latency_us"], alert["median_latency_us"]) == (at(168 + 1), 300.0, 100.0)
+
+
+def test_alerts_of_chronic_drives(marts_of):
+    """Drive a is at 1.2 in 3 of 4 hours of the first day, in 4 of 8 with the second, of which 5 are at 1.1, in 4 of 10 with the
+    third, of which 5 are: well. The fourth day is not over."""
+    hours = [row(peer, 24 * day + h, 1000.0) for day in range(3) for h in (0, 1, 2, 23) for peer in "bcde"]
+    hours += [row(peer, 72, 1000.0) for peer in "bcde"]
+    latencies = {
+        0: 1200.0,
+        1: 1200.0,
+        2: 1300.0,
+        23: 1000.0,
+        24: 1200.0,
+        25: 1100.0,
+        26: 1000.0,
+        47: 1000.0,
+        48: 1000.0,
+        49: 1000.0,
+        72: 5000.0,
+    }
+    hours += [row("a", h, latency) for h, latency in latencies.items()]
+    (alert,) = marts_of(hours)["fct_slow_alerts"]
+    assert (alert["subject_id"], alert["reason"], alert["slow_hours"]) == ("a", "chronic", 3)
+    assert (alert["raised_at"], alert["cleared_at"]) == (at(24), at(72))
+    assert (alert["first_slow_hour_utc"], alert["last_slow_hour_utc"]) == (at(0), at(23))
+
+
 def test_event_places(marts_of):
     """Group of an event by row, own id, period; replacement by slot; events of drives without rows are of no population."""
     hours = [row(drive, 0, 100.0) for drive in "abc"]
@@ -362,7 +404,8 @@ def test_fleets_reach_the_edges(delivered):
     of_groups = set(column(marts, "fct_raid_hours", "group_slowdown"))
     assert None in of_groups and len(of_groups) > 3
     alerts = marts["fct_slow_alerts"]
-    assert {"drive"} < {row["subject_type"] for row in alerts} <= {"drive", "host", "enclosure"}
+    assert {"drive", "raid_group"} < {row["subject_type"] for row in alerts} <= {"drive", "host", "enclosure", "raid_group"}
+    assert {row["reason"] for row in alerts} == {"acute", "together", "whole_group", "chronic"}
     for edge in ("cleared_at", "part_of", "imbalanced_hours"):
         assert len({bool(row[edge]) for row in alerts if row["subject_type"] == "drive"}) == 2, edge
 

@@ -1,8 +1,10 @@
 -- What somebody should look at: a drive that has become slow, once per run of slow hours; drives of one host (of one enclosure, where
--- inventory names no host) that became slow together, once for all of them. Grain: subject_type, subject_id, reason, raised_at.
-with slow_hours as (
+-- inventory names no host) that became slow together, once for all of them; a RAID group that is slow as a whole against its own past; a
+-- drive that has become a little slow for good. Grain: subject_type, subject_id, reason, raised_at.
+with slow_drive_hours as (
     select
-        slow.drive_id,
+        'drive' as subject_type,
+        slow.drive_id as subject_id,
         slow.raid_group_id,
         slow.hour_utc,
         slow.latency_us,
@@ -22,15 +24,83 @@ with slow_hours as (
         )
 ),
 
+recent_hours as (
+    select
+        raid_hours.raid_group_id,
+        raid_hours.hour_utc,
+        raid_hours.median_latency_us,
+        raid_groups.last_hour_utc,
+        dayofweek(raid_hours.hour_utc) as day_of_week,
+        hour(raid_hours.hour_utc) as hour_of_day
+    from {{ ref('int_raid_hours') }} as raid_hours
+    inner join {{ ref('dim_raid_groups') }} as raid_groups
+        on raid_hours.raid_group_id = raid_groups.raid_group_id
+        and raid_hours.hour_utc
+        > raid_groups.last_hour_utc - interval {{ var('alert_group_days') + 7 * var('group_past_weeks') }} day
+    where raid_hours.is_valid
+),
+
+-- windows over every hour cost thirty times as much: an hour far above its past is far above the least of it
+suspect_slots as (
+    select raid_group_id, day_of_week, hour_of_day
+    from recent_hours
+    group by raid_group_id, day_of_week, hour_of_day
+    having max(median_latency_us) / min(median_latency_us) >= {{ var('alert_group_slowdown') }}
+),
+
+group_hours as (
+    select
+        recent_hours.raid_group_id,
+        recent_hours.hour_utc,
+        recent_hours.median_latency_us,
+        recent_hours.last_hour_utc,
+        {{ usual_median('recent_hours') }} as usual_median_latency_us
+    from recent_hours
+    inner join suspect_slots
+        on recent_hours.raid_group_id = suspect_slots.raid_group_id
+        and recent_hours.day_of_week = suspect_slots.day_of_week
+        and recent_hours.hour_of_day = suspect_slots.hour_of_day
+),
+
+slow_group_hours as (
+    select
+        'raid_group' as subject_type,
+        group_hours.raid_group_id as subject_id,
+        group_hours.raid_group_id,
+        group_hours.hour_utc,
+        group_hours.median_latency_us as latency_us,
+        group_hours.usual_median_latency_us as median_latency_us,
+        group_hours.median_latency_us / group_hours.usual_median_latency_us as slowdown,
+        false as is_imbalanced
+    from group_hours
+    where group_hours.median_latency_us / group_hours.usual_median_latency_us >= {{ var('alert_group_slowdown') }}
+        and group_hours.hour_utc > group_hours.last_hour_utc - interval {{ var('alert_group_days') }} day
+        and not exists (
+            select 1
+            from {{ ref('stg_raw__drive_events') }} as events
+            inner join {{ ref('dim_drives') }} as drives on events.drive_id = drives.drive_id
+            where drives.current_raid_group_id = group_hours.raid_group_id
+                and events.event_type = 'maintenance'
+                and events.occurred_at < group_hours.hour_utc + interval 1 hour
+                and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > group_hours.hour_utc
+        )
+),
+
+slow_hours as (
+    select * from slow_drive_hours
+    union all
+    select * from slow_group_hours
+),
+
 followed as (
     select
         *,
-        max(hour_utc) over (partition by drive_id) as last_of_drive_utc,
+        max(hour_utc) over (partition by subject_type, subject_id) as last_of_subject_utc,
         coalesce(
-            hour_utc <= lag(hour_utc) over (partition by drive_id order by hour_utc) + interval {{ var('alert_clear_hours') }} hour, false
+            hour_utc <= lag(hour_utc) over (partition by subject_type, subject_id order by hour_utc) + interval {{ var('alert_clear_hours') }} hour, false
         ) as is_continued,
         coalesce(
-            hour_utc < min(hour_utc) over ({{ so_many_before(var('alert_slow_hours') - 1, 'drive_id', 'hour_utc') }})
+            hour_utc < min(hour_utc) over ({{ so_many_before(var('alert_slow_hours') - 1, 'subject_type, subject_id', 'hour_utc') }})
             + interval {{ var('alert_window_hours') }} hour,
             false
         ) as is_acute
@@ -41,7 +111,7 @@ numbered as (
     select
         *,
         sum(case when is_continued then 0 else 1 end) over (
-            partition by drive_id order by hour_utc rows between unbounded preceding and current row
+            partition by subject_type, subject_id order by hour_utc rows between unbounded preceding and current row
         ) as run_number
     from followed
 ),
@@ -49,17 +119,20 @@ numbered as (
 ranked as (
     select
         *,
-        row_number() over (partition by drive_id, run_number order by slowdown desc, hour_utc asc) as worst_rank
+        row_number() over (
+            partition by subject_type, subject_id, run_number order by slowdown desc, hour_utc asc
+        ) as worst_rank
     from numbered
 ),
 
 runs as (
     select
-        drive_id,
+        subject_type,
+        subject_id,
         min(case when is_acute then hour_utc end) as raised_at,
         min(hour_utc) as first_slow_hour_utc,
         max(hour_utc) as last_slow_hour_utc,
-        max(last_of_drive_utc) as last_of_drive_utc,
+        max(last_of_subject_utc) as last_of_subject_utc,
         max_by(raid_group_id, hour_utc) as raid_group_id,
         count(*) as slow_hours,
         count(case when is_imbalanced then 1 end) as imbalanced_hours,
@@ -68,24 +141,27 @@ runs as (
         max(case when worst_rank = 1 then latency_us end) as latency_us,
         max(case when worst_rank = 1 then median_latency_us end) as median_latency_us
     from ranked
-    group by drive_id, run_number
+    group by subject_type, subject_id, run_number
 ),
 
-acute as (
+raised as (
     select
         runs.*,
+        case runs.subject_type when 'drive' then 'acute' else 'whole_group' end as reason,
         -- quiet for long enough, and known to be: the RAID group's hours (or a later run of its own) reach that far
         case
-            when greatest(raid_groups.last_hour_utc, runs.last_of_drive_utc)
+            when greatest(raid_groups.last_hour_utc, runs.last_of_subject_utc)
                 >= runs.last_slow_hour_utc + interval {{ var('alert_clear_hours') }} hour
                 then runs.last_slow_hour_utc + interval {{ var('alert_clear_hours') }} hour
         end as cleared_at,
+        case runs.subject_type when 'drive' then 1 else raid_groups.data_drive_count end as drive_count,
         case when drives.host is not null then 'host' when drives.enclosure is not null then 'enclosure' end as place_type,
         -- an enclosure's name need not be unique beyond its host
         coalesce(drives.host, drives.enclosure) as place_id
     from runs
-    left join {{ ref('dim_drives') }} as drives on runs.drive_id = drives.drive_id
-    left join {{ ref('dim_raid_groups') }} as raid_groups on drives.current_raid_group_id = raid_groups.raid_group_id
+    left join {{ ref('dim_drives') }} as drives on runs.subject_type = 'drive' and runs.subject_id = drives.drive_id
+    left join {{ ref('dim_raid_groups') }} as raid_groups
+        on raid_groups.raid_group_id = case runs.subject_type when 'drive' then drives.current_raid_group_id else runs.subject_id end
     where runs.raised_at is not null
 ),
 
@@ -93,17 +169,17 @@ neighbours as (
     select
         *,
         coalesce(
-            raised_at <= lag(raised_at) over (partition by place_type, place_id order by raised_at, drive_id)
+            raised_at <= lag(raised_at) over (partition by place_type, place_id order by raised_at, subject_id)
             + interval {{ var('alert_clear_hours') }} hour,
             false
         ) as is_joined,
         -- a drive's own alerts are further apart than the window: as many alerts are as many drives
         coalesce(
-            raised_at < min(raised_at) over ({{ so_many_before(var('alert_together_drives') - 1, 'place_type, place_id', 'raised_at, drive_id') }})
+            raised_at < min(raised_at) over ({{ so_many_before(var('alert_together_drives') - 1, 'place_type, place_id', 'raised_at, subject_id') }})
             + interval {{ var('alert_window_hours') }} hour,
             false
         ) as is_together
-    from acute
+    from raised
     where place_id is not null
 ),
 
@@ -111,7 +187,7 @@ chained as (
     select
         *,
         sum(case when is_joined then 0 else 1 end) over (
-            partition by place_type, place_id order by raised_at, drive_id rows between unbounded preceding and current row
+            partition by place_type, place_id order by raised_at, subject_id rows between unbounded preceding and current row
         ) as chain_number
     from neighbours
 ),
@@ -128,7 +204,7 @@ together as (
         cast(sum(slow_hours) as bigint) as slow_hours,
         cast(sum(imbalanced_hours) as bigint) as imbalanced_hours,
         max(max_slowdown) as max_slowdown,
-        count(distinct drive_id) as drive_count,
+        count(distinct subject_id) as drive_count,
         case when min(raid_group_id) = max(raid_group_id) then min(raid_group_id) end as raid_group_id
     from chained
     group by place_type, place_id, chain_number
@@ -144,7 +220,7 @@ of_places as (
 
 members as (
     select
-        chained.drive_id,
+        chained.subject_id as drive_id,
         chained.raised_at,
         of_places.alert_id as part_of
     from chained
@@ -152,28 +228,136 @@ members as (
         on chained.place_type = of_places.place_type
         and chained.place_id = of_places.place_id
         and chained.chain_number = of_places.chain_number
+),
+
+-- a drive that is a little slow for good shows on some day; of the others the counts of their days are not read
+suspects as (
+    select distinct drive_id
+    from {{ ref('int_drive_days') }}
+    where 2 * slowdown_hours_{{ edge_name(var('chronic_slowdown')) }} > slowdown_hours
+),
+
+suspect_days as (
+    select
+        days.drive_id,
+        days.day_utc,
+        days.slowdown_hours as drive_hours,
+        days.slowdown_hours_{{ edge_name(var('chronic_slowdown')) }} as chronic_hours,
+        days.slowdown_hours_{{ edge_name(var('alert_chronic_clear_slowdown')) }} as doubtful_hours,
+        0 as raid_hours
+    from {{ ref('int_drive_days') }} as days
+    inner join suspects on days.drive_id = suspects.drive_id
+    union all
+    -- its RAID group's days say what could have been seen of it
+    select
+        suspects.drive_id,
+        group_days.day_utc,
+        0 as drive_hours,
+        0 as chronic_hours,
+        0 as doubtful_hours,
+        group_days.raid_hours
+    from suspects
+    inner join {{ ref('dim_drives') }} as drives on suspects.drive_id = drives.drive_id
+    inner join {{ ref('int_raid_group_days') }} as group_days on drives.current_raid_group_id = group_days.raid_group_id
+),
+
+daily as (
+    select
+        drive_id,
+        day_utc,
+        sum(drive_hours) as drive_hours,
+        sum(chronic_hours) as chronic_hours,
+        sum(doubtful_hours) as doubtful_hours,
+        sum(raid_hours) as raid_hours
+    from suspect_days
+    group by drive_id, day_utc
+),
+
+windows as (
+    select
+        drive_id,
+        cast(day_utc as timestamp) as day_utc,
+        raid_hours,
+{%- for hours in ('drive_hours', 'chronic_hours', 'doubtful_hours', 'raid_hours') %}
+        sum({{ hours }}) over (
+            partition by drive_id order by day_utc
+            range between interval {{ var('chronic_window_days') - 1 }} day preceding and current row
+        ) as window_{{ hours }}{{ "," if not loop.last }}
+{%- endfor %}
+    from daily
+),
+
+-- more than half of its hours, in at least half of the RAID group's: is_chronic of fct_drive_slowness as it was when the day was over.
+-- Between the bounds nothing changes
+judged_days as (
+    select
+        windows.drive_id,
+        windows.day_utc,
+        windows.window_chronic_hours,
+        drives.current_raid_group_id as raid_group_id,
+        2 * windows.window_drive_hours >= windows.window_raid_hours
+        and 2 * windows.window_chronic_hours > windows.window_drive_hours as is_chronic,
+        2 * windows.window_drive_hours < windows.window_raid_hours
+        or 2 * windows.window_doubtful_hours <= windows.window_drive_hours as is_well
+    from windows
+    inner join {{ ref('dim_drives') }} as drives on windows.drive_id = drives.drive_id
+    inner join {{ ref('dim_raid_groups') }} as raid_groups on drives.current_raid_group_id = raid_groups.raid_group_id
+    where windows.raid_hours > 0
+        and windows.day_utc + interval 23 hour <= raid_groups.last_hour_utc
+),
+
+turns as (
+    select
+        *,
+        is_chronic and not coalesce(lag(is_chronic) over (partition by drive_id order by day_utc), false) as is_turn
+    from judged_days
+    where is_chronic or is_well
+),
+
+numbered_turns as (
+    select
+        *,
+        sum(case when is_turn then 1 else 0 end) over (
+            partition by drive_id order by day_utc rows between unbounded preceding and current row
+        ) as turn_number
+    from turns
+),
+
+chronic as (
+    select
+        drive_id,
+        raid_group_id,
+        min(day_utc) + interval 1 day as raised_at,
+        min(case when is_well then day_utc end) + interval 1 day as cleared_at,
+        min(day_utc) as first_slow_hour_utc,
+        max(case when is_chronic then day_utc end) + interval 23 hour as last_slow_hour_utc,
+        max_by(window_chronic_hours, case when is_chronic then day_utc end) as slow_hours
+    from numbered_turns
+    where turn_number > 0
+    group by drive_id, raid_group_id, turn_number
 )
 
 select
-    'drive ' || acute.drive_id || ' acute ' || cast(acute.raised_at as varchar) as alert_id,
-    'drive' as subject_type,
-    acute.drive_id as subject_id,
-    'acute' as reason,
-    acute.raid_group_id,
-    acute.raised_at,
-    acute.cleared_at,
-    acute.first_slow_hour_utc,
-    acute.last_slow_hour_utc,
-    acute.slow_hours,
-    acute.imbalanced_hours,
-    cast(1 as bigint) as drive_count,
-    acute.max_slowdown,
-    acute.worst_hour_utc,
-    acute.latency_us,
-    acute.median_latency_us,
+    raised.subject_type || ' ' || raised.subject_id || ' ' || raised.reason || ' ' || cast(raised.raised_at as varchar) as alert_id,
+    raised.subject_type,
+    raised.subject_id,
+    raised.reason,
+    raised.raid_group_id,
+    raised.raised_at,
+    raised.cleared_at,
+    raised.first_slow_hour_utc,
+    raised.last_slow_hour_utc,
+    raised.slow_hours,
+    raised.imbalanced_hours,
+    cast(raised.drive_count as bigint) as drive_count,
+    raised.max_slowdown,
+    raised.worst_hour_utc,
+    raised.latency_us,
+    raised.median_latency_us,
     members.part_of
-from acute
-left join members on acute.drive_id = members.drive_id and acute.raised_at = members.raised_at
+from raised
+left join members
+    on raised.subject_type = 'drive' and raised.subject_id = members.drive_id and raised.raised_at = members.raised_at
 union all
 select
     alert_id,
@@ -194,3 +378,23 @@ select
     cast(null as double) as median_latency_us,
     cast(null as varchar) as part_of
 from of_places
+union all
+select
+    'drive ' || drive_id || ' chronic ' || cast(raised_at as varchar) as alert_id,
+    'drive' as subject_type,
+    drive_id as subject_id,
+    'chronic' as reason,
+    raid_group_id,
+    raised_at,
+    cleared_at,
+    first_slow_hour_utc,
+    last_slow_hour_utc,
+    cast(slow_hours as bigint) as slow_hours,
+    cast(0 as bigint) as imbalanced_hours,
+    cast(1 as bigint) as drive_count,
+    cast(null as double) as max_slowdown,
+    cast(null as timestamp) as worst_hour_utc,
+    cast(null as double) as latency_us,
+    cast(null as double) as median_latency_us,
+    cast(null as varchar) as part_of
+from chronic

@@ -1,0 +1,56 @@
+"""Why an engine gave up on files of the warehouse: no room, no memory, or a file that is not as it was landed; and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+NO_ROOM = ("no space left", "file too large", "disk quota exceeded")
+NO_MEMORY = ("out of memory", "cannot allocate memory", "bad_alloc", "failed to allocate")
+READ_WELL = "configured to fail if"
+"""What dbt says of data that break a law: they could be read."""
+
+
+def explained(error: BaseException, warehouse: Path, files: Iterable[Path]) -> str | None:
+    """What an engine's error means and what to do; null for an error of another sort.
+
+    files: those of raw that it read; they are read again, whole, only where the error names neither room nor memory.
+    """
+    text = str(error).lower()
+    if any(sign in text for sign in NO_ROOM):
+        return (
+            f"{warehouse}: no room on the disk ({_in_short(error)}); make room, then run it again: nothing is lost, readers see the last "
+            "publication (docs/runbooks/no-room.md)"
+        )
+    if isinstance(error, MemoryError) or any(sign in text for sign in NO_MEMORY):
+        return (
+            f"{warehouse}: not enough memory ({_in_short(error)}); give it more, DRIVETAIL_MEMORY_LIMIT=8GB for one, then run it again: "
+            "nothing is lost, readers see the last publication (docs/runbooks/no-memory.md)"
+        )
+    if READ_WELL in text:
+        return None
+    for path in files:
+        why = damage(path)
+        if why is not None:
+            hint = "put it back from a copy, or make it again from what was delivered (docs/runbooks/damaged-raw.md)"
+            return f"{path}: cannot be read ({why}); {hint}"
+    return None
+
+
+def damage(path: Path) -> str | None:
+    """Why a Parquet file cannot be read; null where every value of it can."""
+    try:
+        with pq.ParquetFile(path) as file:
+            for _ in file.iter_batches():  # a day of a large fleet need not fit into memory
+                pass
+    except (OSError, pa.ArrowException) as error:
+        return _in_short(error)
+    return None
+
+
+def _in_short(error: BaseException) -> str:
+    """The first line of an error; what an engine says after it repeats the query."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -1,0 +1,103 @@
+"""`fleet_hourly` tells of slow drives: each once, through a notifier to a webhook, and again when nobody took it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from drivetail.register import Register
+from drivetail.warehouse import Warehouse
+from tests.proof.support import ROOT, environment
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("airflow") is None, reason="Airflow is not installed (make test installs it)")
+
+SETTINGS = """
+[[notify]]
+notifier = "airflow.providers.http.notifications.http.HttpNotifier"
+arguments = {http_conn_id = "webhook", endpoint = "hooks/storage", json = {text = "{{ drivetail_message }}"}}
+"""
+
+# as many runs of the task as there are arguments; each says whether it went through
+RUNS = """
+import sys
+from types import SimpleNamespace
+import airflow.sdk
+from fleet_hourly import fleet_hourly
+dag = fleet_hourly()
+task = dag.get_task("watch.new_alerts")
+ti = SimpleNamespace(dag_id=dag.dag_id, task_id=task.task_id, map_index=-1, run_id="by hand")
+airflow.sdk.get_current_context = lambda: {"ti": ti, "dag": dag}
+for _ in sys.argv[1:]:
+    try:
+        task.python_callable()
+        print("told", flush=True)
+    except Exception as error:
+        print("failed", error, flush=True)
+"""
+
+
+class Receiver(HTTPServer):
+    """A webhook that answers with the given statuses, then with 200."""
+
+    def __init__(self, *statuses: int) -> None:
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.statuses = list(statuses)
+        self.taken: list[tuple[str, str]] = []
+
+
+class Answer(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        status = self.server.statuses.pop(0) if self.server.statuses else 200
+        if status == 200:
+            self.server.taken.append((self.path, body["text"]))
+        self.send_response(status)
+        self.end_headers()
+
+    def log_message(self, *arguments: object) -> None:
+        """Nothing on the terminal."""
+
+
+@pytest.fixture
+def webhook() -> Iterator[Receiver]:
+    # the first alert is taken, the second is not
+    receiver = Receiver(200, 503)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    yield receiver
+    receiver.shutdown()
+
+
+def test_each_alert_reaches_the_webhook_once(settled: Warehouse, webhook: Receiver, tmp_path: Path) -> None:
+    (settled.root / "drivetail.toml").write_text(SETTINGS)
+    connection = {"conn_type": "http", "host": f"http://127.0.0.1:{webhook.server_port}"}
+    variables = {
+        "AIRFLOW_HOME": tmp_path / "airflow",
+        "AIRFLOW_CONN_WEBHOOK": json.dumps(connection),
+        "AIRFLOW__LOGGING__LOGGING_LEVEL": "CRITICAL",
+        "DRIVETAIL_WAREHOUSE": settled.root,
+        "PYTHONPATH": f"{ROOT / 'dags'}{os.pathsep}{environment()['PYTHONPATH']}",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", RUNS, "1", "2", "3"],
+        env={**environment(), **{name: str(value) for name, value in variables.items()}},
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    outcomes = [line.split()[0] for line in done.stdout.splitlines() if line.startswith(("told", "failed"))]
+    assert outcomes == ["failed", "told", "told"], done.stdout + done.stderr[-3000:]
+    first, second = webhook.taken
+    assert first[0] == second[0] == "/hooks/storage"
+    assert first[1].startswith("d15 is slow since 2026-01-05 12:00 UTC; RAID group g1, slot 5; 3 slow hours; 17250 us at 2026-01-05 12:00")
+    assert "median of its peers 5450 us" in first[1] and "peers: d14 5550 us, d13 5450 us" in first[1] and "check cabling" in first[1]
+    assert second[1].startswith("v1 is slow")
+    assert [record["subject_id"] for record in Register(settled, "alerts").read()] == ["d15", "v1"]

@@ -1,0 +1,90 @@
+"""No room on the disk, and damaged files of raw: nothing lands, the message says what to do, and doing it leaves what there was."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import HOURS_HEADER, Warehouse
+
+from ingest import StoreError, ingest, list_deliveries
+
+
+def rows(hours: range, latency: float = 100.0) -> str:
+    lines = [f"2026-01-05T{hour:02d}:00:00Z,d{drive},g1,10,5,{latency + drive},50.0" for hour in hours for drive in range(3)]
+    return "\n".join([HOURS_HEADER, *lines]) + "\n"
+
+
+@contextmanager
+def room_for(file_bytes: int) -> Iterator[None]:
+    """No file can grow beyond: what is written fails as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+# within the drive-hours, and after them: within the delivery's own record
+@pytest.mark.parametrize("file_bytes", [1, 2000, 4500])
+def test_a_full_disk_lands_nothing_and_with_room_it_lands(file_bytes: int, warehouse: Warehouse, bundle: Callable[..., Path]) -> None:
+    ingest("bundle", [bundle({"drive_hours.csv": rows(range(2))})], warehouse.path)
+    before = list_deliveries(warehouse.path)
+    delivery = bundle({"drive_hours.csv": rows(range(1, 9), latency=200.0)})
+    with room_for(file_bytes), pytest.raises(StoreError, match=r"no room on the disk .*too large.*make room, then run it again"):
+        ingest("bundle", [delivery], warehouse.path)
+    assert list_deliveries(warehouse.path) == before
+    assert list((warehouse.path / "raw/.staging").iterdir()) == []
+    assert ingest("bundle", [delivery], warehouse.path).rows_accepted == 24
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "overwritten": lambda good: good[:50] + b"x" * 40 + good[90:],
+    "cut off": lambda good: good[: len(good) // 2],
+    "empty": lambda good: b"",
+}
+
+
+# of ingested_files some columns are read: what is broken elsewhere is not met
+@pytest.mark.parametrize(
+    ("damage", "table"),
+    [*((damage, "drive_hours/2026-01-05.parquet") for damage in DAMAGES), ("cut off", "ingested_files.parquet")],
+)
+def test_a_damaged_file_of_raw_is_named(damage: str, table: str, warehouse: Warehouse, bundle: Callable[..., Path]) -> None:
+    ingest("bundle", [bundle({"drive_hours.csv": rows(range(6))})], warehouse.path)
+    before = list_deliveries(warehouse.path)
+    file = before[0].path / table
+    good = file.read_bytes()
+    file.write_bytes(DAMAGES[damage](good))
+    late = bundle({"drive_hours.csv": rows(range(3, 9), latency=200.0)})
+    with pytest.raises(StoreError) as told:
+        ingest("bundle", [late], warehouse.path)
+    assert str(told.value).startswith(f"{file}: cannot be read (") and "put it back from a copy" in str(told.value)
+    assert list_deliveries(warehouse.path) == before
+    file.write_bytes(good)
+    assert ingest("bundle", [late], warehouse.path).rows_delivered == 18
+
+
+def test_a_file_of_raw_is_made_again_from_what_was_delivered(warehouse: Warehouse, bundle: Callable[..., Path], tmp_path: Path) -> None:
+    """docs/runbooks/damaged-raw.md, without a copy. The second of three deliveries repeats some rows, beats some and loses to others."""
+    spans = ((range(6), 100.0), (range(3, 9), 200.0), (range(8), 150.0))
+    texts = [rows(hours, latency) for hours, latency in spans]
+    texts[1] += rows(range(2)).split("\n", 1)[1]
+    deliveries = [bundle({"drive_hours.csv": text}) for text in texts]
+    for delivery in deliveries:
+        ingest("bundle", [delivery], warehouse.path)
+    undisturbed = warehouse.stored()
+    first, damaged, _ = list_deliveries(warehouse.path)
+    file = next(damaged.path.glob("drive_hours/*"))
+    file.write_bytes(b"")
+    scratch = tmp_path / "scratch"
+    (scratch / "raw/deliveries").mkdir(parents=True)
+    (scratch / "raw/deliveries" / first.path.name).symlink_to(first.path)
+    ingest("bundle", [deliveries[1]], scratch)
+    shutil.copy(scratch / "raw/deliveries" / damaged.path.name / "drive_hours" / file.name, file)
+    assert warehouse.stored().equals(undisturbed)
