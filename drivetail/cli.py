@@ -21,6 +21,7 @@ from drivetail.warehouse import Warehouse
 if TYPE_CHECKING:
     from ingest import IngestSummary
 
+HOUR_FORMATS = ["%Y-%m-%dT%H", "%Y-%m-%dT%H:%M", "%Y-%m-%d"]
 MAX_FILES_SHOWN = 20
 
 
@@ -167,6 +168,34 @@ def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any
     say(f"Next: drivetail ingest bundle {out} && drivetail build")
 
 
+def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say what to take from a Prometheus server, and how it labels drives."""
+    for add in (
+        click.option("--group-label", multiple=True, metavar="LABEL", help="Label that names a drive's RAID group; several, together."),
+        click.option("--device-label", metavar="LABEL", help="Label that names the device.  [default: device]"),
+        click.option("--host-label", metavar="LABEL", help="Label that names the host.  [default: instance, without its port]"),
+        click.option("--match", multiple=True, metavar="MATCHER", help="""Take only series with this label, such as 'job="node"'."""),
+    ):
+        command = add(command)
+    return command
+
+
+def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command what a pull from a Prometheus server needs to know."""
+    for add in (
+        click.option("--allow-partial", is_flag=True, help="Take answers that the server itself calls incomplete."),
+        selection_options,
+        click.option(
+            "--to", "end", type=click.DateTime(HOUR_FORMATS), help="End of the hours to pull (UTC).  [default: the last full hour]"
+        ),
+        click.option(
+            "--from", "first", type=click.DateTime(HOUR_FORMATS), help="First hour to pull (UTC).  [default: 24 hours before --to]"
+        ),
+    ):
+        command = add(command)
+    return command
+
+
 @main.command()
 @click.argument("source", type=click.Choice(SOURCES))
 @click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
@@ -180,9 +209,19 @@ def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any
     is_flag=True,
     help="Look at the delivery before it counts: implausible rows are rejected, an implausible delivery is quarantined.",
 )
+@server_options
 @warehouse_option
 def ingest(
-    warehouse: Warehouse, source: str, paths: tuple[str, ...], kind: str | None, min_coverage: float | None, strict: bool, gate: bool
+    warehouse: Warehouse,
+    source: str,
+    paths: tuple[str, ...],
+    kind: str | None,
+    min_coverage: float | None,
+    strict: bool,
+    gate: bool,
+    first: datetime | None,
+    end: datetime | None,
+    **source_options: Any,
 ) -> None:
     """Land deliveries of one SOURCE in the raw store. Ingesting the same file again changes nothing.
 
@@ -190,6 +229,10 @@ def ingest(
     bundle    folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON
     fio       results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour
     perseus   Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]
+    prometheus  node_exporter's disk counters: a server's address, with --from and --to; or files of samples
+
+    \b
+    drivetail ingest prometheus http://prometheus:9090 --from 2026-01-05T00 --to 2026-02-05T00
 
     With --gate every record and the delivery as a whole must also be plausible (docs/quality-gate.md). A delivery that is
     not lands nothing and waits in quarantine for `drivetail release` or `drivetail drop`; DIR/docs/quality/DATE.html has
@@ -212,6 +255,9 @@ def ingest(
             min_coverage=min_coverage,
             gate=looked_at_by,
             on_progress=on_progress,
+            first=first,
+            end=end,
+            source_options=source_options,
         )
     _say_ingested(warehouse, summary, is_gated=gate)
     if strict and summary.rows_rejected:

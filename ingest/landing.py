@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -52,7 +52,7 @@ class FileResult:
 
 @dataclass
 class Landing:
-    """What a source module fills while it reads. `kind` and `min_coverage` are the options of the call.
+    """What a source module fills while it reads. `kind` and `min_coverage` are the options of the call, `options` those of its source.
 
     `withheld(hashes)` says which files (name -> SHA-256) the gate holds back or has seen dropped.
     """
@@ -64,6 +64,7 @@ class Landing:
     identity: Callable[[SourceFile], str]
     on_progress: Callable[[str, int, int], None]
     withheld: Callable[[dict[str, str]], dict[str, Held]] = lambda hashes: {}
+    options: dict[str, Any] = field(default_factory=dict)
     total_files: int = 0
     results: list[FileResult] = field(default_factory=list)
     _hashes: dict[str, str] = field(default_factory=dict)
