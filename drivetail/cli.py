@@ -264,6 +264,33 @@ def ingest(
         raise Failure(f"{human(summary.rows_rejected)} records were rejected and --strict was given; the others have landed")
 
 
+@main.command()
+@click.argument("source", type=click.Choice(SOURCES))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
+@selection_options
+def doctor(source: str, paths: tuple[str, ...], **source_options: Any) -> None:
+    """What a SOURCE can tell and what is missing, before its first ingest; lands nothing. Exits 1 if it cannot be used so.
+
+    A server is asked a dozen small questions; files are read as `drivetail ingest` would read them.
+
+    \b
+    drivetail doctor prometheus http://prometheus:9090
+    drivetail doctor prometheus http://thanos:9090 --match 'cluster="eu1"' --host-label node
+    """
+    from drivetail.console import table
+    from drivetail.doctor import examine
+    from ingest.findings import MISSING
+
+    missing = 0
+    for path, findings in examine(source, paths, source_options).items():
+        rows = [{"state": one.state, "check": one.check, "said": one.said + (f"; {one.todo}" if one.todo else "")} for one in findings]
+        say(path)
+        say(table(rows, {"state": "state", "check": "check", "found": "said"}, len(rows)))
+        missing += sum(one.state == MISSING for one in findings)
+    if missing:
+        raise Failure(f"{some(missing, 'thing')} missing, as said above; {source} cannot be used so")
+
+
 @contextmanager
 def _progress_of(warehouse: Warehouse, title: str) -> Iterator[Callable[[str, int, int], None]]:
     """Progress on the terminal and in the log."""

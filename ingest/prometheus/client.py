@@ -75,6 +75,11 @@ class Client:
         if certificate := os.environ.get(CERTIFICATE):
             self.session.cert = (certificate, os.environ[KEY]) if os.environ.get(KEY) else certificate
 
+    @property
+    def has_credentials(self) -> bool:
+        """Whether a user or a token is sent along."""
+        return bool(os.environ.get(TOKEN) or os.environ.get(USER))
+
     def query_range(self, query: str, start: int, end: int, step: int) -> list[Series]:
         """A query evaluated every `step` seconds from `start` to `end` (unix seconds, both included)."""
         data = self.ask("query_range", {"query": query, "start": start, "end": end, "step": step})

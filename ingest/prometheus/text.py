@@ -20,6 +20,7 @@ from ingest.errors import UnreadableFile
 from ingest.parse import REJECTION
 from ingest.prometheus.readings import COUNTERS, IDENTITY, READING, named_hosts
 from ingest.readers import SHOWN_VALUE_CHARS, text_blocks
+from ingest.schema import ROLES
 
 EXPECTED = "node_exporter's text format, OpenMetrics, or the output of `promtool tsdb dump`"
 INFO, MEMBER, ROTATION = "node_disk_info", "drivetail_md_member", "node_disk_ata_rotation_rate_rpm"
@@ -187,16 +188,14 @@ def identities(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataF
 
 
 def memberships(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
-    """`drivetail_md_member`: host, device, at, raid_group_id (the array's UUID, else host and name), role (data or spare)."""
+    """`drivetail_md_member`: host, device, at, raid_group_id (the array's UUID, else host and name), role.
+
+    A role that is a place in the array is that of a data drive: md rotates parity.
+    """
     rows = [
-        (
-            host,
-            drive_of(device or ""),
-            at,
-            labels.get("uuid") or f"{host}/{labels.get('md', '')}",
-            "spare" if labels.get("role") == "spare" else "data",
-        )
+        (host, drive_of(device or ""), at, labels.get("uuid") or f"{host}/{labels.get('md', '')}", role if role in ROLES else "data")
         for host, device, at, labels in _with_labels(lines, read)
+        for role in (labels.get("role"),)
     ]
     schema = {"host": pl.String(), "device": pl.String(), "at": pl.Datetime("us"), "raid_group_id": pl.String(), "role": pl.String()}
     return pl.DataFrame(rows, schema=schema, orient="row").unique(["host", "device", "at"], keep="first", maintain_order=True)
