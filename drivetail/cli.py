@@ -209,6 +209,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     is_flag=True,
     help="Look at the delivery before it counts: implausible rows are rejected, an implausible delivery is quarantined.",
 )
+@click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them.")
 @server_options
 @warehouse_option
 def ingest(
@@ -229,6 +230,7 @@ def ingest(
     bundle    folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON
     fio       results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour
     perseus   Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]
+    sysstat   what sar and iostat measured: sadf -j, sadf -d, sar -d, iostat -xt -o JSON
     prometheus  node_exporter's disk counters: a server's address, with --from and --to; or files of samples
 
     \b

@@ -20,6 +20,7 @@ import polars as pl
 
 from ingest.errors import IngestError, UnreadableFile
 from ingest.files import SourceFile
+from ingest.overlap import each_once, take_back
 from ingest.parse import completed, split
 from ingest.prometheus.client import Client, server_url
 from ingest.prometheus.pull import Selection, chunks, pull
@@ -151,7 +152,9 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         else:
             together.append(good)
     if together:
-        _stage(_each_once(pl.concat(together), results), landing, results)
+        key = ["host", "device", "path", "at"]
+        readings = each_once(pl.concat(together), key, [name for name in READING if name not in key], results)
+        _stage(readings, landing, results)
 
 
 def _read(file: SourceFile, landing: Landing, result: FileResult) -> pl.DataFrame:
@@ -176,29 +179,12 @@ def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl
     return good
 
 
-def _each_once(readings: pl.DataFrame, results: dict[int, FileResult]) -> pl.DataFrame:
-    """One reading per drive, path and instant, the greatest; the others count as duplicate or superseded in their files."""
-    key = ["host", "device", "path", "at"]
-    compared = [name for name in READING if name not in key]
-    ordered = readings.sort(*key, *compared, "file_no", "row_no", nulls_last=False, maintain_order=True)
-    best = ordered.unique(key, keep="last", maintain_order=True)
-    lost = ordered.join(best, on=["file_no", "row_no"], how="anti")
-    again = lost.join(best, on=[*key, *compared], how="semi", nulls_equal=True)
-    for rows, count in ((again, "rows_duplicate"), (lost.join(again, on=["file_no", "row_no"], how="anti"), "rows_superseded")):
-        for file_no, number in rows.group_by("file_no").len().iter_rows():
-            results[file_no].rows_accepted -= number
-            setattr(results[file_no], count, getattr(results[file_no], count) + number)
-    return best
-
-
 def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResult]) -> None:
     if not readings.height:
         return
     rolled: Rolled = roll_up(readings, landing.kind)
     results[max(readings["file_no"].unique())].notes += rolled.notes
-    for file_no, number in rolled.unused.iter_rows():
-        results[file_no].rows_accepted -= number
-        results[file_no].rows_superseded += number
+    take_back(rolled.unused, results, "rows_superseded")
     landing.accept("drives", completed(rolled.drives, "drives"), None)
     landing.count_samples(rolled.behind)
     if rolled.drive_hours.height:

@@ -57,7 +57,7 @@ class Rolled:
     """What readings come to. Frames have the contract's columns as far as known, `file_no` and `row_no`.
 
     `behind`: how many readings stand behind each drive-hour (file_no, row_no of the drive-hour; of_file_no, samples). `unused`: readings of
-    another path than the one that counts in its hour (file_no, samples).
+    another path than the one that counts in its hour (file_no).
     """
 
     drive_hours: pl.DataFrame
@@ -123,7 +123,7 @@ def roll_up(readings: pl.DataFrame, declared_kind: str | None) -> Rolled:
     )
     # a path that gave no increment in an hour, such as the first reading of all, loses to nobody
     rest = steps.filter("counts").join(used, on=["host", "device", "drive_id", "path", "hour"], how="anti")
-    unused = rest.group_by("file_no").agg(pl.len().cast(pl.Int64).alias("samples"))
+    unused = rest.select("file_no")
     periods = _periods(readings)
     return Rolled(_drive_hours(hours), _drives(periods, declared_kind), _aliases(periods), behind, unused, notes)
 
