@@ -210,6 +210,8 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Look at the delivery before it counts: implausible rows are rejected, an implausible delivery is quarantined.",
 )
 @click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them.")
+@click.option("--year", help="Year of the first line, for logs that give none.")
+@click.option("--boot-time", metavar="TIME", help="When the machine booted (UTC), for logs in seconds since then.")
 @server_options
 @warehouse_option
 def ingest(
@@ -229,6 +231,7 @@ def ingest(
     \b
     bundle    folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON
     fio       results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour
+    kernel-log  what the kernel said of drives: journald's JSON, syslog, dmesg
     perseus   Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]
     sysstat   what sar and iostat measured: sadf -j, sadf -d, sar -d, iostat -xt -o JSON
     prometheus  node_exporter's disk counters: a server's address, with --from and --to; or files of samples

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ingest import bundle, fio, perseus, prometheus, sysstat
+from ingest import bundle, fio, kernel_log, perseus, prometheus, sysstat
 from ingest.errors import GateError, IngestError
 from ingest.files import SourceFile, find_files
 from ingest.landing import QUARANTINED, UNREADABLE, FileResult, Landing
@@ -21,7 +21,14 @@ from ingest.quarantine import DROPPED, RELEASED, Gate, GateReport, Held, decide,
 from ingest.raw_store import StagedDelivery, ingest_lock, utc_now
 from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS
 
-SOURCES: dict[str, ModuleType] = {"bundle": bundle, "fio": fio, "perseus": perseus, "prometheus": prometheus, "sysstat": sysstat}
+SOURCES: dict[str, ModuleType] = {
+    "bundle": bundle,
+    "fio": fio,
+    "kernel-log": kernel_log,
+    "perseus": perseus,
+    "prometheus": prometheus,
+    "sysstat": sysstat,
+}
 SHOWN_REJECTIONS = 10
 
 Progress = Callable[[str, int, int], None]

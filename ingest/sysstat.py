@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import polars as pl
 
+from ingest.clocks import Clock, zone_of
 from ingest.devices import is_whole_drive
-from ingest.errors import IngestError, UnreadableFile
+from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.overlap import each_once, take_back
 from ingest.parse import REJECTION, completed
@@ -34,9 +34,6 @@ OPTIONS = ("timezone",)
 HOUR_US = 3_600_000_000
 LONGEST = timedelta(hours=1)
 MAX_BYTES = 512 << 20
-# a clock that goes back further has passed midnight; one that goes back less was put back from summer time
-MIDNIGHT = timedelta(hours=2)
-
 # kB of 1024 bytes, sectors of 512; what each column is called in sadf -j, in sadf -d and sar, and in older versions
 _MERGED_BYTES = {"rkB": 1024, "wkB": 1024, "rkB/s": 1024, "wkB/s": 1024, "rd_sec/s": 512, "wr_sec/s": 512}
 
@@ -103,14 +100,6 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     landing.accept("drives", _drives(intervals, landing.kind), None)
     landing.count_samples(behind)
     landing.accept("drive_hours", completed(hours, "drive_hours"), None)
-
-
-def zone_of(name: str | None) -> tzinfo | None:
-    """The time zone of an option. Raises: IngestError where there is none of that name."""
-    try:
-        return ZoneInfo(name) if name else None
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise IngestError(f"--timezone {name}: no such time zone; give one like Europe/Berlin or UTC") from error
 
 
 # Rolling up -------------------------------------------------------------------------------------------------------
@@ -219,34 +208,6 @@ def read_intervals(path: Path, zone: tzinfo | None) -> Found:
     return found
 
 
-@dataclass
-class _Clock:
-    """Local times of one file in order -> UTC: a clock that is put back repeats an hour, one that passes midnight begins a day."""
-
-    zone: tzinfo | None
-    day: datetime | None = None
-    last: datetime | None = None
-    last_of_day: timedelta | None = None
-
-    def utc(self, local: datetime) -> datetime:
-        if self.zone is None:
-            raise UnreadableFile("its times are local and do not say of which zone; give --timezone, such as Europe/Berlin or UTC")
-        first = local.replace(tzinfo=self.zone).astimezone(UTC).replace(tzinfo=None)
-        if self.last is not None and first < self.last:
-            first = max(first, local.replace(tzinfo=self.zone, fold=1).astimezone(UTC).replace(tzinfo=None))
-        self.last = first
-        return first
-
-    def at(self, of_day: timedelta) -> datetime:
-        """A time of day, on the day that the file has come to."""
-        if self.day is None:
-            raise UnreadableFile("no day is given above its times; expected the first line that sar prints")
-        if self.last_of_day is not None and of_day < self.last_of_day - MIDNIGHT:
-            self.day += timedelta(days=1)
-        self.last_of_day = of_day
-        return self.utc(self.day + of_day)
-
-
 def _take(found: Found, host: str, device: str, ends: datetime, seconds: float, values: dict[str, Any]) -> None:
     """One drive in one interval; `values` by the names of the tool."""
     if not is_whole_drive(device.removeprefix("/dev/")):
@@ -307,7 +268,7 @@ def _read_json(content: str, zone: tzinfo | None) -> Found:
     for begin in begins:
         header = dict(_HEADER.findall(content[done : begin.start()]))
         is_iostat = "file-date" not in header
-        clock, previous, at = _Clock(zone), None, begin.end()
+        clock, previous, at = Clock(zone), None, begin.end()
         while (at := _skip(content, at)) < len(content) and content[at] == "{":
             try:
                 element, at = decoder.raw_decode(content, at)
@@ -331,7 +292,7 @@ def _skip(content: str, at: int) -> int:
 
 
 def _take_element(
-    found: Found, element: Any, header: dict[str, str], clock: _Clock, is_iostat: bool, previous: datetime | None
+    found: Found, element: Any, header: dict[str, str], clock: Clock, is_iostat: bool, previous: datetime | None
 ) -> datetime | None:
     """One interval of all drives; returns when it ended."""
     disks = element.get("disk") if isinstance(element, dict) else None
@@ -347,7 +308,7 @@ def _take_element(
     return ends
 
 
-def _iostat_time(element: dict[str, Any], clock: _Clock, previous: datetime | None) -> tuple[datetime, float]:
+def _iostat_time(element: dict[str, Any], clock: Clock, previous: datetime | None) -> tuple[datetime, float]:
     given = element.get("timestamp")
     if not isinstance(given, str):
         raise UnreadableFile("its intervals have no time; run iostat with -t, and S_TIME_FORMAT=ISO in the environment")
@@ -358,7 +319,7 @@ def _iostat_time(element: dict[str, Any], clock: _Clock, previous: datetime | No
     return ends, (ends - previous).total_seconds() if previous else 0.0
 
 
-def _sadf_time(element: dict[str, Any], header: dict[str, str], clock: _Clock, previous: datetime | None) -> tuple[datetime, float]:
+def _sadf_time(element: dict[str, Any], header: dict[str, str], clock: Clock, previous: datetime | None) -> tuple[datetime, float]:
     stamp = element.get("timestamp")
     if not isinstance(stamp, dict):
         raise UnreadableFile("its intervals have no timestamp, as sadf -j gives one")
@@ -390,7 +351,7 @@ def _read_sadf(content: str, zone: tzinfo | None) -> Found:
     """`host;interval;time;DEV;tps;...` under a header; with -h all drives of an interval in one line."""
     found = Found()
     names: list[str] | None = None
-    clock = _Clock(zone)
+    clock = Clock(zone)
     for line in content.splitlines():
         if line.startswith("#"):
             header = [part.strip() for part in line.lstrip("# ").split(";")]
@@ -424,7 +385,7 @@ def _drive_columns(header: list[str]) -> list[str] | None:
     return [str(begins), *names]
 
 
-def _sadf_stamp(text: str, clock: _Clock) -> datetime:
+def _sadf_stamp(text: str, clock: Clock) -> datetime:
     if text.isdigit():
         return datetime.fromtimestamp(int(text), UTC).replace(tzinfo=None)
     if text.endswith(" UTC"):
@@ -442,11 +403,11 @@ def _read_sar(content: str, zone: tzinfo | None) -> Found:
     """Blocks of lines, each under a header with the time at which its first interval began."""
     found = Found()
     host, names = "unknown", None
-    clock, begins, ends = _Clock(zone), None, None
+    clock, begins, ends = Clock(zone), None, None
     for line in content.splitlines():
         if banner := _BANNER.match(line):
             host, names = banner[1], None
-            clock = _Clock(zone, _day(banner[2]))
+            clock = Clock(zone, _day(banner[2]))
             continue
         timed = _TIMED.match(line.strip())
         if timed is None:

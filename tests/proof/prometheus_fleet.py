@@ -18,15 +18,16 @@ COUNTED = ("node_disk_reads_completed_total", "node_disk_writes_completed_total"
            "node_disk_write_time_seconds_total", "node_disk_read_bytes_total", "node_disk_written_bytes_total")  # fmt: skip
 
 
-def write_openmetrics(bundle: Path, path: Path, scrapes_per_hour: int = 1) -> int:
+def write_openmetrics(bundle: Path, folder: Path, scrapes_per_hour: int = 1) -> int:
     """Counters since the first hour, scraped at every full hour and evenly within, of every drive of the bundle; a host per RAID group.
 
-    Times are in whole milliseconds of 32 bits as the kernel prints them, cut off, never rounded. Returns how often one ran over.
+    A file per day, or promtool would read all of it for every block of two hours. Times are in whole milliseconds of 32 bits as the
+    kernel prints them, cut off, never rounded. Returns how often one ran over.
     """
     hours = pl.read_parquet(bundle / "drive_hours*.parquet").sort("drive_id", "hour_utc")
     drives = pl.read_parquet(bundle / "drives*.parquet").sort("valid_from").unique("drive_id", keep="last")
     about = {row["drive_id"]: row for row in drives.to_dicts()}
-    samples: dict[str, list[str]] = {metric: [] for metric in (*COUNTED, "node_disk_info", "drivetail_md_member")}
+    samples: dict[tuple[int, str], list[str]] = {}
     places: dict[str, int] = {}
     ran_over = 0
     for (drive_id, group), rows in hours.partition_by("drive_id", "raid_group_id", as_dict=True, maintain_order=True).items():
@@ -53,17 +54,18 @@ def write_openmetrics(bundle: Path, path: Path, scrapes_per_hour: int = 1) -> in
             counts, nanoseconds = so_far
             seen_to = start + HOUR
         for at, values in scrapes:
-            for metric, value in zip(COUNTED, values, strict=True):
-                samples[metric].append(f"{metric}{{{where}}} {value} {at}\n")
-            samples["node_disk_info"].append(f"node_disk_info{{{info}}} 1 {at}\n")
-            samples["drivetail_md_member"].append(f"drivetail_md_member{{{member}}} 1 {at}\n")
+            shown = {metric: f"{{{where}}} {value}" for metric, value in zip(COUNTED, values, strict=True)}
+            shown |= {"node_disk_info": f"{{{info}}} 1", "drivetail_md_member": f"{{{member}}} 1"}
+            for metric, sample in shown.items():
+                samples.setdefault((at // 86_400, metric), []).append(f"{metric}{sample} {at}\n")
         ran_over += sum(total // (2**32 * 1_000_000) for total in nanoseconds)
-    with path.open("w") as out:
-        for metric, lines in samples.items():
-            family = metric.removesuffix("_total")
-            out.write(f"# TYPE {family} {'counter' if metric in COUNTED else 'gauge'}\n")
+    for (day, metric), lines in samples.items():
+        with (folder / f"{day}.om").open("a") as out:
+            out.write(f"# TYPE {metric.removesuffix('_total')} {'counter' if metric in COUNTED else 'gauge'}\n")
             out.writelines(lines)
-        out.write("# EOF\n")
+    for path in folder.glob("*.om"):
+        with path.open("a") as out:
+            out.write("# EOF\n")
     return ran_over
 
 
@@ -73,14 +75,11 @@ def _shown(counts: list[int], nanoseconds: list[int]) -> tuple[float, ...]:
 
 
 @contextmanager
-def prometheus(openmetrics: Path, folder: Path) -> Iterator[str]:
-    """A server that holds these samples; its address."""
-    subprocess.run(
-        ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(openmetrics), str(folder / "data")],
-        check=True,
-        capture_output=True,
-        timeout=600,
-    )
+def prometheus(folder: Path) -> Iterator[str]:
+    """A server that holds the samples of the folder's files; its address."""
+    for path in sorted(folder.glob("*.om")):
+        importing = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(path), str(folder / "data")]
+        subprocess.run(importing, check=True, capture_output=True, timeout=600)
     (folder / "prometheus.yml").write_text("scrape_configs: []\n")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

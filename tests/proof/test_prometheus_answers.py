@@ -42,9 +42,9 @@ pytestmark = [
 
 
 def counted_fleet(folder: Path, hours: int, scrapes_per_hour: int, **fleet: int) -> int:
-    """A fleet as `bundle` and as what a server holds of it, `fleet.om`; how often a counter of time ran over its 32 bits."""
+    """A fleet as `bundle` and as what a server holds of it; how often a counter of time ran over its 32 bits."""
     simulate(folder / "bundle", hours=hours, **fleet)
-    return write_openmetrics(folder / "bundle", folder / "fleet.om", scrapes_per_hour)
+    return write_openmetrics(folder / "bundle", folder, scrapes_per_hour)
 
 
 def both_ways(folder: Path, url: str, hours: int) -> tuple[Path, Path]:
@@ -61,7 +61,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
     """Two groups over 30 hours, scraped every 15 minutes, and the server that holds them."""
     folder = tmp_path_factory.mktemp("counted")
     counted_fleet(folder, 30, 4, disk_groups=1, ssd_groups=1, seed=11)
-    with prometheus(folder / "fleet.om", folder) as url:
+    with prometheus(folder) as url:
         yield folder, url
 
 
@@ -131,7 +131,7 @@ def test_the_doctor_asks_later_than_the_data(day: tuple[Path, str]) -> None:
 def test_marts_of_a_server_are_those_of_the_arrays(tmp_path: Path) -> None:
     """A month of 62 drives, through the models."""
     assert counted_fleet(tmp_path, 24 * 30, 1, disk_groups=3, ssd_groups=2, seed=12) > 10
-    with prometheus(tmp_path / "fleet.om", tmp_path) as url:
+    with prometheus(tmp_path) as url:
         warehouses = both_ways(tmp_path, url, 24 * 30)
     for warehouse in warehouses:
         drivetail("build", "--warehouse", warehouse)
