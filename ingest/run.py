@@ -19,7 +19,7 @@ from ingest.files import SourceFile, find_files
 from ingest.landing import QUARANTINED, UNREADABLE, FileResult, Landing
 from ingest.quarantine import DROPPED, RELEASED, Gate, GateReport, Held, decide, find_held, hold, withheld
 from ingest.raw_store import StagedDelivery, ingest_lock, utc_now
-from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS
+from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS, SELF_NAMED_SOURCES
 
 SOURCES: dict[str, ModuleType] = {
     "bundle": bundle,
@@ -188,7 +188,7 @@ def _land(
     module = SOURCES[options["source"]]
     progress = on_progress or (lambda phase, done, total: None)
     started = time.monotonic()
-    staged = StagedDelivery(warehouse)
+    staged = StagedDelivery(warehouse, None if options["source"] in SELF_NAMED_SOURCES else options["source"])
     try:
         files, notes = find(staged.scratch)
         landing = Landing(options["source"], staged, options["kind"], options["min_coverage"], module.identity, progress)
