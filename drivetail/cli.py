@@ -231,6 +231,8 @@ def ingest(
     \b
     bundle    folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON
     fio       results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour
+    backblaze  the public daily CSVs of drive stats: inventory, age, and proxies of events
+    tickets   CSV files of drive trouble tickets
     kernel-log  what the kernel said of drives: journald's JSON, syslog, dmesg
     perseus   Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]
     sysstat   what sar and iostat measured: sadf -j, sadf -d, sar -d, iostat -xt -o JSON

@@ -75,6 +75,7 @@ class Landing:
     _parts: dict[int, list[Part]] = field(default_factory=dict)
     _samples: list[pl.DataFrame] = field(default_factory=list)
     _withheld: dict[str, Held] = field(default_factory=dict)
+    _derived: set[str] = field(default_factory=set)
 
     def prepare(self, files: list[SourceFile]) -> None:
         """Hash the files and look up which of them earlier deliveries hold."""
@@ -143,7 +144,9 @@ class Landing:
 
         A source that sees drives from a host adds `is_alias` and `is_group_guessed` where they may be true.
         """
-        if result is not None:
+        if result is None:
+            self._derived.add(record_kind)
+        else:
             result.rows_accepted += rows.height
             rows = rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no"))
         rows = rows.with_columns(pl.lit(self.staged.seq, pl.Int64()).alias("delivery_seq"))
@@ -228,7 +231,7 @@ class Landing:
                 record_kind, rows.join(verdict.dropped, on=["file_no", "row_no"], how="anti", maintain_order="left")
             )
             stored[f"retired_{record_kind}"] = self._write(f"retired_{record_kind}", verdict.retired)
-            if not self._samples:  # the inventory of a rolled-up source is derived, not delivered
+            if record_kind not in self._derived:  # what is derived was not delivered, so no file counts it
                 self._recount(verdict, None)
         stored["rejected_records"] = self._write("rejected_records", self.rejected())
         stored["ingested_files"] = self._write("ingested_files", self.ingested_files())

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ingest import bundle, fio, kernel_log, perseus, prometheus, sysstat
+from ingest import backblaze, bundle, fio, kernel_log, perseus, prometheus, sysstat, tickets
 from ingest.errors import GateError, IngestError
 from ingest.files import SourceFile, find_files
 from ingest.landing import QUARANTINED, UNREADABLE, FileResult, Landing
@@ -22,12 +22,14 @@ from ingest.raw_store import StagedDelivery, ingest_lock, utc_now
 from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS, SELF_NAMED_SOURCES
 
 SOURCES: dict[str, ModuleType] = {
+    "backblaze": backblaze,
     "bundle": bundle,
     "fio": fio,
     "kernel-log": kernel_log,
     "perseus": perseus,
     "prometheus": prometheus,
     "sysstat": sysstat,
+    "tickets": tickets,
 }
 SHOWN_REJECTIONS = 10
 

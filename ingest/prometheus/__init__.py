@@ -186,6 +186,7 @@ def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResu
     results[max(readings["file_no"].unique())].notes += rolled.notes
     take_back(rolled.unused, results, "rows_superseded")
     landing.accept("drives", completed(rolled.drives, "drives"), None)
+    landing.accept("drive_aliases", completed(rolled.aliases, "drive_aliases"), None)
     landing.count_samples(rolled.behind)
     if rolled.drive_hours.height:
         landing.accept("drive_hours", completed(rolled.drive_hours, "drive_hours"), None)

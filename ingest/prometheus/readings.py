@@ -258,7 +258,6 @@ def _aliases(periods: pl.DataFrame) -> pl.DataFrame:
             pl.col("serial").alias("drive_id"),
             "valid_from",
             "valid_to",
-            pl.lit("prometheus").alias("source"),
             "file_no",
             "row_no",
         ).filter(pl.col("alias").is_not_null())
