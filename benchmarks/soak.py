@@ -21,6 +21,8 @@ TESTS = {
     "fleets": ["tests/proof/test_marts_equal_reference.py"],
     "moved": ["tests/proof/test_metamorphic.py"],
     "kills": ["tests/proof/test_killed.py"],
+    "servers": ["tests/proof/test_prometheus_answers.py"],
+    "parsers": ["tests/ingest", "-k", "any_", "-s", "-n", "0"],
     "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],
 }
 
@@ -46,6 +48,8 @@ def main() -> None:
             {"DRIVETAIL_KILLS": str(options.kills), "DRIVETAIL_KILL_SEED": kill_seed},
             f"{options.kills} kills over six phases, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
+        "servers": ({}, "a month of a fleet, from a real Prometheus and from its bundle"),
+        "parsers": ({"DRIVETAIL_FUZZ_SECONDS": "60"}, "a CPU minute of fuzzing for each parser"),
         "tasks": (
             {"DRIVETAIL_KILL_ROUNDS": str(options.task_kills // 5), "DRIVETAIL_KILL_SEED": kill_seed},
             f"{options.task_kills} tasks killed under a real scheduler, DRIVETAIL_KILL_SEED={kill_seed}",
