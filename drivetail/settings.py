@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from drivetail.warehouse import Warehouse
 
 # named here, not imported from ingest: a scheduler reads the settings every minute and must not load a data frame library for it
-SOURCES = ("bundle", "fio", "perseus")
+SOURCES = ("bundle", "diskstats", "fio", "lsblk", "mapping", "mdadm", "perseus", "smartctl")
 DRIVE_KINDS = ("disk", "ssd")
 
 Section = TypeVar("Section")

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ingest import bundle, fio, perseus
+from ingest import bundle, diskstats, fio, lsblk, mapping, mdadm, perseus, smartctl
 from ingest.errors import GateError, IngestError
 from ingest.files import SourceFile, find_files
 from ingest.landing import QUARANTINED, UNREADABLE, FileResult, Landing
@@ -20,7 +20,16 @@ from ingest.quarantine import DROPPED, RELEASED, Gate, GateReport, Held, decide,
 from ingest.raw_store import StagedDelivery, ingest_lock, utc_now
 from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS, SELF_NAMED_SOURCES
 
-SOURCES: dict[str, ModuleType] = {"bundle": bundle, "fio": fio, "perseus": perseus}
+SOURCES: dict[str, ModuleType] = {
+    "bundle": bundle,
+    "diskstats": diskstats,
+    "fio": fio,
+    "lsblk": lsblk,
+    "mapping": mapping,
+    "mdadm": mdadm,
+    "perseus": perseus,
+    "smartctl": smartctl,
+}
 SHOWN_REJECTIONS = 10
 
 Progress = Callable[[str, int, int], None]
@@ -82,7 +91,7 @@ def ingest(
 ) -> IngestSummary:
     """Land deliveries of `source` in `warehouse/raw`; repeating a call changes nothing.
 
-    source: `bundle`, `fio` or `perseus`. paths: folders, files or archives (.zip, .tar, .tar.gz, .tgz).
+    source: one of `SOURCES`. paths: folders, files or archives (.zip, .tar, .tar.gz, .tgz).
     kind: `disk` or `ssd`, for drives whose records do not say. min_coverage: 0..1, the share of an hour that must have
     been observed for it to count; null = 0.5. gate: looks at the delivery before it counts (`quality.Gate`); null = land
     whatever keeps the contract. on_progress: called with (phase, done, total).
