@@ -11,7 +11,21 @@ from typing import Any, TypeVar
 from drivetail.warehouse import Warehouse
 
 # named here, not imported from ingest: a scheduler reads the settings every minute and must not load a data frame library for it
-SOURCES = ("backblaze", "bundle", "fio", "kernel-log", "perseus", "prometheus", "sysstat", "tickets")
+SOURCES = (
+    "backblaze",
+    "bundle",
+    "diskstats",
+    "fio",
+    "kernel-log",
+    "lsblk",
+    "mapping",
+    "mdadm",
+    "perseus",
+    "prometheus",
+    "smartctl",
+    "sysstat",
+    "tickets",
+)
 DRIVE_KINDS = ("disk", "ssd")
 
 Section = TypeVar("Section")

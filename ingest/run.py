@@ -13,7 +13,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ingest import backblaze, bundle, fio, kernel_log, perseus, prometheus, sysstat, tickets
+from ingest import (
+    backblaze,
+    bundle,
+    diskstats,
+    fio,
+    kernel_log,
+    lsblk,
+    mapping,
+    mdadm,
+    perseus,
+    prometheus,
+    smartctl,
+    sysstat,
+    tickets,
+)
 from ingest.errors import GateError, IngestError
 from ingest.files import SourceFile, find_files
 from ingest.landing import QUARANTINED, UNREADABLE, FileResult, Landing
@@ -24,10 +38,15 @@ from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS, SELF_NAMED_SOURCES
 SOURCES: dict[str, ModuleType] = {
     "backblaze": backblaze,
     "bundle": bundle,
+    "diskstats": diskstats,
     "fio": fio,
     "kernel-log": kernel_log,
+    "lsblk": lsblk,
+    "mapping": mapping,
+    "mdadm": mdadm,
     "perseus": perseus,
     "prometheus": prometheus,
+    "smartctl": smartctl,
     "sysstat": sysstat,
     "tickets": tickets,
 }

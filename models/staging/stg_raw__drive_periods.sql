@@ -23,7 +23,7 @@ with live as (
 looks as (
     select distinct source, raid_group_id, from_hour_utc
     from live
-    where source in ('{{ var("snapshot_sources") | join("', '") }}')
+    where source in ('{{ var("snapshot_sources") | join("', '") }}') and not is_group_guessed
 ),
 
 -- a source that lists a RAID group whole: what it said holds until it looked again
