@@ -26,7 +26,7 @@ UNIX = int(START.replace(tzinfo=UTC).timestamp())
 
 
 def samples(folder: Path) -> tuple[Path, int]:
-    """A day of 60 drives, scraped every minute, as a dump: six counters each."""
+    """Four hours of 60 drives, scraped every minute, as a dump: six counters each."""
     metrics = ("reads_completed", "writes_completed", "read_time_seconds", "write_time_seconds", "read_bytes", "written_bytes")
     path = folder / "fleet.dump"
     with path.open("w") as out:
@@ -36,14 +36,14 @@ def samples(folder: Path) -> tuple[Path, int]:
                 for metric in metrics
             ]
             for one in series:
-                out.writelines(f"{one} {minute * 7} {UNIX + 60 * minute}000\n" for minute in range(1440))
-    return path, 60 * 1440 * len(metrics)
+                out.writelines(f"{one} {minute * 7} {UNIX + 60 * minute}000\n" for minute in range(240))
+    return path, 60 * 240 * len(metrics)
 
 
 def sadf(folder: Path) -> tuple[Path, int]:
-    """A month of 12 drives, every ten minutes, as sadf -d."""
+    """A week of 12 drives, every ten minutes, as sadf -d."""
     path = folder / "sadf.csv"
-    ends = [START + timedelta(minutes=10 * n) for n in range(1, 30 * 144 + 1)]
+    ends = [START + timedelta(minutes=10 * n) for n in range(1, 7 * 144 + 1)]
     with path.open("w") as out:
         out.write("# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;dkB/s;areq-sz;aqu-sz;await;%util\n")
         for end in ends:
@@ -52,41 +52,41 @@ def sadf(folder: Path) -> tuple[Path, int]:
 
 
 def iostat(folder: Path) -> tuple[Path, int]:
-    """A day of 12 drives, every ten seconds, as iostat's JSON."""
+    """Three hours of 12 drives, every ten seconds, as iostat's JSON."""
     path = folder / "iostat.json"
     disk = {"r/s": 1.0, "w/s": 2.0, "rkB/s": 3.0, "wkB/s": 4.0, "r_await": 5.0, "w_await": 6.0}
     disks = [{"disk_device": f"sd{chr(97 + n)}", **disk} for n in range(12)]
-    elements = [{"timestamp": f"{START + timedelta(seconds=10 * n):%Y-%m-%dT%H:%M:%S}+0000", "disk": disks} for n in range(8641)]
+    elements = [{"timestamp": f"{START + timedelta(seconds=10 * n):%Y-%m-%dT%H:%M:%S}+0000", "disk": disks} for n in range(1081)]
     path.write_text(json.dumps({"sysstat": {"hosts": [{"nodename": "web1", "date": "2026-01-05", "statistics": elements}]}}, indent=1))
-    return path, 12 * 8640
+    return path, 12 * 1080
 
 
 def log(folder: Path) -> tuple[Path, int]:
-    """200,000 lines of a log, one in a hundred about a drive."""
+    """50,000 lines of a log, one in a hundred about a drive."""
     path = folder / "kern.log"
     told = "sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK cmd_age=30s"
     with path.open("w") as out:
-        for n in range(200_000):
+        for n in range(50_000):
             out.write(
                 f"{START + timedelta(seconds=n):%Y-%m-%dT%H:%M:%S}+00:00 web1 kernel: {told if n % 100 == 0 else 'usb 3-9: new device number 14'}\n"
             )
-    return path, 200_000
+    return path, 50_000
 
 
 def tickets(folder: Path) -> tuple[Path, int]:
-    """100,000 trouble tickets."""
+    """20,000 trouble tickets."""
     path = folder / "tickets.csv"
-    rows = (f"S{n},{START + timedelta(seconds=n)},host{n % 500},media_error,clicks\n" for n in range(100_000))
+    rows = (f"S{n},{START + timedelta(seconds=n)},host{n % 500},media_error,clicks\n" for n in range(20_000))
     path.write_text("serial,opened_at,host,type,summary\n" + "".join(rows))
-    return path, 100_000
+    return path, 20_000
 
 
 def drive_days(folder: Path) -> tuple[Path, int]:
-    """A day of 300,000 drives."""
+    """A day of 60,000 drives."""
     path = folder / "2026-01-05.csv"
-    rows = (f"2026-01-05,S{n},M{n % 40},4000787030016,0,{n % 60_000}\n" for n in range(300_000))
+    rows = (f"2026-01-05,S{n},M{n % 40},4000787030016,0,{n % 50_000}\n" for n in range(60_000))
     path.write_text("date,serial_number,model,capacity_bytes,failure,smart_9_raw\n" + "".join(rows))
-    return path, 300_000
+    return path, 60_000
 
 
 def landed(source: str, path: Path) -> None:

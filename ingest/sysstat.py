@@ -323,7 +323,7 @@ def _sadf_time(element: dict[str, Any], header: dict[str, str], clock: Clock, pr
     stamp = element.get("timestamp")
     if not isinstance(stamp, dict):
         raise UnreadableFile("its intervals have no timestamp, as sadf -j gives one")
-    local = datetime.strptime(f"{stamp.get('date')} {stamp.get('time')}", "%Y-%m-%d %H:%M:%S")
+    local = datetime.fromisoformat(f"{stamp.get('date')} {stamp.get('time')}"[:19])
     is_utc = stamp.get("utc") == 1 or stamp.get("tz") == "UTC"
     ends = local if is_utc else clock.utc(local)
     seconds = _number(stamp.get("interval")) or 0.0
@@ -389,8 +389,8 @@ def _sadf_stamp(text: str, clock: Clock) -> datetime:
     if text.isdigit():
         return datetime.fromtimestamp(int(text), UTC).replace(tzinfo=None)
     if text.endswith(" UTC"):
-        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S UTC")
-    return clock.utc(datetime.strptime(text[:19], "%Y-%m-%d %H:%M:%S"))
+        return datetime.fromisoformat(text[:19])
+    return clock.utc(datetime.fromisoformat(text[:19]))
 
 
 # Lines of sar -d --------------------------------------------------------------------------------------------------
