@@ -41,7 +41,13 @@ def test_files_are_tried_and_nothing_lands(tmp_path: Path, monkeypatch: pytest.M
     (folder / "a.prom").write_text(scraped(1, 1_767_607_200_000) + scraped(2, 1_767_610_800_000))
     code, output = doctor("prometheus", folder)
     assert code == 1  # two drives have no peers, so nothing could be compared
-    for said in ("all 1 can be read", "all 4 rows can be used", "fewer than 3 drives: web1"):
+    for said in (
+        "all 1 can be read",
+        "all 4 rows can be used",
+        "2 of 2 drives have no known RAID group",
+        "2 of 2 drives have no serial number",
+        "fewer than 3 drives: web1",
+    ):
         assert said in output
     assert [path.name for path in tmp_path.iterdir()] == ["web1"]
     (folder / "a.prom").write_text("nothing")
