@@ -12,6 +12,8 @@ from drivetail.warehouse import Warehouse
 
 # named here, not imported from ingest: a scheduler reads the settings every minute and must not load a data frame library for it
 SOURCES = ("bundle", "diskstats", "fio", "lsblk", "mapping", "mdadm", "perseus", "smartctl")
+COLLECTED = "collected"
+"""Not a source of its own: what `drivetail collect` delivers is of several."""
 DRIVE_KINDS = ("disk", "ssd")
 
 Section = TypeVar("Section")

@@ -5,6 +5,7 @@ With a gate, a delivery that it holds back goes to quarantine instead; `release`
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ SOURCES: dict[str, ModuleType] = {
     "perseus": perseus,
     "smartctl": smartctl,
 }
+COLLECTED_SOURCES = ("lsblk", "smartctl", "mdadm", "diskstats", "kernel-log")
+"""Whose files `drivetail collect` delivers."""
 SHOWN_REJECTIONS = 10
 
 Progress = Callable[[str, int, int], None]
@@ -128,6 +131,16 @@ def ingest(
 
     with ingest_lock(Path(warehouse)):
         return _land(Path(warehouse), find, options, gate, on_progress, is_release=False)
+
+
+def sources_of(paths: Sequence[str | Path]) -> list[str]:
+    """Those of COLLECTED_SOURCES that know a file in `paths`. Raises: IngestError for a path that does not exist."""
+    with tempfile.TemporaryDirectory() as scratch:
+        return [
+            source
+            for number, source in enumerate(COLLECTED_SOURCES)
+            if source in SOURCES and find_files(paths, SOURCES[source].recognise, Path(scratch, str(number)))[0]
+        ]
 
 
 def release(warehouse: Path, number: int, *, by: str, note: str, gate: Gate | None, on_progress: Progress | None = None) -> IngestSummary:
