@@ -19,7 +19,7 @@ from ingest.files import SourceFile
 from ingest.hosts import Look, Rejection, accept, drive_device, host_of, identity, looks, read_text, reject
 
 if TYPE_CHECKING:
-    from ingest.landing import Landing
+    from ingest.landing import FileResult, Landing
 
 __all__ = ["EXPECTED", "identity", "land", "recognise"]
 
@@ -99,6 +99,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
     Counts are in records: members of an array and events, with what was turned away.
     """
+    read: list[tuple[FileResult, str, list[tuple[Look, list[Array]]]]] = []
     for file in files:
         result = landing.start(file)
         if result is None:
@@ -114,8 +115,13 @@ def land(files: list[SourceFile], landing: Landing) -> None:
             landing.mark_unreadable(result, str(error))
             continue
         reject(landing, result, rejected)
-        accept(landing, result, "drives", list(_found(host, seen, result.notes)))
-        accept(landing, result, "drive_events", list(_events(host, seen)))
+        read.append((result, host, seen))
+    # mdstat knows the layout, an export does not: of an array that both list it has the word
+    told = {(host, array.uuid) for _, host, seen in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.uuid}
+    for result, host, seen in read:
+        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in told]) for look, arrays in seen]
+        accept(landing, result, "drives", list(_found(host, listed, result.notes)))
+        accept(landing, result, "drive_events", list(_events(host, listed)))
 
 
 def arrays_of(look: Look, rejected: list[Rejection]) -> Iterator[Array]:

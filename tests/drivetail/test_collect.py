@@ -95,6 +95,8 @@ def test_deliveries_of_one_hour_end_as_one_hour(host: Host, tmp_path: Path) -> N
     assert roles["raid_group_id"].unique().to_list() == ["a:b:c:d"]
     # sdb failed at 10:30: the array is listed again, without it
     assert sorted(roles.select("drive_id", "role").rows()) == [("web1/sda", "data"), ("web1/sdc", "parity_p"), ("web1/sdd", "parity_q")]
+    # the export, which does not know the layout, says nothing of an array that mdstat lists
+    assert drives.filter(pl.col("drive_id") == "web1/sdc")["role"].unique().to_list() == ["parity_p"]
     (events,) = table_files(deliveries, "drive_events")
     assert pl.read_parquet(events).select("drive_id", "detail").rows() == [("web1/sdb", "md: failed")]
     (aliases,) = table_files(deliveries, "drive_aliases")
