@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
+import re
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from functools import wraps
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drivetail.console import human, ingest_table, progress, say, some, visible
-from drivetail.settings import SOURCES
+from drivetail.settings import COLLECTED, SOURCES
 from drivetail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 HOUR_FORMATS = ["%Y-%m-%dT%H", "%Y-%m-%dT%H:%M", "%Y-%m-%d"]
 MAX_FILES_SHOWN = 20
+HOUR_SECONDS = 3600
 
 
 class Failure(click.ClickException):
@@ -197,7 +200,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @main.command()
-@click.argument("source", type=click.Choice(SOURCES))
+@click.argument("source", type=click.Choice([*SOURCES, COLLECTED]))
 @click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
 @click.option("--kind", type=click.Choice(["disk", "ssd"]), help="What the drives are, where the delivery does not say.")
 @click.option(
@@ -230,10 +233,13 @@ def ingest(
 
     \b
     bundle    folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON
+    collected what `drivetail collect` delivers: each of the following in turn
+    diskstats snapshots of /proc/diskstats; lsblk, mdadm, smartctl: which drives, in which arrays, of which make and age
     fio       results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour
     backblaze  the public daily CSVs of drive stats: inventory, age, and proxies of events
     tickets   CSV files of drive trouble tickets
     kernel-log  what the kernel said of drives: journald's JSON, syslog, dmesg
+    mapping   what an operator says of drives (`drivetail map`)
     perseus   Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]
     sysstat   what sar and iostat measured: sadf -j, sadf -d, sar -d, iostat -xt -o JSON
     prometheus  node_exporter's disk counters: a server's address, with --from and --to; or files of samples
@@ -253,22 +259,116 @@ def ingest(
 
         looked_at_by = Gate(warehouse.root)
     warehouse.create()
-    with _progress_of(warehouse, "Ingesting") as on_progress:
-        summary = land(
-            source,
-            paths,
-            warehouse.root,
-            kind=kind,
-            min_coverage=min_coverage,
-            gate=looked_at_by,
-            on_progress=on_progress,
-            first=first,
-            end=end,
-            source_options=source_options,
-        )
-    _say_ingested(warehouse, summary, is_gated=gate)
-    if strict and summary.rows_rejected:
-        raise Failure(f"{human(summary.rows_rejected)} records were rejected and --strict was given; the others have landed")
+    rejected = 0
+    failures = []
+    for each in _sources_of(paths) if source == COLLECTED else [source]:
+        with _progress_of(warehouse, "Ingesting") as on_progress:
+            summary = land(
+                each,
+                paths,
+                warehouse.root,
+                kind=kind,
+                min_coverage=min_coverage,
+                gate=looked_at_by,
+                on_progress=on_progress,
+                first=first,
+                end=end,
+                source_options=source_options,
+            )
+        if source == COLLECTED:
+            say(f"{each}:")
+            summary.notes = []  # which files are of other sources
+        rejected += summary.rows_rejected
+        try:
+            _say_ingested(warehouse, summary, is_gated=gate)
+        except Failure as failure:  # what else was collected is taken all the same
+            failures.append(failure)
+    if failures:
+        raise failures[0]
+    if strict and rejected:
+        raise Failure(f"{human(rejected)} records were rejected and --strict was given; the others have landed")
+
+
+def _sources_of(paths: Sequence[str]) -> list[str]:
+    """The sources that know a file of what was collected, those that name drives first."""
+    from ingest import sources_of
+
+    found = sources_of(paths)
+    if not found:
+        raise Failure(f"{', '.join(paths)}: nothing that `drivetail collect` delivers is in it")
+    return found
+
+
+@main.command("map")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="CSV...")
+@warehouse_option
+def map_drives(warehouse: Warehouse, paths: tuple[Path, ...]) -> None:
+    """Say which drive a device is and which RAID group it belongs to; believed before every source, kept for ever.
+
+    CSV (or Parquet, NDJSON) with `drive_id` (serial number), or `host` and `device`, or all three; `raid_group_id` and any column of
+    the inventory (role, kind, slot, enclosure, model, deployed_on, ...), from `valid_from` to `valid_to` (docs/sources/mapping.md).
+    Of two rows on the same drive and valid_from the one that was given last counts; nothing given before is removed.
+
+    \b
+    host,device,drive_id,raid_group_id
+    web1,sda,ZC14LV0Q,pool-a
+    """
+    from ingest import ingest as land
+
+    warehouse.create()
+    with _progress_of(warehouse, "Mapping") as on_progress:
+        summary = land("mapping", paths, warehouse.root, on_progress=on_progress)
+    _say_ingested(warehouse, summary, is_gated=False)
+    say("Next: drivetail build")
+
+
+@main.command()
+@click.option(
+    "--out", default="./collected", show_default=True, type=click.Path(file_okay=False, path_type=Path), help="Where deliveries go."
+)
+@click.option("--once", is_flag=True, help="One look, delivered at once, as cron calls it.")
+@click.option("--every", metavar="SECONDSs", help="Look that often and deliver every hour, as a service does.  [default: 60s]")
+@click.option("--host", help="Name of this host.  [default: its own]")
+@click.option(
+    "--textfile", type=click.Path(file_okay=False, path_type=Path), help="Also write membership of md arrays there, for node_exporter."
+)
+def collect(out: Path, once: bool, every: str | None, host: str | None, textfile: Path | None) -> None:
+    """Look at this host's drives: /proc/diskstats, mdstat, mdadm, lsblk, smartctl and the kernel's messages (docs/sources/collect.md).
+
+    Run it as root, as a service (deploy/systemd) or with --once from cron every few minutes. Each delivery is one folder in --out, there
+    at once or not at all, for `drivetail ingest collected OUT`. What is missing on the host is said, and costs what it would have told.
+    """
+    from drivetail.collect import CollectError, Collector
+
+    if once and every:
+        raise click.UsageError("--once looks once; leave --every out")
+    seconds = _seconds(every or "60s")
+    try:
+        collector = Collector(out, host=host)
+        while True:
+            collector.look()
+            hour_ends_in = HOUR_SECONDS - time.time() % HOUR_SECONDS
+            if once or hour_ends_in > HOUR_SECONDS - seconds:
+                delivered = collector.deliver()
+                for sentence in delivered.missing:
+                    say(f"note: {sentence}")
+                say(f"{delivered.path}: {', '.join(delivered.files)}")
+            if textfile is not None:
+                collector.write_membership(textfile)
+            if once:
+                return
+            time.sleep(seconds - time.time() % seconds)
+    except CollectError as error:
+        raise Failure(str(error)) from error
+
+
+def _seconds(text: str) -> int:
+    """`60s`, `5m` -> seconds. Raises: click.UsageError."""
+    match = re.fullmatch(r"(\d{1,4})([sm]?)", text)
+    seconds = int(match[1]) * (60 if match[2] == "m" else 1) if match else 0
+    if not 1 <= seconds <= 900:
+        raise click.UsageError(f"--every {text}: give 1s to 15m; snapshots further apart say too little of the hour")
+    return seconds
 
 
 @main.command()

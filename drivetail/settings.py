@@ -26,6 +26,8 @@ SOURCES = (
     "sysstat",
     "tickets",
 )
+COLLECTED = "collected"
+"""Not a source of its own: what `drivetail collect` delivers is of several."""
 DRIVE_KINDS = ("disk", "ssd")
 
 Section = TypeVar("Section")

@@ -19,7 +19,7 @@ from ingest.files import SourceFile
 from ingest.hosts import Look, Rejection, accept, drive_device, host_of, identity, looks, read_text, reject
 
 if TYPE_CHECKING:
-    from ingest.landing import Landing
+    from ingest.landing import FileResult, Landing
 
 __all__ = ["EXPECTED", "identity", "land", "recognise"]
 
@@ -30,6 +30,8 @@ _MDSTAT = re.compile(r"(md\S*)\s+:\s+(active|inactive)\s+(?:\((?:auto-)?read-onl
 _MDSTAT_MEMBER = re.compile(r"([^\s\[]+)\[(\d+)\]((?:\([A-Z]\))*)")
 _MDSTAT_WIDTH = re.compile(r"\[(\d+)/(\d+)\]\s+\[[U_]+\]")
 _MDSTAT_SYNC = re.compile(r"\b(recovery|resync|check|repair|reshape)\s*=\s*([\d.]+%|DELAYED|PENDING)")
+# drivetail collect adds it: the kernel does not say
+_MDSTAT_UUID = re.compile(r"\s+uuid (\S+)\s*")
 _DETAIL_MEMBER = re.compile(r"\s+(\d+|-)\s+\d+\s+\d+\s+(\d+|-)\s+(.*?)\s*(/dev/\S+)?\s*")
 _SYNC_EVENTS = {"recovery": "rebuild", "reshape": "rebuild", "resync": "scrub", "check": "scrub", "repair": "scrub"}
 _DETAIL_SYNC = {"recovering": "recovery", "resyncing": "resync", "checking": "check", "reshaping": "reshape"}
@@ -61,6 +63,7 @@ class Array:
     width: int | None = None
     sync: str | None = None
     members: list[Member] = field(default_factory=list)
+    is_of_mdstat: bool = False
 
     def role(self, member: Member) -> str:
         """What a member holds; under rotating parity every one holds data."""
@@ -96,6 +99,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
     Counts are in records: members of an array and events, with what was turned away.
     """
+    read: list[tuple[FileResult, str, list[tuple[Look, list[Array]]]]] = []
     for file in files:
         result = landing.start(file)
         if result is None:
@@ -111,9 +115,13 @@ def land(files: list[SourceFile], landing: Landing) -> None:
             landing.mark_unreadable(result, str(error))
             continue
         reject(landing, result, rejected)
-        records = [record for look, arrays in seen if not look.is_again for record in _members(host, look, arrays, result.notes)]
-        accept(landing, result, "drives", records)
-        accept(landing, result, "drive_events", list(_events(host, seen)))
+        read.append((result, host, seen))
+    # mdstat knows the layout, an export does not: of an array that both list it has the word
+    told = {(host, array.uuid) for _, host, seen in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.uuid}
+    for result, host, seen in read:
+        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in told]) for look, arrays in seen]
+        accept(landing, result, "drives", list(_found(host, listed, result.notes)))
+        accept(landing, result, "drive_events", list(_events(host, listed)))
 
 
 def arrays_of(look: Look, rejected: list[Rejection]) -> Iterator[Array]:
@@ -144,7 +152,7 @@ def _begun(line: int, text: str) -> Array | None:
         Member(name, line, None if "(S)" in flags or match[2] == "inactive" else int(number), "(F)" in flags)
         for name, number, flags in _MDSTAT_MEMBER.findall(match[4])
     ]
-    return Array(line, match[1], uuid="", level=match[3], members=members)
+    return Array(line, match[1], level=match[3], members=members, is_of_mdstat=True)
 
 
 def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> None:
@@ -161,9 +169,11 @@ def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]
         elif key in ("MD_DEVNAME", "MD_NAME"):
             array.name = array.name or value
         return
-    if array.uuid == "":  # mdstat
+    if array.is_of_mdstat:
         if (width := _MDSTAT_WIDTH.search(text)) is not None:
             array.width = int(width[1])
+        if (uuid := _MDSTAT_UUID.fullmatch(text)) is not None:
+            array.uuid = uuid[1]
         if (algorithm := re.search(r"algorithm (\d+)", text)) is not None:
             array.layout = _FIXED_LAYOUTS.get(int(algorithm[1]), "rotating")
         if (sync := _MDSTAT_SYNC.search(text)) is not None and sync[2] not in ("DELAYED", "PENDING"):
@@ -208,9 +218,9 @@ def _take_exported(array: Array, devices: dict[str, tuple[int, str]], rejected: 
 
 
 def _is_whole(array: Array, rejected: list[Rejection]) -> bool:
-    if array.uuid is None and array.members:
+    if array.uuid is None and array.members and not array.is_of_mdstat:
         rejected.append((array.line, "the array has no UUID; the output is cut off", "UUID", array.name or None))
-    elif array.uuid is not None and array.level not in (None, "container", "faulty"):
+    elif (array.uuid is not None or array.is_of_mdstat) and array.level not in (None, "container", "faulty"):
         return True
     return False
 
@@ -226,6 +236,17 @@ def _group(host: str, array: Array, arrays: list[Array]) -> str:
     return f"{host}/{array.name}"
 
 
+def _found(host: str, seen: list[tuple[Look, list[Array]]], notes: list[str]) -> Iterator[dict[str, Any]]:
+    """Inventory records of every look that finds other members, or in other places, than the one before it."""
+    before: list[dict[str, Any]] | None = None
+    for look, arrays in sorted(seen, key=lambda one: one[0].at):
+        records = list(_members(host, look, arrays, notes))
+        members = [{name: value for name, value in record.items() if name not in ("valid_from", "collected_at")} for record in records]
+        if not look.is_again and members != before:
+            yield from records
+        before = members
+
+
 def _members(host: str, look: Look, arrays: list[Array], notes: list[str]) -> Iterator[dict[str, Any]]:
     """An inventory record per drive: of a drive that is in several arrays, the widest one's (then the greatest name)."""
     found: dict[str, tuple[tuple[bool, int, str, bool], Array, Member]] = {}
@@ -237,7 +258,8 @@ def _members(host: str, look: Look, arrays: list[Array], notes: list[str]) -> It
             device = drive_device(member.device)
             place = (bool(array.uuid), len(array.members), group, member.slot is not None)
             if device in found and found[device][0][2] != group:
-                notes.append(f"{device} is in several arrays, {found[device][0][2]} and {group}; the widest one counts")
+                note = f"{device} is in several arrays, {found[device][0][2]} and {group}; the widest one counts"
+                notes += [note] if note not in notes else []
             if device not in found or place > found[device][0]:
                 found[device] = (place, array, member)
     for device, ((_, _, group, _), array, member) in found.items():

@@ -5,6 +5,7 @@ With a gate, a delivery that it holds back goes to quarantine instead; `release`
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,6 +51,8 @@ SOURCES: dict[str, ModuleType] = {
     "sysstat": sysstat,
     "tickets": tickets,
 }
+COLLECTED_SOURCES = ("lsblk", "smartctl", "mdadm", "diskstats", "kernel-log")
+"""Whose files `drivetail collect` delivers."""
 SHOWN_REJECTIONS = 10
 
 Progress = Callable[[str, int, int], None]
@@ -166,6 +169,16 @@ def ingest(
         if urls:
             module.forget(pulled[0])
     return summary
+
+
+def sources_of(paths: Sequence[str | Path]) -> list[str]:
+    """Those of COLLECTED_SOURCES that know a file in `paths`. Raises: IngestError for a path that does not exist."""
+    with tempfile.TemporaryDirectory() as scratch:
+        return [
+            source
+            for number, source in enumerate(COLLECTED_SOURCES)
+            if source in SOURCES and find_files(paths, SOURCES[source].recognise, Path(scratch, str(number)))[0]
+        ]
 
 
 def release(warehouse: Path, number: int, *, by: str, note: str, gate: Gate | None, on_progress: Progress | None = None) -> IngestSummary:

@@ -23,7 +23,7 @@ from ingest.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.schema import ROLES
 
 EXPECTED = "node_exporter's text format, OpenMetrics, or the output of `promtool tsdb dump`"
-INFO, MEMBER, ROTATION = "node_disk_info", "drivetail_md_member", "node_disk_ata_rotation_rate_rpm"
+INFO, MEMBER = "node_disk_info", "drivetail_md_member"
 CLOCK, UNAME = "node_time_seconds", "node_uname_info"
 _WANTED = (*COUNTERS, INFO, MEMBER, CLOCK, UNAME)
 

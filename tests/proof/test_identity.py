@@ -16,6 +16,7 @@ import pytest
 import ingest.run
 from drivetail.build import build
 from drivetail.maintenance import reconcile
+from drivetail.status import collect_status
 from drivetail.warehouse import Warehouse
 from ingest import ingest as land
 from ingest.files import SourceFile
@@ -158,6 +159,12 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
     assert drives == sorted([*unknown, ("S-c", "ssd", "M1"), ("S-f", "disk", None)])
     assert events == [("S-c", "md0", "media_error", True)]
     assert reconcile(warehouse) == []
+    inventory = collect_status(warehouse).inventory or {}
+    # sdf's successor has joined no array by the last look; what mdadm and the operator say of S-e cannot both be
+    assert [row["drive_id"] for row in inventory["guessed_groups"]["rows"]] == ["S-new"]
+    assert inventory["unnamed_drives"]["count"] == 0
+    said = {"drive_id": "S-e", "attribute": "raid_group_id", "believed": "md9", "said": "mapping: md9; mdadm: md0"}
+    assert inventory["disagreements"]["rows"] == [said]
 
 
 def test_names_and_members_that_come_late_place_what_was_built_before(tmp_path: Path) -> None:
