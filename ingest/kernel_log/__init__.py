@@ -11,7 +11,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,8 @@ from ingest.readers import SHOWN_VALUE_CHARS, text_blocks
 if TYPE_CHECKING:
     from ingest.landing import Landing
 
-SUFFIXES = (".log", ".txt", ".json", ".ndjson", ".journal.json", ".1")
-EXPECTED = f"*{', *'.join(SUFFIXES)} (also .gz, .zst), syslog, messages or kern.log: lines of the kernel, as text or journald's JSON"
+NAMES = ("syslog", "messages", "kern", "dmesg", "journal")
+EXPECTED = f"*.log, or a name that begins with {', '.join(NAMES)} (also .gz, .zst): lines of the kernel, as text or journald's JSON"
 RECORD_KIND = "lines"
 OPTIONS = ("timezone", "year", "boot_time")
 SHOWN_LINES = 3
@@ -37,6 +37,7 @@ SAME_PLUG = timedelta(minutes=1)
 PLUGS = ("unplug", "replug")
 HALF_YEAR = timedelta(days=182)
 
+_COLLECTED = re.compile(r"(.+)\.\d{8}T\d{6}Z")
 _AS_NUMBERS = r'"MESSAGE"\s*:\s*\['  # journald writes what is no UTF-8 so
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
@@ -69,12 +70,16 @@ class Told:
 
 @dataclass
 class Reading:
-    """How the lines of a file are to be read: its zone, the year of its first line, when the machine booted (UTC), the host's name."""
+    """How the lines of a file are to be read: its zone, the year of its first line, when the machine booted (UTC), its folder's name.
+
+    `is_collected`: the folder names the host, as `drivetail collect` was told to call it, whatever the lines say.
+    """
 
     zone: tzinfo | None
     year: int | None
     booted_at: datetime | None
     folder: str
+    is_collected: bool = False
 
 
 @cache
@@ -87,11 +92,7 @@ def patterns() -> tuple[Pattern, ...]:
 def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
     """`lines` for a file by its name, else null."""
     name = relative.name.lower().removesuffix(".gz").removesuffix(".zst")
-    return (
-        RECORD_KIND
-        if name.endswith(SUFFIXES) or name.partition(".")[0].partition("-")[0] in ("syslog", "messages", "kern", "dmesg")
-        else None
-    )
+    return RECORD_KIND if name.endswith(".log") or name.startswith(NAMES) else None
 
 
 def identity(file: SourceFile) -> str:
@@ -106,9 +107,11 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         result = landing.start(file)
         if result is None:
             continue
-        folder = PurePosixPath(file.file.replace("!", "/")).parent.name
+        folder = PurePosixPath(file.file.replace("!", "/")).parent.name or "unknown"
+        collected = _COLLECTED.fullmatch(folder)
+        reading = Reading(zone, year, booted_at, collected[1] if collected else folder, collected is not None)
         try:
-            told = landing.guard(lambda file=file, folder=folder: read_log(file.path, Reading(zone, year, booted_at, folder or "unknown")))  # type: ignore[misc]
+            told = landing.guard(partial(read_log, file.path, reading))
         except (UnreadableFile, OSError, EOFError) as error:
             landing.mark_unreadable(result, str(error))
             continue
@@ -224,6 +227,7 @@ def _take(
     except (ValueError, KeyError, OverflowError, RecursionError):
         told.rejected.append((row, "no time that can be read before the message", "line", line[:SHOWN_VALUE_CHARS]))
         return
+    host = reading.folder if reading.is_collected else host
     event: Pattern | None = None
     groups: dict[str, str] = {}
     for pattern in patterns():

@@ -174,3 +174,13 @@ def test_real_logs_line_by_line(warehouse: Warehouse) -> None:
     ]  # fmt: skip
     noted = {Path(file.file).name: (file.rows_delivered, (file.note or "").split()[0]) for file in summary.files}
     assert noted["kernel_md_failure.log"] == (3, "7")  # ten lines
+
+
+def test_what_was_collected_is_of_the_host_it_was_collected_as(warehouse: Warehouse, tmp_path: Path) -> None:
+    folder = tmp_path / "web1.20260105T100000Z"
+    folder.mkdir()
+    line = json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "_HOSTNAME": "localhost", "MESSAGE": TIMEOUT})
+    (folder / "kern.ndjson").write_text(line + "\n")
+    (folder / "smartctl.sdb.json").write_text("{}")
+    ingest("kernel-log", tmp_path, warehouse.path)
+    assert events(warehouse) == [("web1/sdb", datetime(*TEN), "scsi_timeout")]
