@@ -197,8 +197,8 @@ def _window_blocks(inventory: Row, window: Row) -> list[str]:
             )
         )
     if disagreements["count"]:
-        columns = {"drive": "drive_id", "attribute": "attribute", "believed": "believed", "said": "said"}
-        blocks.append(block(f"Sources disagree: {human(disagreements['count'])}", _list(disagreements, columns)))
+        sides: Columns = {"drive": "drive_id", "attribute": "attribute", "believed": "believed", "said": "said"}
+        blocks.append(block(f"Sources disagree: {human(disagreements['count'])}", _list(disagreements, sides)))
     if groups["count"]:
         blocks.append(
             block(
