@@ -7,7 +7,7 @@
 {% macro disjoint_segments(periods, keys) %}ranked as (select * from {{ periods }})
 
 select * from ranked{% endmacro %}
-{% macro var(name) %}{% if name == 'explicit_event_types' %}{{ return(['a', 'b']) }}{% elif name == 'event_window_hours' %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
+{% macro var(name) %}{% if name in ('explicit_event_types', 'snapshot_sources') %}{{ return(['a', 'b']) }}{% elif name == 'event_window_hours' %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
 {% macro local_hour(a, b) %}local_hour({{ a }}, {{ b }}){% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
@@ -29,5 +29,6 @@ select {{ (keys + counts) | join(', ') }} from {{ stored }}{% endmacro %}
 {% macro is_in_ticks(a) %}{{ a }} = 0{% endmacro %}
 {% macro median_of(values) %}median_of({{ values | join(', ') }}){% endmacro %}
 {% macro so_many_before(n, keys, order_by) %}partition by {{ keys }} order by {{ order_by }} rows between 1 preceding and 1 preceding{% endmacro %}
+{% macro source_rank(aspect, source) %}source_rank({{ source }}){% endmacro %}
 {% macro severity(a) %}severity({{ a }}){% endmacro %}
 {% macro usual_median(rows) %}usual_median({{ rows }}.median_latency_us){% endmacro %}

@@ -80,6 +80,7 @@ EVENTS = "models/marts/events/fct_drive_events.sql"
 FOLLOWED = "models/intermediate/events/int_drive_events__followed.sql"
 GROUPS = "models/marts/fleet/dim_raid_groups.sql"
 STG_DRIVES = "models/staging/stg_raw__drives.sql"
+STG_HOURS = "models/staging/stg_raw__drive_hours.sql"
 COUNTS, STUDY = "models/intermediate/counts", "models/intermediate/study/int_study_"
 DRIVE_DAYS, GROUP_DAYS, DAY_COUNTS = (f"{COUNTS}/{model}.sql" for model in ("int_drive_days", "int_raid_group_days", "int_day_counts"))
 OF_SHARES, OF_PERCENTILES, OF_EVENTS, OF_INTERVALS, OF_SLOW_HOURS, OF_CURVES = (
@@ -283,6 +284,27 @@ FAULTS = (
         "models/staging/stg_raw__drive_events.sql",
         "and retired.row_no = delivered.row_no",
         "and retired.row_no = -1",
+        count=2,
+    ),
+    # identity
+    Fault("a row stays under its alias", STG_HOURS, "coalesce(aliases.drive_id, delivered.drive_id)", "delivered.drive_id"),
+    Fault(
+        "the source believed last counts",
+        STG_HOURS,
+        "{{ source_rank('latency', 'source') }} asc",
+        "{{ source_rank('latency', 'source') }} desc",
+    ),
+    Fault(
+        "a host stays a RAID group that inventory knows better",
+        MEASURED,
+        "coalesce(inventory_raid_group_id, raid_group_id)",
+        "raid_group_id",
+    ),
+    Fault(
+        "an alias that names another drive touches nothing",
+        TOUCHED,
+        "to_hour_utc from {{ ref('int_aliases__changed') }}",
+        "to_hour_utc from {{ ref('int_aliases__changed') }} where false",
     ),
     # lateness
     Fault(

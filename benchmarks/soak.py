@@ -23,6 +23,8 @@ TESTS = {
     "moved": ["tests/proof/test_metamorphic.py"],
     "kills": ["tests/proof/test_killed.py"],
     "strains": ["tests/proof/test_reliability.py", "tests/proof/test_exactly_once.py"],
+    "servers": ["tests/proof/test_prometheus_answers.py"],
+    "parsers": ["tests/ingest", "-k", "any_", "-s", "-n", "0"],
     "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],
 }
 
@@ -52,6 +54,8 @@ def main() -> None:
             f"{options.kills} kills over six phases, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
         "strains": ({}, "disk full, memory, clock, damaged files; a year of a fleet in any order, two at once"),
+        "servers": ({}, "a month of a fleet, from a real Prometheus and from its bundle"),
+        "parsers": ({"DRIVETAIL_FUZZ_SECONDS": "60"}, "a CPU minute of fuzzing for each parser"),
         "tasks": (
             {"DRIVETAIL_KILL_ROUNDS": str(options.task_kills // 5), "DRIVETAIL_KILL_SEED": kill_seed},
             f"{options.task_kills} tasks killed under a real scheduler, DRIVETAIL_KILL_SEED={kill_seed}",

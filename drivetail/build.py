@@ -27,11 +27,14 @@ from drivetail.sources import TABLES as RAW_TABLES
 from drivetail.sources import point, point_whole_tables
 from drivetail.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
 from drivetail.warehouse import Warehouse, quoted
-from ingest.raw_store import drive_hour_files, list_deliveries, table_files
+from ingest.raw_store import drive_hour_files, list_deliveries, source_of, table_files
 from ingest.trouble import explained
 
-TABLES = ("int_drives__spans", "int_drives__kinds", "int_raid_groups__kinds", "dim_drives")
+TABLES = ("int_drives__own_spans", "int_drives__host_spans", "int_drives__kinds", "int_raid_groups__kinds", "dim_drives")
 """What a batch brings up to date beside what it stores."""
+
+INVENTORY = ("drives", "retired_drives", "drive_aliases", "retired_drive_aliases")
+"""Raw tables that say where a drive is, or which drive a name means."""
 
 MAX_BATCH_ROWS = 12_000_000
 """Drive-hours computed at a time; bounds memory at a day of 460,000 drives."""
@@ -189,9 +192,7 @@ class Build:
         spans = [(d.first_hour, d.last_hour) for d in self.new if d.first_hour is not None and d.last_hour is not None]
         first = min((span[0] for span in spans), default=None)
         last = max((span[1] for span in spans), default=None)
-        has_inventory = self.is_first or any(
-            (d.path / name).exists() for d in self.new for name in ("drives.parquet", "retired_drives.parquet")
-        )
+        has_inventory = self.is_first or any(table_files(self.new, table) for table in INVENTORY)
         with self.connect() as connection:
             point_whole_tables(connection, self.deliveries)
             connection.execute("create or replace table plan.new_deliveries (delivery_seq bigint)")
@@ -200,6 +201,7 @@ class Build:
             self.read = [path for delivery in self.new for path in drive_hour_files(delivery)]
             point(connection, "arrived_drive_hours", "drive_hours", self.read)
             point(connection, "drive_hours", "drive_hours", [])
+            point(connection, "reread_drive_hours", "drive_hours", [])
             # inventory may reach back to any hour; drive-hours touch their own hours and the one after
             if has_inventory:
                 self.point_at_stored(connection, live_batches(connection))
@@ -207,7 +209,7 @@ class Build:
                 self.point_at_stored(connection, live_batches(connection, first, hour_after(last)))
             else:
                 self.point_at_stored(connection, [])
-            for table in ("counted_drives", "counted_raid_groups"):
+            for table in ("counted_drives", "counted_raid_groups", "counted_aliases", "counted_periods"):
                 connection.execute(f"create or replace view plan.{table} as select * from state.{table}")
             connection.execute(
                 """
@@ -216,7 +218,9 @@ class Build:
                 """
             )
         if has_inventory:
-            self.project.run("run", "--select", "staging", "tag:inventory", "tag:lateness")
+            self.project.run("run", "--select", "staging", "tag:inventory", *([] if self.sees_hosts() else ["tag:lateness"]))
+            if self.sees_hosts():
+                self.reread_hosts()
             return
         self.project.run("run", "--select", "tag:lateness")
         with self.connect() as connection:
@@ -231,6 +235,44 @@ class Build:
                 return
             self.point_at_stored(connection, live_batches(connection))
         self.project.run("run", "--select", "int_raid_hours__touched")
+
+    def sees_hosts(self) -> bool:
+        """Whether an earlier build took in drive-hours that hosts saw: what is known of their drives now may place them elsewhere."""
+        with self.connect() as connection:
+            try:
+                return connection.execute("select 1 from intermediate.int_drives__host_spans limit 1").fetchone() is not None
+            except duckdb.CatalogException:
+                return False
+
+    def reread_hosts(self) -> None:
+        """Let the models say which drives stand elsewhere now, and look again at what hosts saw where any do."""
+        self.project.run("run", "--select", "int_aliases__changed", "int_drives__reassigned")
+        with self.connect() as connection:
+            (renamed, moved) = connection.execute(
+                """
+                select
+                    (select count(*) from intermediate.int_aliases__changed),
+                    (
+                        select count(*) from intermediate.int_drives__reassigned
+                        where drive_id in (select drive_id from intermediate.int_drives__host_spans)
+                    )
+                """
+            ).fetchone() or (0, 0)
+            if renamed or moved:
+                new = {delivery.seq for delivery in self.new}
+                files = [path for d in self.deliveries if d.seq not in new for path in drive_hour_files(d) if source_of(path)]
+                point(connection, "reread_drive_hours", "drive_hours", files)
+        if renamed:
+            self.project.run("run", "--full-refresh", "--select", "int_drives__host_spans")
+        self.project.run(
+            "run",
+            "--select",
+            "tag:lateness",
+            "--exclude",
+            "int_aliases__changed",
+            "int_drives__reassigned",
+            *(["int_drives__host_spans"] if renamed else []),
+        )
 
     def point_at_stored(self, connection: duckdb.DuckDBPyConnection, batches: list[Batch]) -> None:
         """Point plan.stored_* at what some earlier batches hold."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
+import re
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from functools import wraps
@@ -15,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drivetail.console import human, ingest_table, progress, say, some, visible
-from drivetail.settings import SOURCES
+from drivetail.settings import COLLECTED, SOURCES
 from drivetail.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from ingest import IngestSummary
 
+HOUR_FORMATS = ["%Y-%m-%dT%H", "%Y-%m-%dT%H:%M", "%Y-%m-%d"]
 MAX_FILES_SHOWN = 20
+HOUR_SECONDS = 3600
 
 
 class Failure(click.ClickException):
@@ -167,8 +171,36 @@ def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any
     say(f"Next: drivetail ingest bundle {out} && drivetail build")
 
 
+def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say what to take from a Prometheus server, and how it labels drives."""
+    for add in (
+        click.option("--group-label", multiple=True, metavar="LABEL", help="Label that names a drive's RAID group; several, together."),
+        click.option("--device-label", metavar="LABEL", help="Label that names the device.  [default: device]"),
+        click.option("--host-label", metavar="LABEL", help="Label that names the host.  [default: instance, without its port]"),
+        click.option("--match", multiple=True, metavar="MATCHER", help="""Take only series with this label, such as 'job="node"'."""),
+    ):
+        command = add(command)
+    return command
+
+
+def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command what a pull from a Prometheus server needs to know."""
+    for add in (
+        click.option("--allow-partial", is_flag=True, help="Take answers that the server itself calls incomplete."),
+        selection_options,
+        click.option(
+            "--to", "end", type=click.DateTime(HOUR_FORMATS), help="End of the hours to pull (UTC).  [default: the last full hour]"
+        ),
+        click.option(
+            "--from", "first", type=click.DateTime(HOUR_FORMATS), help="First hour to pull (UTC).  [default: 24 hours before --to]"
+        ),
+    ):
+        command = add(command)
+    return command
+
+
 @main.command()
-@click.argument("source", type=click.Choice(SOURCES))
+@click.argument("source", type=click.Choice([*SOURCES, COLLECTED]))
 @click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
 @click.option("--kind", type=click.Choice(["disk", "ssd"]), help="What the drives are, where the delivery does not say.")
 @click.option(
@@ -180,16 +212,40 @@ def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any
     is_flag=True,
     help="Look at the delivery before it counts: implausible rows are rejected, an implausible delivery is quarantined.",
 )
+@click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them.")
+@click.option("--year", help="Year of the first line, for logs that give none.")
+@click.option("--boot-time", metavar="TIME", help="When the machine booted (UTC), for logs in seconds since then.")
+@server_options
 @warehouse_option
 def ingest(
-    warehouse: Warehouse, source: str, paths: tuple[str, ...], kind: str | None, min_coverage: float | None, strict: bool, gate: bool
+    warehouse: Warehouse,
+    source: str,
+    paths: tuple[str, ...],
+    kind: str | None,
+    min_coverage: float | None,
+    strict: bool,
+    gate: bool,
+    first: datetime | None,
+    end: datetime | None,
+    **source_options: Any,
 ) -> None:
     """Land deliveries of one SOURCE in the raw store. Ingesting the same file again changes nothing.
 
     \b
     bundle    folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON
+    collected what `drivetail collect` delivers: each of the following in turn
+    diskstats snapshots of /proc/diskstats; lsblk, mdadm, smartctl: which drives, in which arrays, of which make and age
     fio       results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour
+    backblaze  the public daily CSVs of drive stats: inventory, age, and proxies of events
+    tickets   CSV files of drive trouble tickets
+    kernel-log  what the kernel said of drives: journald's JSON, syslog, dmesg
+    mapping   what an operator says of drives (`drivetail map`)
     perseus   Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]
+    sysstat   what sar and iostat measured: sadf -j, sadf -d, sar -d, iostat -xt -o JSON
+    prometheus  node_exporter's disk counters: a server's address, with --from and --to; or files of samples
+
+    \b
+    drivetail ingest prometheus http://prometheus:9090 --from 2026-01-05T00 --to 2026-02-05T00
 
     With --gate every record and the delivery as a whole must also be plausible (docs/quality-gate.md). A delivery that is
     not lands nothing and waits in quarantine for `drivetail release` or `drivetail drop`; DIR/docs/quality/DATE.html has
@@ -203,19 +259,143 @@ def ingest(
 
         looked_at_by = Gate(warehouse.root)
     warehouse.create()
-    with _progress_of(warehouse, "Ingesting") as on_progress:
-        summary = land(
-            source,
-            paths,
-            warehouse.root,
-            kind=kind,
-            min_coverage=min_coverage,
-            gate=looked_at_by,
-            on_progress=on_progress,
-        )
-    _say_ingested(warehouse, summary, is_gated=gate)
-    if strict and summary.rows_rejected:
-        raise Failure(f"{human(summary.rows_rejected)} records were rejected and --strict was given; the others have landed")
+    rejected = 0
+    failures = []
+    for each in _sources_of(paths) if source == COLLECTED else [source]:
+        with _progress_of(warehouse, "Ingesting") as on_progress:
+            summary = land(
+                each,
+                paths,
+                warehouse.root,
+                kind=kind,
+                min_coverage=min_coverage,
+                gate=looked_at_by,
+                on_progress=on_progress,
+                first=first,
+                end=end,
+                source_options=source_options,
+            )
+        if source == COLLECTED:
+            say(f"{each}:")
+            summary.notes = []  # which files are of other sources
+        rejected += summary.rows_rejected
+        try:
+            _say_ingested(warehouse, summary, is_gated=gate)
+        except Failure as failure:  # what else was collected is taken all the same
+            failures.append(failure)
+    if failures:
+        raise failures[0]
+    if strict and rejected:
+        raise Failure(f"{human(rejected)} records were rejected and --strict was given; the others have landed")
+
+
+def _sources_of(paths: Sequence[str]) -> list[str]:
+    """The sources that know a file of what was collected, those that name drives first."""
+    from ingest import sources_of
+
+    found = sources_of(paths)
+    if not found:
+        raise Failure(f"{', '.join(paths)}: nothing that `drivetail collect` delivers is in it")
+    return found
+
+
+@main.command("map")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="CSV...")
+@warehouse_option
+def map_drives(warehouse: Warehouse, paths: tuple[Path, ...]) -> None:
+    """Say which drive a device is and which RAID group it belongs to; believed before every source, kept for ever.
+
+    CSV (or Parquet, NDJSON) with `drive_id` (serial number), or `host` and `device`, or all three; `raid_group_id` and any column of
+    the inventory (role, kind, slot, enclosure, model, deployed_on, ...), from `valid_from` to `valid_to` (docs/sources/mapping.md).
+    Of two rows on the same drive and valid_from the one that was given last counts; nothing given before is removed.
+
+    \b
+    host,device,drive_id,raid_group_id
+    web1,sda,ZC14LV0Q,pool-a
+    """
+    from ingest import ingest as land
+
+    warehouse.create()
+    with _progress_of(warehouse, "Mapping") as on_progress:
+        summary = land("mapping", paths, warehouse.root, on_progress=on_progress)
+    _say_ingested(warehouse, summary, is_gated=False)
+    say("Next: drivetail build")
+
+
+@main.command()
+@click.option(
+    "--out", default="./collected", show_default=True, type=click.Path(file_okay=False, path_type=Path), help="Where deliveries go."
+)
+@click.option("--once", is_flag=True, help="One look, delivered at once, as cron calls it.")
+@click.option("--every", metavar="SECONDSs", help="Look that often and deliver every hour, as a service does.  [default: 60s]")
+@click.option("--host", help="Name of this host.  [default: its own]")
+@click.option(
+    "--textfile", type=click.Path(file_okay=False, path_type=Path), help="Also write membership of md arrays there, for node_exporter."
+)
+def collect(out: Path, once: bool, every: str | None, host: str | None, textfile: Path | None) -> None:
+    """Look at this host's drives: /proc/diskstats, mdstat, mdadm, lsblk, smartctl and the kernel's messages (docs/sources/collect.md).
+
+    Run it as root, as a service (deploy/systemd) or with --once from cron every few minutes. Each delivery is one folder in --out, there
+    at once or not at all, for `drivetail ingest collected OUT`. What is missing on the host is said, and costs what it would have told.
+    """
+    from drivetail.collect import CollectError, Collector
+
+    if once and every:
+        raise click.UsageError("--once looks once; leave --every out")
+    seconds = _seconds(every or "60s")
+    try:
+        collector = Collector(out, host=host)
+        while True:
+            collector.look()
+            hour_ends_in = HOUR_SECONDS - time.time() % HOUR_SECONDS
+            if once or hour_ends_in > HOUR_SECONDS - seconds:
+                delivered = collector.deliver()
+                for sentence in delivered.missing:
+                    say(f"note: {sentence}")
+                say(f"{delivered.path}: {', '.join(delivered.files)}")
+            if textfile is not None:
+                collector.write_membership(textfile)
+            if once:
+                return
+            time.sleep(seconds - time.time() % seconds)
+    except CollectError as error:
+        raise Failure(str(error)) from error
+
+
+def _seconds(text: str) -> int:
+    """`60s`, `5m` -> seconds. Raises: click.UsageError."""
+    match = re.fullmatch(r"(\d{1,4})([sm]?)", text)
+    seconds = int(match[1]) * (60 if match[2] == "m" else 1) if match else 0
+    if not 1 <= seconds <= 900:
+        raise click.UsageError(f"--every {text}: give 1s to 15m; snapshots further apart say too little of the hour")
+    return seconds
+
+
+@main.command()
+@click.argument("source", type=click.Choice(SOURCES))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
+@selection_options
+def doctor(source: str, paths: tuple[str, ...], **source_options: Any) -> None:
+    """What a SOURCE can tell and what is missing, before its first ingest; lands nothing. Exits 1 if it cannot be used so.
+
+    A server is asked a dozen small questions; files are read as `drivetail ingest` would read them.
+
+    \b
+    drivetail doctor prometheus http://prometheus:9090
+    drivetail doctor prometheus http://thanos:9090 --match 'cluster="eu1"' --host-label node
+    """
+    from drivetail.console import table
+    from drivetail.doctor import examine
+    from ingest.findings import MISSING
+
+    missing = 0
+    for path, findings in examine(source, paths, source_options).items():
+        rows = [{"state": one.state, "check": one.check, "said": one.said + (f"; {one.todo}" if one.todo else "")} for one in findings]
+        say(path)
+        say(table(rows, {"state": "state", "check": "check", "found": "said"}, len(rows)))
+        missing += sum(one.state == MISSING for one in findings)
+    if missing:
+        raise Failure(f"{some(missing, 'thing')} missing, as said above; {source} cannot be used so")
 
 
 @contextmanager

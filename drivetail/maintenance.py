@@ -27,14 +27,20 @@ from ingest.raw_store import drive_hour_files, list_deliveries, table_files
 OF_A_BATCH = ("assert_accepted_drive_hours_are_measured_or_left_out", "assert_raid_hours_hold_all_their_drive_hours")
 
 ACCEPTED_AND_STORED = """
-with accepted as (
-    select cast(hour_utc as date) as day_utc, count(*) as row_count
-    from raw.drive_hours as delivered
-    where not exists (
-        select 1 from raw.retired_drive_hours as retired
-        where retired.delivery_seq = delivered.delivery_seq and retired.file_no = delivered.file_no and retired.row_no = delivered.row_no
-    )
-    group by day_utc
+with delivered as (
+    select hour_utc from raw.drive_hours as own
+    where source is null
+        and not exists (
+            select 1 from raw.retired_drive_hours as retired
+            where retired.delivery_seq = own.delivery_seq and retired.file_no = own.file_no and retired.row_no = own.row_no
+        )
+    union all
+    -- of what several hosts and sources saw, the one that is believed
+    select hour_utc from staging.stg_raw__drive_hours where source is not null
+),
+
+accepted as (
+    select cast(hour_utc as date) as day_utc, count(*) as row_count from delivered group by day_utc
 ),
 
 stored as (
@@ -53,7 +59,15 @@ order by day_utc
 REBUILT = ("int_raid_hours", "int_drive_hours")
 """What a rebuilt day is compared in: everything that is shown is a view over these, inventory and events."""
 
-LINKED = ("drives", "retired_drives", "drive_events", "retired_drive_events", "retired_drive_hours")
+LINKED = (
+    "drives",
+    "retired_drives",
+    "drive_aliases",
+    "retired_drive_aliases",
+    "drive_events",
+    "retired_drive_events",
+    "retired_drive_hours",
+)
 
 
 def compact_store(warehouse: Warehouse) -> int:

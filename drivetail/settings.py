@@ -11,7 +11,23 @@ from typing import Any, TypeVar
 from drivetail.warehouse import Warehouse
 
 # named here, not imported from ingest: a scheduler reads the settings every minute and must not load a data frame library for it
-SOURCES = ("bundle", "fio", "perseus")
+SOURCES = (
+    "backblaze",
+    "bundle",
+    "diskstats",
+    "fio",
+    "kernel-log",
+    "lsblk",
+    "mapping",
+    "mdadm",
+    "perseus",
+    "prometheus",
+    "smartctl",
+    "sysstat",
+    "tickets",
+)
+COLLECTED = "collected"
+"""Not a source of its own: what `drivetail collect` delivers is of several."""
 DRIVE_KINDS = ("disk", "ssd")
 
 Section = TypeVar("Section")

@@ -9,12 +9,12 @@ import duckdb
 import polars as pl
 
 from drivetail.warehouse import quoted
-from ingest.raw_store import Delivery, table_files
-from ingest.schema import INGESTED_FILES, RAW, RECORD_KINDS, REJECTED_RECORDS, RETIRED
+from ingest.raw_store import Delivery, source_of, table_files
+from ingest.schema import IDENTITY, INGESTED_FILES, RAW, RAW_KINDS, REJECTED_RECORDS, RETIRED
 
 TABLES: dict[str, dict[str, pl.DataType]] = {
-    **RAW,
-    **{f"retired_{kind}": RETIRED[kind] for kind in RECORD_KINDS},
+    **{kind: {**RAW[kind], **IDENTITY[kind]} for kind in RAW_KINDS},
+    **{f"retired_{kind}": RETIRED[kind] for kind in RAW_KINDS},
     "rejected_records": REJECTED_RECORDS,
     "ingested_files": INGESTED_FILES,
 }
@@ -24,17 +24,28 @@ _SQL_TYPES: dict[pl.DataType, str] = {
     pl.Float64(): "double",
     pl.Date(): "date",
     pl.Datetime("us"): "timestamp",
+    pl.Boolean(): "boolean",
 }
 
 
 def point(connection: duckdb.DuckDBPyConnection, view: str, table: str, files: Sequence[Path]) -> None:
     """Make raw.<view> show some files of a raw table; with none, no rows of the right types."""
     if files:
-        rows = f"select * from read_parquet([{', '.join(map(quoted, files))}])"
+        # a source that names drives and RAID groups itself writes no columns to say so
+        itself = [path for path in files if source_of(path) is None]
+        from_hosts = [path for path in files if source_of(path) is not None]
+        said = "".join(f', cast(null as {_SQL_TYPES[kind]}) as "{name}"' for name, kind in IDENTITY.get(table, {}).items())
+        sides = [f"select *{said} from {_parquet(itself)}"] if itself else []
+        sides += [f"select * from {_parquet(from_hosts)}"] if from_hosts else []
+        rows = " union all by name ".join(sides)
     else:
         columns = ", ".join(f'cast(null as {_SQL_TYPES[kind]}) as "{name}"' for name, kind in TABLES[table].items())
         rows = f"select {columns} where false"
     connection.execute(f'create or replace view raw."{view}" as {rows}')
+
+
+def _parquet(files: Sequence[Path]) -> str:
+    return f"read_parquet([{', '.join(map(quoted, files))}])"
 
 
 def point_whole_tables(connection: duckdb.DuckDBPyConnection, deliveries: Iterable[Delivery]) -> None:

@@ -41,6 +41,10 @@ create table if not exists state.counted_drives (
     drive_id varchar, kind varchar, timezone varchar, deployed_on date, drive_class varchar
 );
 create table if not exists state.counted_raid_groups (raid_group_id varchar, kind varchar);
+create table if not exists state.counted_aliases (alias varchar, drive_id varchar, from_hour_utc timestamp, to_hour_utc timestamp);
+create table if not exists state.counted_periods (
+    drive_id varchar, raid_group_id varchar, role varchar, from_hour_utc timestamp, to_hour_utc timestamp
+);
 """
 
 
@@ -149,13 +153,19 @@ def whole_store(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, man
 
 
 def remember_kinds(connection: duckdb.DuckDBPyConnection) -> None:
-    """Keep what drives and RAID groups counted as: the next build counts those again that have become another kind."""
+    """Keep what drives and RAID groups counted as, and which drives hosts saw where: the next build counts again what has changed."""
     connection.execute("begin")
     for table, columns, model in (
-        ("counted_drives", "drive_id, kind, timezone, deployed_on, drive_class", "int_drives__kinds"),
-        ("counted_raid_groups", "raid_group_id, kind", "int_raid_groups__kinds"),
+        ("counted_drives", "drive_id, kind, timezone, deployed_on, drive_class", "intermediate.int_drives__kinds"),
+        ("counted_raid_groups", "raid_group_id, kind", "intermediate.int_raid_groups__kinds"),
+        ("counted_aliases", "alias, drive_id, from_hour_utc, to_hour_utc", "staging.stg_raw__alias_periods"),
+        (
+            "counted_periods",
+            "drive_id, raid_group_id, coalesce(role, 'data') as role, from_hour_utc, to_hour_utc",
+            "staging.stg_raw__drive_periods",
+        ),
     ):
-        connection.execute(f"create or replace table state.{table} as select {columns} from intermediate.{model}")
+        connection.execute(f"create or replace table state.{table} as select {columns} from {model}")
     connection.execute("commit")
 
 

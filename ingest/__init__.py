@@ -4,7 +4,7 @@ from ingest.errors import GateError, IngestError, StoreError
 from ingest.landing import FileResult
 from ingest.quarantine import Gate, GateReport, Held, list_quarantine
 from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, table_files
-from ingest.run import SOURCES, IngestSummary, drop, ingest, release
+from ingest.run import SOURCES, IngestSummary, drop, ingest, release, sources_of
 
 __all__ = [
     "SOURCES",
@@ -23,5 +23,6 @@ __all__ = [
     "list_deliveries",
     "list_quarantine",
     "release",
+    "sources_of",
     "table_files",
 ]

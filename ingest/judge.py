@@ -3,6 +3,8 @@
 The order: latest `collected_at` (null oldest), then the greatest row column by column in contract order (null least, NaN
 greatest, text bytewise), then for drive-hours the greater `min_coverage` and `declared_kind`. It is total, so whatever
 the order of delivery the same record is live. Only keys that meet another record of their key are ever looked at in full.
+Records of a source that sees drives from a host meet those of their own source only: between sources the models decide
+(docs/decisions/0009-identity.md).
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ingest.raw_store import StagedDelivery, drive_hour_files, key_hashes, table_files
-from ingest.schema import CONTRACT, KEY, OPTIONS, RAW, RETIRED
+from ingest.raw_store import StagedDelivery, drive_hour_files, key_hashes, source_of, table_files
+from ingest.schema import CONTRACT, KEY, OPTIONS, RETIRED, raw_columns
 
 # rows of one look at clashing drive-hours; bounds memory when a whole day is sent again
 BATCH_ROWS = 1_000_000
@@ -56,11 +58,9 @@ def judge_drive_hours(staged: StagedDelivery, on_progress: Callable[[int, int], 
     verdicts = []
     for number, (first, last) in enumerate(batches):
         parts = [part.path for part in staged.parts if part.overlaps(first, last)]
-        files = [
-            path for delivery in staged.deliveries if delivery.overlaps(first, last) for path in drive_hour_files(delivery, first, last)
-        ]
-        mine = _clashing_rows(parts, first, last, clashing)
-        verdicts.append(judge("drive_hours", mine, _clashing_rows(files, first, last, clashing), staged.seq))
+        files = _stored_hours(staged, first, last)
+        mine = _clashing_rows(parts, first, last, clashing, staged.source)
+        verdicts.append(judge("drive_hours", mine, _clashing_rows(files, first, last, clashing, staged.source), staged.seq))
         on_progress(number + 1, len(batches))
     return _joined(verdicts)
 
@@ -72,10 +72,11 @@ def judge_table(staged: StagedDelivery, record_kind: str, incoming: pl.DataFrame
     hashes = key_hashes(incoming, record_kind)
     ordered = np.sort(hashes)
     clashing = [_repeated(ordered)]
-    stored = [pl.DataFrame(schema=RAW[record_kind])]
+    stored = [pl.DataFrame(schema=raw_columns(record_kind, staged.source))]
     contract = list(CONTRACT[record_kind])
     delivered = incoming.select(contract).hash_rows()
-    for paths in _file_batches(table_files(staged.deliveries, record_kind)):
+    of_source = [path for path in table_files(staged.deliveries, record_kind) if source_of(path) == staged.source]
+    for paths in _file_batches(of_source):
         # one scan over many small files: opening them one by one takes longer than reading them
         keys = pl.scan_parquet(paths, glob=False).select(*KEY[record_kind]).collect()
         theirs = key_hashes(keys, record_kind)
@@ -248,14 +249,19 @@ def _clashing_drive_hours(staged: StagedDelivery, on_progress: Callable[[int, in
     mine = np.concatenate([part.hashes for part in staged.parts])
     mine.sort()
     clashing = [_repeated(mine)]
-    near = [delivery for delivery in staged.deliveries if delivery.overlaps(first, last)]
-    for number, delivery in enumerate(near):
-        for path in drive_hour_files(delivery, first, last):
-            scan = pl.scan_parquet(path, glob=False).filter(pl.col("hour_utc").is_between(first, last))
-            theirs = key_hashes(scan.select(*KEY["drive_hours"]).collect(), "drive_hours")
-            clashing.append(theirs[_is_in(theirs, mine)])
+    near = _stored_hours(staged, first, last)
+    for number, path in enumerate(near):
+        scan = pl.scan_parquet(path, glob=False).filter(pl.col("hour_utc").is_between(first, last))
+        theirs = key_hashes(scan.select(*KEY["drive_hours"]).collect(), "drive_hours")
+        clashing.append(theirs[_is_in(theirs, mine)])
         on_progress(number + 1, len(near))
     return _distinct(np.concatenate(clashing))
+
+
+def _stored_hours(staged: StagedDelivery, first: datetime, last: datetime) -> list[Path]:
+    """Stored drive-hour files of the delivery's own source that may hold an hour of the closed range [first, last]."""
+    near = [delivery for delivery in staged.deliveries if delivery.overlaps(first, last)]
+    return [path for delivery in near for path in drive_hour_files(delivery, first, last) if source_of(path) == staged.source]
 
 
 def _repeated(ordered: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -295,8 +301,10 @@ def _hour_batches(staged: StagedDelivery, clashing: NDArray[np.uint64]) -> list[
     return list(ranges.select("first", "last").iter_rows())
 
 
-def _clashing_rows(paths: Iterable[Path], first: datetime, last: datetime, clashing: NDArray[np.uint64]) -> pl.DataFrame:
-    found = [pl.DataFrame(schema=RAW["drive_hours"])]
+def _clashing_rows(
+    paths: Iterable[Path], first: datetime, last: datetime, clashing: NDArray[np.uint64], source: str | None
+) -> pl.DataFrame:
+    found = [pl.DataFrame(schema=raw_columns("drive_hours", source))]
     for path in paths:
         rows = pl.scan_parquet(path, glob=False).filter(pl.col("hour_utc").is_between(first, last)).collect()
         found.append(rows.filter(pl.Series(_is_in(key_hashes(rows, "drive_hours"), clashing))))

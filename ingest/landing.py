@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -16,7 +16,7 @@ from ingest.judge import Verdict, judge_drive_hours, judge_table
 from ingest.quarantine import DROPPED, Held
 from ingest.raw_store import Part, StagedDelivery, known_files, utc_now
 from ingest.readers import one_line
-from ingest.schema import DEFAULT_MIN_COVERAGE, INGESTED_FILES, RAW, REJECTED_RECORDS
+from ingest.schema import DEFAULT_MIN_COVERAGE, IDENTITY, INGESTED_FILES, REJECTED_RECORDS, raw_columns
 
 T = TypeVar("T")
 LANDED, UNREADABLE, ALREADY_LANDED, QUARANTINED = "landed", "unreadable", "already landed", "quarantined"
@@ -52,7 +52,7 @@ class FileResult:
 
 @dataclass
 class Landing:
-    """What a source module fills while it reads. `kind` and `min_coverage` are the options of the call.
+    """What a source module fills while it reads. `kind` and `min_coverage` are the options of the call, `options` those of its source.
 
     `withheld(hashes)` says which files (name -> SHA-256) the gate holds back or has seen dropped.
     """
@@ -64,16 +64,18 @@ class Landing:
     identity: Callable[[SourceFile], str]
     on_progress: Callable[[str, int, int], None]
     withheld: Callable[[dict[str, str]], dict[str, Held]] = lambda hashes: {}
+    options: dict[str, Any] = field(default_factory=dict)
     total_files: int = 0
     results: list[FileResult] = field(default_factory=list)
     _hashes: dict[str, str] = field(default_factory=dict)
     _closed: dict[str, str] = field(default_factory=dict)
     _by_hash: dict[str, list[tuple[str, str, str | None]]] = field(default_factory=dict)
-    _tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"drive_events": [], "drives": []})
+    _tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"drive_events": [], "drives": [], "drive_aliases": []})
     _rejected: dict[int, list[pl.DataFrame]] = field(default_factory=dict)
     _parts: dict[int, list[Part]] = field(default_factory=dict)
     _samples: list[pl.DataFrame] = field(default_factory=list)
     _withheld: dict[str, Held] = field(default_factory=dict)
+    _derived: set[str] = field(default_factory=set)
 
     def prepare(self, files: list[SourceFile]) -> None:
         """Hash the files and look up which of them earlier deliveries hold."""
@@ -138,15 +140,24 @@ class Landing:
             self._rejected.setdefault(result.file_no, []).append(rejected)
 
     def accept(self, record_kind: str, rows: pl.DataFrame, result: FileResult | None) -> None:
-        """Stage records: contract columns and `row_no`; with `file_no` too where they come of several files (no result)."""
-        if result is not None:
+        """Stage records: contract columns and `row_no`; with `file_no` too where they come of several files (no result).
+
+        A source that sees drives from a host adds `is_alias` and `is_group_guessed` where they may be true.
+        """
+        if result is None:
+            self._derived.add(record_kind)
+        else:
             result.rows_accepted += rows.height
             rows = rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no"))
         rows = rows.with_columns(pl.lit(self.staged.seq, pl.Int64()).alias("delivery_seq"))
         if record_kind == "drive_hours":
             min_coverage = DEFAULT_MIN_COVERAGE if self.min_coverage is None else self.min_coverage
             rows = rows.with_columns(pl.lit(min_coverage).alias("min_coverage"), pl.lit(self.kind, pl.String()).alias("declared_kind"))
-        rows = rows.select(pl.col(name).cast(dtype) for name, dtype in RAW[record_kind].items())
+        if self.staged.source is not None:
+            flags = [name for name in IDENTITY[record_kind] if name != "source"]
+            given = [pl.col(name).fill_null(False) if name in rows.columns else pl.lit(False).alias(name) for name in flags]
+            rows = rows.with_columns(pl.lit(self.source).alias("source"), *given)
+        rows = rows.select(pl.col(name).cast(dtype) for name, dtype in raw_columns(record_kind, self.staged.source).items())
         if record_kind != "drive_hours":
             self._tables[record_kind].append(rows)
             return
@@ -166,7 +177,7 @@ class Landing:
 
     def records(self, record_kind: str) -> pl.DataFrame:
         """The staged events or inventory, raw columns."""
-        return pl.concat([pl.DataFrame(schema=RAW[record_kind]), *self._tables[record_kind]])
+        return pl.concat([pl.DataFrame(schema=raw_columns(record_kind, self.staged.source)), *self._tables[record_kind]])
 
     def refuse(self, record_kind: str, broken: pl.DataFrame) -> None:
         """Take staged records back as rejected: file_no, row_no, reason, column, value; each record once.
@@ -214,13 +225,13 @@ class Landing:
         stored["drive_hours"] = sum(len(part.hashes) for part in self.staged.parts)
         stored["retired_drive_hours"] = self._write("retired_drive_hours", verdict.retired)
         for record_kind, tables in self._tables.items():
-            rows = pl.concat(tables) if tables else pl.DataFrame(schema=RAW[record_kind])
+            rows = pl.concat(tables) if tables else pl.DataFrame(schema=raw_columns(record_kind, self.staged.source))
             verdict = judge_table(self.staged, record_kind, rows)
             stored[record_kind] = self._write(
                 record_kind, rows.join(verdict.dropped, on=["file_no", "row_no"], how="anti", maintain_order="left")
             )
             stored[f"retired_{record_kind}"] = self._write(f"retired_{record_kind}", verdict.retired)
-            if not self._samples:  # the inventory of a rolled-up source is derived, not delivered
+            if record_kind not in self._derived:  # what is derived was not delivered, so no file counts it
                 self._recount(verdict, None)
         stored["rejected_records"] = self._write("rejected_records", self.rejected())
         stored["ingested_files"] = self._write("ingested_files", self.ingested_files())

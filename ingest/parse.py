@@ -83,9 +83,12 @@ def _rejections(delivered: pl.DataFrame, frame: pl.DataFrame, checks: list[Check
 
 
 def completed(rows: pl.DataFrame, record_kind: str) -> pl.DataFrame:
-    """Records made by a source that has only some of the contract columns: the missing ones null, then `file_no` and `row_no`."""
+    """Records made by a source that has only some of the contract columns: the missing ones null, then what it is not sure of
+    (`is_alias`, `is_group_guessed`) where it says so, then `file_no` and `row_no`.
+    """
     missing = [pl.lit(None, dtype).alias(name) for name, dtype in CONTRACT[record_kind].items() if name not in rows.columns]
-    return rows.with_columns(missing).select(*CONTRACT[record_kind], "file_no", "row_no")
+    unsure = [name for name in ("is_alias", "is_group_guessed") if name in rows.columns]
+    return rows.with_columns(missing).select(*CONTRACT[record_kind], *unsure, "file_no", "row_no")
 
 
 # Types -----------------------------------------------------------------------------------------------------------

@@ -19,10 +19,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ingest.schema import INGESTED_FILES, KEY
+from ingest.schema import INGESTED_FILES, KEY, RAW_KINDS
 
 _FOLDER = re.compile(r"(\d{6,})\.(?:no-hours|(\d{4}-\d\d-\d\dT\d\d)\.(\d{4}-\d\d-\d\dT\d\d))")
-_DAY_FILE = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.\d+)?\.parquet")
+_DAY_FILE = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.\d+)?(?:\.[a-z][a-z-]*)?\.parquet")
 ROW_GROUP_ROWS = 250_000
 
 
@@ -76,8 +76,20 @@ def drive_hour_files(delivery: Delivery, first: datetime | None = None, last: da
 
 
 def table_files(deliveries: Iterable[Delivery], table: str) -> list[Path]:
-    """The files `TABLE.parquet` of those deliveries that have one (`drive_events`, `retired_drives`, ...), in order."""
-    return [path for delivery in deliveries if (path := delivery.path / f"{table}.parquet").exists()]
+    """The files `TABLE.parquet` or `TABLE.SOURCE.parquet` of those deliveries that have one, in order."""
+    begin = f"{table}."
+    return [
+        delivery.path / name
+        for delivery in deliveries
+        for name in os.listdir(delivery.path)
+        if name.startswith(begin) and name.endswith(".parquet")
+    ]
+
+
+def source_of(path: Path) -> str | None:
+    """Whose records a raw file holds, by its name; null for a source that names drives and RAID groups itself."""
+    last = path.name.split(".")[-2]
+    return last if path.name.count(".") > 1 and not last.isdigit() else None
 
 
 def known_files(deliveries: Iterable[Delivery], source: str, hashes: Iterable[str]) -> pl.DataFrame:
@@ -121,8 +133,11 @@ class StagedDelivery:
     Use inside `ingest_lock`: what lies in `.staging` then belongs to dead processes and is removed.
     """
 
-    def __init__(self, warehouse: Path) -> None:
+    def __init__(self, warehouse: Path, source: str | None = None) -> None:
+        """`source`: whose records these are, null for one that names drives and RAID groups itself."""
         self.root = raw_root(warehouse)
+        self.source = source
+        self._suffix = f".{source}.parquet" if source else ".parquet"
         for left in (self.root / ".staging").iterdir():
             shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
         self.deliveries = list_deliveries(warehouse)
@@ -159,7 +174,7 @@ class StagedDelivery:
             name = day["hour_utc"][0].date().isoformat()
             count = self._day_counts.get(name, 0)
             self._day_counts[name] = count + 1
-            path = self.path / "drive_hours" / (f"{name}.{count}.parquet" if count else f"{name}.parquet")
+            path = self.path / "drive_hours" / ((f"{name}.{count}" if count else name) + self._suffix)
             write_parquet(day, path)
             added.append(Part(path, day["hour_utc"][0], day["hour_utc"][-1], key_hashes(day, "drive_hours")))
         self.parts += added
@@ -194,9 +209,9 @@ class StagedDelivery:
             part.hashes = key_hashes(kept, "drive_hours")
 
     def write_table(self, table: str, rows: pl.DataFrame) -> None:
-        """Write `TABLE.parquet`; no file for a table without rows."""
+        """Write `TABLE.parquet`, of records with their source in the name; no file for a table without rows."""
         if rows.height:
-            write_parquet(rows, self.path / f"{table}.parquet")
+            write_parquet(rows, self.path / (table + (self._suffix if table in RAW_KINDS else ".parquet")))
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a file of the delivery's folder that says something of it."""

@@ -232,7 +232,8 @@ def _blocks(stream: IO[bytes], limit: int) -> Iterator[bytes]:
         yield b"".join(rest)
 
 
-def _text_blocks(path: Path, expected: str) -> Iterator[bytes]:
+def text_blocks(path: Path, expected: str) -> Iterator[bytes]:
+    """Blocks of whole lines of a text file, unpacked, without byte order mark. Raises: UnreadableFile where it is no text."""
     with open_bytes(path) as stream:
         first = True
         for block in _blocks(stream, unpacked_limit(path)):
@@ -250,7 +251,7 @@ def _text_blocks(path: Path, expected: str) -> Iterator[bytes]:
 
 
 def _read_csv(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawChunk]:
-    blocks = _text_blocks(path, "a CSV header line")
+    blocks = text_blocks(path, "a CSV header line")
     first = next(blocks, None)
     if first is None:
         raise UnreadableFile("only blank lines are in it; expected a CSV header line")
@@ -420,7 +421,7 @@ def _has_open_quote(block: bytes) -> bool:
 def _read_ndjson(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawChunk]:
     done = 0
     unknown: set[str] = set()
-    for block in _text_blocks(path, "one JSON object per line"):
+    for block in text_blocks(path, "one JSON object per line"):
         lines = [line for line in block.split(b"\n") if line.strip()]
         if not lines:
             continue

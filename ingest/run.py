@@ -5,25 +5,57 @@ With a gate, a delivery that it holds back goes to quarantine instead; `release`
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import polars as pl
 
-from ingest import bundle, fio, perseus
+from ingest import (
+    backblaze,
+    bundle,
+    diskstats,
+    fio,
+    kernel_log,
+    lsblk,
+    mapping,
+    mdadm,
+    perseus,
+    prometheus,
+    smartctl,
+    sysstat,
+    tickets,
+)
 from ingest.errors import GateError, IngestError, StoreError
 from ingest.files import SourceFile, find_files
 from ingest.landing import QUARANTINED, UNREADABLE, FileResult, Landing
 from ingest.quarantine import DROPPED, RELEASED, Gate, GateReport, Held, decide, find_held, hold, withheld
 from ingest.raw_store import StagedDelivery, drive_hour_files, ingest_lock, utc_now
-from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS
+from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS, SELF_NAMED_SOURCES
 from ingest.trouble import explained
 
-SOURCES: dict[str, ModuleType] = {"bundle": bundle, "fio": fio, "perseus": perseus}
+SOURCES: dict[str, ModuleType] = {
+    "backblaze": backblaze,
+    "bundle": bundle,
+    "diskstats": diskstats,
+    "fio": fio,
+    "kernel-log": kernel_log,
+    "lsblk": lsblk,
+    "mapping": mapping,
+    "mdadm": mdadm,
+    "perseus": perseus,
+    "prometheus": prometheus,
+    "smartctl": smartctl,
+    "sysstat": sysstat,
+    "tickets": tickets,
+}
+COLLECTED_SOURCES = ("lsblk", "smartctl", "mdadm", "diskstats", "kernel-log")
+"""Whose files `drivetail collect` delivers."""
 SHOWN_REJECTIONS = 10
 
 Progress = Callable[[str, int, int], None]
@@ -82,13 +114,17 @@ def ingest(
     min_coverage: float | None = None,
     gate: Gate | None = None,
     on_progress: Progress | None = None,
+    first: datetime | None = None,
+    end: datetime | None = None,
+    source_options: Mapping[str, Any] | None = None,
 ) -> IngestSummary:
     """Land deliveries of `source` in `warehouse/raw`; repeating a call changes nothing.
 
-    source: `bundle`, `fio` or `perseus`. paths: folders, files or archives (.zip, .tar, .tar.gz, .tgz).
+    source: one of SOURCES. paths: folders, files or archives (.zip, .tar, .tar.gz, .tgz); for `prometheus` also addresses of servers.
     kind: `disk` or `ssd`, for drives whose records do not say. min_coverage: 0..1, the share of an hour that must have
     been observed for it to count; null = 0.5. gate: looks at the delivery before it counts (`quality.Gate`); null = land
-    whatever keeps the contract. on_progress: called with (phase, done, total).
+    whatever keeps the contract. on_progress: called with (phase, done, total). first, end: the hours [first, end), UTC, to pull
+    from a server. source_options: what else the source needs to know (its `OPTIONS`).
     Waits while another ingest runs. A file that cannot be read is no error: it has status `unreadable` in the summary.
     Raises: IngestError for an unknown source, option or path, or when no file belongs to the source; GateError when a
     delivery that the gate holds back cannot be kept; StoreError when raw cannot be written or read.
@@ -103,25 +139,49 @@ def ingest(
         paths = [paths]
     if not paths:
         raise IngestError("no path given; give the folder, file or archive of a delivery")
-    for path in paths:  # before a warehouse is made for a call that names nothing
+    module = SOURCES[source]
+    source_options = {name: value for name, value in (source_options or {}).items() if value}
+    unknown = sorted(set(source_options) - set(getattr(module, "OPTIONS", ())))
+    urls = [str(path) for path in paths if "://" in str(path)] if hasattr(module, "fetch") else []
+    if unknown or ((first or end) and not urls):
+        raise IngestError(f"source {source!r} has no use for {', '.join(unknown) or 'a range of hours'}, which a pull from a server has")
+    places = [path for path in paths if str(path) not in urls]
+    for path in places:  # before a warehouse is made for a call that names nothing
         if not Path(path).exists():
             raise IngestError(f"{path}: no such file or directory; give a folder, a file or an archive of the delivery")
-    module = SOURCES[source]
     options = {
         "source": source,
         "paths": [str(path) for path in paths],
         "kind": kind,
         "min_coverage": DEFAULT_MIN_COVERAGE if min_coverage is None else min_coverage,
+        **({"source_options": source_options} if source_options else {}),
     }
+    pulled: tuple[list[SourceFile], list[str]] = ([], [])
+    if urls:  # outside the lock: a server may take its time
+        pulled = module.fetch(urls, Path(warehouse), source_options, first, end, on_progress or (lambda phase, done, total: None))
 
     def find(unpack_to: Path) -> tuple[list[SourceFile], list[str]]:
-        files, notes = find_files(paths, module.recognise, unpack_to)
+        files, notes = find_files(places, module.recognise, unpack_to)
+        files, notes = [*pulled[0], *files], [*pulled[1], *notes]
         if not files:
             raise IngestError(f"{', '.join(map(str, paths))}: no file of source {source!r} in it; expected {module.EXPECTED}")
         return files, notes
 
     with ingest_lock(Path(warehouse)):
-        return _land(Path(warehouse), find, options, gate, on_progress, is_release=False)
+        summary = _land(Path(warehouse), find, options, gate, on_progress, is_release=False)
+        if urls:
+            module.forget(pulled[0])
+    return summary
+
+
+def sources_of(paths: Sequence[str | Path]) -> list[str]:
+    """Those of COLLECTED_SOURCES that know a file in `paths`. Raises: IngestError for a path that does not exist."""
+    with tempfile.TemporaryDirectory() as scratch:
+        return [
+            source
+            for number, source in enumerate(COLLECTED_SOURCES)
+            if source in SOURCES and find_files(paths, SOURCES[source].recognise, Path(scratch, str(number)))[0]
+        ]
 
 
 def release(warehouse: Path, number: int, *, by: str, note: str, gate: Gate | None, on_progress: Progress | None = None) -> IngestSummary:
@@ -132,7 +192,7 @@ def release(warehouse: Path, number: int, *, by: str, note: str, gate: Gate | No
     """
     with ingest_lock(Path(warehouse)):
         held = find_held(Path(warehouse), number)
-        options = {name: held.record[name] for name in ("source", "paths", "kind", "min_coverage")}
+        options = {name: held.record[name] for name in ("source", "paths", "kind", "min_coverage", "source_options") if name in held.record}
         if held.decision is not None:
             if held.decision["decision"] != RELEASED:
                 raise GateError(f"delivery {number} was dropped by {held.decision['by']} at {held.decision['at']}; ingest its files again")
@@ -165,10 +225,11 @@ def _land(
     module = SOURCES[options["source"]]
     progress = on_progress or (lambda phase, done, total: None)
     started = time.monotonic()
-    staged = StagedDelivery(warehouse)
+    staged = StagedDelivery(warehouse, None if options["source"] in SELF_NAMED_SOURCES else options["source"])
     try:
         files, notes = find(staged.scratch)
         landing = Landing(options["source"], staged, options["kind"], options["min_coverage"], module.identity, progress)
+        landing.options = options.get("source_options", {})
         if gate is not None and not is_release:
             landing.withheld = lambda hashes: withheld(warehouse, options["source"], hashes)
         landing.prepare(files)

@@ -11,9 +11,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-TEXT, COUNT, REAL, TIME, DAY = pl.String(), pl.Int64(), pl.Float64(), pl.Datetime("us"), pl.Date()
+TEXT, COUNT, REAL, TIME, DAY, FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Datetime("us"), pl.Date(), pl.Boolean()
 
 RECORD_KINDS = ("drive_hours", "drive_events", "drives")
+RAW_KINDS = (*RECORD_KINDS, "drive_aliases")
+"""What raw keeps: the kinds of the bundle, and the names under which hosts know drives."""
+SELF_NAMED_SOURCES = frozenset({"bundle", "fio", "perseus"})
+"""Sources whose records name drive and RAID group themselves; what another says is weighed against the rest (docs/decisions/0009)."""
 DRIVE_KINDS = ("disk", "ssd")
 ROLES = ("data", "parity_p", "parity_q", "spare")
 EVENT_TYPES = (
@@ -85,6 +89,14 @@ CONTRACT: dict[str, dict[str, pl.DataType]] = {
         "valid_to": TIME,
         "collected_at": TIME,
     },
+    # `HOST/DEVICE` or `wwn:...` -> serial number, for a period
+    "drive_aliases": {
+        "alias": TEXT,
+        "drive_id": TEXT,
+        "valid_from": TIME,
+        "valid_to": TIME,
+        "collected_at": TIME,
+    },
 }
 
 # One record per key is live; the others of that key lost a conflict (OP-08).
@@ -92,6 +104,7 @@ KEY: dict[str, tuple[str, ...]] = {
     "drive_hours": ("drive_id", "hour_utc"),
     "drive_events": ("drive_id", "occurred_at", "event_type"),
     "drives": ("drive_id", "valid_from"),
+    "drive_aliases": ("alias", "valid_from"),
 }
 
 # Every inner list is one way to be complete: a file needs all the columns of at least one.
@@ -122,15 +135,26 @@ OPTIONS: dict[str, dict[str, pl.DataType]] = {
     "drive_hours": {"min_coverage": REAL, "declared_kind": TEXT},
     "drive_events": {},
     "drives": {},
+    "drive_aliases": {},
 }
 
-RAW: dict[str, dict[str, pl.DataType]] = {kind: {**CONTRACT[kind], **OPTIONS[kind], **ORIGIN} for kind in RECORD_KINDS}
+RAW: dict[str, dict[str, pl.DataType]] = {kind: {**CONTRACT[kind], **OPTIONS[kind], **ORIGIN} for kind in RAW_KINDS}
+
+# What a record of a source that sees drives from a host says beside: whose word it is, whether drive_id is an alias
+# (`HOST/DEVICE`, `wwn:...`) and not a serial number, whether raid_group_id is only the host the drive is in.
+IDENTITY: dict[str, dict[str, pl.DataType]] = {
+    "drive_hours": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
+    "drive_events": {"source": TEXT, "is_alias": FLAG},
+    "drives": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
+    "drive_aliases": {"source": TEXT},
+}
 
 _RETIREMENT: dict[str, pl.DataType] = {"reason": TEXT, **ORIGIN, "retired_by_delivery_seq": COUNT}
 RETIRED: dict[str, dict[str, pl.DataType]] = {
     "drive_hours": {"drive_id": TEXT, "hour_utc": TIME, "raid_group_id": TEXT, **_RETIREMENT},
     "drive_events": {"drive_id": TEXT, "occurred_at": TIME, "event_type": TEXT, **_RETIREMENT},
     "drives": {"drive_id": TEXT, "valid_from": TIME, **_RETIREMENT},
+    "drive_aliases": {"alias": TEXT, "valid_from": TIME, **_RETIREMENT},
 }
 
 REJECTED_RECORDS: dict[str, pl.DataType] = {
@@ -162,3 +186,8 @@ INGESTED_FILES: dict[str, pl.DataType] = {
     "delivery_seq": COUNT,
     "file_no": COUNT,
 }
+
+
+def raw_columns(record_kind: str, source: str | None) -> dict[str, pl.DataType]:
+    """Columns of a raw file of records; `source` is null for a source that names drives and RAID groups itself."""
+    return RAW[record_kind] if source is None else {**RAW[record_kind], **IDENTITY[record_kind]}

@@ -1,19 +1,36 @@
 -- Nothing is lost or doubled on the way: every accepted drive-hour of the batch is in fct_drive_hours, or it is that of a parity drive or
 -- spare, or of a RAID group too small to have peers. A row here is an hour that does not add up.
--- Raw is read past the staging views, so that a row they drop would show.
-with accepted as (
-    select delivered.hour_utc, count(*) as accepted_count
-    from {{ source('raw', 'drive_hours') }} as delivered
-    inner join {{ ref('int_raid_hours__batch') }} as batch
-        on delivered.raid_group_id = batch.raid_group_id and delivered.hour_utc = batch.hour_utc
-    where batch.is_stored
+-- Raw is read past the staging views, so that a row they drop would show, but for what hosts saw: which of it counts is theirs to say.
+with delivered as (
+    select hour_utc, raid_group_id
+    from {{ source('raw', 'drive_hours') }} as own
+    where source is null
         and not exists (
             select 1
             from {{ source('raw', 'retired_drive_hours') }} as retired
-            where retired.delivery_seq = delivered.delivery_seq
-                and retired.file_no = delivered.file_no
-                and retired.row_no = delivered.row_no
+            where retired.delivery_seq = own.delivery_seq
+                and retired.file_no = own.file_no
+                and retired.row_no = own.row_no
         )
+    union all
+    -- of what several hosts and sources saw, the one that is believed
+    select
+        seen.hour_utc,
+        case when seen.is_group_guessed then coalesce(segments.raid_group_id, seen.raid_group_id) else seen.raid_group_id end as raid_group_id
+    from {{ ref('stg_raw__drive_hours') }} as seen
+    left join {{ ref('int_drives__segments') }} as segments
+        on seen.drive_id = segments.drive_id
+        and segments.from_hour_utc <= seen.hour_utc
+        and segments.to_hour_utc > seen.hour_utc
+    where seen.source is not null
+),
+
+accepted as (
+    select delivered.hour_utc, count(*) as accepted_count
+    from delivered
+    inner join {{ ref('int_raid_hours__batch') }} as batch
+        on delivered.raid_group_id = batch.raid_group_id and delivered.hour_utc = batch.hour_utc
+    where batch.is_stored
     group by delivered.hour_utc
 ),
 

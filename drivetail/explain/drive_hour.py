@@ -52,7 +52,7 @@ class DriveHour:
             self.connection,
             """
             select
-                delivered.*, files.source, files.file, files.record_kind, files.ingested_at,
+                delivered.* exclude (source), files.source, files.file, files.record_kind, files.ingested_at,
                 retired.reason as retired_as, retired.retired_by_delivery_seq
             from raw.drive_hours as delivered
             left join raw.ingested_files as files

@@ -16,7 +16,7 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 
 LIVE_RAW = """
-select delivered.*, files.source, files.file, files.record_kind, files.ingested_at
+select delivered.* exclude (source), files.source, files.file, files.record_kind, files.ingested_at
 from raw.{kind} as delivered
 left join raw.ingested_files as files on delivered.delivery_seq = files.delivery_seq and delivered.file_no = files.file_no
 where not exists (

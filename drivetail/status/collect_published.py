@@ -8,6 +8,7 @@ import duckdb
 
 from drivetail.queries import QueryError, fetch, first_line, open_published
 from drivetail.status.collect_freshness import collect_freshness
+from drivetail.status.collect_identity import collect_disagreements, collect_guessed, collect_unnamed
 from drivetail.status.collect_window import WINDOW, collect_contradictions, collect_window, read_window
 from drivetail.status.content import HOUR, Status, in_hours
 from drivetail.warehouse import Warehouse
@@ -55,6 +56,11 @@ def _collect_from(status: Status, connection: duckdb.DuckDBPyConnection) -> set[
     first = max(last or status.at, FIRST_HOUR + WINDOW) - WINDOW + HOUR
     read_window(connection, first)
     status.freshness = collect_freshness(connection, last or status.at)
-    status.inventory = {"contradictions": collect_contradictions(connection, first)}
+    status.inventory = {
+        "contradictions": collect_contradictions(connection, first),
+        "unnamed_drives": collect_unnamed(connection),
+        "guessed_groups": collect_guessed(connection),
+        "disagreements": collect_disagreements(connection),
+    }
     status.window = {"first_hour_utc": first, "last_hour_utc": last, **collect_window(connection)}
     return built

@@ -183,6 +183,22 @@ def _window_blocks(inventory: Row, window: Row) -> list[str]:
                 _list(contradictions, {**drive, "by inventory": "inventory_raid_group_id", "hours": "hours", **hours}),
             )
         )
+    unnamed, guessed, disagreements = inventory["unnamed_drives"], inventory["guessed_groups"], inventory["disagreements"]
+    if unnamed["count"]:
+        what = f"Drives known by their device only: {human(unnamed['count'])}"
+        blocks.append(
+            block(what, "(ingest lsblk or smartctl of the host, or say it with `drivetail map`)", _list(unnamed, {**drive, **hours}))
+        )
+    if guessed["count"]:
+        what = f"Drives whose RAID group is only their host: {human(guessed['count'])}"
+        blocks.append(
+            block(
+                what, "(ingest mdadm of the host, or say it with `drivetail map`)", _list(guessed, {**drive, "last hour": "last_hour_utc"})
+            )
+        )
+    if disagreements["count"]:
+        sides: Columns = {"drive": "drive_id", "attribute": "attribute", "believed": "believed", "said": "said"}
+        blocks.append(block(f"Sources disagree: {human(disagreements['count'])}", _list(disagreements, sides)))
     if groups["count"]:
         blocks.append(
             block(

@@ -1,4 +1,42 @@
--- Drive-hours as delivered, the losers of conflicts left out. Grain: drive_id, hour_utc.
+-- Drive-hours as delivered, under the drive they are of; the losers of conflicts left out. Grain: drive_id, hour_utc.
+-- Only what hosts say of the drives they see is looked up and held against each other.
+with seen_from_hosts as (
+    select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id
+    from (
+        select *
+        from {{ source('raw', 'drive_hours') }} as rows_of_raw
+        where not exists (
+            select 1
+            from {{ source('raw', 'retired_drive_hours') }} as retired
+            where retired.delivery_seq = rows_of_raw.delivery_seq
+                and retired.file_no = rows_of_raw.file_no
+                and retired.row_no = rows_of_raw.row_no
+        )
+    ) as delivered
+    left join {{ ref('stg_raw__alias_periods') }} as aliases
+        on delivered.is_alias
+        and delivered.drive_id = aliases.alias
+        and aliases.from_hour_utc <= delivered.hour_utc
+        and aliases.to_hour_utc > delivered.hour_utc
+    where delivered.source is not null
+),
+
+ranked as (
+    select
+        *,
+        row_number() over (
+            partition by named_drive_id, hour_utc
+            order by
+                {{ source_rank('latency', 'source') }} asc,
+                source asc,
+                -- two names of one drive, such as two paths to it: the one that saw more of the hour
+                coalesce(coverage, 1.0) desc,
+                collected_at desc nulls last,
+                drive_id asc
+        ) as source_place
+    from seen_from_hosts
+)
+
 select
     delivered.hour_utc,
     delivered.drive_id,
@@ -15,12 +53,50 @@ select
     delivered.bytes,
     delivered.coverage,
     delivered.min_coverage,
-    delivered.declared_kind
-from {{ source('raw', 'drive_hours') }} as delivered
-where not exists (
-    select 1
-    from {{ source('raw', 'retired_drive_hours') }} as retired
-    where retired.delivery_seq = delivered.delivery_seq
-        and retired.file_no = delivered.file_no
-        and retired.row_no = delivered.row_no
-)
+    delivered.declared_kind,
+    delivered.source,
+    delivered.is_group_guessed
+-- the source is asked for outside: beside another condition DuckDB marks the retired rows instead of leaving them out, at twice the cost
+from (
+    select *
+    from {{ source('raw', 'drive_hours') }} as rows_of_raw
+    where not exists (
+        select 1
+        from {{ source('raw', 'retired_drive_hours') }} as retired
+        where retired.delivery_seq = rows_of_raw.delivery_seq
+            and retired.file_no = rows_of_raw.file_no
+            and retired.row_no = rows_of_raw.row_no
+    )
+) as delivered
+where delivered.source is null
+union all
+select
+    ranked.hour_utc,
+    ranked.named_drive_id as drive_id,
+    ranked.raid_group_id,
+    ranked.read_ios,
+    ranked.write_ios,
+    ranked.read_latency_us,
+    ranked.write_latency_us,
+    ranked.read_blocks,
+    ranked.write_blocks,
+    coalesce(ranked.block_bytes, {{ var('default_block_bytes') }}) as block_bytes,
+    ranked.latency_us,
+    ranked.io_count,
+    ranked.bytes,
+    ranked.coverage,
+    ranked.min_coverage,
+    ranked.declared_kind,
+    ranked.source,
+    ranked.is_group_guessed
+from ranked
+where ranked.source_place = 1
+    -- what an array says of its own drives is believed before what a host sees of them
+    and not exists (
+        select 1
+        from {{ source('raw', 'drive_hours') }} as own
+        where own.source is null
+            and own.drive_id in (select named_drive_id from seen_from_hosts)
+            and own.drive_id = ranked.named_drive_id
+            and own.hour_utc = ranked.hour_utc
+    )

@@ -1,4 +1,5 @@
--- Inventory periods, the losers of conflicts left out. Grain: drive_id, valid_from.
+-- Inventory periods, the losers of conflicts left out; of a drive that a host sees too, what all sources say of it in one.
+-- Grain: drive_id, valid_from.
 select
     delivered.drive_id,
     delivered.raid_group_id,
@@ -19,15 +20,46 @@ select
     delivered.site,
     delivered.timezone,
     delivered.deployed_on,
+    cast(null as varchar) as deployed_on_source,
     delivered.valid_from,
     delivered.valid_to,
+    false as is_group_guessed,
     coalesce(date_trunc('hour', delivered.valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
     coalesce(date_trunc('hour', delivered.valid_to), timestamp '{{ var("end_of_time") }}') as to_hour_utc
 from {{ source('raw', 'drives') }} as delivered
-where not exists (
-    select 1
-    from {{ source('raw', 'retired_drives') }} as retired
-    where retired.delivery_seq = delivered.delivery_seq
-        and retired.file_no = delivered.file_no
-        and retired.row_no = delivered.row_no
-)
+where delivered.source is null
+    and not exists (
+        select 1
+        from {{ source('raw', 'retired_drives') }} as retired
+        where retired.delivery_seq = delivered.delivery_seq
+            and retired.file_no = delivered.file_no
+            and retired.row_no = delivered.row_no
+    )
+    and not exists (select 1 from {{ ref('stg_raw__drive_periods') }} as periods where periods.drive_id = delivered.drive_id)
+union all
+select
+    drive_id,
+    raid_group_id,
+    coalesce(role, 'data') as role,
+    kind,
+    slot,
+    vendor,
+    model,
+    firmware,
+    flash_cell,
+    capacity_bytes,
+    rpm,
+    interface,
+    raid_level,
+    host,
+    enclosure,
+    site,
+    timezone,
+    deployed_on,
+    deployed_on_source,
+    nullif(from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
+    nullif(to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
+    is_group_guessed,
+    from_hour_utc,
+    to_hour_utc
+from {{ ref('stg_raw__drive_periods') }}

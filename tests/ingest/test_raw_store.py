@@ -17,7 +17,7 @@ import pytest
 
 import ingest.raw_store as raw_store
 from ingest import drive_hour_files, ingest, list_deliveries
-from ingest.schema import INGESTED_FILES, RAW, REJECTED_RECORDS, RETIRED
+from ingest.schema import INGESTED_FILES, RAW, RECORD_KINDS, REJECTED_RECORDS, RETIRED
 from tests.ingest.conftest import GOOD_ROW, HOURS_HEADER, Warehouse
 
 Bundle = Callable[[dict[str, str | bytes | pl.DataFrame]], Path]
@@ -62,8 +62,8 @@ def test_layout_and_schemas(bundle: Bundle, warehouse: Warehouse) -> None:
     ]
     assert names == sorted(["delivery.json", "drive_hours", *(f"{table}.parquet" for table in tables)])
     schemas = {
-        **{f"retired_{kind}": RETIRED[kind] for kind in RETIRED},
-        **RAW,
+        **{f"retired_{kind}": RETIRED[kind] for kind in RECORD_KINDS},
+        **{kind: RAW[kind] for kind in RECORD_KINDS},
         "rejected_records": REJECTED_RECORDS,
         "ingested_files": INGESTED_FILES,
     }

@@ -1,7 +1,8 @@
 -- Hours in which the inventory that has just arrived says something else of a drive than the inventory before it.
 -- One row per stretch of hours and RAID group that gained or lost the drive (or saw its role change).
 -- Grain: drive_id, raid_group_id, from_hour_utc.
--- Both sides are read from raw, not from what the last build left, so a build that was cut off loses nothing.
+-- Both sides are read from raw, not from what the last build left, so a build that was cut off loses nothing; only of drives that hosts see
+-- the last build to finish left what it had made of them.
 with retired_before as (
     select delivery_seq, file_no, row_no
     from {{ source('raw', 'retired_drives') }}
@@ -16,6 +17,10 @@ changed_drives as (
     select drive_id
     from {{ source('raw', 'retired_drives') }}
     where retired_by_delivery_seq in (select delivery_seq from {{ source('plan', 'new_deliveries') }})
+    union
+    select drive_id from {{ ref('stg_raw__drive_periods') }}
+    union
+    select drive_id from {{ source('plan', 'counted_periods') }}
 ),
 
 periods_before as (
@@ -27,7 +32,9 @@ periods_before as (
         coalesce(date_trunc('hour', delivered.valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
         coalesce(date_trunc('hour', delivered.valid_to), timestamp '{{ var("end_of_time") }}') as to_hour_utc
     from {{ source('raw', 'drives') }} as delivered
-    where delivered.drive_id in (select drive_id from changed_drives)
+    where delivered.source is null
+        and delivered.drive_id in (select drive_id from changed_drives)
+        and delivered.drive_id not in (select drive_id from {{ source('plan', 'counted_periods') }})
         and delivered.delivery_seq not in (select delivery_seq from {{ source('plan', 'new_deliveries') }})
         and not exists (
             select 1
@@ -36,6 +43,10 @@ periods_before as (
                 and retired_before.file_no = delivered.file_no
                 and retired_before.row_no = delivered.row_no
         )
+    union all
+    -- what several sources say of a drive was made one; the build remembers how
+    select drive_id, raid_group_id, role, from_hour_utc as valid_from, from_hour_utc, to_hour_utc
+    from {{ source('plan', 'counted_periods') }}
 ),
 
 periods_now as (

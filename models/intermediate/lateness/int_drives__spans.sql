@@ -1,36 +1,22 @@
-{{ config(materialized='incremental', unique_key='drive_id', incremental_strategy='delete+insert', on_schema_change='fail') }}
--- First and last accepted drive-hour of each drive. Rows are corrected but never taken back, so a span only grows. Grain: drive_id.
-with arrived as (
-    select
-        delivered.drive_id,
-        min(delivered.hour_utc) as first_hour_utc,
-        max(delivered.hour_utc) as last_hour_utc,
-        max_by(delivered.raid_group_id, delivered.hour_utc) as last_raid_group_id,
-        max_by(delivered.declared_kind, delivered.hour_utc) as declared_kind
-    from {{ source('raw', 'arrived_drive_hours') }} as delivered
-    where not exists (
-        select 1
-        from {{ source('raw', 'retired_drive_hours') }} as retired
-        where retired.delivery_seq = delivered.delivery_seq
-            and retired.file_no = delivered.file_no
-            and retired.row_no = delivered.row_no
-    )
-    group by delivered.drive_id
-)
-
-{% if is_incremental() %}
+{{ config(materialized='view') }}
+-- First and last accepted drive-hour of each drive, whoever told of them. Grain: drive_id.
+select own.drive_id, own.first_hour_utc, own.last_hour_utc, own.last_raid_group_id, own.declared_kind
+from {{ ref('int_drives__own_spans') }} as own
+where not exists (select 1 from {{ ref('int_drives__host_spans') }} as hosts where hosts.drive_id = own.drive_id)
+union all
 select
-    arrived.drive_id,
-    least(arrived.first_hour_utc, coalesce(known.first_hour_utc, arrived.first_hour_utc)) as first_hour_utc,
-    greatest(arrived.last_hour_utc, coalesce(known.last_hour_utc, arrived.last_hour_utc)) as last_hour_utc,
-    -- at the same hour what has just arrived corrects what was known
+    hosts.drive_id,
+    least(hosts.first_hour_utc, coalesce(own.first_hour_utc, hosts.first_hour_utc)) as first_hour_utc,
+    greatest(hosts.last_hour_utc, coalesce(own.last_hour_utc, hosts.last_hour_utc)) as last_hour_utc,
     case
-        when known.last_hour_utc > arrived.last_hour_utc then known.last_raid_group_id
-        else arrived.last_raid_group_id
+        when own.last_hour_utc >= hosts.last_hour_utc then own.last_raid_group_id
+        when hosts.last_is_group_guessed then coalesce(segments.raid_group_id, hosts.last_raid_group_id)
+        else hosts.last_raid_group_id
     end as last_raid_group_id,
-    case when known.last_hour_utc > arrived.last_hour_utc then known.declared_kind else arrived.declared_kind end as declared_kind
-from arrived
-left join {{ this }} as known on arrived.drive_id = known.drive_id
-{% else %}
-select drive_id, first_hour_utc, last_hour_utc, last_raid_group_id, declared_kind from arrived
-{% endif %}
+    case when own.last_hour_utc >= hosts.last_hour_utc then own.declared_kind else hosts.declared_kind end as declared_kind
+from {{ ref('int_drives__host_spans') }} as hosts
+left join {{ ref('int_drives__own_spans') }} as own on hosts.drive_id = own.drive_id
+left join {{ ref('int_drives__segments') }} as segments
+    on hosts.drive_id = segments.drive_id
+    and segments.from_hour_utc <= hosts.last_hour_utc
+    and segments.to_hour_utc > hosts.last_hour_utc

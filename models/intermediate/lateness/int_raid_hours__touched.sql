@@ -1,6 +1,77 @@
 -- RAID-hours that what has just arrived may change: all that this build computes again. Grain: raid_group_id, hour_utc.
-with arrived as (
-    select drive_id, raid_group_id, hour_utc from {{ source('raw', 'arrived_drive_hours') }}
+with seen_from_hosts as (
+    select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id, true as has_arrived
+    from {{ source('raw', 'arrived_drive_hours') }} as delivered
+    left join {{ ref('stg_raw__alias_periods') }} as aliases
+        on delivered.is_alias
+        and delivered.drive_id = aliases.alias
+        and aliases.from_hour_utc <= delivered.hour_utc
+        and aliases.to_hour_utc > delivered.hour_utc
+    where delivered.source is not null
+    union all
+    select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id, false as has_arrived
+    from {{ source('raw', 'reread_drive_hours') }} as delivered
+    left join {{ ref('stg_raw__alias_periods') }} as aliases
+        on delivered.is_alias
+        and delivered.drive_id = aliases.alias
+        and aliases.from_hour_utc <= delivered.hour_utc
+        and aliases.to_hour_utc > delivered.hour_utc
+),
+
+-- stretches in which a drive that hosts see has other rows, or rows in another group
+renamed as (
+    select drive_id, from_hour_utc, to_hour_utc from {{ ref('int_aliases__changed') }}
+    union
+    select drive_id, from_hour_utc, to_hour_utc
+    from {{ ref('int_drives__reassigned') }}
+    where drive_id in (select drive_id from {{ ref('int_drives__host_spans') }})
+),
+
+-- what hosts saw, as far as this build makes it anew: drive and group as they are now
+identified as (
+    select
+        seen.named_drive_id as drive_id,
+        case when seen.is_group_guessed then coalesce(segments.raid_group_id, seen.raid_group_id) else seen.raid_group_id end as raid_group_id,
+        seen.hour_utc
+    from seen_from_hosts as seen
+    left join {{ ref('int_drives__segments') }} as segments
+        on seen.named_drive_id = segments.drive_id
+        and segments.from_hour_utc <= seen.hour_utc
+        and segments.to_hour_utc > seen.hour_utc
+    where seen.has_arrived
+        or exists (
+            select 1
+            from renamed
+            where renamed.drive_id = seen.named_drive_id
+                and renamed.from_hour_utc <= seen.hour_utc
+                and renamed.to_hour_utc > seen.hour_utc
+        )
+),
+
+-- drive-hours of which another source may be believed now, or that stand in another place
+rejudged as (
+    select drive_id, hour_utc from identified
+    union
+    select drive_id, hour_utc
+    from {{ source('raw', 'arrived_drive_hours') }}
+    where source is null and drive_id in (select drive_id from {{ ref('int_drives__host_spans') }})
+    union
+    select drive_hours.drive_id, drive_hours.hour_utc
+    from {{ source('plan', 'stored_drive_hours') }} as drive_hours
+    inner join renamed
+        on drive_hours.drive_id = renamed.drive_id
+        and renamed.from_hour_utc <= drive_hours.hour_utc
+        and renamed.to_hour_utc > drive_hours.hour_utc
+),
+
+arrived as (
+    select drive_id, raid_group_id, hour_utc from {{ source('raw', 'arrived_drive_hours') }} where source is null
+    union all
+    select drive_id, raid_group_id, hour_utc from identified
+    union all
+    select drive_hours.drive_id, drive_hours.raid_group_id, drive_hours.hour_utc
+    from {{ source('plan', 'stored_drive_hours') }} as drive_hours
+    inner join rejudged on drive_hours.drive_id = rejudged.drive_id and drive_hours.hour_utc = rejudged.hour_utc
     union all
     select drive_id, raid_group_id, hour_utc
     from {{ source('raw', 'retired_drive_hours') }}

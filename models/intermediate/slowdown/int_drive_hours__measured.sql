@@ -32,7 +32,8 @@ placed as (
 select
     drive_id,
     hour_utc,
-    raid_group_id,
+    -- a host is no RAID group: where inventory knows better, it counts
+    case when is_group_guessed then coalesce(inventory_raid_group_id, raid_group_id) else raid_group_id end as raid_group_id,
     declared_kind,
     inventory_raid_group_id,
     inventory_role,

@@ -1,0 +1,131 @@
+"""Rows per second of each parser beside a plain Polars read of the same bytes: python -m benchmarks.parsers.
+
+CPU seconds of this process, the best of three. The plain read splits the bytes into lines and does nothing with them.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from ingest import ingest
+from ingest.clocks import zone_of
+from ingest.kernel_log import Reading, read_log
+from ingest.prometheus.text import Labels, read_samples
+from ingest.sysstat import read_intervals
+
+START = datetime(2026, 1, 5)
+UNIX = int(START.replace(tzinfo=UTC).timestamp())
+
+
+def samples(folder: Path) -> tuple[Path, int]:
+    """Four hours of 60 drives, scraped every minute, as a dump: six counters each."""
+    metrics = ("reads_completed", "writes_completed", "read_time_seconds", "write_time_seconds", "read_bytes", "written_bytes")
+    path = folder / "fleet.dump"
+    with path.open("w") as out:
+        for drive in range(60):
+            series = [
+                f'{{__name__="node_disk_{metric}_total", device="sd{chr(97 + drive % 12)}", instance="h{drive // 12}:9100"}}'
+                for metric in metrics
+            ]
+            for one in series:
+                out.writelines(f"{one} {minute * 7} {UNIX + 60 * minute}000\n" for minute in range(240))
+    return path, 60 * 240 * len(metrics)
+
+
+def sadf(folder: Path) -> tuple[Path, int]:
+    """A week of 12 drives, every ten minutes, as sadf -d."""
+    path = folder / "sadf.csv"
+    ends = [START + timedelta(minutes=10 * n) for n in range(1, 7 * 144 + 1)]
+    with path.open("w") as out:
+        out.write("# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;dkB/s;areq-sz;aqu-sz;await;%util\n")
+        for end in ends:
+            out.writelines(f"web1;600;{end} UTC;sd{chr(97 + n)};10.00;1.00;1.00;0.00;0.20;0.01;2.00;1.00\n" for n in range(12))
+    return path, 12 * len(ends)
+
+
+def iostat(folder: Path) -> tuple[Path, int]:
+    """Three hours of 12 drives, every ten seconds, as iostat's JSON."""
+    path = folder / "iostat.json"
+    disk = {"r/s": 1.0, "w/s": 2.0, "rkB/s": 3.0, "wkB/s": 4.0, "r_await": 5.0, "w_await": 6.0}
+    disks = [{"disk_device": f"sd{chr(97 + n)}", **disk} for n in range(12)]
+    elements = [{"timestamp": f"{START + timedelta(seconds=10 * n):%Y-%m-%dT%H:%M:%S}+0000", "disk": disks} for n in range(1081)]
+    path.write_text(json.dumps({"sysstat": {"hosts": [{"nodename": "web1", "date": "2026-01-05", "statistics": elements}]}}, indent=1))
+    return path, 12 * 1080
+
+
+def log(folder: Path) -> tuple[Path, int]:
+    """50,000 lines of a log, one in a hundred about a drive."""
+    path = folder / "kern.log"
+    told = "sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK cmd_age=30s"
+    with path.open("w") as out:
+        for n in range(50_000):
+            out.write(
+                f"{START + timedelta(seconds=n):%Y-%m-%dT%H:%M:%S}+00:00 web1 kernel: {told if n % 100 == 0 else 'usb 3-9: new device number 14'}\n"
+            )
+    return path, 50_000
+
+
+def tickets(folder: Path) -> tuple[Path, int]:
+    """20,000 trouble tickets."""
+    path = folder / "tickets.csv"
+    rows = (f"S{n},{START + timedelta(seconds=n)},host{n % 500},media_error,clicks\n" for n in range(20_000))
+    path.write_text("serial,opened_at,host,type,summary\n" + "".join(rows))
+    return path, 20_000
+
+
+def drive_days(folder: Path) -> tuple[Path, int]:
+    """A day of 60,000 drives."""
+    path = folder / "2026-01-05.csv"
+    rows = (f"2026-01-05,S{n},M{n % 40},4000787030016,0,{n % 50_000}\n" for n in range(60_000))
+    path.write_text("date,serial_number,model,capacity_bytes,failure,smart_9_raw\n" + "".join(rows))
+    return path, 60_000
+
+
+def landed(source: str, path: Path) -> None:
+    """The whole way to raw, in a warehouse that is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        ingest(source, path, Path(folder))
+
+
+def plain(path: Path) -> None:
+    """The same bytes as lines."""
+    pl.read_csv(path, has_header=False, separator="\x01", quote_char=None, new_columns=["line"])
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """CPU seconds, the best of three."""
+    taken = []
+    for _ in range(3):
+        begun = time.process_time()
+        run()
+        taken.append(time.process_time() - begun)
+    return min(taken)
+
+
+def main() -> None:
+    utc = zone_of("UTC")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        print("| source | rows | MB | rows per CPU second | times a plain read |\n|---|---:|---:|---:|---:|")
+        for what, (path, rows), run in (
+            ("prometheus, tsdb dump (lines)", samples(folder), lambda path: read_samples(path, "host", Labels())),
+            ("sysstat, sadf -d (drives in an interval)", sadf(folder), partial(read_intervals, zone=utc)),
+            ("sysstat, iostat JSON (drives in an interval)", iostat(folder), partial(read_intervals, zone=utc)),
+            ("kernel-log (lines)", log(folder), partial(read_log, reading=Reading(utc, None, None, "host"))),
+            ("tickets, landed (rows)", tickets(folder), partial(landed, "tickets")),
+            ("backblaze, landed (drive-days)", drive_days(folder), partial(landed, "backblaze")),
+        ):
+            own, bare = seconds(partial(run, path)), seconds(partial(plain, path))
+            print(f"| {what} | {rows:,} | {path.stat().st_size / 1e6:.0f} | {rows / own:,.0f} | {own / bare:.0f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""`drivetail doctor`: what a source can tell, and what is missing, before anything of it is landed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ingest import IngestError, IngestSummary, drive_hour_files, ingest, list_deliveries, table_files
+from ingest.findings import MISSING, OK, WEAK, Finding, group_findings
+from ingest.prometheus import selection_of
+from ingest.prometheus.doctor import diagnose
+
+LEAST_DRIVES = 3
+"""Drives without which a RAID-hour has no median (`min_reporting_drives` of the models)."""
+
+
+def examine(source: str, paths: Sequence[str], options: Mapping[str, Any]) -> dict[str, list[Finding]]:
+    """Findings by path: a server is asked, files are landed in a warehouse of their own that is thrown away."""
+    return {
+        path: diagnose(path, selection_of(options), LEAST_DRIVES)
+        if source == "prometheus" and "://" in path
+        else _try_out(source, path, options)
+        for path in paths
+    }
+
+
+def _try_out(source: str, path: str, options: Mapping[str, Any]) -> list[Finding]:
+    with tempfile.TemporaryDirectory(prefix="drivetail-doctor-") as folder:
+        warehouse = Path(folder)
+        try:
+            summary = ingest(source, path, warehouse, source_options=options)
+        except IngestError as error:
+            return [Finding("files", MISSING, str(error))]
+        return [*_files(summary), *_drives(warehouse)]
+
+
+def _files(summary: IngestSummary) -> list[Finding]:
+    found = []
+    if summary.unreadable:
+        first = summary.unreadable[0]
+        state = MISSING if len(summary.unreadable) == len(summary.files) else WEAK
+        found.append(
+            Finding("files", state, f"{len(summary.unreadable)} of {len(summary.files)} cannot be read; first: {first.file}: {first.note}")
+        )
+    else:
+        found.append(Finding("files", OK, f"all {len(summary.files)} can be read"))
+    if not summary.rows_accepted:
+        found.append(Finding("rows", MISSING, f"none of {summary.rows_delivered} rows can be used"))
+    elif summary.rows_rejected:
+        found.append(
+            Finding("rows", WEAK, f"{summary.rows_rejected} of {summary.rows_delivered} rows are rejected; first: {summary.rejected[0]}")
+        )
+    else:
+        found.append(Finding("rows", OK, f"all {summary.rows_delivered} rows can be used"))
+    return found
+
+
+def _drives(warehouse: Path) -> list[Finding]:
+    deliveries = list_deliveries(warehouse)
+    files = [path for delivery in deliveries for path in drive_hour_files(delivery)]
+    if not files:
+        kinds = [kind for kind in ("drives", "drive_events") if table_files(deliveries, kind)]
+        todo = "ingest a source of latencies beside it"
+        return [Finding("drive-hours", WEAK, f"none; it tells of {' and '.join(kinds) or 'nothing'} only", todo)]
+    hours = pl.scan_parquet(files, glob=False, missing_columns="insert")
+    columns = hours.collect_schema().names()
+    flags = {name: pl.col(name).fill_null(False) if name in columns else pl.lit(False) for name in ("is_alias", "is_group_guessed")}
+    drives = hours.select("drive_id", "raid_group_id", *(flag.alias(name) for name, flag in flags.items())).unique().collect()
+    unnamed = drives.filter("is_alias")["drive_id"].n_unique()
+    total = drives["drive_id"].n_unique()
+    todo = "ingest a source that tells serial numbers (smartctl, prometheus), or give a mapping (`drivetail map`)"
+    serials = Finding("serials", WEAK, f"{unnamed} of {total} drives have no serial number; they are called HOST/DEVICE", todo)
+    groups = dict(drives.group_by("raid_group_id").agg(pl.col("drive_id").n_unique()).iter_rows())
+    guessed = drives.filter("is_group_guessed")["drive_id"].n_unique()
+    named = Finding("serials", OK, f"all {total} drives have a name of their own")
+    return [serials if unnamed else named, *group_findings(groups, guessed, LEAST_DRIVES)]

@@ -1,0 +1,87 @@
+"""What the publication tells of drives that hosts see: who they are, which group they are in, where sources disagree."""
+
+from __future__ import annotations
+
+import duckdb
+
+from drivetail.console import Row
+from drivetail.status.content import listing
+
+ATTRIBUTES = ("raid_group_id", "role", "kind", "model", "firmware", "deployed_on")
+"""Attributes that change a number of the marts; of a guessed RAID group nobody is said to be sure."""
+
+
+def collect_unnamed(connection: duckdb.DuckDBPyConnection) -> Row:
+    """Drives known by their device only (`HOST/DEVICE`, `wwn:...`) in the last hour they were seen."""
+    return listing(
+        connection,
+        """
+        select drive_id, last_raid_group_id as raid_group_id, first_hour_utc, last_hour_utc
+        from intermediate.int_drives__host_spans
+        where drive_id like '%/%' or drive_id like 'wwn:%'
+        """,
+        "last_hour_utc desc, drive_id",
+    )
+
+
+def collect_guessed(connection: duckdb.DuckDBPyConnection) -> Row:
+    """Drives whose RAID group, in the last hour they were seen, is only the host they are in."""
+    return listing(
+        connection,
+        """
+        select hosts.drive_id, spans.last_raid_group_id as raid_group_id, hosts.last_hour_utc
+        from intermediate.int_drives__host_spans as hosts
+        inner join intermediate.int_drives__spans as spans on hosts.drive_id = spans.drive_id and hosts.last_hour_utc = spans.last_hour_utc
+        where hosts.last_is_group_guessed
+            and not exists (
+                select 1 from staging.stg_raw__drives as known
+                where known.drive_id = hosts.drive_id and not known.is_group_guessed
+                    and known.from_hour_utc <= hosts.last_hour_utc and known.to_hour_utc > hosts.last_hour_utc
+            )
+        """,
+        "raid_group_id, drive_id",
+    )
+
+
+def collect_disagreements(connection: duckdb.DuckDBPyConnection) -> Row:
+    """Attributes of which two sources last said different things; `believed` is what the marts show."""
+    said = " union all ".join(
+        f"""
+        select drive_id, source, '{name}' as attribute, arg_max(cast({name} as varchar), (valid_from, collected_at)) as said
+        from live where {name} is not null {"and not is_group_guessed" if name == "raid_group_id" else ""}
+        group by drive_id, source
+        """
+        for name in ATTRIBUTES
+    )
+    believed = " union all ".join(
+        f"select drive_id, '{name}' as attribute, arg_max(cast({name} as varchar), from_hour_utc) as believed"
+        " from staging.stg_raw__drive_periods group by drive_id"
+        for name in ATTRIBUTES
+    )
+    return listing(
+        connection,
+        f"""
+        with live as (
+            select delivered.* replace (coalesce(aliases.drive_id, delivered.drive_id) as drive_id, coalesce(source, 'bundle') as source)
+            from raw.drives as delivered
+            left join staging.stg_raw__alias_periods as aliases
+                on delivered.is_alias and delivered.drive_id = aliases.alias
+                and aliases.to_hour_utc = timestamp '9999-12-31'
+            where not exists (
+                select 1 from raw.retired_drives as retired
+                where retired.delivery_seq = delivered.delivery_seq
+                    and retired.file_no = delivered.file_no and retired.row_no = delivered.row_no
+            )
+            and coalesce(aliases.drive_id, delivered.drive_id) in (select drive_id from staging.stg_raw__drive_periods)
+        ),
+        said as ({said}),
+        believed as ({believed})
+        select said.drive_id, said.attribute, any_value(believed.believed) as believed,
+            string_agg(said.source || ': ' || said.said, '; ' order by said.source) as said
+        from said
+        inner join believed on said.drive_id = believed.drive_id and said.attribute = believed.attribute
+        group by said.drive_id, said.attribute
+        having count(distinct said.said) > 1
+        """,
+        "drive_id, attribute",
+    )

@@ -1,0 +1,43 @@
+"""Names that Linux gives to block devices, and which of them are whole drives."""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+# SCSI, SATA and SAS (sda, on BSD sd0), IDE (hda), virtio (vda), Xen (xvda), NVMe namespaces, SD cards, mainframes, HP Smart Array.
+# Everything else is a partition (sda1, nvme0n1p2), made of other devices (md0, dm-0, loop0, zram0, nbd0) or one path of a
+# multipath NVMe namespace (nvme0c1n1), whose I/Os would be counted twice.
+WHOLE_DRIVE = r"(sd[a-z]+|sd[0-9]+|hd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|dasd[a-z]+|cciss[!/]c[0-9]+d[0-9]+)"
+_WHOLE_DRIVE = re.compile(WHOLE_DRIVE)
+_PARTITION = re.compile(r"((?:sd|hd|vd|xvd|dasd)[a-z]+|(?:nvme[0-9]+n[0-9]+|mmcblk[0-9]+|cciss[!/]c[0-9]+d[0-9]+)(?=p))p?[0-9]+")
+
+
+def is_whole_drive(device: str) -> bool:
+    """Whether a kernel name is that of a whole drive: no partition, and nothing made of other devices."""
+    return _WHOLE_DRIVE.fullmatch(device) is not None
+
+
+def whole_drives(column: str) -> pl.Expr:
+    """The same for a column of names."""
+    return pl.col(column).str.contains(f"^{WHOLE_DRIVE}$")
+
+
+def alias_of(host: str, device: str) -> str:
+    """What a drive of unknown serial is called: HOST/DEVICE."""
+    return f"{host}/{device}"
+
+
+def host_of(instance: str) -> str:
+    """The host of a scrape target or address: `web1:9100` -> `web1`, `[::1]:9100` -> `::1`."""
+    if instance.startswith("["):
+        return instance[1:].partition("]")[0]
+    host, colon, port = instance.rpartition(":")
+    return host if colon and port.isdigit() and ":" not in host else instance
+
+
+def drive_of(device: str) -> str:
+    """The whole drive that a device or partition is part of: `sda1` -> `sda`, `nvme0n1p2` -> `nvme0n1`; else the name as it is."""
+    match = _PARTITION.fullmatch(device)
+    return match[1] if match else device

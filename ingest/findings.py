@@ -1,0 +1,50 @@
+"""What `drivetail doctor` says of a source before its first ingest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+OK, WEAK, MISSING = "ok", "weak", "missing"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check. `state`: ok; weak, the source can be used but tells less; missing, it cannot be used so. `todo`: what then to do."""
+
+    check: str
+    state: str
+    said: str
+    todo: str = ""
+
+
+def some_of(names: list[str], shown: int = 5) -> str:
+    """The first of some names, and how many more there are."""
+    return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
+
+
+def group_findings(groups: dict[str, int], guessed: int, least: int) -> list[Finding]:
+    """Whether drives have peers: `groups`, drives by RAID group; `guessed`, how many of them only share a host."""
+    drives = sum(groups.values())
+    if not drives:
+        return [Finding("groups", MISSING, "no drive is in any group")]
+    small = sorted(group for group, count in groups.items() if count < least)
+    todo = "say which drives are one RAID group: `drivetail collect --textfile` on the hosts, --group-label, or a mapping (`drivetail map`)"
+    found = []
+    if guessed:
+        said = f"{guessed} of {drives} drives have no known RAID group; each is compared with all drives of its host"
+        found.append(Finding("groups", WEAK, said, todo))
+    else:
+        found.append(Finding("groups", OK, f"{drives} drives in {len(groups)} groups"))
+    if small:
+        state = MISSING if len(small) == len(groups) else WEAK
+        found.append(
+            Finding(
+                "peers",
+                state,
+                f"{len(small)} of {len(groups)} groups have fewer than {least} drives: {some_of(small)}; nothing there can be compared",
+                todo,
+            )
+        )
+    else:
+        found.append(Finding("peers", OK, f"every group has {least} drives or more"))
+    return found

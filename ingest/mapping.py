@@ -1,0 +1,86 @@
+"""Source `mapping`: what an operator says of drives (`drivetail map`), believed before every other source.
+
+CSV, NDJSON or Parquet, a row per drive and period. A drive is named by `drive_id` (serial number), or by `host` and `device`, or by
+both: then the row also says which drive that device is. `raid_group_id` puts it into a RAID group; every other column of the inventory
+may be given too. Of two rows on the same drive and `valid_from` the one that came last counts.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ingest.errors import UnreadableFile
+from ingest.files import SourceFile
+from ingest.parse import Check, convert, split, type_checks
+from ingest.readers import format_of, read_chunks
+from ingest.schema import CONTRACT, DRIVE_KINDS, ROLES, TEXT, Layout
+
+if TYPE_CHECKING:
+    from ingest.landing import FileResult, Landing
+    from ingest.readers import RawChunk
+
+EXPECTED = "a CSV, NDJSON or Parquet file with drive_id, or host and device, and what is known of the drive"
+RECORD_KIND = "mappings"
+_TYPES = {"device": TEXT, **CONTRACT["drives"]}
+_LAYOUT = Layout(tuple(_TYPES), (("drive_id",), ("host", "device")))
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`mappings` for a table, else null."""
+    return RECORD_KIND if format_of(relative.name) else None
+
+
+def identity(file: SourceFile) -> str:
+    """The name by which a mapping that comes again is known, together with its content."""
+    return file.name
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Read every mapping. Counts are in records: a row that names both serial and device is one, its RAID group another."""
+    for file in files:
+        result = landing.start(file)
+        if result is None:
+            continue
+        try:
+            for chunk in landing.guarded(read_chunks(file.path, _LAYOUT, result.notes)):
+                landing.guard(partial(_take, chunk, landing, result))
+        except UnreadableFile as error:
+            landing.mark_unreadable(result, str(error))
+
+
+def _take(chunk: RawChunk, landing: Landing, result: FileResult) -> None:
+    mappings, unreadable = convert(chunk.frame, _TYPES)
+    mappings, rejected = split(chunk, mappings, _checks(unreadable))
+    result.rows_delivered += rejected.height
+    landing.reject(result, rejected)
+    mappings = mappings.with_columns(pl.col("collected_at").fill_null(result.ingested_at))
+    by_device = pl.col("device").is_not_null()
+    device = pl.col("host") + "/" + pl.col("device").str.strip_prefix("/dev/")
+    names_drive = pl.col("drive_id").is_not_null()
+    aliases = mappings.filter(by_device & names_drive).with_columns(device.alias("alias"))
+    placed = mappings.filter(pl.col("raid_group_id").is_not_null())
+    periods = placed.with_columns(pl.coalesce("drive_id", device).alias("drive_id"), (~names_drive).alias("is_alias"))
+    result.rows_delivered += aliases.height + periods.height
+    landing.accept("drive_aliases", aliases, result)
+    landing.accept("drives", periods, result)
+
+
+def _checks(unreadable: dict[str, str]) -> list[Check]:
+    has_device = pl.col("host").is_not_null() & pl.col("device").is_not_null()
+    names_drive = pl.col("drive_id").is_not_null()
+    return [
+        *type_checks(unreadable),
+        Check("drive_id", "neither drive_id nor host and device are given", ~names_drive & ~has_device),
+        Check(
+            "raid_group_id",
+            "null, and nothing else says what the row is for",
+            pl.col("raid_group_id").is_null() & ~(names_drive & has_device),
+        ),
+        Check("role", f"not one of {', '.join(ROLES)}", ~pl.col("role").is_in(ROLES)),
+        Check("kind", f"not one of {', '.join(DRIVE_KINDS)}", ~pl.col("kind").is_in(DRIVE_KINDS)),
+        Check("valid_to", "not after valid_from", pl.col("valid_to") <= pl.col("valid_from")),
+    ]

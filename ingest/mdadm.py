@@ -1,0 +1,335 @@
+"""Source `mdadm`: which drives an md array is made of, and what happens to them.
+
+Reads `mdadm --detail --export`, plain `mdadm --detail` and `/proc/mdstat`, each in `HOST/FILE` under a line `TS seconds`
+(docs/sources/mdadm.md). A drive is known by its device, so drive_id is an alias. A RAID group is the array's UUID; `/proc/mdstat`
+names none, so that alone it gives `HOST/mdN`. A look lists an array whole: who is missing from the next one has left it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from ingest.errors import UnreadableFile
+from ingest.files import SourceFile
+from ingest.hosts import Look, Rejection, accept, drive_device, host_of, identity, looks, read_text, reject
+
+if TYPE_CHECKING:
+    from ingest.landing import FileResult, Landing
+
+__all__ = ["EXPECTED", "identity", "land", "recognise"]
+
+EXPECTED = "HOST/mdstat*, HOST/mdadm*: what `cat /proc/mdstat` and `mdadm --detail [--export]` print, below a line `TS seconds`"
+
+_EXPORTED = re.compile(r"MD_DEVICE_(.+)_(ROLE|DEV)")
+_MDSTAT = re.compile(r"(md\S*)\s+:\s+(active|inactive)\s+(?:\((?:auto-)?read-only\)\s+)?(?:((?:raid|linear|multipath|faulty)\w*)\s+)?(.*)")
+_MDSTAT_MEMBER = re.compile(r"([^\s\[]+)\[(\d+)\]((?:\([A-Z]\))*)")
+_MDSTAT_WIDTH = re.compile(r"\[(\d+)/(\d+)\]\s+\[[U_]+\]")
+_MDSTAT_SYNC = re.compile(r"\b(recovery|resync|check|repair|reshape)\s*=\s*([\d.]+%|DELAYED|PENDING)")
+# drivetail collect adds it: the kernel does not say
+_MDSTAT_UUID = re.compile(r"\s+uuid (\S+)\s*")
+_DETAIL_MEMBER = re.compile(r"\s+(\d+|-)\s+\d+\s+\d+\s+(\d+|-)\s+(.*?)\s*(/dev/\S+)?\s*")
+_SYNC_EVENTS = {"recovery": "rebuild", "reshape": "rebuild", "resync": "scrub", "check": "scrub", "repair": "scrub"}
+_DETAIL_SYNC = {"recovering": "recovery", "resyncing": "resync", "checking": "check", "reshaping": "reshape"}
+
+# Of the kernel's numbers for layouts those whose parity stays where it is (drivers/md/raid5.h): first slots, last slots, Q on the last.
+_FIXED_LAYOUTS = {4: "parity-first", 5: "parity-last", 16: "left-asymmetric-6", 17: "right-asymmetric-6", 18: "left-symmetric-6",
+                  19: "right-symmetric-6", 20: "parity-first-6"}  # fmt: skip
+
+
+@dataclass
+class Member:
+    """A device of an array: slot null for a spare; `is_failed` members belong to it no more."""
+
+    device: str
+    line: int
+    slot: int | None
+    is_failed: bool = False
+
+
+@dataclass
+class Array:
+    """What one look says of one array. `layout` is null where the text does not say; `sync` is what it is doing beside its work."""
+
+    line: int
+    name: str
+    uuid: str | None = None
+    level: str | None = None
+    layout: str | None = None
+    width: int | None = None
+    sync: str | None = None
+    members: list[Member] = field(default_factory=list)
+    is_of_mdstat: bool = False
+
+    def role(self, member: Member) -> str:
+        """What a member holds; under rotating parity every one holds data."""
+        if member.slot is None:
+            return "spare"
+        width = self.width or 0
+        last = width - 1
+        if self.level == "raid4":
+            return "parity_p" if member.slot == last else "data"
+        layout = self.layout or ""
+        if self.level == "raid5" and layout in ("parity-first", "parity-last"):
+            return "parity_p" if member.slot == (0 if layout == "parity-first" else last) else "data"
+        if self.level == "raid6":
+            slots = {"parity-first": (0, 1), "parity-last": (last - 1, last), "parity-first-6": (0, last)}
+            p, q = slots.get(layout, (-1, last if layout.endswith("-6") else -1))
+            return {p: "parity_p", q: "parity_q"}.get(member.slot, "data")
+        return "data"
+
+    @property
+    def shown_level(self) -> str | None:
+        """The RAID level, and that no drive is only parity where that is so."""
+        rotates = self.level in ("raid5", "raid6") and not any(self.role(member).startswith("parity") for member in self.members)
+        return f"{self.level}, rotating parity" if rotates else self.level
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`md arrays` for a file whose name begins with mdstat or mdadm, else null."""
+    return "md arrays" if relative.name.lower().startswith(("mdstat", "mdadm")) else None
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Read every look at a host's arrays, compare each with the one before it, and stage members and events.
+
+    Counts are in records: members of an array and events, with what was turned away.
+    """
+    read: list[tuple[FileResult, str, list[tuple[Look, list[Array]]]]] = []
+    for file in files:
+        result = landing.start(file)
+        if result is None:
+            continue
+        try:
+            host = host_of(file)
+            text = read_text(file)
+            rejected: list[Rejection] = []
+            seen = [(look, list(arrays_of(look, rejected))) for look in looks(text)]
+            if not any(arrays for _, arrays in seen) and not rejected and "Personalities" not in text:
+                raise UnreadableFile("no md array is in it; expected what `mdadm --detail [--export]` or `cat /proc/mdstat` prints")
+        except UnreadableFile as error:
+            landing.mark_unreadable(result, str(error))
+            continue
+        reject(landing, result, rejected)
+        read.append((result, host, seen))
+    # mdstat knows the layout, an export does not: of an array that both list it has the word
+    told = {(host, array.uuid) for _, host, seen in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.uuid}
+    for result, host, seen in read:
+        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in told]) for look, arrays in seen]
+        accept(landing, result, "drives", list(_found(host, listed, result.notes)))
+        accept(landing, result, "drive_events", list(_events(host, listed)))
+
+
+def arrays_of(look: Look, rejected: list[Rejection]) -> Iterator[Array]:
+    """The arrays that a look lists, in whichever of the three forms; what is cut off goes to `rejected`."""
+    array: Array | None = None
+    devices: dict[str, tuple[int, str]] = {}
+    for line, text in [*look.lines, (0, "MD_LEVEL=")]:
+        begins = _begun(line, text)
+        if begins is not None:
+            if array is not None:
+                _take_exported(array, devices, rejected)
+                if _is_whole(array, rejected):
+                    yield array
+            array, devices = begins, {}
+        elif array is not None:
+            _read(array, line, text, devices, rejected)
+
+
+def _begun(line: int, text: str) -> Array | None:
+    if text.startswith("MD_LEVEL="):
+        return Array(line, "", level=text.partition("=")[2].strip() or None)
+    if text.startswith("/dev/md") and text.rstrip().endswith(":"):
+        return Array(line, text.rstrip()[5:-1])
+    match = _MDSTAT.fullmatch(text)
+    if match is None:
+        return None
+    members = [
+        Member(name, line, None if "(S)" in flags or match[2] == "inactive" else int(number), "(F)" in flags)
+        for name, number, flags in _MDSTAT_MEMBER.findall(match[4])
+    ]
+    return Array(line, match[1], level=match[3], members=members, is_of_mdstat=True)
+
+
+def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> None:
+    """One line of an array: KEY=value of an export, `Key : value` or a member of a detail, what follows in mdstat."""
+    if text.startswith("MD_"):
+        key, _, value = text.partition("=")
+        match = _EXPORTED.fullmatch(key)
+        if match:
+            devices[text.partition("=")[0]] = (line, value)
+        elif key == "MD_UUID":
+            array.uuid = value
+        elif key == "MD_DEVICES":
+            array.width = int(value) if value.isdecimal() else None
+        elif key in ("MD_DEVNAME", "MD_NAME"):
+            array.name = array.name or value
+        return
+    if array.is_of_mdstat:
+        if (width := _MDSTAT_WIDTH.search(text)) is not None:
+            array.width = int(width[1])
+        if (uuid := _MDSTAT_UUID.fullmatch(text)) is not None:
+            array.uuid = uuid[1]
+        if (algorithm := re.search(r"algorithm (\d+)", text)) is not None:
+            array.layout = _FIXED_LAYOUTS.get(int(algorithm[1]), "rotating")
+        if (sync := _MDSTAT_SYNC.search(text)) is not None and sync[2] not in ("DELAYED", "PENDING"):
+            array.sync = sync[1]
+        return
+    match = _DETAIL_MEMBER.fullmatch(text)
+    if match and match[4]:
+        states = match[3].split()
+        slot = int(match[2]) if match[2] != "-" and "spare" not in states[:1] else None
+        array.members.append(Member(match[4], line, slot, "faulty" in states))
+        return
+    key, found, value = text.partition(" : ")
+    if not found:
+        return
+    key, value = key.strip(), value.strip()
+    if key == "UUID":
+        array.uuid = value
+    elif key == "Container GUID":
+        array.uuid = value.split()[0] + "/" + array.name
+    elif key == "Raid Level":
+        array.level = value
+    elif key == "Layout":
+        array.layout = value
+    elif key == "Raid Devices":
+        array.width = int(value) if value.isdecimal() else None
+    elif key == "State":
+        array.sync = next((_DETAIL_SYNC[word] for word in value.replace(",", " ").split() if word in _DETAIL_SYNC), None)
+
+
+def _take_exported(array: Array, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> None:
+    """The members of an export: their pairs of _ROLE and _DEV, whatever the version calls them."""
+    for key, (line, value) in devices.items():
+        if not key.endswith("_ROLE"):
+            continue
+        device = devices.get(key.removesuffix("_ROLE") + "_DEV")
+        if device is None:
+            rejected.append((line, "has no _DEV beside it; the output is cut off", key, value))
+        elif value.isdecimal() or value == "spare":
+            array.members.append(Member(device[1], line, int(value) if value.isdecimal() else None))
+        else:
+            rejected.append((line, "neither a slot's number nor `spare`", key, value))
+
+
+def _is_whole(array: Array, rejected: list[Rejection]) -> bool:
+    if array.uuid is None and array.members and not array.is_of_mdstat:
+        rejected.append((array.line, "the array has no UUID; the output is cut off", "UUID", array.name or None))
+    elif (array.uuid is not None or array.is_of_mdstat) and array.level not in (None, "container", "faulty"):
+        return True
+    return False
+
+
+def _group(host: str, array: Array, arrays: list[Array]) -> str:
+    """The array's UUID; of mdstat that of an array of the same look with the same devices, else `HOST/mdN`."""
+    if array.uuid:
+        return array.uuid
+    devices = {drive_device(member.device) for member in array.members if not member.is_failed}
+    for other in arrays:
+        if other.uuid and devices and devices == {drive_device(member.device) for member in other.members if not member.is_failed}:
+            return other.uuid
+    return f"{host}/{array.name}"
+
+
+def _found(host: str, seen: list[tuple[Look, list[Array]]], notes: list[str]) -> Iterator[dict[str, Any]]:
+    """Inventory records of every look that finds other members, or in other places, than the one before it."""
+    before: list[dict[str, Any]] | None = None
+    for look, arrays in sorted(seen, key=lambda one: one[0].at):
+        records = list(_members(host, look, arrays, notes))
+        members = [{name: value for name, value in record.items() if name not in ("valid_from", "collected_at")} for record in records]
+        if not look.is_again and members != before:
+            yield from records
+        before = members
+
+
+def _members(host: str, look: Look, arrays: list[Array], notes: list[str]) -> Iterator[dict[str, Any]]:
+    """An inventory record per drive: of a drive that is in several arrays, the widest one's (then the greatest name)."""
+    found: dict[str, tuple[tuple[bool, int, str, bool], Array, Member]] = {}
+    for array in arrays:
+        group = _group(host, array, arrays)
+        for member in array.members:
+            if member.is_failed:
+                continue
+            device = drive_device(member.device)
+            place = (bool(array.uuid), len(array.members), group, member.slot is not None)
+            if device in found and found[device][0][2] != group:
+                note = f"{device} is in several arrays, {found[device][0][2]} and {group}; the widest one counts"
+                notes += [note] if note not in notes else []
+            if device not in found or place > found[device][0]:
+                found[device] = (place, array, member)
+    for device, ((_, _, group, _), array, member) in found.items():
+        yield {
+            "drive_id": f"{host}/{device}",
+            "raid_group_id": group,
+            "role": array.role(member),
+            "slot": None if member.slot is None else str(member.slot),
+            "raid_level": array.shown_level,
+            "host": host,
+            "valid_from": look.at,
+            "collected_at": look.at,
+            "is_alias": True,
+            "is_group_guessed": False,
+        }
+
+
+@dataclass
+class _State:
+    """What stood at a look, by (group, device): working or failed, and what each array was doing."""
+
+    devices: dict[tuple[str, str], bool]
+    syncs: dict[str, str]
+
+
+def _state(host: str, arrays: list[Array]) -> _State:
+    named = [(_group(host, array, arrays), array) for array in arrays]
+    devices = {(group, drive_device(member.device)): member.is_failed for group, array in named for member in array.members}
+    return _State(devices, {group: array.sync for group, array in named if array.sync})
+
+
+def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[str, Any]]:
+    """What one look finds otherwise than the look before it; of the first look, what has failed and what is going on."""
+    before = _State({}, {})
+    running: dict[tuple[str, str], tuple[datetime, list[str]]] = {}
+    for number, (look, arrays) in enumerate(sorted(seen, key=lambda one: one[0].at)):
+        now = _state(host, arrays)
+        is_first = number == 0
+        changes: list[tuple[str, str, str]] = []
+        for (group, device), is_failed in now.devices.items():
+            was = before.devices.get((group, device))
+            if is_failed and not was:
+                changes.append((group, device, "failed"))
+            elif was is None and not is_first:
+                changes.append((group, device, "added"))
+        changes += [(group, device, "removed") for (group, device) in before.devices if (group, device) not in now.devices]
+        if not look.is_again:
+            for group, device, what in changes:
+                yield _event(host, device, group, "other", look.at, None, f"md: {what}")
+        for group, sync in now.syncs.items():
+            if (group, sync) not in running:
+                running[group, sync] = look.at, [device for (other, device), failed in now.devices.items() if other == group and not failed]
+        for group, sync in [key for key in running if now.syncs.get(key[0]) != key[1]]:
+            begun, devices = running.pop((group, sync))
+            for device in devices:
+                yield _event(host, device, group, _SYNC_EVENTS[sync], begun, look.at, f"md: {sync}")
+        before = now
+    for (group, sync), (begun, devices) in running.items():
+        for device in devices:
+            yield _event(host, device, group, _SYNC_EVENTS[sync], begun, None, f"md: {sync}")
+
+
+def _event(host: str, device: str, group: str, kind: str, at: datetime, ended_at: datetime | None, detail: str) -> dict[str, Any]:
+    return {
+        "occurred_at": at,
+        "drive_id": f"{host}/{device}",
+        "event_type": kind,
+        "raid_group_id": group,
+        "ended_at": ended_at,
+        "detail": detail,
+        "collected_at": ended_at or at,
+        "is_alias": True,
+    }

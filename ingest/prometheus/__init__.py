@@ -1,0 +1,192 @@
+"""Source `prometheus`: node_exporter's disk counters, pulled from a Prometheus-compatible server or read from files.
+
+A pull is written to `WAREHOUSE/pulled/` in pieces of a day, each whole or absent, and then landed like any delivery: a call
+that was interrupted goes on where it was, and memory holds a day. Docs: docs/sources/prometheus.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ingest.errors import IngestError, UnreadableFile
+from ingest.files import SourceFile
+from ingest.overlap import each_once, take_back
+from ingest.parse import completed, split
+from ingest.prometheus.client import Client, server_url
+from ingest.prometheus.pull import Selection, chunks, pull
+from ingest.prometheus.readings import READING, Rolled, checks, roll_up
+from ingest.prometheus.text import EXPECTED as EXPECTED_TEXT
+from ingest.prometheus.text import Labels, read_samples
+from ingest.readers import RawChunk
+
+if TYPE_CHECKING:
+    from ingest.landing import FileResult, Landing
+
+PULLED, TEXT = "readings", "samples"
+SUFFIXES = (".prom", ".txt", ".om", ".openmetrics", ".dump")
+EXPECTED = f"the address of a server (http://prometheus:9090), or files *{', *'.join(SUFFIXES)}, also .gz or .zst, with {EXPECTED_TEXT}"
+DEFAULT_HOURS = 24
+OPTIONS = ("match", "host_label", "device_label", "group_label")
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`samples` for a file of samples by its suffix, else null."""
+    name = relative.name.lower().removesuffix(".gz").removesuffix(".zst")
+    return TEXT if name.endswith(SUFFIXES) else None
+
+
+def identity(file: SourceFile) -> str:
+    """What a file is known by: its path within what was given; for a pull the server and the hours."""
+    return file.file if file.record_kind == PULLED else file.name
+
+
+# Pulling ----------------------------------------------------------------------------------------------------------
+
+
+def fetch(
+    urls: Sequence[str],
+    warehouse: Path,
+    options: Mapping[str, Any],
+    first: datetime | None,
+    end: datetime | None,
+    on_progress: Callable[[str, int, int], None],
+) -> tuple[list[SourceFile], list[str]]:
+    """Pull the full hours [first, end) from every server, a file per day; returns the files and notes on them.
+
+    Default: the 24 hours up to the last full one. Raises: PrometheusError where a server does not answer; what was pulled is kept.
+    """
+    now = datetime.now(UTC).replace(tzinfo=None, minute=0, second=0, microsecond=0)
+    notes = []
+    if end is None or end > now:
+        notes.append(f"pulled up to {now:%Y-%m-%d %H:%M} UTC, the last hour that is over")
+        end = now
+    first = end - timedelta(hours=DEFAULT_HOURS) if first is None else first
+    if any(hour.minute or hour.second or hour.microsecond for hour in (first, end)) or first >= end:
+        raise IngestError(f"--from {first} --to {end}: give two full hours (UTC), the first before the second")
+    selection = selection_of(options)
+    files: list[SourceFile] = []
+    pieces = [(url, piece) for url in dict.fromkeys(map(server_url, urls)) for piece in chunks(first, end)]
+    for number, (url, (begins, ends)) in enumerate(pieces):
+        on_progress("pull", number, len(pieces))
+        path = spool(warehouse, url, options) / f"{begins:%Y-%m-%dT%H}.{ends:%Y-%m-%dT%H}.parquet"
+        if not path.exists():
+            client = Client(url, is_partial_allowed=bool(options.get("allow_partial")))
+            readings = pull(client, selection, begins, ends)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            half = path.with_suffix(".half")
+            readings.write_parquet(half, compression="zstd")
+            os.replace(half, path)
+            notes += [f"{url} says its answers are incomplete: {warning}" for warning in sorted(client.warnings)]
+        files.append(SourceFile(path, f"{url}!{path.name}", path.name, PULLED))
+    on_progress("pull", len(pieces), len(pieces))
+    if not pl.scan_parquet([file.path for file in files], glob=False).head(1).collect().height:
+        forget(files)
+        raise IngestError(
+            f"{', '.join(urls)}: no counter of a drive from {first} to {end} UTC; "
+            f"`drivetail doctor prometheus {urls[0]}` says what is there"
+        )
+    return files, notes
+
+
+def spool(warehouse: Path, url: str, options: Mapping[str, Any]) -> Path:
+    """Where the pieces of a pull wait until they have landed: a folder per server and selection."""
+    told = json.dumps([url, {name: options.get(name) for name in OPTIONS}], sort_keys=True)
+    return Path(warehouse) / "pulled" / hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def forget(files: Iterable[SourceFile]) -> None:
+    """Remove pieces that have landed."""
+    for folder in {file.path.parent for file in files if file.record_kind == PULLED}:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def selection_of(options: Mapping[str, Any]) -> Selection:
+    """The selection that the options of a call name."""
+    return Selection(tuple(options.get("match") or ()), labels_of(options))
+
+
+def labels_of(options: Mapping[str, Any]) -> Labels:
+    """The labels that the options of a call name."""
+    default = asdict(Labels())
+    return Labels(
+        options.get("host_label") or default["host"],
+        options.get("device_label") or default["device"],
+        tuple(options.get("group_label") or ()),
+    )
+
+
+# Landing ----------------------------------------------------------------------------------------------------------
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Roll the readings up and stage drive-hours, inventory and aliases.
+
+    Counts are readings: what one scrape says of one drive. Files of samples belong together, so that a scrape in one file
+    follows that in another; each piece of a pull stands alone.
+    """
+    results: dict[int, FileResult] = {}
+    together: list[pl.DataFrame] = []
+    for file in files:
+        result = landing.start(file)
+        if result is None or result.file_no is None:
+            continue
+        results[result.file_no] = result
+        try:
+            readings = landing.guard(lambda file=file, result=result: _read(file, landing, result))  # type: ignore[misc]
+        except (UnreadableFile, OSError, EOFError) as error:
+            landing.mark_unreadable(result, str(error))
+            continue
+        good = _checked(readings, landing, result).with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no"))
+        if file.record_kind == PULLED:
+            _stage(good, landing, results)
+        else:
+            together.append(good)
+    if together:
+        key = ["host", "device", "path", "at"]
+        readings = each_once(pl.concat(together), key, [name for name in READING if name not in key], results)
+        _stage(readings, landing, results)
+
+
+def _read(file: SourceFile, landing: Landing, result: FileResult) -> pl.DataFrame:
+    """The readings of a file with `row_no`; its broken lines are counted and rejected."""
+    if file.record_kind == PULLED:
+        return pl.read_parquet(file.path, glob=False).with_columns(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("row_no"))
+    folder = PurePosixPath(file.file.replace("!", "/")).parent.name
+    samples = read_samples(file.path, folder or "unknown", labels_of(landing.options))
+    result.notes += samples.notes
+    result.rows_delivered += samples.broken.height
+    landing.reject(result, samples.broken)
+    return samples.readings
+
+
+def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl.DataFrame:
+    result.rows_delivered += readings.height
+    if not readings.height:
+        return readings
+    good, rejected = split(RawChunk(readings), readings, checks())
+    landing.reject(result, rejected)
+    result.rows_accepted += good.height
+    return good
+
+
+def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResult]) -> None:
+    if not readings.height:
+        return
+    rolled: Rolled = roll_up(readings, landing.kind)
+    results[max(readings["file_no"].unique())].notes += rolled.notes
+    take_back(rolled.unused, results, "rows_superseded")
+    landing.accept("drives", completed(rolled.drives, "drives"), None)
+    landing.accept("drive_aliases", completed(rolled.aliases, "drive_aliases"), None)
+    landing.count_samples(rolled.behind)
+    if rolled.drive_hours.height:
+        landing.accept("drive_hours", completed(rolled.drive_hours, "drive_hours"), None)

@@ -1,0 +1,266 @@
+"""Readings of a drive's counters -> drive-hours, inventory and aliases.
+
+A *reading* is what one scrape says of one drive: node_exporter's counters since boot, and who the drive is. Two readings,
+one after the other, give what happened between them, exactly: nothing is extrapolated. That increment counts for the hour in
+which the later reading was taken, (H, H + 1 h]; so hours add up, and an hour is off by what was done in less than one scrape
+interval at either end. Latency is the time over the I/Os of the same increments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from ingest.devices import host_of
+from ingest.parse import Check
+
+HOUR_US = 3_600_000_000
+# As far back as Prometheus itself looks for a sample (--query.lookback-delta). An increment that began earlier than this
+# before its hour may belong to hours in which nobody looked, so it counts for none.
+LOOKBACK_US = 300_000_000
+# The kernel prints the time of a drive's I/Os in milliseconds as 32 bits.
+WRAP_SECONDS = 2**32 / 1000
+
+COUNTERS: dict[str, str] = {
+    "node_disk_reads_completed_total": "reads",
+    "node_disk_writes_completed_total": "writes",
+    "node_disk_read_time_seconds_total": "read_seconds",
+    "node_disk_write_time_seconds_total": "write_seconds",
+    "node_disk_read_bytes_total": "read_bytes",
+    "node_disk_written_bytes_total": "written_bytes",
+}
+NEEDED = ("reads", "writes", "read_seconds", "write_seconds")
+COUNTS = ("reads", "writes", "read_bytes", "written_bytes")
+TIMES = {"read_seconds": "reads", "write_seconds": "writes"}
+METRIC = {column: metric for metric, column in COUNTERS.items()}
+
+# `path` tells one scrape job or replica from another that watches the same drive: its labels.
+DRIVE: dict[str, pl.DataType] = {"host": pl.String(), "device": pl.String(), "path": pl.String()}
+# Who the drive is, as far as the scrape says; raid_group_id null = nobody says.
+IDENTITY: dict[str, pl.DataType] = {
+    **dict.fromkeys(("serial", "wwn", "model", "firmware"), pl.String()),
+    "is_rotating": pl.Boolean(),
+    "raid_group_id": pl.String(),
+    "role": pl.String(),
+}
+READING: dict[str, pl.DataType] = {
+    **DRIVE,
+    "at": pl.Datetime("us"),
+    **dict.fromkeys(COUNTERS.values(), pl.Float64()),
+    **IDENTITY,
+}
+
+
+@dataclass
+class Rolled:
+    """What readings come to. Frames have the contract's columns as far as known, `file_no` and `row_no`.
+
+    `behind`: how many readings stand behind each drive-hour (file_no, row_no of the drive-hour; of_file_no, samples). `unused`: readings of
+    another path than the one that counts in its hour (file_no).
+    """
+
+    drive_hours: pl.DataFrame
+    drives: pl.DataFrame
+    aliases: pl.DataFrame
+    behind: pl.DataFrame
+    unused: pl.DataFrame
+    notes: list[str] = field(default_factory=list)
+
+
+def checks() -> list[Check]:
+    """What a reading must keep: its counters are there, finite, not negative, and I/Os and bytes whole."""
+    found: list[Check] = []
+    for name in COUNTERS.values():
+        value = pl.col(name)
+        if name in NEEDED:
+            found.append(Check(name, f"no {METRIC[name]} beside the other counters of the drive", value.is_null()))
+        found.append(Check(name, "NaN", value.is_nan()))
+        found.append(Check(name, "infinite", value.is_infinite()))
+        found.append(Check(name, "negative", value < 0))
+        found.append(Check(name, "above 2^53, more than a drive can count", value > 2**53))
+        if name in COUNTS:
+            found.append(Check(name, "not a whole number", value != value.floor()))
+    return found
+
+
+def named_hosts(instances: list[str]) -> dict[str, str]:
+    """Scrape target -> host: without its port, but where two targets of one host differ in it only."""
+    hosts = {instance: host_of(instance) for instance in set(instances)}
+    shared = {host for host in hosts.values() if sum(other == host for other in hosts.values()) > 1}
+    return {instance: instance if host in shared else host for instance, host in hosts.items()}
+
+
+def roll_up(readings: pl.DataFrame, declared_kind: str | None) -> Rolled:
+    """Good readings (READING, `file_no`, `row_no`), one per drive, path and instant -> drive-hours and who the drives are.
+
+    A counter that falls was reset (a boot, a drive replaced): the increment is left out, and its time not covered. One of time
+    that falls while its I/Os go on has run over its 32 bits. Where several paths watch a drive, the one that covers most
+    of an hour counts for it.
+    """
+    readings, notes = _with_drive_id(readings.sort(*DRIVE, "at"))
+    before = {name: pl.col(name).shift(1).over(*DRIVE, "drive_id") for name in ("at", *COUNTERS.values())}
+    steps = readings.with_columns(
+        # an instant on the hour ends the hour before
+        ((pl.col("at").to_physical() - 1) // HOUR_US).alias("hour"),
+        (pl.col("at").to_physical() - before["at"].to_physical()).alias("span_us"),
+        *(_increment(name, before[name]).alias(f"{name}_more") for name in COUNTERS.values()),
+    )
+    begins_us = pl.col("at").to_physical() - pl.col("span_us")
+    is_reset = pl.any_horizontal((pl.col(f"{name}_more") < 0).fill_null(False) for name in COUNTERS.values())
+    steps = steps.with_columns(
+        (pl.col("span_us").is_not_null() & ~is_reset & (begins_us > pl.col("hour") * HOUR_US - LOOKBACK_US)).alias("counts"),
+    )
+    hours = _hours(steps)
+    used = hours.select("host", "device", "drive_id", "path", "hour", "file_no", "row_no")
+    kept = steps.join(used, on=["host", "device", "drive_id", "path", "hour"], suffix="_of_hour")
+    behind = (
+        kept.group_by(
+            pl.col("file_no_of_hour").alias("file_no"), pl.col("row_no_of_hour").alias("row_no"), pl.col("file_no").alias("of_file_no")
+        )
+        .agg(pl.len().cast(pl.Int64).alias("samples"))
+        .select("file_no", "row_no", "of_file_no", "samples")
+    )
+    # a path that gave no increment in an hour, such as the first reading of all, loses to nobody
+    rest = steps.filter("counts").join(used, on=["host", "device", "drive_id", "path", "hour"], how="anti")
+    unused = rest.select("file_no")
+    periods = _periods(readings)
+    return Rolled(_drive_hours(hours), _drives(periods, declared_kind), _aliases(periods), behind, unused, notes)
+
+
+def _increment(name: str, before: pl.Expr) -> pl.Expr:
+    more = pl.col(name) - before
+    if name not in TIMES:
+        return more
+    ios = pl.col(TIMES[name])
+    # a time that was past half of what 32 bits hold, and falls although the I/Os did not
+    has_wrapped = (more < 0) & (ios >= ios.shift(1).over(*DRIVE, "drive_id")) & (before > WRAP_SECONDS / 2) & (before <= WRAP_SECONDS)
+    return pl.when(has_wrapped).then(more + WRAP_SECONDS).otherwise(more)
+
+
+def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Readings with `drive_id`, the serial or else HOST/DEVICE, and `is_alias`.
+
+    A serial that two devices have at the same time names neither: paths to one drive, namespaces of one SSD, or a
+    serial that a machine made up.
+    """
+    known = readings.filter(pl.col("serial").is_not_null())
+    spans = known.group_by("serial", "host", "device").agg(pl.col("at").min().alias("first"), pl.col("at").max().alias("last"))
+    met = spans.join(spans, on="serial").filter(
+        ((pl.col("host") != pl.col("host_right")) | (pl.col("device") != pl.col("device_right")))
+        & (pl.col("first") <= pl.col("last_right"))
+        & (pl.col("first_right") <= pl.col("last"))
+    )
+    shared = met["serial"].unique().sort()
+    alias = pl.concat_str("host", pl.lit("/"), "device")
+    serial = pl.when(~pl.col("serial").is_in(shared.implode())).then(pl.col("serial"))
+    named = readings.with_columns(serial.alias("serial")).with_columns(
+        pl.coalesce("serial", alias).alias("drive_id"), pl.col("serial").is_null().alias("is_alias")
+    )
+    if not shared.len():
+        return named, []
+    shown = ", ".join(shared.head(5).to_list()) + (f" and {shared.len() - 5} more" if shared.len() > 5 else "")
+    return named, [f"{shared.len()} serials are shared by several devices at once and so name none of them: {shown}"]
+
+
+def _hours(steps: pl.DataFrame) -> pl.DataFrame:
+    """A row per drive and hour with increments, of the path that covers most of it; named by its first reading."""
+    by_path = (
+        steps.sort(*DRIVE, "drive_id", "at")
+        .filter("counts")
+        .group_by("drive_id", "is_alias", *DRIVE, "hour", maintain_order=True)
+        .agg(
+            *(pl.col(f"{name}_more").sum() for name in NEEDED),
+            # a sum of what is partly unknown is unknown
+            *(
+                pl.when(pl.col(f"{name}_more").is_not_null().all()).then(pl.col(f"{name}_more").sum()).alias(f"{name}_more")
+                for name in COUNTS
+                if name not in NEEDED
+            ),
+            pl.col("span_us").sum(),
+            pl.col("at").max().alias("collected_at"),
+            pl.col("raid_group_id").last(),
+            pl.col("file_no").first(),
+            pl.col("row_no").first(),
+        )
+    )
+    best = by_path.sort("drive_id", "hour", "span_us", "path", descending=[False, False, True, False])
+    return best.unique(["host", "device", "drive_id", "hour"], keep="first", maintain_order=True)
+
+
+def _drive_hours(hours: pl.DataFrame) -> pl.DataFrame:
+    count = {name: pl.col(f"{name}_more").round().cast(pl.Int64) for name in COUNTS}
+    latency = {
+        time: pl.when(pl.col(f"{ios}_more") > 0).then(pl.col(f"{time}_more") * 1e6 / pl.col(f"{ios}_more")) for time, ios in TIMES.items()
+    }
+    return hours.select(
+        (pl.col("hour") * HOUR_US).cast(pl.Datetime("us")).alias("hour_utc"),
+        "drive_id",
+        pl.coalesce("raid_group_id", "host").alias("raid_group_id"),
+        count["reads"].alias("read_ios"),
+        count["writes"].alias("write_ios"),
+        latency["read_seconds"].alias("read_latency_us"),
+        latency["write_seconds"].alias("write_latency_us"),
+        pl.when(pl.col("written_bytes_more").is_not_null()).then(count["read_bytes"]).alias("read_blocks"),
+        pl.when(pl.col("read_bytes_more").is_not_null()).then(count["written_bytes"]).alias("write_blocks"),
+        pl.lit(1, pl.Int64()).alias("block_bytes"),
+        (pl.col("span_us") / HOUR_US).clip(upper_bound=1.0).alias("coverage"),
+        "collected_at",
+        "is_alias",
+        pl.col("raid_group_id").is_null().alias("is_group_guessed"),
+        "file_no",
+        "row_no",
+    ).sort("hour_utc", "drive_id")
+
+
+def _periods(readings: pl.DataFrame) -> pl.DataFrame:
+    """Runs of readings of one device with one identity: the first reading's row, `valid_from`, and `valid_to` where another came."""
+    told = ["drive_id", "is_alias", "serial", "wwn", "model", "firmware", "is_rotating", "raid_group_id", "role"]
+    ordered = readings.sort("host", "device", "at", "path")
+    place = ["host", "device"]
+    changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, *told))
+    starts = ordered.filter(changes | (pl.int_range(pl.len()) == 0))
+    return starts.with_columns(
+        pl.col("at").dt.truncate("1h").alias("valid_from"), pl.col("at").shift(-1).over(place).dt.truncate("1h").alias("valid_to")
+    )
+
+
+def _drives(periods: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:
+    is_ssd = pl.col("device").str.starts_with("nvme") | ~pl.col("is_rotating")
+    kind = pl.when(is_ssd).then(pl.lit("ssd")).when(pl.col("is_rotating")).then(pl.lit("disk"))
+    return periods.select(
+        "drive_id",
+        pl.coalesce("raid_group_id", "host").alias("raid_group_id"),
+        pl.col("role").fill_null("data").alias("role"),
+        pl.coalesce(kind, pl.lit(declared_kind, pl.String())).alias("kind"),
+        "model",
+        "firmware",
+        pl.when(pl.col("device").str.starts_with("nvme")).then(pl.lit("NVMe")).alias("interface"),
+        "host",
+        "valid_from",
+        "valid_to",
+        "is_alias",
+        pl.col("raid_group_id").is_null().alias("is_group_guessed"),
+        "file_no",
+        "row_no",
+    )
+
+
+def _aliases(periods: pl.DataFrame) -> pl.DataFrame:
+    """HOST/DEVICE and wwn:... -> serial, for every period in which the serial is known."""
+    # a drive that was gone within the hour it came in has no hour of its own
+    lasts = pl.col("valid_to").is_null() | (pl.col("valid_to") > pl.col("valid_from"))
+    known = periods.filter(pl.col("serial").is_not_null() & lasts)
+    names = [pl.concat_str("host", pl.lit("/"), "device"), pl.concat_str(pl.lit("wwn:"), "wwn")]
+    frames = [
+        known.select(
+            name.alias("alias"),
+            pl.col("serial").alias("drive_id"),
+            "valid_from",
+            "valid_to",
+            "file_no",
+            "row_no",
+        ).filter(pl.col("alias").is_not_null())
+        for name in names
+    ]
+    return pl.concat(frames)

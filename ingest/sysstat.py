@@ -1,0 +1,457 @@
+"""Source `sysstat`: what sar and iostat measured, interval by interval, rolled up to drive-hours.
+
+`sadf -j`, `sadf -d` and `sar -d` know one latency for reads and writes together (await), so their hours are merged; iostat's JSON
+tells the directions apart. Both give rates over an interval that ends at the time given, so I/Os are rate times seconds, and a
+latency is the mean over those I/Os. An interval counts for the hour in which its middle lies: sar writes a second late.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ingest.clocks import Clock, zone_of
+from ingest.devices import is_whole_drive
+from ingest.errors import UnreadableFile
+from ingest.files import SourceFile
+from ingest.overlap import each_once, take_back
+from ingest.parse import REJECTION, completed
+from ingest.readers import SHOWN_VALUE_CHARS, one_line, text_blocks
+
+if TYPE_CHECKING:
+    from ingest.landing import FileResult, Landing
+
+SUFFIXES = (".json", ".csv", ".txt", ".sar", ".log")
+EXPECTED = f"*{', *'.join(SUFFIXES)} (also .gz, .zst): the output of sadf -j, sadf -d, sar -d or iostat -xt -o JSON"
+RECORD_KIND = "intervals"
+OPTIONS = ("timezone",)
+HOUR_US = 3_600_000_000
+LONGEST = timedelta(hours=1)
+MAX_BYTES = 512 << 20
+# kB of 1024 bytes, sectors of 512; what each column is called in sadf -j, in sadf -d and sar, and in older versions
+_MERGED_BYTES = {"rkB": 1024, "wkB": 1024, "rkB/s": 1024, "wkB/s": 1024, "rd_sec/s": 512, "wr_sec/s": 512}
+
+INTERVAL: dict[str, pl.DataType] = {
+    "host": pl.String(),
+    "device": pl.String(),
+    "ends": pl.Datetime("us"),
+    "seconds": pl.Float64(),
+    "is_split": pl.Boolean(),
+    **dict.fromkeys(("rate", "await_ms", "bytes_per_s"), pl.Float64()),
+    **dict.fromkeys(("read_rate", "write_rate", "read_await_ms", "write_await_ms", "read_bytes_per_s", "write_bytes_per_s"), pl.Float64()),
+    "row_no": pl.Int64(),
+}
+
+
+@dataclass
+class Found:
+    """What one file holds: intervals as rows of INTERVAL, and rejections as rows of REJECTION. Rows count drives in an interval."""
+
+    intervals: list[dict[str, Any]] = field(default_factory=list)
+    rejected: list[tuple[int, str, str, str | None]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    row: int = 0
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`intervals` for a file by its suffix, else null."""
+    name = relative.name.lower().removesuffix(".gz").removesuffix(".zst")
+    return RECORD_KIND if name.endswith(SUFFIXES) else None
+
+
+def identity(file: SourceFile) -> str:
+    """What a file is known by: its path within what was given."""
+    return file.name
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Read every file, roll its intervals up together with the others', and stage drive-hours and inventory."""
+    zone = zone_of(landing.options.get("timezone"))
+    results: dict[int, FileResult] = {}
+    frames = [pl.DataFrame(schema={**INTERVAL, "file_no": pl.Int64()})]
+    for file in files:
+        result = landing.start(file)
+        if result is None or result.file_no is None:
+            continue
+        results[result.file_no] = result
+        try:
+            found = read_intervals(file.path, zone)
+        except UnreadableFile as error:
+            landing.mark_unreadable(result, str(error))
+            continue
+        result.notes += found.notes
+        result.rows_delivered = len(found.intervals) + len(found.rejected)
+        result.rows_accepted = len(found.intervals)
+        landing.reject(result, pl.DataFrame(found.rejected, schema=REJECTION, orient="row"))
+        rows = pl.DataFrame(found.intervals, schema=INTERVAL, orient="row")
+        frames.append(rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")))
+    key = ["host", "device", "is_split", "ends"]
+    intervals = each_once(pl.concat(frames), key, [name for name in INTERVAL if name not in (*key, "row_no")], results)
+    if not intervals.height:
+        return
+    hours, behind, unused = roll_up(intervals)
+    take_back(unused, results, "rows_superseded")
+    landing.accept("drives", _drives(intervals, landing.kind), None)
+    landing.count_samples(behind)
+    landing.accept("drive_hours", completed(hours, "drive_hours"), None)
+
+
+# Rolling up -------------------------------------------------------------------------------------------------------
+
+
+def roll_up(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Intervals (INTERVAL, `file_no`) -> drive-hours, the intervals behind each, and those of the tool that does not count in its hour.
+
+    Where both tools saw an hour of a drive, the one counts that saw more of it, of two alike the one that tells directions apart.
+    """
+    middle = pl.col("ends").to_physical() - (pl.col("seconds") * 500_000).cast(pl.Int64)
+    steps = intervals.with_columns((middle // HOUR_US).alias("hour")).sort("host", "device", "is_split", "ends")
+    by_tool = steps.group_by("host", "device", "is_split", "hour", maintain_order=True).agg(
+        pl.col("seconds").sum(),
+        *(_total(rate) for rate in ("rate", "read_rate", "write_rate", "bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")),
+        *(
+            _mean(latency, rate)
+            for latency, rate in (("await_ms", "rate"), ("read_await_ms", "read_rate"), ("write_await_ms", "write_rate"))
+        ),
+        pl.col("ends").max().alias("collected_at"),
+        pl.col("file_no").first(),
+        pl.col("row_no").first(),
+    )
+    best = by_tool.sort("host", "device", "hour", "seconds", "is_split").unique(
+        ["host", "device", "hour"], keep="last", maintain_order=True
+    )
+    place = ["host", "device", "is_split", "hour"]
+    named = steps.join(best.select(*place, pl.col("file_no").alias("hour_file_no"), pl.col("row_no").alias("hour_row_no")), on=place)
+    behind = named.group_by(
+        pl.col("hour_file_no").alias("file_no"), pl.col("hour_row_no").alias("row_no"), pl.col("file_no").alias("of_file_no")
+    ).agg(pl.len().cast(pl.Int64).alias("samples"))
+    hours = best.select(
+        (pl.col("hour") * HOUR_US).cast(pl.Datetime("us")).alias("hour_utc"),
+        pl.concat_str("host", pl.lit("/"), "device").alias("drive_id"),
+        pl.col("host").alias("raid_group_id"),
+        *(_where_split(pl.col(f"{way}_rate").round().cast(pl.Int64)).alias(f"{way}_ios") for way in ("read", "write")),
+        *(_where_split(_latency(f"{way}_await_ms", f"{way}_rate")).alias(f"{way}_latency_us") for way in ("read", "write")),
+        *(_where_split(pl.col(f"{way}_bytes_per_s").round().cast(pl.Int64)).alias(f"{way}_blocks") for way in ("read", "write")),
+        _where_split(pl.lit(1, pl.Int64())).alias("block_bytes"),
+        pl.when(~pl.col("is_split")).then(_latency("await_ms", "rate")).alias("latency_us"),
+        pl.when(~pl.col("is_split")).then(pl.col("rate").round().cast(pl.Int64)).alias("io_count"),
+        pl.when(~pl.col("is_split")).then(pl.col("bytes_per_s").round().cast(pl.Int64)).alias("bytes"),
+        (pl.col("seconds") / 3600).clip(upper_bound=1.0).alias("coverage"),
+        "collected_at",
+        pl.lit(True).alias("is_alias"),
+        pl.lit(True).alias("is_group_guessed"),
+        "file_no",
+        "row_no",
+    )
+    unused = steps.join(best.select(place), on=place, how="anti").select("file_no")
+    return hours.sort("hour_utc", "drive_id"), behind, unused
+
+
+def _total(rate: str) -> pl.Expr:
+    """I/Os or bytes of the hour: rates times seconds; a sum of what is partly unknown is unknown."""
+    return pl.when(pl.col(rate).is_not_null().all()).then((pl.col(rate) * pl.col("seconds")).sum()).alias(rate)
+
+
+def _mean(latency: str, rate: str) -> pl.Expr:
+    ios = pl.col(rate) * pl.col("seconds")
+    return ((pl.col(latency) * ios).sum() / ios.sum()).alias(latency)
+
+
+def _where_split(value: pl.Expr) -> pl.Expr:
+    return pl.when("is_split").then(value)
+
+
+def _latency(latency: str, ios: str) -> pl.Expr:
+    """Microseconds; null where the I/Os round to none."""
+    return pl.when(pl.col(ios).round() > 0).then(pl.col(latency) * 1000)
+
+
+def _drives(intervals: pl.DataFrame, kind: str | None) -> pl.DataFrame:
+    first = intervals.sort("host", "device", "ends", "file_no", "row_no").unique(["host", "device"], keep="first", maintain_order=True)
+    drives = first.select(
+        pl.concat_str("host", pl.lit("/"), "device").alias("drive_id"),
+        pl.col("host").alias("raid_group_id"),
+        pl.lit("data").alias("role"),
+        pl.lit(kind, pl.String()).alias("kind"),
+        "host",
+        pl.lit(True).alias("is_alias"),
+        pl.lit(True).alias("is_group_guessed"),
+        "file_no",
+        "row_no",
+    )
+    return completed(drives, "drives")
+
+
+# One file ---------------------------------------------------------------------------------------------------------
+
+
+def read_intervals(path: Path, zone: tzinfo | None) -> Found:
+    """The intervals of whole drives in one file. Raises: UnreadableFile where it is none of the formats, or its times are not known."""
+    try:
+        text = b"".join(text_blocks(path, EXPECTED))
+        if len(text) > MAX_BYTES:
+            raise UnreadableFile(f"more than {MAX_BYTES >> 20} MiB; split it by day")
+        content = text.decode("utf-8", "replace")
+        if content.lstrip().startswith("{"):
+            return _read_json(content, zone)
+        found = _read_sadf(content, zone) if content.startswith("#") or _SADF_LINE.match(content) else _read_sar(content, zone)
+    except (OSError, EOFError, MemoryError, RecursionError, ValueError) as error:
+        raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
+    if not found.row:
+        raise UnreadableFile(f"no line of a drive in it; expected {EXPECTED}")
+    return found
+
+
+def _take(found: Found, host: str, device: str, ends: datetime, seconds: float, values: dict[str, Any]) -> None:
+    """One drive in one interval; `values` by the names of the tool."""
+    if not is_whole_drive(device.removeprefix("/dev/")):
+        return
+    found.row += 1
+    is_split = "r/s" in values
+    numbers: dict[str, float] = {}
+    wanted = ("r/s", "w/s", "rkB/s", "wkB/s", "r_await", "w_await") if is_split else ("tps", "await", *_MERGED_BYTES)
+    for name in wanted:
+        if name not in values:
+            continue
+        number = _number(values[name])
+        if number is None or not 0 <= number < 1e15:
+            found.rejected.append((found.row, "not a number of 0 or more", name, str(values[name])[:SHOWN_VALUE_CHARS]))
+            return
+        numbers[name] = number
+    missing = [name for name in (("r/s", "w/s", "r_await", "w_await") if is_split else ("tps", "await")) if name not in numbers]
+    if missing:
+        found.rejected.append((found.row, "missing; was it printed without -x, or cut off?", missing[0], None))
+    elif not 0 < seconds <= LONGEST.total_seconds():
+        found.rejected.append((found.row, "not an interval of more than 0 s and 1 h at most", "interval", f"{seconds:g} s"))
+    else:
+        sizes = [numbers[name] * unit for name, unit in _MERGED_BYTES.items() if name in numbers]
+        known = {
+            "rate": numbers.get("tps"), "await_ms": numbers.get("await"), "bytes_per_s": sum(sizes) if sizes and not is_split else None,
+            "read_rate": numbers.get("r/s"), "write_rate": numbers.get("w/s"),
+            "read_await_ms": numbers.get("r_await"), "write_await_ms": numbers.get("w_await"),
+            "read_bytes_per_s": sizes[0] if is_split and len(sizes) == 2 else None,
+            "write_bytes_per_s": sizes[1] if is_split and len(sizes) == 2 else None,
+        }  # fmt: skip
+        place = {"host": host, "device": device.removeprefix("/dev/"), "ends": ends, "seconds": float(seconds)}
+        found.intervals.append({**place, "is_split": is_split, **known, "row_no": found.row})
+
+
+def _number(value: Any) -> float | None:
+    """A number as printed, also with the decimal comma of some locales."""
+    try:
+        return float(value.replace(",", ".") if isinstance(value, str) else value) if not isinstance(value, bool) else None
+    except (TypeError, ValueError):
+        return None
+
+
+# JSON -------------------------------------------------------------------------------------------------------------
+
+_STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
+_HEADER = re.compile(r'"(nodename|date|file-date|timezone)"\s*:\s*"([^"]*)"')
+_DAY_FORMATS = ("%Y-%m-%d", "%m/%d/%y", "%m/%d/%Y", "%d.%m.%Y")
+
+
+def _read_json(content: str, zone: tzinfo | None) -> Found:
+    """What sadf -j or iostat -o JSON wrote, one host or several; a file that is cut off gives what is whole."""
+    found = Found()
+    decoder = json.JSONDecoder()
+    begins = list(_STATISTICS.finditer(content))
+    if not begins:
+        raise UnreadableFile(f"JSON without statistics; expected {EXPECTED}")
+    done = 0
+    for begin in begins:
+        header = dict(_HEADER.findall(content[done : begin.start()]))
+        is_iostat = "file-date" not in header
+        clock, previous, at = Clock(zone), None, begin.end()
+        while (at := _skip(content, at)) < len(content) and content[at] == "{":
+            try:
+                element, at = decoder.raw_decode(content, at)
+            except json.JSONDecodeError as error:
+                found.row += 1
+                hint = "; LC_ALL=C prints numbers that are JSON" if re.search(r": \d+,\d\d[,}]", content[at : at + 4000]) else ""
+                found.rejected.append(
+                    (found.row, f"no whole JSON ({error.msg}){hint}; is the file cut off?", "statistics", content[at : at + 60])
+                )
+                break
+            previous = _take_element(found, element, header, clock, is_iostat, previous)
+        done = at
+    if not found.row:
+        raise UnreadableFile("no interval of a drive in it; run sadf with -d after --, or iostat with -x, for more than one interval")
+    return found
+
+
+def _skip(content: str, at: int) -> int:
+    match = re.compile(r"[\s,]*").match(content, at)
+    return match.end() if match else at
+
+
+def _take_element(
+    found: Found, element: Any, header: dict[str, str], clock: Clock, is_iostat: bool, previous: datetime | None
+) -> datetime | None:
+    """One interval of all drives; returns when it ended."""
+    disks = element.get("disk") if isinstance(element, dict) else None
+    if not isinstance(disks, list):
+        return previous
+    ends, seconds = _iostat_time(element, clock, previous) if is_iostat else _sadf_time(element, header, clock, previous)
+    if is_iostat and previous is None:
+        return ends  # since boot
+    for disk in disks:
+        if isinstance(disk, dict):
+            device = str(disk.get("disk_device", disk.get("disk-device", "")))
+            _take(found, header.get("nodename", "unknown"), device, ends, seconds, disk)
+    return ends
+
+
+def _iostat_time(element: dict[str, Any], clock: Clock, previous: datetime | None) -> tuple[datetime, float]:
+    given = element.get("timestamp")
+    if not isinstance(given, str):
+        raise UnreadableFile("its intervals have no time; run iostat with -t, and S_TIME_FORMAT=ISO in the environment")
+    try:
+        ends = datetime.strptime(given, "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC).replace(tzinfo=None)
+    except ValueError:
+        ends = clock.utc(_local(given))
+    return ends, (ends - previous).total_seconds() if previous else 0.0
+
+
+def _sadf_time(element: dict[str, Any], header: dict[str, str], clock: Clock, previous: datetime | None) -> tuple[datetime, float]:
+    stamp = element.get("timestamp")
+    if not isinstance(stamp, dict):
+        raise UnreadableFile("its intervals have no timestamp, as sadf -j gives one")
+    local = datetime.fromisoformat(f"{stamp.get('date')} {stamp.get('time')}"[:19])
+    is_utc = stamp.get("utc") == 1 or stamp.get("tz") == "UTC"
+    ends = local if is_utc else clock.utc(local)
+    seconds = _number(stamp.get("interval")) or 0.0
+    # it may name more seconds than have passed since the interval before
+    return ends, min(seconds, (ends - previous).total_seconds()) if previous and ends > previous else seconds
+
+
+def _local(text: str) -> datetime:
+    """A local date and time as a locale prints it. Raises: UnreadableFile."""
+    for day in _DAY_FORMATS:
+        for time in ("%H:%M:%S", "%I:%M:%S %p"):
+            try:
+                return datetime.strptime(text.strip(), f"{day} {time}")
+            except ValueError:
+                continue
+    raise UnreadableFile(f"{text[:40]!r} is no time known here; S_TIME_FORMAT=ISO (iostat) or LC_ALL=C (sar) prints one that is")
+
+
+# Lines of sadf -d -------------------------------------------------------------------------------------------------
+
+_SADF_LINE = re.compile(r"[^;\n]+;-?\d+;[^;\n]+;")
+
+
+def _read_sadf(content: str, zone: tzinfo | None) -> Found:
+    """`host;interval;time;DEV;tps;...` under a header; with -h all drives of an interval in one line."""
+    found = Found()
+    names: list[str] | None = None
+    clock = Clock(zone)
+    for line in content.splitlines():
+        if line.startswith("#"):
+            header = [part.strip() for part in line.lstrip("# ").split(";")]
+            names = _drive_columns(header)
+            continue
+        parts = line.strip().split(";")
+        if len(parts) < 4 or "RESTART" in parts[3] or parts[3].startswith("COM"):
+            continue
+        if names is None:
+            continue
+        begins, count = int(names[0]), len(names) - 1
+        values = parts[begins:]
+        try:
+            ends, seconds = _sadf_stamp(parts[2], clock), float(parts[1])
+        except ValueError:
+            found.row += 1
+            found.rejected.append((found.row, "not an interval and a time", "timestamp", line[:SHOWN_VALUE_CHARS]))
+            continue
+        for at in range(0, len(values), count):
+            drive = dict(zip(names[1:], values[at : at + count], strict=False))
+            _take(found, parts[0], drive.pop("DEV", ""), ends, seconds, drive)
+    return found
+
+
+def _drive_columns(header: list[str]) -> list[str] | None:
+    """Where the columns of a drive begin (as text), and their names; null for a header of other figures."""
+    if "DEV" not in header:
+        return None
+    begins = header.index("DEV")
+    names = [name.removesuffix("[...]") for name in header[begins:]]
+    return [str(begins), *names]
+
+
+def _sadf_stamp(text: str, clock: Clock) -> datetime:
+    if text.isdigit():
+        return datetime.fromtimestamp(int(text), UTC).replace(tzinfo=None)
+    if text.endswith(" UTC"):
+        return datetime.fromisoformat(text[:19])
+    return clock.utc(datetime.fromisoformat(text[:19]))
+
+
+# Lines of sar -d --------------------------------------------------------------------------------------------------
+
+_BANNER = re.compile(r"Linux \S+ \(([^)]*)\)\s+(\S+)")
+_TIMED = re.compile(r"(\d{1,2}):(\d\d):(\d\d)(?: ?([AaPp][Mm]))?\s+(.*)")
+
+
+def _read_sar(content: str, zone: tzinfo | None) -> Found:
+    """Blocks of lines, each under a header with the time at which its first interval began."""
+    found = Found()
+    host, names = "unknown", None
+    clock, begins, ends = Clock(zone), None, None
+    for line in content.splitlines():
+        if banner := _BANNER.match(line):
+            host, names = banner[1], None
+            clock = Clock(zone, _day(banner[2]))
+            continue
+        timed = _TIMED.match(line.strip())
+        if timed is None:
+            continue  # a blank line, an average, or figures of something else
+        columns = timed[5].split()
+        if "RESTART" in columns:
+            names = None
+            continue
+        if "tps" in columns and ("DEV" in columns or "await" in columns):
+            names = columns
+            begins, ends = clock.at(_of_day(timed)), None
+            continue
+        if columns and not _is_value(columns[-1]) and not _is_value(columns[0]) and "tps" not in columns:
+            names = None  # the header of other figures
+        if names is None or begins is None:
+            continue
+        at = clock.at(_of_day(timed))
+        if ends is not None and at > ends:
+            begins = ends
+        ends = at
+        values = dict(zip(names, columns, strict=False))
+        if len(columns) != len(names):
+            found.row += 1
+            found.rejected.append((found.row, f"{len(columns)} columns, expected {len(names)}", "line", line[:SHOWN_VALUE_CHARS]))
+            continue
+        _take(found, host, values.pop("DEV", ""), ends, (ends - begins).total_seconds(), values)
+    return found
+
+
+def _is_value(text: str) -> bool:
+    return _number(text) is not None
+
+
+def _of_day(timed: re.Match[str]) -> timedelta:
+    hour, minute, second = (int(timed[group]) for group in (1, 2, 3))
+    if timed[4]:
+        hour = hour % 12 + (12 if timed[4].lower() == "pm" else 0)
+    return timedelta(hours=hour, minutes=minute, seconds=second)
+
+
+def _day(text: str) -> datetime:
+    for format_ in _DAY_FORMATS:
+        try:
+            return datetime.strptime(text, format_)
+        except ValueError:
+            continue
+    raise UnreadableFile(f"{text!r} is no day known here; LC_ALL=C prints one that is")

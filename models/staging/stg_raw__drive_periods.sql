@@ -1,0 +1,179 @@
+{{ config(materialized='table') }}
+-- Drives that a host sees: what all sources say of them, made one. For each stretch of hours and each attribute the source that is believed
+-- first and knows it. Grain: drive_id, from_hour_utc.
+{%- set membership = ['raid_group_id', 'role', 'slot', 'raid_level'] %}
+{%- set description = [
+    'kind', 'vendor', 'model', 'firmware', 'flash_cell', 'capacity_bytes', 'rpm', 'interface', 'host', 'enclosure', 'site', 'timezone'
+] %}
+with live as (
+    select
+        *,
+        coalesce(date_trunc('hour', valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
+        coalesce(date_trunc('hour', valid_to), timestamp '{{ var("end_of_time") }}') as to_hour_utc
+    from {{ source('raw', 'drives') }} as delivered
+    where not exists (
+        select 1
+        from {{ source('raw', 'retired_drives') }} as retired
+        where retired.delivery_seq = delivered.delivery_seq
+            and retired.file_no = delivered.file_no
+            and retired.row_no = delivered.row_no
+    )
+),
+
+looks as (
+    select distinct source, raid_group_id, from_hour_utc
+    from live
+    where source in ('{{ var("snapshot_sources") | join("', '") }}') and not is_group_guessed
+),
+
+-- a source that lists a RAID group whole: what it said holds until it looked again
+followed_looks as (
+    select *, lead(from_hour_utc) over (partition by source, raid_group_id order by from_hour_utc) as next_hour_utc
+    from looks
+),
+
+seen_from_hosts as (
+    select
+        live.*,
+        case when looks.next_hour_utc < live.to_hour_utc then looks.next_hour_utc else live.to_hour_utc end as seen_to_hour_utc
+    from live
+    left join followed_looks as looks
+        on live.source = looks.source
+        and live.raid_group_id = looks.raid_group_id
+        and live.from_hour_utc = looks.from_hour_utc
+    where live.source is not null
+),
+
+-- each under the drives that its alias named while it held
+named as (
+    select
+        coalesce(aliases.drive_id, seen_from_hosts.drive_id) as drive_id,
+{%- for name in membership + description %}
+        seen_from_hosts.{{ name }},
+{%- endfor %}
+        seen_from_hosts.deployed_on,
+        seen_from_hosts.source,
+        seen_from_hosts.is_group_guessed,
+        seen_from_hosts.valid_from,
+        seen_from_hosts.collected_at,
+        case
+            when aliases.from_hour_utc > seen_from_hosts.from_hour_utc then aliases.from_hour_utc else seen_from_hosts.from_hour_utc
+        end as from_hour_utc,
+        case
+            when aliases.to_hour_utc < seen_from_hosts.seen_to_hour_utc then aliases.to_hour_utc else seen_from_hosts.seen_to_hour_utc
+        end as to_hour_utc
+    from seen_from_hosts
+    left join {{ ref('stg_raw__alias_periods') }} as aliases
+        on seen_from_hosts.is_alias
+        and seen_from_hosts.drive_id = aliases.alias
+        and aliases.from_hour_utc < seen_from_hosts.seen_to_hour_utc
+        and aliases.to_hour_utc > seen_from_hosts.from_hour_utc
+),
+
+said as (
+    select * from named
+    union all
+    select
+        drive_id,
+{%- for name in membership + description %}
+        {{ name }},
+{%- endfor %}
+        deployed_on,
+        source,
+        false as is_group_guessed,
+        valid_from,
+        collected_at,
+        from_hour_utc,
+        to_hour_utc
+    from live
+    where source is null and drive_id in (select drive_id from named)
+),
+
+boundaries as (
+    select drive_id, from_hour_utc as hour_utc from said where from_hour_utc < to_hour_utc
+    union
+    select drive_id, to_hour_utc as hour_utc from said where from_hour_utc < to_hour_utc
+),
+
+stretches as (
+    select drive_id, hour_utc, lead(hour_utc) over (partition by drive_id order by hour_utc) as next_hour_utc
+    from boundaries
+),
+
+ranked as (
+    select
+        said.*,
+        stretches.hour_utc as stretch_from_utc,
+        stretches.next_hour_utc as stretch_to_utc,
+{%- for aspect in ('membership', 'description', 'age') %}
+        row_number() over (
+            partition by said.drive_id, stretches.hour_utc
+            order by
+                {% if aspect == 'membership' %}said.is_group_guessed asc,
+                {% endif %}{{ source_rank(aspect, 'said.source') }} asc,
+                said.source asc nulls first,
+                said.valid_from desc nulls last,
+                said.collected_at desc nulls last,
+                said.raid_group_id asc,
+                said.slot asc nulls last
+        ) as {{ aspect }}_place{{ ',' if not loop.last }}
+{%- endfor %}
+    from stretches
+    inner join said
+        on stretches.drive_id = said.drive_id
+        and said.from_hour_utc <= stretches.hour_utc
+        and said.to_hour_utc >= stretches.next_hour_utc
+),
+
+decided as (
+    select
+        drive_id,
+{%- for name in membership %}
+        max(case when membership_place = 1 then {{ name }} end) as {{ name }},
+{%- endfor %}
+{%- for name in description %}
+        min_by({{ name }}, description_place) filter (where {{ name }} is not null) as {{ name }},
+{%- endfor %}
+        min_by(deployed_on, age_place) filter (where deployed_on is not null) as deployed_on,
+        min_by(coalesce(source, 'bundle'), age_place) filter (where deployed_on is not null) as deployed_on_source,
+        coalesce(max(case when membership_place = 1 and is_group_guessed then 1 end), 0) = 1 as is_group_guessed,
+        stretch_from_utc as from_hour_utc,
+        stretch_to_utc as to_hour_utc
+    from ranked
+    group by drive_id, stretch_from_utc, stretch_to_utc
+),
+
+-- a look that finds what the look before found begins no period
+begun as (
+    select decided.*, case when previous.drive_id is null then 1 else 0 end as is_beginning
+    from decided
+    left join decided as previous
+        on decided.drive_id = previous.drive_id
+        and decided.from_hour_utc = previous.to_hour_utc
+{%- for name in membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed'] %}
+        and decided.{{ name }} is not distinct from previous.{{ name }}
+{%- endfor %}
+),
+
+numbered as (
+    select *, sum(is_beginning) over (partition by drive_id order by from_hour_utc) as period_no
+    from begun
+),
+
+ended as (
+    select drive_id, period_no, max(to_hour_utc) as to_hour_utc from numbered group by drive_id, period_no
+)
+
+select
+    numbered.drive_id,
+{%- for name in membership + description %}
+    numbered.{{ name }},
+{%- endfor %}
+    numbered.deployed_on,
+    numbered.deployed_on_source,
+    numbered.is_group_guessed,
+    numbered.from_hour_utc,
+    ended.to_hour_utc
+from numbered
+inner join ended on numbered.drive_id = ended.drive_id and numbered.period_no = ended.period_no
+where numbered.is_beginning = 1

@@ -1,0 +1,136 @@
+"""The collector: looks at a made-up host, delivers in one step, and what it delivers is what the sources take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from drivetail.cli import main
+from drivetail.collect import CollectError, Collector
+from ingest import list_deliveries, table_files
+
+T0 = 1_767_607_200  # 2026-01-05 10:00
+MDSTAT = """Personalities : [raid6]
+md0 : active raid6 sdc[2] sdb1[1]{failed} sda[0] sdd[3]
+      9 blocks super 1.2 level 6, 512k chunk, algorithm 5 [4/4] [UUUU]
+"""
+EXPORT = "MD_LEVEL=raid6\nMD_DEVICES=4\nMD_UUID=a:b:c:d\n" + "".join(
+    f"MD_DEVICE_dev_{d}_ROLE={n}\nMD_DEVICE_dev_{d}_DEV=/dev/{d}\n" for n, d in enumerate(("sda", "sdb1", "sdc", "sdd"))
+)
+
+
+class Host:
+    """A host with four drives in one array; `answers` are the commands it has, by their name."""
+
+    def __init__(self, root: Path) -> None:
+        self.proc = root / "proc"
+        self.proc.mkdir()
+        devices = [{"name": f"sd{d}", "type": "disk", "serial": f"S{d}", "rota": True, "size": 4096} for d in "abcd"]
+        self.answers: dict[str, str | None] = {
+            "lsblk": json.dumps({"blockdevices": devices}),
+            "mdadm": EXPORT,
+            "journalctl": '{"MESSAGE":"hello"}\n',
+        }
+        self.asked: list[str] = []
+        self.at(0)
+
+    def at(self, minute: int, failed: str = "") -> None:
+        lines = [f"8 0 sd{d} {100 * minute} 0 {800 * minute} {300 * minute} 0 0 0 0 0 0 0\n" for d in "abcd"]
+        (self.proc / "diskstats").write_text("".join(lines))
+        (self.proc / "mdstat").write_text(MDSTAT.format(failed=failed))
+
+    def run(self, command: Sequence[str]) -> str | None:
+        self.asked.append(" ".join(command))
+        return self.answers.get(command[0])
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+def collector(host: Host, out: Path) -> Collector:
+    return Collector(out, host="web1", proc=host.proc, runner=host.run)
+
+
+def looked(host: Host, collecting: Collector, *minutes: int, failed: str = "") -> None:
+    for minute in minutes:
+        host.at(minute, failed)
+        collecting.look(T0 + 60 * minute)
+
+
+def test_deliveries_of_one_hour_end_as_one_hour(host: Host, tmp_path: Path) -> None:
+    out, warehouse = tmp_path / "out", tmp_path / "warehouse"
+    collecting = collector(host, out)
+    looked(host, collecting, 0, 10, 20)
+    first = collecting.deliver(T0 + 1200)
+    assert (first.path.name, first.files) == ("web1.20260105T102000Z", ["diskstats", "kern.ndjson", "lsblk.json", "mdadm-md0", "mdstat"])
+    assert first.missing == [
+        "smartctl says nothing of sda, sdb, sdc, sdd: firmware and age stay unknown; install smartmontools, run it as root"
+    ]
+    # another process, as cron starts it: the hour so far comes again, what has not changed does not
+    again = collector(host, out)
+    looked(host, again, 30, failed="(F)")
+    second = again.deliver(T0 + 1800)
+    assert second.files == ["diskstats", "kern.ndjson", "mdstat"]
+    assert host.asked[-1].endswith(f"--since=@{T0 + 1200} --until=@{T0 + 1800}")
+    looked(host, again, 65, failed="(F)")
+    again.deliver(T0 + 3900)
+    assert (out / ".collect/diskstats").read_text().count("TS ") == 2  # of 11:00, and the one before it
+
+    done = CliRunner().invoke(main, ["ingest", "collected", str(out), "--warehouse", str(warehouse)])
+    assert done.exit_code == 0, done.output
+    deliveries = list_deliveries(warehouse)
+    hours = pl.concat([pl.read_parquet(path) for path in sorted(warehouse.glob("raw/deliveries/*/drive_hours/*.parquet"))])
+    assert hours.filter(pl.col("drive_id") == "web1/sda").sort("hour_utc").select("read_ios", "read_latency_us", "coverage").rows() == [
+        (3000, 3000.0, 0.5)
+    ]
+    drives = pl.concat([pl.read_parquet(path) for path in table_files(deliveries, "drives") if ".mdadm." in path.name])
+    roles = drives.filter(pl.col("valid_from") == pl.col("valid_from").max())
+    assert roles["raid_group_id"].unique().to_list() == ["a:b:c:d"]
+    # sdb failed at 10:30: the array is listed again, without it
+    assert sorted(roles.select("drive_id", "role").rows()) == [("web1/sda", "data"), ("web1/sdc", "parity_p"), ("web1/sdd", "parity_q")]
+    # the export, which does not know the layout, says nothing of an array that mdstat lists
+    assert drives.filter(pl.col("drive_id") == "web1/sdc")["role"].unique().to_list() == ["parity_p"]
+    (events,) = table_files(deliveries, "drive_events")
+    assert pl.read_parquet(events).select("drive_id", "detail").rows() == [("web1/sdb", "md: failed")]
+    (aliases,) = table_files(deliveries, "drive_aliases")
+    assert dict(pl.read_parquet(aliases).select("alias", "drive_id").rows())["web1/sda"] == "Sa"
+
+
+def test_membership_for_node_exporter(host: Host, tmp_path: Path) -> None:
+    collector(host, tmp_path / "out").write_membership(tmp_path)
+    assert (tmp_path / "drivetail_membership.prom").read_text().splitlines()[2:] == [
+        f'drivetail_md_member{{md="md0",device="sd{d}",uuid="a:b:c:d",role="{role}"}} 1'
+        for d, role in zip("abcd", ("data", "data", "parity_p", "parity_q"), strict=True)
+    ]
+
+
+def test_what_a_host_lacks_is_said_and_costs_only_that(host: Host, tmp_path: Path) -> None:
+    host.answers = {}
+    (host.proc / "mdstat").unlink()
+    collecting = collector(host, tmp_path / "out")
+    collecting.look(T0)
+    delivered = collecting.deliver(T0)
+    assert (delivered.files, delivered.missing) == (
+        ["diskstats"],
+        ["lsblk says nothing: drives have no serial numbers; install util-linux"],
+    )
+    (host.proc / "diskstats").unlink()
+    with pytest.raises(CollectError, match="reads Linux hosts"):
+        collecting.look(T0 + 60)
+    with pytest.raises(CollectError, match="--host"):
+        Collector(tmp_path, host="../web1")
+    # a delivery that was cut off is no delivery
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".collect", "web1.20260105T100000Z"]
+
+
+@pytest.mark.parametrize("every", ["0s", "1h", "20m"])
+def test_every_takes_seconds_or_minutes(every: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["collect", "--out", str(tmp_path), "--every", every])
+    assert (done.exit_code, "give 1s to 15m" in done.output) == (2, True)

@@ -1,0 +1,55 @@
+"""The doctor says what a server or a folder cannot tell, and what to do, before anything lands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from drivetail.cli import main
+from ingest.prometheus import client as client_module
+from tests.ingest.prometheus_server import Server, serving
+
+
+def scraped(value: int, at: int) -> str:
+    """The counters of two drives, all of one value."""
+    counters = ("reads_completed", "writes_completed", "read_time_seconds", "write_time_seconds")
+    return "".join(f'node_disk_{name}_total{{device="{device}"}} {value} {at}\n' for device in ("sda", "sdb") for name in counters)
+
+
+def doctor(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["doctor", *map(str, arguments)], terminal_width=400)
+    return done.exit_code, " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [(401, b"", "set DRIVETAIL_PROMETHEUS_TOKEN"), (200, b"<html>", "is this a Prometheus-compatible server"), (503, b"starting", "503")],
+)
+def test_a_server_that_does_not_answer_is_missing(status: int, body: bytes, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "RETRIES", 0)
+    with serving(Server({}, lambda *_: (status, {}, body))) as server:
+        code, output = doctor("prometheus", server.url)
+    assert code == 1 and said in output
+
+
+def test_files_are_tried_and_nothing_lands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "web1"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    (folder / "a.prom").write_text(scraped(1, 1_767_607_200_000) + scraped(2, 1_767_610_800_000))
+    code, output = doctor("prometheus", folder)
+    assert code == 1  # two drives have no peers, so nothing could be compared
+    for said in (
+        "all 1 can be read",
+        "all 4 rows can be used",
+        "2 of 2 drives have no known RAID group",
+        "2 of 2 drives have no serial number",
+        "fewer than 3 drives: web1",
+    ):
+        assert said in output
+    assert [path.name for path in tmp_path.iterdir()] == ["web1"]
+    (folder / "a.prom").write_text("nothing")
+    code, output = doctor("prometheus", folder)
+    assert code == 1 and "1 of 1 cannot be read" in output

@@ -1,0 +1,186 @@
+"""What the kernel says of drives becomes events, whoever framed the lines."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+
+from ingest import IngestError, IngestSummary, ingest
+from ingest.clocks import zone_of
+from ingest.errors import UnreadableFile
+from ingest.kernel_log import Reading, patterns, read_log
+from ingest.schema import EVENT_TYPES
+from tests.fuzz import fuzz
+from tests.ingest.conftest import Warehouse
+
+SHARED = Path(__file__).parents[3] / "shared/samples"
+TEN = (2026, 1, 5, 10)
+TIMEOUT = "sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK cmd_age=30s"
+
+
+def land(warehouse: Warehouse, tmp_path: Path, *texts: str, **options: str) -> IngestSummary:
+    folder = tmp_path / "web1"
+    folder.mkdir(exist_ok=True)
+    for number, text in enumerate(texts):
+        (folder / f"{number}.log").write_text(text)
+    return ingest("kernel-log", folder, warehouse.path, source_options=options)
+
+
+def events(warehouse: Warehouse) -> list[tuple[object, ...]]:
+    return warehouse.live("drive_events").sort("occurred_at", "event_type").select("drive_id", "occurred_at", "event_type").rows()
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "when", "host"),
+    [
+        (f"2026-01-05T11:00:00.250+01:00 db7 kernel: {TIMEOUT}", {}, datetime(*TEN, 0, 0, 250_000), "db7"),
+        (f"2026-01-05T10:00:00,250000+00:00 {TIMEOUT}", {}, datetime(*TEN, 0, 0, 250_000), "web1"),
+        (f"<4>Jan  5 11:00:00 db7 kernel: [12.5] {TIMEOUT}", {"year": "2026", "timezone": "Europe/Berlin"}, datetime(*TEN), "db7"),
+        (f"[Mon Jan  5 10:00:00 2026] {TIMEOUT}", {"timezone": "UTC"}, datetime(*TEN), "web1"),
+        (f"[ 3600.500000][   T72] {TIMEOUT}", {"boot_time": "2026-01-05T10:00:00+01:00"}, datetime(*TEN, 0, 0, 500_000), "web1"),
+        (json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "_HOSTNAME": "db7", "MESSAGE": TIMEOUT}), {}, datetime(*TEN), "db7"),
+        (
+            json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "MESSAGE": list(TIMEOUT.encode() + b"\xff")}), {},
+            datetime(*TEN), "web1",
+        ),
+    ],
+)  # fmt: skip
+def test_a_line_is_read_however_it_is_framed(
+    line: str, options: dict[str, str], when: datetime, host: str, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    summary = land(warehouse, tmp_path, line + "\n", **options)
+    assert (summary.rows_delivered, summary.rows_accepted) == (1, 1)
+    assert events(warehouse) == [(f"{host}/sdb", when, "scsi_timeout")]
+
+
+AT = "2026-01-05T10:00:{:02}+00:00 web1 kernel: "
+
+
+@pytest.mark.parametrize(
+    ("message", "device", "event_type"),
+    [
+        ("md: unbind<sdb1>", "sdb", "unplug"),
+        ("md: bind<nvme0n1p2>", "nvme0n1", "replug"),
+        ("sd 5:0:1:0: [sdc] Attached SCSI disk", "sdc", "replug"),
+        ("nvme nvme3: 8/0/0 default/read/poll queues", "nvme3n1", "replug"),
+        ("nvme nvme3: I/O 12 QID 3 timeout, aborting", "nvme3n1", "response_timeout"),
+        ("sd 2:0:0:0: [sdb] Spinning up disk.......not responding...", "sdb", "not_spinning"),
+        ("sd 5:0:1:0: [sdb] Test Unit Ready failed: Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK", "sdb", "not_responding"),
+        ("critical medium error, dev sdb, sector 123 op 0x0:(READ)", "sdb", "media_error"),
+        ("sd 2:0:0:0: [sdb] tag#1 Sense Key : Medium Error [current]", "sdb", "media_error"),
+        ("blk_update_request: I/O error, dev sdb, sector 0", "sdb", "other"),
+        ("md/raid1:md127: Disk failure on sdb1, disabling device.", "sdb", "other"),
+    ],
+)
+def test_a_line_tells_of_an_event(message: str, device: str, event_type: str, warehouse: Warehouse, tmp_path: Path) -> None:
+    land(warehouse, tmp_path, AT.format(0) + message + "\n")
+    assert events(warehouse) == [(f"web1/{device}", datetime(*TEN), event_type)]
+
+
+def test_addresses_and_handles_are_learnt_and_a_plug_is_one(warehouse: Warehouse, tmp_path: Path) -> None:
+    lines = [
+        "sd 5:0:1:0: rejecting I/O to offline device",  # nobody has said yet which that is
+        "scsi 5:0:1:0: SSP: handle(0x000a), sas_addr(0x5), phy(2)",
+        "sd 5:0:1:0: [sdb] Attached SCSI disk",
+        "sd 5:0:1:0: rejecting I/O to offline device",
+        "mpt3sas_cm0: removing handle(0xA), sas_addr(0x5)",
+        "md: unbind<sdb1>",
+        "md: bind<sdb1>",
+        "md/raid:md0: Disk failure on dm-0, disabling device.",
+        "usb 3-9: USB disconnect, device number 14",
+    ]
+    summary = land(warehouse, tmp_path, "".join(AT.format(n) + line + "\n" for n, line in enumerate(lines)))
+    assert [(kind, at.second) for _, at, kind in events(warehouse)] == [("replug", 2), ("not_responding", 3), ("unplug", 4), ("replug", 6)]  # type: ignore[attr-defined]
+    (file,) = summary.files
+    assert (file.rows_delivered, file.rows_accepted, file.rows_rejected, file.rows_duplicate) == (7, 4, 2, 1)
+    assert warehouse.table("rejected_records")["row"].to_list() == [1, 8]
+    assert (file.note or "").startswith("2 lines match no pattern") and "USB disconnect" in (file.note or "")
+
+
+def test_the_year_goes_on_where_the_months_begin_again(warehouse: Warehouse, tmp_path: Path) -> None:
+    text = "".join(f"{day} 10:00:00 web1 kernel: md: unbind<sdb1>\n" for day in ("Dec 31", "Jan  1", "Jan  3"))
+    land(warehouse, tmp_path, text, year="2025", timezone="UTC")
+    assert [at for _, at, _ in events(warehouse)] == [datetime(2025, 12, 31, 10), datetime(2026, 1, 1, 10), datetime(2026, 1, 3, 10)]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (f"Jan  5 11:00:00 db7 kernel: {TIMEOUT}", "give --year"),
+        (f"[ 3600.500000] {TIMEOUT}", "give --boot-time"),
+        (f"2026-01-05 10:00:00 db7 kernel: {TIMEOUT}", "give --timezone"),
+    ],
+)
+def test_times_that_say_too_little_make_a_file_unreadable(line: str, said: str, warehouse: Warehouse, tmp_path: Path) -> None:
+    (file,) = land(warehouse, tmp_path, line + "\n").files
+    assert file.status == "unreadable" and said in (file.note or "")
+
+
+def test_lines_without_a_time_cost_themselves(warehouse: Warehouse, tmp_path: Path) -> None:
+    text = f'{TIMEOUT}\n{{"MESSAGE": "{TIMEOUT}"}}\n{{"MESSAGE\n' + AT.format(1) + TIMEOUT + "\nJan 99 10:00:00 web1 " + TIMEOUT + "\n"
+    summary = land(warehouse, tmp_path, text, year="2026", timezone="UTC")
+    assert (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected) == (4, 1, 3)
+    with pytest.raises(IngestError, match="give --year like"):
+        land(warehouse, tmp_path, text + "\n", year="last")
+
+
+def test_every_pattern_has_its_hint_and_a_known_type() -> None:
+    assert len(patterns()) > 20
+    for pattern in patterns():
+        assert pattern.event_type in ("", *EVENT_TYPES) and pattern.what and pattern.hint.strip()
+        assert set(pattern.regex.groupindex) <= {"device", "address", "handle", "controller"} and pattern.regex.groupindex
+
+
+def test_any_log_is_read_or_refused(tmp_path: Path) -> None:
+    frames = st.sampled_from(
+        [AT.format(1), "Jan  5 11:00:00 db7 kernel: ", "[12.5] ", "[Mon Jan  5 10:00:00 2026] ", "{", '{"MESSAGE": ', ""]
+    )
+    told = st.sampled_from(
+        [TIMEOUT, "md: unbind<sdb1>", "md: unbind<", "removing handle(0xffffffffffff)", "hostbyte=DID_TIME_OUT", "[sdz] not responding"]
+    )
+    noise = st.binary(max_size=20).map(lambda octets: octets.decode("latin-1"))
+    lines = st.lists(st.tuples(frames, st.one_of(told, noise), noise).map("".join), max_size=6).map("\n".join)
+    reading = Reading(zone_of("UTC"), 2026, datetime(2026, 1, 1), "host")
+
+    def check(text: str) -> None:
+        path = tmp_path / "fuzzed.log"
+        path.write_text(text, encoding="utf-8")
+        try:
+            found = read_log(path, reading)
+        except UnreadableFile:
+            return
+        rows = sorted([event[4] for event in found.events] + [row for row, *_ in found.rejected])
+        assert len(rows) == len(set(rows)) and len(rows) + found.repeated + found.unmatched <= text.count("\n") + 1
+
+    fuzz(lines, check, "kernel logs")
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason=f"the samples are not here ({SHARED}); they are not ours to distribute")
+def test_real_logs_line_by_line(warehouse: Warehouse) -> None:
+    names = ("hotplug_mpt3sas", "timeout_offline", "task_abort_megaraid", "md_failure")
+    summary = ingest(
+        "kernel-log", [SHARED / f"kernel_{name}.log" for name in names], warehouse.path, source_options={"timezone": "UTC", "year": "2026"}
+    )
+    assert {file.status for file in summary.files} == {"landed"} and summary.rows_rejected == 0
+    assert [(drive, kind) for drive, _, kind in events(warehouse)] == [
+        ("host-226/sdc", "scsi_timeout"), ("host-226/sdc", "scsi_timeout"),
+        ("nfs/sdb", "other"), ("nfs/sdb", "unplug"), ("nfs/sdb", "replug"),
+        ("pbs-disklab/sdb", "not_responding"), ("pbs-disklab/sdb", "replug"), ("pbs-disklab/sdb", "unplug"),
+        ("xps-7390/sdb", "not_responding"), ("xps-7390/sdb", "other"), ("xps-7390/sdb", "scsi_timeout"),
+    ]  # fmt: skip
+    noted = {Path(file.file).name: (file.rows_delivered, (file.note or "").split()[0]) for file in summary.files}
+    assert noted["kernel_md_failure.log"] == (3, "7")  # ten lines
+
+
+def test_what_was_collected_is_of_the_host_it_was_collected_as(warehouse: Warehouse, tmp_path: Path) -> None:
+    folder = tmp_path / "web1.20260105T100000Z"
+    folder.mkdir()
+    line = json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "_HOSTNAME": "localhost", "MESSAGE": TIMEOUT})
+    (folder / "kern.ndjson").write_text(line + "\n")
+    (folder / "smartctl.sdb.json").write_text("{}")
+    ingest("kernel-log", tmp_path, warehouse.path)
+    assert events(warehouse) == [("web1/sdb", datetime(*TEN), "scsi_timeout")]

@@ -1,0 +1,360 @@
+"""Pulls from a server: what they come to is what every single scrape comes to, and a bad server costs nothing but patience."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ingest import IngestError, ingest
+from ingest.prometheus import client as client_module
+from ingest.prometheus.client import Client, PrometheusError
+from ingest.prometheus.pull import Selection, pull
+from ingest.prometheus.readings import COUNTERS, READING, roll_up
+from tests.ingest.conftest import Warehouse
+from tests.ingest.prometheus_server import Samples, Server, labels, serving
+
+START = datetime(2026, 1, 5, 10)
+UNIX = 1_767_607_200
+HOURS = 3
+TICK = 2**-10  # seconds that sums of doubles hold exactly
+HEADERS = {"Content-Type": "application/json"}
+
+Series = dict[tuple[tuple[str, str], ...], Samples]
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "RETRIES", 2)
+    monkeypatch.setattr(client_module, "BACKOFF_SECONDS", 0.0)
+    for name in (client_module.USER, client_module.PASSWORD, client_module.TOKEN, client_module.TENANT):
+        monkeypatch.delenv(name, raising=False)
+
+
+def drive(host: str, device: str, scrapes: list[float], draw: random.Random, serial: str | None = None, **more: str) -> Series:
+    """The series of a drive that works at random, scraped at these instants (unix seconds)."""
+    counters = [draw.randrange(10**6) for _ in COUNTERS]
+    series: Series = {labels(metric, instance=f"{host}:9100", device=device, **more): [] for metric in COUNTERS}
+    for at in scrapes:
+        counters = [value + draw.randrange(1000) for value in counters]
+        for (key, samples), value in zip(series.items(), counters, strict=True):
+            samples.append((at, value * TICK if "seconds" in dict(key)["__name__"] else value))
+    if serial is not None:
+        info = labels("node_disk_info", instance=f"{host}:9100", device=device, serial=serial, model="A_DISK", rotational="1", **more)
+        series[info] = [(at, 1.0) for at in scrapes]
+    return series
+
+
+def every(seconds: float, offset: float = 0.0, hours: float = HOURS, before: float = 600.0) -> list[float]:
+    return [UNIX - before + offset + n * seconds for n in range(int((hours * 3600 + before) / seconds) + 1)]
+
+
+def all_readings(series: Series) -> pl.DataFrame:
+    """Every scrape of every drive as a reading: what a pull would be if it read them all."""
+    rows: dict[tuple[str, str, str, float], dict[str, object]] = {}
+    serials = {}
+    for key, samples in series.items():
+        given = dict(key)
+        metric, device = given.pop("__name__"), given.pop("device")
+        host = given["instance"].removesuffix(":9100")
+        for at, value in samples:
+            if metric == "node_disk_info":
+                serials[host, device, at] = given["serial"]
+                continue
+            path = json.dumps(dict(sorted(given.items())))
+            rows.setdefault((host, device, path, at), {})[COUNTERS[metric]] = value
+    made = [
+        {"host": host, "device": device, "path": path, "at": at, "serial": serials.get((host, device, at)), **counters}
+        for (host, device, path, at), counters in rows.items()
+    ]
+    frame = pl.DataFrame(made, schema={**{name: READING[name] for name in made[0]}, "at": pl.Float64()})
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in READING.items() if name not in frame.columns]
+    micros = (pl.col("at") * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at")
+    return frame.with_columns(micros, *missing).select(*READING)
+
+
+def drive_hours(readings: pl.DataFrame) -> pl.DataFrame:
+    numbered = readings.with_columns(pl.lit(1, pl.Int64()).alias("file_no"), pl.int_range(pl.len(), dtype=pl.Int64).alias("row_no"))
+    hours = roll_up(numbered, None).drive_hours
+    asked = pl.col("hour_utc").is_between(START, START + timedelta(hours=HOURS), closed="left")
+    return hours.filter(asked).drop("file_no", "row_no").sort("hour_utc", "drive_id")
+
+
+def cut(series: Series, keep: Callable[[float], bool]) -> Series:
+    return {key: [(at, value) for at, value in samples if keep(at)] for key, samples in series.items()}
+
+
+def with_reset(series: Series, at: float) -> Series:
+    """The counters start again at 0 at that instant."""
+
+    def since(samples: Samples) -> Samples:
+        first = next((value for t, value in samples if t >= at), 0.0)
+        return [(t, value - first if t >= at else value) for t, value in samples]
+
+    return {key: samples if dict(key)["__name__"] == "node_disk_info" else since(samples) for key, samples in series.items()}
+
+
+def awkward_fleet(seed: int) -> Series:
+    """A drive for every way in which an hour can be hard to measure, at random instants."""
+    draw = random.Random(seed)
+    fleet: Series = {}
+    scrapes = every(draw.choice([40, 60, 240]), draw.random() * 15)
+    for number in range(3):
+        fleet |= drive("plain", f"sd{'abc'[number]}", scrapes, draw, f"P{number}")
+    instants = [UNIX + draw.random() * HOURS * 3600 for _ in range(6)]
+    fleet |= with_reset(drive("booted", "sda", scrapes, draw, "B0"), instants[0])
+    fleet |= with_reset(with_reset(drive("twice", "sda", scrapes, draw, "B1"), instants[1]), instants[1] + 700)
+    gap = sorted(instants[2:4])
+    fleet |= cut(drive("silent", "sda", scrapes, draw, "G0"), lambda at: not gap[0] < at < gap[1])
+    fleet |= cut(drive("late", "nvme0n1", scrapes, draw, "L0"), lambda at: at > instants[4])
+    fleet |= cut(drive("gone", "nvme0n1", scrapes, draw, "L1"), lambda at: at < instants[5])
+    # another drive in the same place, and the first one elsewhere
+    fleet |= cut(drive("swap", "sda", scrapes, draw, "S0"), lambda at: at < instants[4])
+    later = cut(drive("swap", "sda", scrapes, draw, "S1"), lambda at: at > instants[4] + 120)
+    for key, samples in later.items():
+        fleet[key] = fleet.get(key, []) + samples
+    fleet |= drive("nameless", "vda", scrapes, draw)
+    for replica in "ab":  # two Prometheus servers behind one address, a few seconds apart
+        fleet |= drive("watched", "sda", every(60, ord(replica) % 7), draw, "W0", replica=replica)
+    fleet |= drive("rare", "sda", every(900, 31), draw, "R0")  # scraped so rarely that no hour begins with a scrape
+    return fleet
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_pull_comes_to_what_every_scrape_comes_to(seed: int) -> None:
+    fleet = awkward_fleet(seed)
+    with serving(Server(fleet)) as server:
+        pulled = pull(Client(server.url), Selection(), START, START + timedelta(hours=HOURS))
+    whole = drive_hours(all_readings(fleet))
+    assert drive_hours(pulled).to_dicts() == whole.to_dicts()
+    assert whole.height > 30 and whole.filter(pl.col("coverage") < 0.9).height > 3
+    assert pulled.height < all_readings(fleet).height
+
+
+def test_clear_hours_cost_a_fixed_number_of_questions() -> None:
+    draw = random.Random(1)
+    fleet: Series = {}
+    for number in range(8):
+        fleet |= drive("web", f"sd{'abcdefgh'[number]}", every(15), draw, f"S{number}")
+    with serving(Server(fleet)) as server:
+        pulled = pull(Client(server.url), Selection(), START, START + timedelta(hours=HOURS))
+    assert len(server.asked) == 11 and {path for path, _ in server.asked} == {"/api/v1/query_range"}
+    assert pulled.height == 8 * (HOURS + 1)
+    assert drive_hours(pulled)["coverage"].to_list() == [1.0] * 8 * HOURS
+
+
+def a_fleet() -> Series:
+    draw = random.Random(3)
+    return (
+        drive("web", "sda", every(60), draw, "S0") | drive("web", "sdb", every(60), draw, "S1") | drive("web", "sdc", every(60), draw, "S2")
+    )
+
+
+def land(server: Server, warehouse: Warehouse, hours: int = 2, **options: object):
+    return ingest("prometheus", server.url, warehouse.path, first=START, end=START + timedelta(hours=hours), source_options=options)
+
+
+def test_a_pull_lands_once_and_again_changes_nothing(warehouse: Warehouse) -> None:
+    with serving(Server(a_fleet())) as server:
+        summary = land(server, warehouse)
+        assert (summary.rows_delivered, summary.rows_accepted) == (9, 9)
+        rows = warehouse.live().sort("drive_id", "hour_utc")
+        assert rows["drive_id"].to_list() == ["S0", "S0", "S1", "S1", "S2", "S2"]
+        assert rows["raid_group_id"].unique().to_list() == ["web"]
+        assert not (warehouse.path / "pulled").exists() or not list((warehouse.path / "pulled").iterdir())
+        assert land(server, warehouse).delivery_seq is None
+        longer = land(server, warehouse, hours=3)
+    assert (longer.rows_delivered, longer.rows_accepted, longer.rows_duplicate) == (12, 6, 6)
+    assert warehouse.live().height == 9
+    drives = warehouse.live("drives").select("drive_id", "model", "kind", "host").unique().sort("drive_id").rows()
+    assert drives == [(f"S{n}", "A DISK", "disk", "web") for n in range(3)]
+
+
+def test_an_interrupted_pull_goes_on_where_it_was(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, end = datetime(2026, 1, 5, 22), datetime(2026, 1, 6, 1)
+    fleet = drive("web", "sda", every(60, hours=16), random.Random(5), "S0")
+
+    def down_on_the_second_day(path: str, parameters: dict[str, str], before: int):
+        return (400, HEADERS, b'{"status":"error","errorType":"bad_data","error":"no"}') if parameters["start"] == "1767657600" else None
+
+    with serving(Server(fleet, down_on_the_second_day)) as server:
+        with pytest.raises(PrometheusError, match="bad_data: no"):
+            ingest("prometheus", server.url, warehouse.path, first=first, end=end)
+        assert not list(warehouse.path.glob("raw/deliveries/*"))
+        server.fault = lambda path, parameters, before: None
+        server.asked.clear()
+        summary = ingest("prometheus", server.url, warehouse.path, first=first, end=end)
+        assert {parameters["start"] for _, parameters in server.asked} == {"1767657600"}
+    assert [file.file.rpartition("!")[2] for file in summary.files] == [
+        "2026-01-05T22.2026-01-06T00.parquet",
+        "2026-01-06T00.2026-01-06T01.parquet",
+    ]
+    assert warehouse.live()["hour_utc"].sort().to_list() == [first + timedelta(hours=n) for n in range(3)]
+
+
+def answer(**content: object) -> tuple[int, dict[str, str], bytes]:
+    return 200, HEADERS, json.dumps(content).encode()
+
+
+def matrix(metric: dict[str, str], values: list[object]) -> tuple[int, dict[str, str], bytes]:
+    return answer(status="success", data={"resultType": "matrix", "result": [{"metric": metric, "values": values}]})
+
+
+WHO = {"__name__": "node_disk_reads_completed_total", "instance": "web:9100", "device": "sda"}
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ((401, {}, b"Unauthorized"), "DRIVETAIL_PROMETHEUS_TOKEN"),
+        ((403, {}, b"no"), "403"),
+        ((404, {}, b"<html>not here</html>"), "is this a Prometheus-compatible server"),
+        ((200, HEADERS, b'{"status":"success","data":{"resul'), "no whole JSON answer"),
+        ((200, HEADERS, b""), "no whole JSON answer"),
+        ((200, HEADERS, b"[" * 100_000), "no whole JSON answer"),
+        ((200, {"Content-Length": "1000"}, b"{}"), "cannot be reached"),
+        (answer(hello="world"), "no answer of Prometheus"),
+        (answer(status="success"), "without data"),
+        (answer(status="success", data={"resultType": "vector", "result": []}), "expected a matrix"),
+        (answer(status="success", data={"resultType": "matrix", "result": [7]}), "no known shape"),
+        (answer(status="success", data={"resultType": "matrix", "result": []}, warnings=["store 3 is down"]), "store 3 is down; try later"),
+        (answer(status="error", errorType="bad_data", error="parse error"), "bad_data: parse error"),
+        (matrix(WHO, [[UNIX - 3600, "1"]]), "outside or out of order"),
+        (matrix(WHO, [[UNIX + 3600, "2"], [UNIX, "1"]]), "outside or out of order"),
+        (matrix(WHO, [[UNIX + 1, "1"]]), "none of the steps"),
+        (matrix(WHO, [[UNIX, 1]]), "outside or out of order"),
+        (matrix(WHO, [["soon", "1"]]), "no known shape"),
+        (matrix(WHO, [[None, "1"]]), "no known shape"),
+    ],
+)  # fmt: skip
+def test_what_is_no_answer_is_an_error_that_says_so(broken: tuple[int, dict[str, str], bytes], said: str, warehouse: Warehouse) -> None:
+    with serving(Server(a_fleet(), lambda path, parameters, before: broken)) as server, pytest.raises(IngestError, match=said):
+        land(server, warehouse)
+    assert not list(warehouse.path.glob("raw/deliveries/*"))
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503])
+def test_a_busy_server_is_asked_again(status: int, warehouse: Warehouse) -> None:
+    def busy(path: str, parameters: dict[str, str], before: int):
+        return (status, {"Retry-After": "0"}, b"later") if before < 1 else None
+
+    with serving(Server(a_fleet(), busy)) as server:
+        assert land(server, warehouse).rows_accepted == 9
+
+
+def test_a_server_that_stays_down_or_trickles_is_left(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(Server(a_fleet(), lambda *_: (503, {}, b"down"))) as server, pytest.raises(PrometheusError, match="503"):
+        land(server, warehouse)
+    with pytest.raises(PrometheusError, match="run the same command again"):
+        Client(server.url).ask("query")
+    monkeypatch.setattr(client_module, "ANSWER_SECONDS", -1.0)
+    with serving(Server(a_fleet())) as server, pytest.raises(PrometheusError, match="for one answer"):
+        land(server, warehouse, hours=1)
+
+
+def test_too_much_at_once_is_asked_for_in_smaller_parts(warehouse: Warehouse) -> None:
+    def small_steps_only(path: str, parameters: dict[str, str], before: int):
+        if int(parameters.get("end", 0)) - int(parameters.get("start", 0)) > 3600:
+            return (
+                422,
+                HEADERS,
+                b'{"status":"error","errorType":"execution","error":"query processing would load too many samples into memory"}',
+            )
+        return None
+
+    with serving(Server(a_fleet(), small_steps_only)) as server:
+        in_parts = pull(Client(server.url), Selection(), START, START + timedelta(hours=3))
+        server.fault = lambda *_: None
+        assert in_parts.equals(pull(Client(server.url), Selection(), START, START + timedelta(hours=3)))
+
+
+def test_samples_that_are_no_numbers_cost_their_scrape_only(warehouse: Warehouse) -> None:
+    fleet = a_fleet()
+    key = labels("node_disk_reads_completed_total", instance="web:9100", device="sda")
+    at_hour = next(n for n, (at, _) in enumerate(fleet[key]) if at == UNIX + 3600)
+    clean = drive_hours(all_readings(fleet))
+    for n, bad in ((at_hour, float("nan")), (at_hour - 1, float("inf")), (at_hour - 2, -1.0), (at_hour - 3, 0.5)):
+        fleet[key][n] = (fleet[key][n][0], bad)
+    with serving(Server(fleet)) as server:
+        summary = land(server, warehouse)
+    # beside them the reset that -1 looks like: then every scrape of both hours is read
+    assert {(record["column"], record["reason"]) for record in summary.rejected} == {
+        ("reads", "NaN"), ("reads", "infinite"), ("reads", "negative"), ("reads", "not a whole number"),
+    }  # fmt: skip
+    rows = warehouse.live().sort("drive_id", "hour_utc")
+    assert rows.filter(drive_id="S1")["read_ios"].to_list() == clean.filter(drive_id="S1")["read_ios"].to_list()[:2]
+    # the hour before ends four minutes early, the hour after begins then: nothing is lost
+    assert sum(rows.filter(drive_id="S0")["read_ios"]) == sum(clean.filter(drive_id="S0")["read_ios"].to_list()[:2])
+    assert rows.filter(drive_id="S0")["coverage"].to_list() == [pytest.approx(56 / 60), 1.0]
+
+
+def test_credentials_come_from_the_environment_and_stay_out_of_the_record(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(Server(a_fleet())) as server:
+        monkeypatch.setenv(client_module.TOKEN, "s3cret")
+        monkeypatch.setenv(client_module.TENANT, "team-a")
+        land(server, warehouse, hours=1)
+        assert {(given["Authorization"], given["X-Scope-OrgID"]) for given in server.headers} == {("Bearer s3cret", "team-a")}
+        monkeypatch.delenv(client_module.TOKEN)
+        monkeypatch.setenv(client_module.USER, "ada")
+        monkeypatch.setenv(client_module.PASSWORD, "pw")
+        server.headers.clear()
+        land(server, warehouse, hours=2)
+        assert {given["Authorization"] for given in server.headers} == {"Basic YWRhOnB3"}
+        with pytest.raises(IngestError, match="holds credentials"):
+            ingest("prometheus", server.url.replace("//", "//ada:pw@"), warehouse.path, first=START, end=START + timedelta(hours=1))
+    kept = b"".join(path.read_bytes() for path in warehouse.path.rglob("*") if path.is_file())
+    assert b"s3cret" not in kept and b"ada:pw" not in kept
+
+
+def test_hosts_groups_and_devices_go_by_the_labels_that_are_named(warehouse: Warehouse) -> None:
+    draw = random.Random(2)
+    renamed: Series = {}
+    for number in range(3):
+        for key, samples in drive("10.0.0.7", f"sd{'abc'[number]}", every(60), draw, f"S{number}", rack="r1", node="web7").items():
+            renamed[tuple(sorted({("disk" if name == "device" else name): value for name, value in key}.items()))] = samples
+    with serving(Server(renamed)) as server:
+        with pytest.raises(IngestError, match="no counter of a drive"):
+            land(server, warehouse)
+        land(server, warehouse, device_label="disk", host_label="node", group_label=("rack", "node"), match=('rack="r1"',))
+    assert warehouse.live().select("drive_id", "raid_group_id").unique().sort("drive_id").rows() == [(f"S{n}", "r1/web7") for n in range(3)]
+    assert warehouse.live("drives")["host"].unique().to_list() == ["web7"]
+
+
+def test_a_serial_that_two_devices_show_names_neither(warehouse: Warehouse) -> None:
+    draw = random.Random(4)
+    fleet = drive("vm1", "sda", every(60), draw, "QM00001") | drive("vm2", "sda", every(60), draw, "QM00001")
+    with serving(Server(fleet)) as server:
+        summary = land(server, warehouse)
+    assert warehouse.live()["drive_id"].unique().sort().to_list() == ["vm1/sda", "vm2/sda"]
+    assert any("QM00001" in (file.note or "") for file in summary.files)
+
+
+def test_members_of_an_array_are_a_group_and_its_spare_is_told(warehouse: Warehouse) -> None:
+    fleet = a_fleet()
+    for n, role in enumerate(("0", "1", "spare")):
+        key = labels("drivetail_md_member", instance="web:9100", device=f"sd{'abc'[n]}1", md="md0", uuid="aa:bb:cc:dd", role=role)
+        fleet[key] = [(at, 1.0) for at in every(60)]
+    with serving(Server(fleet)) as server:
+        land(server, warehouse)
+    assert warehouse.live()["raid_group_id"].unique().to_list() == ["aa:bb:cc:dd"]
+    assert warehouse.live("drives").sort("drive_id").select("drive_id", "role").rows() == [("S0", "data"), ("S1", "data"), ("S2", "spare")]
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "said"),
+    [(START + timedelta(minutes=5), START + timedelta(hours=1), "two full hours"), (START, START, "two full hours")],
+)
+def test_a_range_is_of_full_hours(first: datetime, end: datetime, said: str, warehouse: Warehouse) -> None:
+    with pytest.raises(IngestError, match=said):
+        ingest("prometheus", "http://127.0.0.1:1", warehouse.path, first=first, end=end)
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "http://", "http://h:port", "http://h:9090/graph?q=1"])
+def test_an_address_that_is_none_is_said_to_be(url: str, warehouse: Warehouse, tmp_path: Path) -> None:
+    with pytest.raises(IngestError, match="address"):
+        ingest("prometheus", url, warehouse.path, first=START, end=START + timedelta(hours=1))

@@ -1,0 +1,240 @@
+"""Files of samples: the text format, OpenMetrics and tsdb dumps, and what broken ones cost."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import strategies as st
+
+from ingest import IngestSummary, ingest
+from ingest.devices import drive_of, host_of, is_whole_drive
+from ingest.errors import UnreadableFile
+from ingest.prometheus.text import Labels, read_samples
+from tests.fuzz import fuzz
+from tests.ingest.conftest import Warehouse
+
+SHARED = Path(__file__).parents[3] / "shared/samples"
+T = 1_767_607_200  # 2026-01-05 10:00 UTC
+SHORT = {
+    "reads_completed": "reads", "writes_completed": "writes", "read_time_seconds": "read_seconds",
+    "write_time_seconds": "write_seconds", "read_bytes": "read_bytes", "written_bytes": "written_bytes",
+}  # fmt: skip
+
+
+def lines(at: str = "", device: str = "sda", labels: str = "", **counters: object) -> str:
+    """The counters of a drive in the text format; one given as null is left out."""
+    values = {
+        "reads": 100,
+        "writes": 50,
+        "read_seconds": 0.2,
+        "write_seconds": 0.1,
+        "read_bytes": 409600,
+        "written_bytes": 204800,
+    } | counters
+    return "".join(
+        f'node_disk_{metric}_total{{device="{device}"{labels}}} {values[name]}{at}\n'
+        for metric, name in SHORT.items()
+        if values[name] is not None
+    )
+
+
+def land(warehouse: Warehouse, tmp_path: Path, *texts: str | bytes, name: str = "web1/{}.prom") -> IngestSummary:
+    for number, text in enumerate(texts):
+        path = tmp_path / "in" / name.format(number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return ingest("prometheus", tmp_path / "in", warehouse.path)
+
+
+def counts(summary: IngestSummary) -> tuple[int, int, int, int, int]:
+    return (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected, summary.rows_duplicate, summary.rows_superseded)
+
+
+def test_two_scrapes_by_hand_are_part_of_an_hour(warehouse: Warehouse, tmp_path: Path) -> None:
+    first = "HTTP/1.0 200 OK\r\nDate: Mon, 05 Jan 2026 10:10:00 GMT\r\n\r\n# TYPE x counter\n" + lines() + f"node_time_seconds {T + 600}\n"
+    second = lines(reads=1100, read_seconds=4.2, read_bytes=4505600) + lines(device="sda1") + f"node_time_seconds {T + 2400}\n"
+    assert counts(land(warehouse, tmp_path, first, second)) == (2, 2, 0, 0, 0)
+    columns = [
+        "hour_utc",
+        "drive_id",
+        "raid_group_id",
+        "read_ios",
+        "write_ios",
+        "read_latency_us",
+        "write_latency_us",
+        "read_blocks",
+        "coverage",
+    ]
+    assert warehouse.live().select(columns).rows() == [
+        (datetime(2026, 1, 5, 10), "web1/sda", "web1", 1000, 0, pytest.approx(4000.0, rel=1e-12), None, 4096000, 0.5)
+    ]
+
+
+@pytest.mark.parametrize(
+    "times", [(f" {T}000", f" {T + 3600}000"), (f" {T}.000", f" {T + 3600}.0"), (f" {T}", f' {T + 3600} # {{a="b"}} 1')]
+)
+def test_milliseconds_seconds_and_exemplars_are_read(times: tuple[str, str], warehouse: Warehouse, tmp_path: Path) -> None:
+    land(warehouse, tmp_path, lines(times[0]) + lines(times[1], reads=101, read_seconds=0.25) + "# EOF\n")
+    assert warehouse.live().select("hour_utc", "read_ios", "coverage").rows() == [(datetime(2026, 1, 5, 10), 1, 1.0)]
+
+
+def test_a_dump_is_read_as_promtool_writes_it(warehouse: Warehouse, tmp_path: Path) -> None:
+    dumped = "".join(
+        f'{{__name__="node_disk_{metric}_total", device="sda", instance="web{host}:9100", note="a \\"b\\" }} , c"}} {value} {at}000\n'
+        for host in (1, 2) for metric in SHORT for at, value in ((T, 0), (T + 3600, 7))
+    )  # fmt: skip
+    land(warehouse, tmp_path, gzip.compress(dumped.encode()), name="{}.dump.gz")
+    assert sorted(warehouse.live().select("drive_id", "read_ios", "read_latency_us").rows()) == [("web1/sda", 7, 1e6), ("web2/sda", 7, 1e6)]
+
+
+def test_counters_that_wrap_or_start_again(warehouse: Warehouse, tmp_path: Path) -> None:
+    readings = [
+        {"reads": 10, "read_seconds": 4294967.0},
+        {"reads": 20, "read_seconds": 0.704},  # over 2^32 ms: 1 s of ten reads
+        {"reads": 30, "read_seconds": 0.804},
+        {"reads": 5, "read_seconds": 0.05},  # a boot: a quarter of the hour is not known
+        {"reads": 15, "read_seconds": 0.15},
+    ]
+    land(warehouse, tmp_path, "".join(lines(f" {T + 900 * n}", **reading) for n, reading in enumerate(readings)))
+    assert warehouse.live().select("read_ios", "read_latency_us", "coverage").rows() == [(30, pytest.approx(1.2e6 / 30, rel=1e-9), 0.75)]
+
+
+def test_broken_lines_cost_themselves(warehouse: Warehouse, tmp_path: Path) -> None:
+    text = (
+        lines(f" {T}")
+        + "node_disk_reads_completed_total{device=\"sda\" 1\nrubbish\xff\n\n# a comment\n"
+        + lines(f" {T + 60}", reads="many")
+        + lines(f" {T + 120}", writes="NaN")
+        + lines(f" {T + 180}", write_seconds=None)
+        + lines(" 99999999999999999999", reads=1)
+        + lines(f" {T + 3600}", reads=200, read_seconds=1.2)
+        + 'node_disk_reads_completed_total{device="s'
+    )  # fmt: skip
+    summary = land(warehouse, tmp_path, text)
+    rejected = warehouse.table("rejected_records").select("row", "column").rows()
+    untimed = [(row, "time") for row in range(28, 34)]
+    assert rejected[:10] == [(7, "line"), (8, "line"), (11, "value"), *untimed, (40, "line")]
+    assert rejected[10:] == [(12, "reads"), (17, "writes"), (23, "write_seconds")]
+    assert counts(summary) == (15, 2, 13, 0, 0)
+    assert warehouse.live().select("read_ios", "read_latency_us").rows() == [(100, 10_000.0)]
+
+
+def test_files_that_overlap_count_once(warehouse: Warehouse, tmp_path: Path) -> None:
+    one = lines(f" {T}") + lines(f" {T + 1800}", reads=150)
+    two = lines(f" {T + 1800}", reads=150) + lines(f" {T + 3600}", reads=300) + lines(f" {T}", reads=99)
+    assert counts(land(warehouse, tmp_path, one, two)) == (5, 3, 0, 1, 1)
+    assert warehouse.live()["read_ios"].to_list() == [200]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "nothing is in it"),
+        ("# only comments\n", "no node_disk_* counter"),
+        ("<html><body>login</body></html>", "no node_disk_* counter"),
+        ("go_goroutines 7\n", "no node_disk_* counter"),
+        (lines(), "no node_time_seconds"),
+        ("node_disk_reads_completed_total 7\n", "no node_time_seconds"),
+        (b"PAR1\0\0", "binary data"),
+        ("\ufeffx".encode("utf-16"), "UTF-16"),
+    ],
+)  # fmt: skip
+def test_a_file_without_counters_or_time_is_unreadable(text: str | bytes, said: str, warehouse: Warehouse, tmp_path: Path) -> None:
+    (file,) = land(warehouse, tmp_path, text).files
+    assert file.status == "unreadable" and said in (file.note or "")
+
+
+def test_partitions_and_what_is_made_of_drives_are_left_out() -> None:
+    whole = ["sda", "sdaa", "nvme0n1", "vda", "xvdb", "hda", "mmcblk0", "cciss!c0d1", "dasda", "sd0"]
+    parts = [
+        "sda1",
+        "nvme0n1p2",
+        "mmcblk0p1",
+        "md0",
+        "dm-3",
+        "loop7",
+        "zram0",
+        "nbd0",
+        "sr0",
+        "ram1",
+        "nvme0c1n1",
+        "sd",
+        "",
+        "rbd0",
+        "sda/..",
+        "sda\n",
+    ]
+    assert [name for name in whole + parts if is_whole_drive(name)] == whole
+    assert [drive_of(name) for name in ("sda1", "nvme0n1p2", "cciss!c0d1p1", "sda", "md0")] == [
+        "sda",
+        "nvme0n1",
+        "cciss!c0d1",
+        "sda",
+        "md0",
+    ]
+    assert [host_of(name) for name in ("web1:9100", "[::1]:9100", "web1", "fe80::1", "10.0.0.1:80")] == [
+        "web1",
+        "::1",
+        "web1",
+        "fe80::1",
+        "10.0.0.1",
+    ]
+
+
+def test_any_text_is_read_or_refused(tmp_path: Path) -> None:
+    good = st.sampled_from(
+        [
+            lines(f" {T}"),
+            lines(),
+            f"node_time_seconds {T}\n",
+            'node_disk_info{device="sda",serial="x"} 1\n',
+            "# EOF\n",
+            "HTTP/1.1 200 OK\n\n",
+        ]
+    )
+    pieces = st.one_of(
+        good,
+        st.binary(max_size=20).map(lambda octets: octets.decode("latin-1")),
+        st.sampled_from(["{", "}", '"', "\\", " ", "\n", "NaN", "1e999", "-0", "node_disk_info{", '="']),
+    ).map(str)
+
+    def check(text: str) -> None:
+        path = tmp_path / "fuzzed.prom"
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        try:
+            found = read_samples(path, "host", Labels())
+        except UnreadableFile:
+            return
+        assert found.readings["device"].map_elements(is_whole_drive, return_dtype=pl.Boolean).all()
+        assert found.broken["row"].is_between(1, text.count("\n") + 1).all()
+
+    fuzz(st.lists(pieces, max_size=12).map("".join), check, "lines of samples")
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason=f"the samples are not here ({SHARED}); they are not ours to distribute")
+class TestSamples:
+    def test_a_slow_drive_stands_out_between_two_scrapes(self, warehouse: Warehouse) -> None:
+        folder = SHARED / "qemu_md_raid6_throttled"
+        summary = ingest("prometheus", [folder / "ne_0.txt", folder / "ne_1.txt"], warehouse.path, min_coverage=0.001)
+        assert counts(summary) == (14, 14, 0, 0, 0)
+        rows = warehouse.live().sort("drive_id")
+        assert rows.select("drive_id", "read_ios", pl.col("read_latency_us").round().cast(pl.Int64)).rows() == [
+            ("NVME0001", 0, None), ("SER0000", 493, 2249), ("SER0001", 508, 2587), ("SER0002", 444, 2324),
+            ("SER0003", 438, 288845), ("SER0004", 480, 2412), ("SER0005", 419, 2494),
+        ]  # fmt: skip
+        assert rows["coverage"].to_list() == pytest.approx([21.476702 / 3600] * 7, abs=1e-9)
+
+    def test_every_line_of_a_real_dump_is_accounted_for(self, warehouse: Warehouse) -> None:
+        # its I/Os are no whole numbers: nothing of it may count, and nothing may be lost
+        (file,) = ingest("prometheus", SHARED / "prometheus/promtool_tsdb_dump.txt.gz", warehouse.path).files
+        assert (file.rows_delivered, file.rows_rejected) == (10_020, 10_020)
+
+    def test_real_answers_of_a_scrape(self, warehouse: Warehouse) -> None:
+        summary = ingest("prometheus", SHARED / "prometheus/node_exporter_metrics_host.txt", warehouse.path)
+        assert counts(summary) == (1, 1, 0, 0, 0)
+        with pytest.raises(UnreadableFile, match="no node_time_seconds"):
+            read_samples(SHARED / "node_exporter_e2e_output.prom", "host", Labels())

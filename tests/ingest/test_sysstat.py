@@ -1,0 +1,217 @@
+"""Intervals of sar and iostat become drive-hours, in UTC, whatever clock and locale wrote them."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+
+from ingest import IngestError, IngestSummary, ingest
+from ingest.errors import UnreadableFile
+from ingest.sysstat import read_intervals, zone_of
+from tests.fuzz import fuzz
+from tests.ingest.conftest import Warehouse
+
+SHARED = Path(__file__).parents[3] / "shared/samples"
+H = datetime(2026, 1, 5, 10)
+
+
+def land(warehouse: Warehouse, tmp_path: Path, *texts: str, timezone: str | None = "UTC") -> IngestSummary:
+    folder = tmp_path / "in"
+    folder.mkdir(exist_ok=True)
+    for number, text in enumerate(texts):
+        (folder / f"{number}.txt").write_text(text)
+    return ingest("sysstat", folder, warehouse.path, source_options={"timezone": timezone})
+
+
+def counts(summary: IngestSummary) -> tuple[int, int, int, int, int]:
+    return (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected, summary.rows_duplicate, summary.rows_superseded)
+
+
+def hours(warehouse: Warehouse) -> list[tuple[object, ...]]:
+    return warehouse.live().sort("drive_id", "hour_utc").select("drive_id", "hour_utc", "io_count", "latency_us", "coverage").rows()
+
+
+def sadf(*intervals: dict[str, object], **host: object) -> str:
+    header = {"nodename": "web1", "file-date": "2026-01-05", "timezone": "UTC", **host}
+    return json.dumps({"sysstat": {"hosts": [{**header, "statistics": list(intervals), "restarts": []}]}}, indent=1)
+
+
+def interval(ends: datetime, seconds: int = 600, tps: object = 10.0, wait: object = 2.0, **stamp: object) -> dict[str, object]:
+    when = {"date": f"{ends:%Y-%m-%d}", "time": f"{ends:%H:%M:%S}", "utc": 1, "interval": seconds, **stamp}
+    disk = [{"disk-device": name, "tps": tps, "rkB": 4.0, "wkB": 8.0, "await": wait} for name in ("sda", "sda1", "dm-0")]
+    return {"timestamp": when, "cpu-load": [], "disk": disk}
+
+
+def test_sadf_json_fills_merged_hours(warehouse: Warehouse, tmp_path: Path) -> None:
+    # sar starts a second late: six intervals belong to ten o'clock, the last of them ends at 11:00:01
+    made = [interval(H + timedelta(seconds=600 * n + 1), wait=n, tps=n) for n in range(1, 8)]
+    assert counts(land(warehouse, tmp_path, sadf(*made))) == (7, 7, 0, 0, 0)
+    ios, weighted = 600 * 21, sum(n * n for n in range(1, 7)) * 600
+    assert hours(warehouse) == [
+        ("web1/sda", H, ios, pytest.approx(1000 * weighted / ios), 1.0),
+        ("web1/sda", H + timedelta(hours=1), 4200, 7000.0, pytest.approx(1 / 6)),
+    ]
+    assert warehouse.live()["bytes"].to_list() == [12 * 1024 * 3600, 12 * 1024 * 600]
+    assert warehouse.live("drives").select("drive_id", "raid_group_id", "host", "role").rows() == [("web1/sda", "web1", "web1", "data")]
+
+
+def test_iostat_tells_directions_apart_and_its_first_figures_are_since_boot(warehouse: Warehouse, tmp_path: Path) -> None:
+    def element(minute: int, reads: float) -> dict[str, object]:
+        disk = {"disk_device": "sda", "r/s": reads, "w/s": 0.0, "rkB/s": 8.0, "wkB/s": 0.0, "r_await": 5.0, "w_await": 0.0}
+        return {"timestamp": f"2026-01-05T11:{minute:02}:00+0100", "disk": [disk]}
+
+    text = sadf(element(0, 1e6), element(30, 10.0), element(59, 20.0)).replace('"file-date"', '"date"')
+    land(warehouse, tmp_path, text, timezone=None)
+    columns = ["hour_utc", "read_ios", "write_ios", "read_latency_us", "write_latency_us", "read_blocks", "coverage", "latency_us"]
+    assert warehouse.live().select(columns).rows() == [(H, 18_000 + 34_800, 0, 5000.0, None, 8192 * 3540, 3540 / 3600, None)]
+
+
+BANNER = "Linux 6.1.0-56 (web1) \t01/05/2026 \t_x86_64_\t(2 CPU)\n\n"
+
+
+def test_sar_with_a_twelve_hour_clock_averages_and_a_restart(warehouse: Warehouse, tmp_path: Path) -> None:
+    text = BANNER + (
+        "12:50:01 PM       DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util\n"
+        "01:00:01 PM       sda     10,00      1,00      1,00      0,00      0,20      0,01      2,00      1,00\n"
+        "Average:          sda     10,00      1,00      1,00      0,00      0,20      0,01      2,00      1,00\n\n"
+        "01:05:00 PM     LINUX RESTART\t(2 CPU)\n\n"
+        "01:05:00 PM       CPU     %user\n01:10:00 PM       all      1,00\n\n"
+        "01:20:00 PM       DEV       tps  rd_sec/s  wr_sec/s  avgrq-sz  avgqu-sz     await     svctm     %util\n"
+        "01:30:00 PM       sda     20.00      2.00      2.00      0.20      0.01      4.00      1.00      1.00\n"
+        "01:30:00 PM       sda1    20.00      2.00\n01:30:00 PM       sdb     20.00      2.00\n"
+    )
+    assert counts(land(warehouse, tmp_path, text)) == (4, 2, 2, 0, 0)
+    assert hours(warehouse) == [
+        ("web1/sda", datetime(2026, 1, 5, 12), 6000, 2000.0, pytest.approx(1 / 6)),
+        ("web1/sda", datetime(2026, 1, 5, 13), 12_000, 4000.0, pytest.approx(599 / 3600, abs=1e-3)),
+    ]
+    assert warehouse.live()["bytes"].sort().to_list() == [2048 * 600, 2048 * 600]
+
+
+def test_the_hour_that_comes_twice_when_summer_ends_and_midnight(warehouse: Warehouse, tmp_path: Path) -> None:
+    # Berlin, 25 October 2026: 02:30 comes twice, at 00:30 and at 01:30 UTC
+    times = ["02:00:00", "02:30:00", "02:00:00", "02:30:00", "03:00:00", "23:30:00", "23:59:59", "00:29:59"]
+    lines = [f"{time} sda {n}.00 1.00 1.00 0.00 0.00 0.00 1.00 0.00\n" for n, time in enumerate(times)]
+    text = BANNER.replace("01/05/2026", "2026-10-25") + "01:30:00 DEV tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util\n" + "".join(lines)
+    land(warehouse, tmp_path, text, timezone="Europe/Berlin")
+    day = datetime(2026, 10, 24)
+    assert [(hour, ios) for _, hour, ios, _, _ in hours(warehouse)] == [
+        (day + timedelta(hours=23), 0), (day + timedelta(hours=24), 1800 * (1 + 2)), (day + timedelta(hours=25), 1800 * (3 + 4)),
+        (day + timedelta(hours=46), 6 * 1799), (day + timedelta(hours=47), 7 * 1800),
+    ]  # fmt: skip
+
+
+def test_sadf_lines_upright_and_lying(warehouse: Warehouse, tmp_path: Path) -> None:
+    upright = (
+        "# hostname;interval;timestamp;CPU;%user\nweb1;600;2026-01-05 10:10:00 UTC;-1;1.00\n"
+        "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;dkB/s;areq-sz;aqu-sz;await;%util\n"
+        "web1;600;2026-01-05 10:10:00 UTC;sda;10.00;1.00;1.00;0.00;0.20;0.01;2.00;1.00\n"
+        "web1;-1;2026-01-05 10:15:00 UTC;LINUX-RESTART\t(2 CPU)\n"
+        "web1;600;whenever;sda;10.00;1.00;1.00;0.00;0.20;0.01;2.00;1.00\n"
+        "web1;600;2026-01-05 10:30:00 UTC;sda;-1.00;1.00;1.00;0.00;0.20;0.01;2.00;1.00\n"
+        "web1;7200;2026-01-05 12:30:00 UTC;sda;1.00;1.00;1.00;0.00;0.20;0.01;2.00;1.00\n"
+    )
+    lying = (
+        "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await[...]\n"
+        f"web2;600;{1_767_607_800};sda;5.00;1.00;1.00;2.00;sdb;6.00;1.00;1.00;2.00\n"
+    )
+    assert counts(land(warehouse, tmp_path, upright, lying)) == (6, 3, 3, 0, 0)
+    assert [(drive, ios) for drive, _, ios, _, _ in hours(warehouse)] == [("web1/sda", 6000), ("web2/sda", 3000), ("web2/sdb", 3600)]
+    assert warehouse.table("rejected_records").select("row", "column").rows() == [(2, "timestamp"), (3, "tps"), (4, "interval")]
+
+
+def test_what_is_cut_off_or_comes_twice_costs_itself(warehouse: Warehouse, tmp_path: Path) -> None:
+    whole = sadf(interval(H + timedelta(minutes=10)), interval(H + timedelta(minutes=20)))
+    summary = land(warehouse, tmp_path, whole[: whole.rindex('"wkB"')], whole)
+    assert counts(summary) == (4, 2, 1, 1, 0)
+    assert "cut off" in str(summary.rejected[0]["reason"])
+    bad = sadf(interval(H, tps="NaN"), interval(H + timedelta(minutes=1), wait=None), interval(H, seconds=0))
+    assert [(record["row"], record["column"]) for record in land(warehouse, tmp_path, bad).rejected] == [
+        (1, "tps"),
+        (2, "await"),
+        (3, "interval"),
+    ]
+
+
+def test_where_both_tools_saw_an_hour_the_one_that_saw_more_counts(warehouse: Warehouse, tmp_path: Path) -> None:
+    split = [
+        {"timestamp": f"2026-01-05T10:{n}:00+0000", "disk": [{"disk_device": "sda", "r/s": 1, "w/s": 1, "r_await": 1, "w_await": 1}]}
+        for n in (10, 20)
+    ]
+    iostat = sadf(*split).replace('"file-date"', '"date"')
+    assert counts(land(warehouse, tmp_path, sadf(interval(H + timedelta(minutes=20))), iostat)) == (2, 1, 0, 0, 1)
+    assert warehouse.live()["read_ios"].to_list() == [600]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "nothing is in it"),
+        ("{}", "without statistics"),
+        (sadf(), "no interval of a drive"),
+        (sadf({"disk": []}).replace('"file-date"', '"date"'), "run iostat with -t"),
+        (sadf(interval(H, utc=0)), "give --timezone"),
+        (BANNER + "10:00:00 DEV tps await\n10:10:00 sda 1 1\n", "give --timezone"),
+        (BANNER.replace("01/05", "31/05") + "10:00:00 DEV tps await\n", "no day known"),
+        ("hello\nworld\n", "no line of a drive"),
+    ],
+)
+def test_a_file_that_is_none_is_unreadable(text: str, said: str, warehouse: Warehouse, tmp_path: Path) -> None:
+    (file,) = land(warehouse, tmp_path, text, timezone=None).files
+    assert file.status == "unreadable" and said in (file.note or "")
+
+
+def test_a_time_zone_must_exist(warehouse: Warehouse, tmp_path: Path) -> None:
+    with pytest.raises(IngestError, match="no such time zone"):
+        land(warehouse, tmp_path, sadf(), timezone="Mars/Olympus")
+
+
+def test_any_text_is_read_or_refused(tmp_path: Path) -> None:
+    good = [
+        BANNER,
+        sadf(interval(H)),
+        sadf(interval(H))[:200],
+        "10:00:00 DEV tps await\n",
+        "10:10:00 sda 1 1\n",
+        "# hostname;interval;timestamp;DEV;tps;await\n",
+    ]
+    noise = [
+        "web1;600;2026-01-05 10:10:00 UTC;sda;1;1\n",
+        "{",
+        '"statistics":[',
+        "99:99:99 AM x\n",
+        "Average:",
+        "LINUX RESTART\n",
+        "]",
+        "}",
+        "-1",
+        ";",
+        "\n",
+    ]
+    pieces = st.one_of(st.sampled_from(good + noise), st.binary(max_size=20).map(lambda octets: octets.decode("latin-1")))
+
+    def check(text: str) -> None:
+        path = tmp_path / "fuzzed.txt"
+        path.write_text(text, encoding="utf-8")
+        try:
+            found = read_intervals(path, zone_of("UTC"))
+        except UnreadableFile:
+            return
+        assert len(found.intervals) + len(found.rejected) == found.row
+        assert all(row["seconds"] > 0 for row in found.intervals)
+
+    fuzz(st.lists(pieces, max_size=10).map("".join), check, "output of sysstat")
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason=f"the samples are not here ({SHARED}); they are not ours to distribute")
+def test_real_output_of_every_tool(warehouse: Warehouse) -> None:
+    names = ("sysstat/sadf_disk.json", "sysstat/iostat_x.json", "sar_dev.txt", "sadf_j_A.json", "sar_A_dec.txt")
+    summary = ingest("sysstat", [SHARED / name for name in names], warehouse.path, source_options={"timezone": "UTC"})
+    assert {file.status for file in summary.files} == {"landed"} and summary.rows_rejected == 0
+    (vda,) = [row for row in hours(warehouse) if row[0] == "vm/vda"]
+    # 306, 269, 101 and 31 I/Os in four seconds, 1.55, 0.92, 0.27 and 0.52 ms each
+    assert vda[2:4] == (707, pytest.approx(1000 * (306 * 1.55 + 269 * 0.92 + 101 * 0.27 + 31 * 0.52) / 707))

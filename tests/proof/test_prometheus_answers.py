@@ -1,0 +1,187 @@
+"""One fleet, told by its arrays and counted by node_exporter into a real Prometheus: the same warehouse, within what counters can tell.
+
+How far the two may be apart. Counts and bytes are whole numbers in both: equal. The kernel's time counters are cut to whole
+milliseconds, so the time of n I/Os between two scrapes is off by less than 1 ms, and the latency by less than 1000 us / n. Their 32 bits
+hold 4.3 million seconds, which as a double are off by 0.0005 us at either end, and what is added where they run over by as much;
+nanoseconds cut off in the making add 0.0005 us. So a direction's latency is off by less than RESOLUTION_US / n, and the merged one
+of r reads and w writes by less than 2 * RESOLUTION_US / (r + w).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from ingest import ingest, list_deliveries
+from ingest.findings import MISSING, OK, WEAK, Finding
+from ingest.prometheus.doctor import diagnose
+from ingest.prometheus.pull import Selection
+from ingest.prometheus.text import Labels
+from ingest.raw_store import drive_hour_files
+from simulate import simulate
+from tests.proof.prometheus_fleet import prometheus, write_openmetrics
+from tests.proof.support import SHARED, broken_sums, drivetail
+
+START = datetime(2026, 1, 5)
+RESOLUTION_US = 1000.003
+SAMPLES = SHARED / "samples/qemu_md_raid6_throttled"
+pytestmark = [
+    pytest.mark.skipif(
+        shutil.which("prometheus") is None and not os.environ.get("CI"),
+        reason="prometheus is not installed (Debian: apt-get install prometheus); in CI this is a failure",
+    ),
+    pytest.mark.xdist_group("prometheus"),
+]
+
+
+def counted_fleet(folder: Path, hours: int, scrapes_per_hour: int, **fleet: int) -> int:
+    """A fleet as `bundle` and as what a server holds of it; how often a counter of time ran over its 32 bits."""
+    simulate(folder / "bundle", hours=hours, **fleet)
+    return write_openmetrics(folder / "bundle", folder, scrapes_per_hour)
+
+
+def both_ways(folder: Path, url: str, hours: int) -> tuple[Path, Path]:
+    """Warehouses of the fleet: as its arrays told it, and as the server counted it."""
+    told, counted = folder / "told", folder / "counted"
+    ingest("bundle", folder / "bundle", told)
+    summary = ingest("prometheus", url, counted, first=START, end=START + timedelta(hours=hours))
+    assert summary.rows_rejected == 0
+    return told, counted
+
+
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """Two groups over 30 hours, scraped every 15 minutes, and the server that holds them."""
+    folder = tmp_path_factory.mktemp("counted")
+    counted_fleet(folder, 30, 4, disk_groups=1, ssd_groups=1, seed=11)
+    with prometheus(folder) as url:
+        yield folder, url
+
+
+def landed(warehouse: Path) -> pl.DataFrame:
+    files = [path for delivery in list_deliveries(warehouse) for path in drive_hour_files(delivery)]
+    return pl.concat([pl.read_parquet(path, glob=False) for path in files], how="diagonal").sort("drive_id", "hour_utc")
+
+
+def test_drive_hours_of_a_server_are_those_of_the_arrays(day: tuple[Path, str]) -> None:
+    told, counted = (landed(warehouse) for warehouse in both_ways(*day, 30))
+    same = ["drive_id", "hour_utc", "raid_group_id", "read_ios", "write_ios"]
+    assert told.height == counted.height > 600
+    assert counted.select(same).equals(told.select(same))
+    size = [pl.col(f"{way}_blocks") * pl.col("block_bytes") for way in ("read", "write")]
+    assert counted.select(size).equals(told.select(size))
+    for way in ("read", "write"):
+        off = (counted[f"{way}_latency_us"] - told[f"{way}_latency_us"]).abs() * told[f"{way}_ios"]
+        assert RESOLUTION_US / 2 < off.max() < RESOLUTION_US  # type: ignore[operator]  # near: the bound is no room to hide in
+    assert counted["coverage"].is_between(3599 / 3600, 1.0).all()
+
+
+def states(findings: list[Finding]) -> dict[str, str]:
+    return {finding.check: finding.state for finding in findings}
+
+
+def test_the_doctor_finds_what_the_server_can_tell(day: tuple[Path, str]) -> None:
+    _, url = day
+    now = START + timedelta(hours=30)
+    found = diagnose(url, Selection(), 3, now)
+    assert states(found) == {
+        "server": OK,
+        "counters": OK,
+        "hosts": OK,
+        "scrapes": WEAK,
+        "history": WEAK,
+        "serials": OK,
+        "groups": OK,
+        "peers": OK,
+    }
+    said = {finding.check: finding.said for finding in found}
+    assert "drives on 2 hosts" in said["hosts"]
+    assert "every 900 s" in said["scrapes"] and "--from 2026-01-05" in said["history"]
+    assert states(diagnose(url, Selection(), 30, now))["peers"] == MISSING
+
+
+@pytest.mark.parametrize(
+    ("selection", "check", "said"),
+    [
+        (Selection(labels=Labels(device="disk")), "counters", "has the labels"),
+        (Selection(match=('job="nobody"',)), "counters", "name the label of the device"),
+        (Selection(labels=Labels(host="node")), "hosts", "there are instance, job"),
+        (Selection(match=("job=node",)), "answers", "bad_data"),
+    ],
+)
+def test_the_doctor_says_what_is_missing(day: tuple[Path, str], selection: Selection, check: str, said: str) -> None:
+    found = diagnose(day[1], selection, 3, START + timedelta(hours=30))
+    (missing,) = (finding for finding in found if finding.state == MISSING)
+    assert missing.check == check and said in f"{missing.said}; {missing.todo}"
+
+
+def test_the_doctor_asks_later_than_the_data(day: tuple[Path, str]) -> None:
+    (missing,) = (finding for finding in diagnose(day[1], Selection(), 3, START + timedelta(days=40)) if finding.state == MISSING)
+    assert missing.said == "no node_disk_reads_completed_total"
+
+
+@pytest.mark.soak
+def test_marts_of_a_server_are_those_of_the_arrays(tmp_path: Path) -> None:
+    """A month of 62 drives, through the models."""
+    assert counted_fleet(tmp_path, 24 * 30, 1, disk_groups=3, ssd_groups=2, seed=12) > 10
+    with prometheus(tmp_path) as url:
+        warehouses = both_ways(tmp_path, url, 24 * 30)
+    for warehouse in warehouses:
+        drivetail("build", "--warehouse", warehouse)
+    with duckdb.connect() as connection:
+        for name, warehouse in zip(("told", "counted"), warehouses, strict=True):
+            connection.execute(f"attach '{warehouse / 'warehouse.duckdb'}' as {name} (read_only)")
+        connection.execute(
+            f"""
+            create table both as
+            with measured as (
+                select *, {2 * RESOLUTION_US} / nullif(io_count, 0) as latency_off,
+                    max({2 * RESOLUTION_US} / nullif(io_count, 0)) over (partition by raid_group_id, hour_utc) as median_off
+                from told.marts.fct_drive_hours
+            )
+            select t.*, c.latency_us as c_latency_us, c.slowdown as c_slowdown, c.is_slow as c_is_slow, c.io_count as c_io_count,
+                c.exclusion_reason as c_exclusion_reason, c.rate_imbalance as c_rate_imbalance, c.io_size_bytes as c_io_size_bytes,
+                c.raid_group_id as c_raid_group_id, c.kind as c_kind,
+                (t.latency_us + t.latency_off) / (t.median_latency_us - t.median_off) - t.slowdown as slowdown_off
+            from measured as t full join counted.marts.fct_drive_hours as c using (drive_id, hour_utc)
+            """
+        )
+        rows, apart, near, slow = connection.execute(
+            """
+            select count(*), count(*) filter (where io_count is distinct from c_io_count
+                or exclusion_reason is distinct from c_exclusion_reason or
+                rate_imbalance is distinct from c_rate_imbalance or io_size_bytes is distinct from c_io_size_bytes
+                or raid_group_id is distinct from c_raid_group_id or kind is distinct from c_kind
+                or abs(latency_us - c_latency_us) >= latency_off or abs(slowdown - c_slowdown) >= slowdown_off),
+                count(*) filter (where is_slow <> c_is_slow and abs(slowdown - 2) >= slowdown_off), count(*) filter (where is_slow)
+            from both
+            """
+        ).fetchall()[0]
+        print(f"{rows} drive-hours, {slow} slow")
+        assert rows > 40_000 and slow > 20 and (apart, near) == (0, 0)
+        raid = """
+            select raid_group_id, hour_utc, kind, data_drive_count, reporting_drive_count, raid_io_count, transition is null
+            from {}.marts.fct_raid_hours
+        """
+        for one, other in (("told", "counted"), ("counted", "told")):
+            assert connection.execute(f"({raid.format(one)}) except all ({raid.format(other)})").fetchall() == []
+        connection.execute("use counted")
+        assert broken_sums(connection) == []
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not SAMPLES.exists(), reason=f"the samples are not here ({SAMPLES}); they are not ours to distribute")
+def test_a_throttled_drive_of_a_real_array_is_the_slow_one(tmp_path: Path) -> None:
+    warehouse = tmp_path / "warehouse"
+    drivetail("ingest", "prometheus", SAMPLES / "ne_0.txt", SAMPLES / "ne_1.txt", "--min-coverage", 0.001, "--warehouse", warehouse)
+    drivetail("build", "--warehouse", warehouse)
+    with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as connection:
+        slow = connection.execute("select drive_id, slowdown from marts.fct_drive_hours where is_slow").fetchall()
+    assert [(drive, slowdown > 100) for drive, slowdown in slow] == [("SER0003", True)]
