@@ -64,7 +64,7 @@ def write_report(say: Callable[[str], Any]) -> None:
     lines = _head(parameters, distances) + _verdict_table(verdicts, fitted)
     for seed in OTHER_SEEDS:
         other = judge(refs, fleet_data(parameters, seed, DAYS, GROUPS))
-        lines.append(f"| seed {seed}, to which nothing was fitted (quick judge) | {_shares_text(other)} |")
+        lines.append(f"| seed {seed}: the same make-up, another chance (quick judge) | {_shares_text(other)} |")
         say(f"seed {seed} judged")
     lines += ["", "## Distance of every curve", "", *_distances(distances), "", *FAR_CURVES]
     lines += [
