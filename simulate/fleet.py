@@ -14,7 +14,7 @@ from simulate.awkward import AWKWARD_CASES, Awkward
 from simulate.groups import HOURS_PER_YEAR, Group, instant, inventory, make_group
 from simulate.operators import GroupHistory, event_frame, live
 from simulate.parameters import KINDS, PRESETS, Kind, ParameterError, Parameters, meanings, with_overrides
-from simulate.streams import Dealer
+from simulate.streams import Dealer, places
 from simulate.telemetry import Fleet, assemble, day_cells, frames
 from simulate.workload import group_workload
 from simulate.write import FILE_FORMATS, FileFormat, write_records
@@ -195,12 +195,16 @@ def run_fleet(
     workloads = []
     for kind in KINDS:
         p, dealer = parameters.of(kind), Dealer(seed, kind)
-        for ordinal in range(counts[kind]):
-            group = make_group(kind, ordinal, p, dealer, start, hours)
+        made = []
+        for dealt, place in enumerate(places(seed, kind, counts[kind])):
+            group = make_group(kind, dealt, place, p, dealer, start, hours)
             history = live(group, p, dealer, start, hours)
-            workloads.append(group_workload(group, p, dealer, start, hours, history.loads))
+            made.append((place, group, history, group_workload(group, p, dealer, start, hours, history.loads)))
+        # the last block is dealt to whole, too, and what has its place beyond the fleet left out
+        for _, group, history, workload in sorted(made, key=lambda each: each[0])[: counts[kind]]:
             groups.append(group)
             histories.append(history)
+            workloads.append(workload)
     plan.change_fleet(groups, histories, hours)
     return assemble(seed, start, hours, parameters, groups, histories, workloads), histories
 

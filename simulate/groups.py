@@ -125,7 +125,8 @@ class Group:
 
     raid_group_id: str
     kind: Kind
-    ordinal: int
+    ordinal: int  # in the order in which they are dealt to; its streams go by it
+    place: int  # in the fleet; its names go by it
     data_width: int
     has_double_parity: bool
     site: int
@@ -154,8 +155,8 @@ class Group:
         return SITES[self.site][2]
 
 
-def make_group(kind: Kind, ordinal: int, p: KindParameters, dealer: Dealer, start: datetime, hours: int) -> Group:
-    """Group number `ordinal` of `kind` with its first drives, as it stands when the span begins (or when it joins)."""
+def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: Dealer, start: datetime, hours: int) -> Group:
+    """The next group of `kind` that is dealt to, with its first drives, as it stands when the span begins (or when it joins)."""
     rng = stream(dealer.seed, kind, ordinal, Purpose.INVENTORY)
 
     def chance(trait: Trait, share: float, stratum: int = 0) -> bool:
@@ -187,9 +188,10 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, dealer: Dealer, star
     ageing, exponent = _ageing(p, years, is_age_known)
     group_hazard = standing * ageing
     group = Group(
-        raid_group_id=f"{kind}-g{ordinal:06d}",
+        raid_group_id=f"{kind}-g{place:06d}",
         kind=kind,
         ordinal=ordinal,
+        place=place,
         data_width=width,
         has_double_parity=bool(rng.random() < DOUBLE_PARITY_SHARE),
         site=int(rng.integers(len(SITES))),
@@ -216,7 +218,7 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, dealer: Dealer, star
     )
     if group.is_coarse:
         group.base_latency_us = COARSE_LATENCY_US
-    group.host = f"{SITES[group.site][0]}-{kind}-h{ordinal // 4:05d}"
+    group.host = f"{SITES[group.site][0]}-{kind}-h{place // 4:05d}"
     # clients that read and write large pieces have steady drives
     noise = (
         1.0
@@ -241,7 +243,7 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, dealer: Dealer, star
         group.members.append(
             _member(
                 p,
-                f"{kind[0].upper()}{ordinal:06d}{slot:02d}A",
+                f"{kind[0].upper()}{place:06d}{slot:02d}A",
                 slot,
                 role,
                 own_family,
@@ -261,7 +263,7 @@ def make_group(kind: Kind, ordinal: int, p: KindParameters, dealer: Dealer, star
             )
         )
     if rng.random() < SPARE_SHARE:
-        group.spare_id = f"{kind[0].upper()}{ordinal:06d}{len(roles):02d}A"
+        group.spare_id = f"{kind[0].upper()}{place:06d}{len(roles):02d}A"
     return group
 
 
@@ -474,7 +476,7 @@ def _inventory_row(
         family.interface if known else None,
         "raid6" if group.has_double_parity else "raid5",
         group.host,
-        f"{group.host}-e{group.ordinal % 4}",
+        f"{group.host}-e{group.place % 4}",
         site,
         timezone,
         m.deployed_on if group.is_age_known else None,

@@ -63,6 +63,19 @@ class Trait(IntEnum):
 
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103)
 STANDARD_NORMAL = NormalDist()
+MAKE_UP = 1
+"""Where the sequences that are dealt begin. It is no seed: fleets of all seeds have the same make-up."""
+BLOCK = 10
+"""Groups change places within so many, by the seed."""
+
+
+def places(seed: int, kind: Kind, count: int) -> list[int]:
+    """The places of `count` groups and some more, in the order in which they are dealt to: whole blocks, each shuffled by the seed.
+
+    A group keeps its place however many more there are.
+    """
+    firsts = range(0, count, BLOCK)
+    return [first + int(i) for first in firsts for i in stream(seed, kind, first, Purpose.EVEN).permutation(BLOCK)]
 
 
 def poisson(u: float, mean: float) -> int:
@@ -104,10 +117,10 @@ class Dealer:
     """Hands out numbers in 0..1, spread evenly over all those of one kind who ask for the same trait in the same stratum.
 
     A fleet of 40 groups drawn independently may hold no group of a kind that one in 20 is, and its slow hours hang on how
-    long the three longest episodes happen to be; such a fleet says little about the population. Numbers dealt are uniform
-    over seeds, and any run of them covers 0..1 without large gaps. They depend on who asked before, so groups are made in
-    order: group n is the same however many come after it. Each drive and group asks equally often whatever the parameters
-    are: with a rate a little higher the same things happen, and a few more.
+    long the three longest episodes happen to be; such a fleet says little about the population. Any run of numbers dealt
+    covers 0..1 without large gaps. They depend on who asked before and not on the seed: another seed has the same make-up
+    in other places (`places`), and noise, loads and operators of its own. Each drive and group asks equally often whatever
+    the parameters are: with a rate a little higher the same things happen, and a few more.
     """
 
     def __init__(self, seed: int, kind: Kind) -> None:
@@ -130,4 +143,4 @@ class Dealer:
         return math.floor(expected + self.deal(trait, stratum)[0])
 
     def _stream(self, trait: Trait, stratum: int) -> np.random.Generator:
-        return stream(self.seed, self.kind, stratum, Purpose.EVEN, int(trait))
+        return stream(MAKE_UP, self.kind, stratum, Purpose.EVEN, int(trait))

@@ -9,7 +9,7 @@ from calibrate.evaluate import Population, Share, _intervals, fleet_data, wilson
 from calibrate.judge import Verdict, curves, judge, ks_distance, references
 from calibrate.report import DAYS, GROUPS, SEED, SENSITIVE, moved_ids
 from simulate.parameters import KINDS, MAXIMUM_NUMBERS, PRESETS, Kind, defaults, number_count
-from simulate.streams import Dealer, Trait, poisson
+from simulate.streams import BLOCK, Dealer, Trait, places, poisson
 
 SEEDS = Path(__file__).parents[2] / "seeds"
 
@@ -41,6 +41,13 @@ def test_numbers_dealt_are_even_in_every_stratum_and_do_not_hang_on_how_many_fol
     drawn = np.array([poisson(dealer.deal(Trait.AFTERSHOCK, 2)[0], 0.5) for _ in range(1000)])
     assert drawn.mean() == pytest.approx(0.5, abs=0.02)
     assert np.mean(drawn == 0) == pytest.approx(np.exp(-0.5), abs=0.01)
+
+
+def test_every_seed_deals_the_same_to_shuffled_groups() -> None:
+    assert Dealer(4, "disk").deal(Trait.AILING, 1, 3) == Dealer(5, "disk").deal(Trait.AILING, 1, 3)
+    assert places(4, "disk", 25)[:BLOCK] != places(5, "disk", 25)[:BLOCK]
+    assert places(4, "disk", 25) == places(4, "disk", 130)[: 3 * BLOCK]
+    assert [sorted(places(4, "disk", 25)[i : i + BLOCK]) for i in (0, 10, 20)] == [list(range(i, i + BLOCK)) for i in (0, 10, 20)]
 
 
 def test_intervals_break_at_stable_and_at_missing_hours() -> None:

@@ -81,6 +81,10 @@ cell_slow_hours as (
         select vendor_class as class, * from slow_hours where vendor_class is not null
     ) as classed
     where kind = 'ssd' and class is not null and slowdown >= {{ var('mild_threshold') }}
+    union all
+    -- a class without a slow hour has its place on the axis too
+    select class, cast(1000 * {{ var('mild_threshold') }} as bigint) as slowdown_edge, cast(null as double) as slowdown
+    from cell_totals
 ),
 
 severities as (
@@ -214,7 +218,7 @@ select
     class as curve,
     'ssd' as kind,
     slowdown_edge / cast(1000 as double) as x,
-    count(*) as value_count,
+    count(slowdown) as value_count,
     count(case when slowdown = slowdown_edge / cast(1000 as double) then 1 end) as equal_count
 from cell_slow_hours
 group by class, slowdown_edge

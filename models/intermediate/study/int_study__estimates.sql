@@ -29,7 +29,9 @@ candidates as (
         shares.share_high,
         row_number() over (
             partition by wanted.id, wanted.kind
-            order by case when wanted.estimate = 'least_share' then shares.share else -shares.share end, shares.class
+            order by
+                case when wanted.estimate = 'least_share' then shares.share else -shares.share end,
+                instr(',' || wanted.class || ',', ',' || shares.class || ',')
         ) as choice
     from wanted
     inner join shares

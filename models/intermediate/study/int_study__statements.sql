@@ -87,12 +87,23 @@ classes as (
     group by kind, attribute, class
 ),
 
+-- drives of no known class are among all drives
+all_drives as (
+    select
+        kind,
+        sum(hour_count) as slowdown_hours,
+        sum(case when edge_per_mille >= 1000 * {{ var('slow_threshold') }} then hour_count else 0 end) as slow_hours,
+        sum(case when edge_per_mille >= 1000 * {{ var('slow_threshold') }} then hour_count else 0 end)
+        / cast(sum(hour_count) as double) as slow_share
+    from binned
+    group by kind
+),
+
 against_rest as (
     select
         *,
         count(*) over (partition by kind, attribute) as class_count,
-        sum(slowdown_hours) over (partition by kind, attribute) as all_hours,
-        sum(slow_hours) over (partition by kind, attribute) as all_slow_hours
+        sum(slowdown_hours) over (partition by kind, attribute) as all_hours
     from classes
 ),
 
@@ -156,18 +167,20 @@ correlation as (
         max(distances.distance) as distance,
         max(
             greatest(
-                slow_hours / cast(slowdown_hours as double) / nullif(all_slow_hours / cast(all_hours as double), 0.0),
-                all_slow_hours / cast(all_hours as double) / nullif(slow_hours / cast(slowdown_hours as double), 0.0)
+                against_rest.slow_hours / cast(against_rest.slowdown_hours as double) / nullif(all_drives.slow_share, 0.0),
+                all_drives.slow_share / nullif(against_rest.slow_hours / cast(against_rest.slowdown_hours as double), 0.0)
             )
         ) as largest_factor,
-        cast(max(all_slow_hours) as bigint) as numerator,
-        cast(max(all_hours) as bigint) as denominator
+        cast(max(all_drives.slow_hours) as bigint) as numerator,
+        cast(max(all_drives.slowdown_hours) as bigint) as denominator
     from against_rest
+    inner join all_drives on against_rest.kind = all_drives.kind
     inner join distances
         on against_rest.kind = distances.kind
         and against_rest.attribute = distances.attribute
         and against_rest.class = distances.class
-    where class_count >= 2 and slowdown_hours * (all_slow_hours / cast(all_hours as double)) >= {{ var('fewest_expected_events') }}
+    where against_rest.class_count >= 2
+        and against_rest.slowdown_hours * all_drives.slow_share >= {{ var('fewest_expected_events') }}
     group by against_rest.kind
 )
 

@@ -99,7 +99,9 @@ plain as (
                 when not questions.is_survival and durations.is_ended and durations.hours <= questions.until_hours then 1
             end
         ) as numerator,
-        count(*) as denominator
+        count(*) as denominator,
+        -- a drive whose rows end before what is waited for begins was not watched
+        count(case when durations.hours >= 0 then 1 end) as watched_count
     from questions
     inner join durations on questions.subject = durations.subject and questions.kind = durations.kind
     group by questions.id, questions.kind
@@ -110,6 +112,6 @@ select
     survivals.kind,
     plain.numerator,
     plain.denominator,
-    100 * case when survivals.is_survival then survivals.survival else 1 - survivals.survival end as value
+    case when plain.watched_count > 0 then 100 * case when survivals.is_survival then survivals.survival else 1 - survivals.survival end end as value
 from survivals
 inner join plain on survivals.id = plain.id and survivals.kind = plain.kind
