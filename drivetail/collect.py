@@ -23,7 +23,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from drivetail.warehouse import sync
-from ingest.hosts import drive_device, is_drive, looks
+from ingest.devices import is_whole_drive
+from ingest.hosts import drive_device, looks
 from ingest.mdadm import Array, arrays_of
 
 TIMEOUT_SECONDS = 60
@@ -193,10 +194,10 @@ class Collector:
         silent = []
         for device in devices:
             name = str(device.get("name"))
-            document = self.runner(["smartctl", "--json=c", "-x", f"/dev/{name}"]) if is_drive(name) else None
+            document = self.runner(["smartctl", "--json=c", "-x", f"/dev/{name}"]) if is_whole_drive(name) else None
             if document and '"serial_number"' in document:
                 (draft / f"smartctl-{name.replace('/', '!')}.json").write_text(document, encoding="utf-8")
-            elif is_drive(name):
+            elif is_whole_drive(name):
                 silent.append(name)
         if silent:
             missing.append(

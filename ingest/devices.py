@@ -6,12 +6,14 @@ import re
 
 import polars as pl
 
-# SCSI, SATA and SAS (sda, on BSD sd0), IDE (hda), virtio (vda), Xen (xvda), NVMe namespaces, SD cards, mainframes, HP Smart Array.
+# SCSI, SATA and SAS (sda, on BSD sd0), IDE (hda), virtio (vda), Xen (xvda), NVMe namespaces, SD cards, mainframes, HP and Mylex arrays.
 # Everything else is a partition (sda1, nvme0n1p2), made of other devices (md0, dm-0, loop0, zram0, nbd0) or one path of a
 # multipath NVMe namespace (nvme0c1n1), whose I/Os would be counted twice.
-WHOLE_DRIVE = r"(sd[a-z]+|sd[0-9]+|hd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|dasd[a-z]+|cciss[!/]c[0-9]+d[0-9]+)"
+WHOLE_DRIVE = (
+    r"(sd[a-z]+|sd[0-9]+|hd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|dasd[a-z]+|(?:cciss|ida|rd)[!/]c[0-9]+d[0-9]+)"
+)
 _WHOLE_DRIVE = re.compile(WHOLE_DRIVE)
-_PARTITION = re.compile(r"((?:sd|hd|vd|xvd|dasd)[a-z]+|(?:nvme[0-9]+n[0-9]+|mmcblk[0-9]+|cciss[!/]c[0-9]+d[0-9]+)(?=p))p?[0-9]+")
+_PARTITION = re.compile(r"((?:sd|hd|vd|xvd|dasd)[a-z]+|(?:nvme[0-9]+n[0-9]+|mmcblk[0-9]+|(?:cciss|ida|rd)[!/]c[0-9]+d[0-9]+)(?=p))p?[0-9]+")
 
 
 def is_whole_drive(device: str) -> bool:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from ingest.devices import is_whole_drive
 from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
-from ingest.hosts import Rejection, host_of, identity, is_drive, looks, read_text, reject
+from ingest.hosts import Rejection, host_of, identity, looks, read_text, reject
 from ingest.parse import completed
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:
                 if fields:
                     rejected.append((number, f"{len(fields)} fields, expected 14, 18 or 20", "device", line))
                 continue
-            if not is_drive(fields[2]):
+            if not is_whole_drive(fields[2]):
                 continue
             if len(fields) not in _WIDTHS:
                 rejected.append((number, f"{len(fields)} fields, expected 14, 18 or 20", fields[2], line))

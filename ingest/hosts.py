@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from ingest.devices import drive_of
 from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.limits import too_large
@@ -31,8 +32,6 @@ FIRST_TS, END_TS = 0, 32_503_680_000  # the years 1970 to 2999
 
 _FOLDER = re.compile(r"(.+)\.\d{8}T\d{6}Z")
 _LOOK = re.compile(r"TS\s+(\d{1,12}(?:\.\d+)?)(\s+again)?\s*")
-_PARTITIONED = re.compile(r"((?:sd|hd|vd|xvd|dasd)[a-z]+)\d+|((?:nvme\d+n\d+|mmcblk\d+|(?:cciss|ida|rd)/c\d+d\d+))p\d+")
-_WHOLE = re.compile(r"(?:sd|hd|vd|xvd|dasd)[a-z]+|nvme\d+n\d+|mmcblk\d+|(?:cciss|ida|rd)/c\d+d\d+")
 
 Rejection = tuple[int, str, str, str | None]
 
@@ -70,14 +69,7 @@ def host_of(file: SourceFile) -> str:
 
 def drive_device(device: str) -> str:
     """The device of the drive that a device, or a partition, is on: `/dev/sda1` -> `sda`."""
-    name = device.removeprefix("/dev/").replace("!", "/")
-    match = _PARTITIONED.fullmatch(name)
-    return (match[1] or match[2]) if match else name
-
-
-def is_drive(device: str) -> bool:
-    """Whether a device is a whole drive by its name: no partition, no dm, md, loop or ram device."""
-    return _WHOLE.fullmatch(device) is not None
+    return drive_of(device.removeprefix("/dev/").replace("!", "/"))
 
 
 def read_text(file: SourceFile) -> str:
