@@ -5,9 +5,26 @@ from __future__ import annotations
 import duckdb
 
 from drivetail.console import Row
-from drivetail.explain.records import HOUR, LIVE_RAW, inventory_periods, shifted
+from drivetail.explain.records import HOUR, LIVE_RAW, inventory_periods, precedence, shifted
 from drivetail.queries import fetch
 from drivetail.warehouse import Warehouse
+
+NAMED_DRIVE = """
+coalesce(
+    (
+        select aliases.drive_id from staging.stg_raw__alias_periods as aliases
+        where delivered.is_alias and delivered.drive_id = aliases.alias and aliases.from_hour_utc <= $at and aliases.to_hour_utc > $at
+    ),
+    delivered.drive_id
+)
+"""
+"""The drive that a record is of: hosts name theirs by aliases."""
+
+COUNTS_FIRST = """
+coalesce(list_position($precedence, {source}), 99), {source}, coalesce(delivered.coverage, 1.0) desc,
+delivered.collected_at desc nulls last, delivered.drive_id
+"""
+"""Which record of a drive-hour counts, of several sources, as in stg_raw__drive_hours."""
 
 
 class DriveHour:
@@ -50,7 +67,7 @@ class DriveHour:
         """Every stored record of this drive-hour, the one that counts first."""
         return fetch(
             self.connection,
-            """
+            f"""
             select
                 delivered.* exclude (source), files.source, files.file, files.record_kind, files.ingested_at,
                 retired.reason as retired_as, retired.retired_by_delivery_seq
@@ -61,10 +78,12 @@ class DriveHour:
                 on delivered.delivery_seq = retired.delivery_seq
                 and delivered.file_no = retired.file_no
                 and delivered.row_no = retired.row_no
-            where delivered.drive_id = ? and delivered.hour_utc = ?
-            order by retired_as is not null, delivered.delivery_seq desc, delivered.file_no desc, delivered.row_no desc
+            where {NAMED_DRIVE} = $drive and delivered.hour_utc = $at
+            order by
+                retired_as is not null, {COUNTS_FIRST.format(source="files.source")},
+                delivered.delivery_seq desc, delivered.file_no desc, delivered.row_no desc
             """,
-            [self.drive, self.at],
+            {"drive": self.drive, "at": self.at, "precedence": precedence("latency")},
         )
 
     def reported_drives(self) -> list[Row]:
@@ -72,18 +91,23 @@ class DriveHour:
         return fetch(
             self.connection,
             f"""
-            with delivered as ({LIVE_RAW.format(kind="drive_hours")} and delivered.hour_utc = $at)
+            with delivered as ({LIVE_RAW.format(kind="drive_hours")} and delivered.hour_utc = $at),
+            counted as (
+                select delivered.* replace ({NAMED_DRIVE} as drive_id)
+                from delivered
+                qualify row_number() over (partition by {NAMED_DRIVE} order by {COUNTS_FIRST.format(source="delivered.source")}) = 1
+            )
             select
-                measured.*, delivered.min_coverage, delivered.read_ios, delivered.write_ios, delivered.read_latency_us,
-                delivered.write_latency_us, delivered.file, delivered.row_no, segments.raid_group_id as inventory_raid_group_id
+                measured.*, counted.min_coverage, counted.read_ios, counted.write_ios, counted.read_latency_us,
+                counted.write_latency_us, counted.file, counted.row_no, segments.raid_group_id as inventory_raid_group_id
             from intermediate.int_drive_hours as measured
-            inner join delivered on measured.drive_id = delivered.drive_id
+            inner join counted on measured.drive_id = counted.drive_id
             left join intermediate.int_drives__segments as segments
                 on measured.drive_id = segments.drive_id and segments.from_hour_utc <= $at and segments.to_hour_utc > $at
             where measured.raid_group_id = $group and measured.hour_utc = $at
             order by measured.latency_us nulls last, measured.drive_id
             """,
-            {"at": self.at, "group": self.group},
+            {"at": self.at, "group": self.group, "precedence": precedence("latency")},
         )
 
     def silent_drives(self) -> list[Row]:

@@ -20,7 +20,8 @@ NOT_AS_DELIVERED = {
 def raw_block(drive_hour: DriveHour) -> str:
     """Every stored record side by side, and why one counts."""
     names = [name for name in (*CONTRACT["drive_hours"], *OPTIONS["drive_hours"]) if name not in ("drive_id", "hour_utc")]
-    headings = ["", *("counts" if record["retired_as"] is None else "retired" for record in drive_hour.records)]
+    live = [record for record in drive_hour.records if record["retired_as"] is None]
+    headings = ["", "counts", *(["set aside"] * (len(live) - 1)), *(["retired"] * (len(drive_hour.records) - len(live)))]
     origin: list[list[Any]] = [
         ["row", *(str(record["row_no"]) for record in drive_hour.records)],
         ["of file", *(str(number) for number in range(1, len(drive_hour.records) + 1))],
@@ -34,6 +35,11 @@ def raw_block(drive_hour: DriveHour) -> str:
         for record in drive_hour.records
         if record["retired_as"] is not None
     ]
+    notes += [
+        f"row {record['row_no']}, delivered as {record['drive_id']}, is set aside: {_why_aside(live[0], record)}" for record in live[1:]
+    ]
+    if live[0]["drive_id"] != drive_hour.drive:
+        notes.append(f"delivered as {live[0]['drive_id']}, which names {drive_hour.drive} in this hour")
     notes += filter(None, [NOT_AS_DELIVERED.get(drive_hour.live["record_kind"])])
     title = "Raw record" if len(drive_hour.records) == 1 else f"Raw records: {len(drive_hour.records)}, one counts"
     return block(title, render(headings, origin + values), *notes)
@@ -44,6 +50,13 @@ def _written(value: object) -> str:
     if value is None:
         return "null"
     return when(value) if isinstance(value, datetime) else num(value) if isinstance(value, int | float) else str(value)
+
+
+def _why_aside(counts: Row, record: Row) -> str:
+    """Why another record of the drive-hour, by another name or from another source, counts."""
+    if record["source"] != counts["source"]:
+        return f"source {counts['source']} is believed before {record['source']}"
+    return f"row {counts['row_no']} saw more of the hour, or was sent later"
 
 
 def _why_retired(drive_hour: DriveHour, record: Row) -> str:

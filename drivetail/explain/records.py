@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import duckdb
+import yaml
 
 from drivetail.console import Columns, Row, block, table_with_files
 from drivetail.explain.text import right_aligned, when
 from drivetail.queries import fetch
+from drivetail.warehouse import PROJECT
+from ingest.schema import SELF_NAMED_SOURCES
 
 HOUR = timedelta(hours=1)
 
@@ -46,6 +49,12 @@ EVENT_COLUMNS: Columns = {
     "slow then or an hour later": ("slow_within_window", lambda is_slow: "yes" if is_slow else "no"),
     "row": "row_no",
 }
+
+
+def precedence(aspect: str) -> list[str]:
+    """Sources in the order in which the models believe them; those whose records name drives themselves stand together."""
+    stated: list[str] = yaml.safe_load((PROJECT / "dbt_project.yml").read_text())["vars"]["source_precedence"][aspect]
+    return [name for stood in stated for name in (sorted(SELF_NAMED_SOURCES) if stood == "bundle" else [stood])]
 
 
 def inventory_periods(connection: duckdb.DuckDBPyConnection, drives: Sequence[str], at: datetime | None = None) -> list[Row]:

@@ -15,6 +15,7 @@ import pytest
 
 import ingest.run
 from drivetail.build import build
+from drivetail.explain import explain_drive, explain_hour
 from drivetail.maintenance import reconcile
 from drivetail.status import collect_status
 from drivetail.warehouse import Warehouse
@@ -163,6 +164,11 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
     # sdf's successor has joined no array by the last look; what mdadm and the operator say of S-e cannot both be
     assert [row["drive_id"] for row in inventory["guessed_groups"]["rows"]] == ["S-new"]
     assert inventory["unnamed_drives"]["count"] == 0
+    # both say something of 03:00: what drivetail explain walks back to
+    explained = explain_hour(warehouse, "S-c", "2026-01-05 03:00")
+    assert "delivered as web1/sdc, which names S-c in this hour" in explained
+    assert "set aside: source prometheus is believed before sysstat" in explained
+    assert "5000" in explained and explain_drive(warehouse, "S-new")
     said = {"drive_id": "S-e", "attribute": "raid_group_id", "believed": "md9", "said": "mapping: md9; mdadm: md0"}
     assert inventory["disagreements"]["rows"] == [said]
 
