@@ -121,17 +121,16 @@ class Build:
         self.report = report
         self.project = Project(warehouse, target)
         self.deliveries = list_deliveries(warehouse.root)
-        finished, known = self.open_state()
+        finished, known, self.is_first = self.open_state()
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
-        self.is_first = not known
         self.read: list[Path] = []
         self.next_build_seq = 1 + max([0, *known, *(int(path.name.split("-")[1]) for path in warehouse.store.glob("batch-*"))])
         warehouse.note("plan", deliveries=len(self.deliveries), new=len(self.new))
 
-    def open_state(self) -> tuple[set[int], set[int]]:
+    def open_state(self) -> tuple[set[int], set[int], bool]:
         """Make or read the build database's state. One made by other definitions is forgotten: its numbers would mix with new ones.
 
-        Returns: sequence numbers of the finished deliveries and of the stored batches.
+        Returns: sequence numbers of the finished deliveries and of the stored batches, and whether the models are still to be defined.
         """
         with self.connect() as connection:
             # before anything else: an earlier release may have kept its state in other columns
@@ -144,7 +143,8 @@ class Build:
                 known = {row[0] for row in connection.execute("select build_seq from state.batches").fetchall()}
                 if not versions:
                     connection.execute("insert into state.project values (?)", [self.project.version])
-                return finished, known
+                is_first = connection.execute("select 1 from state.defined_models").fetchone() is None
+                return finished, known, is_first
         self.warehouse.note("forget", reason="the models have changed")
         forget(self.warehouse)
         return self.open_state()
@@ -371,6 +371,8 @@ class Build:
         with self.connect() as connection:
             (drive_hours,) = connection.execute("select count(*) from intermediate.int_drive_hours").fetchone() or (0,)
             raid_hours = commit_batch(connection, batch)
+            if self.is_first:
+                connection.execute("insert into state.defined_models values (?)", [self.project.version])
         self.is_first = False
         self.warehouse.note("stored", batch=batch.build_seq, raid_hours=raid_hours, drive_hours=drive_hours)
         return raid_hours, int(drive_hours)

@@ -35,6 +35,7 @@ create table if not exists state.batches (
     raid_hour_count bigint, live_raid_hour_count bigint
 );
 create table if not exists state.project (version varchar);
+create table if not exists state.defined_models (version varchar);
 create table if not exists state.recomputed (raid_group_id varchar, hour_utc timestamp, build_seq bigint);
 create table if not exists state.days (day_utc date primary key, build_seq bigint);
 create table if not exists state.counted_drives (

@@ -17,7 +17,7 @@ from urllib3.util import Retry
 from ingest.errors import IngestError
 from ingest.readers import one_line
 
-USER, PASSWORD, TOKEN = "DRIVETAIL_PROMETHEUS_USER", "DRIVETAIL_PROMETHEUS_PASSWORD", "DRIVETAIL_PROMETHEUS_TOKEN"
+USER, PASSWORD, TOKEN = (f"DRIVETAIL_PROMETHEUS_{name}" for name in ("USER", "PASSWORD", "TOKEN"))
 TENANT, CA, CERTIFICATE, KEY = (f"DRIVETAIL_PROMETHEUS_{name}" for name in ("TENANT", "CA", "CERTIFICATE", "KEY"))
 # A busy or restarting server is asked again, 1, 2, 4, 8 and 16 seconds later, or when it says.
 RETRIES = 5

@@ -42,7 +42,7 @@ def test_what_other_definitions_computed_is_computed_again(landed: Warehouse) ->
 def test_what_these_definitions_computed_stays(landed: Warehouse) -> None:
     opened(landed)
     with duckdb.connect(str(landed.build_database)) as connection:
-        connection.execute("insert into state.finished_deliveries values (1)")
+        connection.execute("insert into state.finished_deliveries values (1); insert into state.defined_models values ('these')")
     build = opened(landed)
     assert not build.is_first
     assert [delivery.seq for delivery in build.new] == [2]

@@ -17,6 +17,7 @@ import pytest
 
 import ingest.raw_store as raw_store
 from ingest import drive_hour_files, ingest, list_deliveries
+from ingest.errors import StoreError
 from ingest.schema import INGESTED_FILES, RAW, RECORD_KINDS, REJECTED_RECORDS, RETIRED
 from tests.ingest.conftest import GOOD_ROW, HOURS_HEADER, Warehouse
 
@@ -114,7 +115,7 @@ def test_a_commit_that_fails_leaves_nothing(bundle: Bundle, warehouse: Warehouse
     for name in ("write_parquet", "sync"):
         with monkeypatch.context() as patch:
             patch.setattr(raw_store, name, no_space)
-            with pytest.raises(OSError, match="No space left"):
+            with pytest.raises(StoreError, match="No space left"):
                 ingest("bundle", [second], warehouse.path)
         assert everything(warehouse) == before
     assert ingest("bundle", [second], warehouse.path).delivery_seq == 2
