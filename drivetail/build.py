@@ -218,8 +218,9 @@ class Build:
                 """
             )
         if has_inventory:
-            self.project.run("run", "--select", "staging", "tag:inventory", *([] if self.sees_hosts() else ["tag:lateness"]))
-            if self.sees_hosts():
+            sees_hosts = self.sees_hosts()
+            self.project.run("run", "--select", "staging", "tag:inventory", *([] if sees_hosts else ["tag:lateness"]))
+            if sees_hosts:
                 self.reread_hosts()
             return
         self.project.run("run", "--select", "tag:lateness")
