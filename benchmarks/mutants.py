@@ -282,8 +282,8 @@ FAULTS = (
     Fault(
         "events that lost a conflict are kept",
         "models/staging/stg_raw__drive_events.sql",
-        "and retired.row_no = delivered.row_no",
-        "and retired.row_no = -1",
+        "{{ is_live('drive_events', 'delivered') }}",
+        "true",
         count=2,
     ),
     # identity

@@ -5,13 +5,7 @@ with delivered as (
     select hour_utc, raid_group_id
     from {{ source('raw', 'drive_hours') }} as own
     where source is null
-        and not exists (
-            select 1
-            from {{ source('raw', 'retired_drive_hours') }} as retired
-            where retired.delivery_seq = own.delivery_seq
-                and retired.file_no = own.file_no
-                and retired.row_no = own.row_no
-        )
+        and {{ is_live('drive_hours', 'own') }}
     union all
     -- of what several hosts and sources saw, the one that is believed
     select

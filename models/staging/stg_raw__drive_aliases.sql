@@ -9,10 +9,4 @@ select
     coalesce(date_trunc('hour', delivered.valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
     coalesce(date_trunc('hour', delivered.valid_to), timestamp '{{ var("end_of_time") }}') as to_hour_utc
 from {{ source('raw', 'drive_aliases') }} as delivered
-where not exists (
-    select 1
-    from {{ source('raw', 'retired_drive_aliases') }} as retired
-    where retired.delivery_seq = delivered.delivery_seq
-        and retired.file_no = delivered.file_no
-        and retired.row_no = delivered.row_no
-)
+where {{ is_live('drive_aliases', 'delivered') }}

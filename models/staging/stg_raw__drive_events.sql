@@ -8,13 +8,7 @@ with seen_from_hosts as (
         and aliases.from_hour_utc <= delivered.occurred_at
         and aliases.to_hour_utc > delivered.occurred_at
     where delivered.source is not null
-        and not exists (
-            select 1
-            from {{ source('raw', 'retired_drive_events') }} as retired
-            where retired.delivery_seq = delivered.delivery_seq
-                and retired.file_no = delivered.file_no
-                and retired.row_no = delivered.row_no
-        )
+        and {{ is_live('drive_events', 'delivered') }}
 ),
 
 -- several sources may tell of one event
@@ -43,13 +37,7 @@ select
     date_trunc('hour', delivered.occurred_at) as hour_utc
 from {{ source('raw', 'drive_events') }} as delivered
 where delivered.source is null
-    and not exists (
-        select 1
-        from {{ source('raw', 'retired_drive_events') }} as retired
-        where retired.delivery_seq = delivered.delivery_seq
-            and retired.file_no = delivered.file_no
-            and retired.row_no = delivered.row_no
-    )
+    and {{ is_live('drive_events', 'delivered') }}
 union all
 select
     ranked.occurred_at,

@@ -5,13 +5,7 @@ with seen_from_hosts as (
     from (
         select *
         from {{ source('raw', 'drive_hours') }} as rows_of_raw
-        where not exists (
-            select 1
-            from {{ source('raw', 'retired_drive_hours') }} as retired
-            where retired.delivery_seq = rows_of_raw.delivery_seq
-                and retired.file_no = rows_of_raw.file_no
-                and retired.row_no = rows_of_raw.row_no
-        )
+        where {{ is_live('drive_hours', 'rows_of_raw') }}
     ) as delivered
     left join {{ ref('stg_raw__alias_periods') }} as aliases
         on delivered.is_alias
@@ -60,13 +54,7 @@ select
 from (
     select *
     from {{ source('raw', 'drive_hours') }} as rows_of_raw
-    where not exists (
-        select 1
-        from {{ source('raw', 'retired_drive_hours') }} as retired
-        where retired.delivery_seq = rows_of_raw.delivery_seq
-            and retired.file_no = rows_of_raw.file_no
-            and retired.row_no = rows_of_raw.row_no
-    )
+    where {{ is_live('drive_hours', 'rows_of_raw') }}
 ) as delivered
 where delivered.source is null
 union all

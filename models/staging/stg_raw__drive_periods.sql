@@ -11,13 +11,7 @@ with live as (
         coalesce(date_trunc('hour', valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
         coalesce(date_trunc('hour', valid_to), timestamp '{{ var("end_of_time") }}') as to_hour_utc
     from {{ source('raw', 'drives') }} as delivered
-    where not exists (
-        select 1
-        from {{ source('raw', 'retired_drives') }} as retired
-        where retired.delivery_seq = delivered.delivery_seq
-            and retired.file_no = delivered.file_no
-            and retired.row_no = delivered.row_no
-    )
+    where {{ is_live('drives', 'delivered') }}
 ),
 
 looks as (

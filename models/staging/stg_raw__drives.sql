@@ -28,13 +28,7 @@ select
     coalesce(date_trunc('hour', delivered.valid_to), timestamp '{{ var("end_of_time") }}') as to_hour_utc
 from {{ source('raw', 'drives') }} as delivered
 where delivered.source is null
-    and not exists (
-        select 1
-        from {{ source('raw', 'retired_drives') }} as retired
-        where retired.delivery_seq = delivered.delivery_seq
-            and retired.file_no = delivered.file_no
-            and retired.row_no = delivered.row_no
-    )
+    and {{ is_live('drives', 'delivered') }}
     and not exists (select 1 from {{ ref('stg_raw__drive_periods') }} as periods where periods.drive_id = delivered.drive_id)
 union all
 select

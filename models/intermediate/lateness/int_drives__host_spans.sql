@@ -32,13 +32,7 @@ named as (
         and delivered.drive_id = aliases.alias
         and aliases.from_hour_utc <= delivered.hour_utc
         and aliases.to_hour_utc > delivered.hour_utc
-    where not exists (
-        select 1
-        from {{ source('raw', 'retired_drive_hours') }} as retired
-        where retired.delivery_seq = delivered.delivery_seq
-            and retired.file_no = delivered.file_no
-            and retired.row_no = delivered.row_no
-    )
+    where {{ is_live('drive_hours', 'delivered') }}
 ),
 
 arrived as (

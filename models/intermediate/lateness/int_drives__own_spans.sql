@@ -10,13 +10,7 @@ with arrived as (
         max_by(delivered.declared_kind, delivered.hour_utc) as declared_kind
     from {{ source('raw', 'arrived_drive_hours') }} as delivered
     where delivered.source is null
-        and not exists (
-            select 1
-            from {{ source('raw', 'retired_drive_hours') }} as retired
-            where retired.delivery_seq = delivered.delivery_seq
-                and retired.file_no = delivered.file_no
-                and retired.row_no = delivered.row_no
-        )
+        and {{ is_live('drive_hours', 'delivered') }}
     group by delivered.drive_id
 )
 
