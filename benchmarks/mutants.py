@@ -399,6 +399,7 @@ FAULTS = (
     Fault(
         "mildly slow against the mean is slow", HOURS, "mean_latency_us >= {{ var(degree ~ '_threshold') }}", f"mean_latency_us >= {SLOW}"
     ),
+    Fault("the mean is of whole microseconds", "macros/mean_of_group.sql", "parts = 4503599627370496", "parts = 1"),
     Fault("drives with few I/Os are held against those with many", HOURS, "coalesce(io_count, {{ floor }}) >= {{ floor }}", "true"),
     Fault("Figure 4 prints the share of tails, not of those below", VARIANTS, "{% if rank > 1 %}raid_hours - {% endif %}", ""),
     Fault("tails by reads are out of all RAID-hours", VARIANTS, "'read', 'read_raid_hours'", "'read', 'raid_hours'"),

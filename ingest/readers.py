@@ -238,12 +238,12 @@ def text_blocks(path: Path, expected: str) -> Iterator[bytes]:
         first = True
         for block in _blocks(stream, unpacked_limit(path)):
             if first:
-                first = False
                 if block[:2] in (b"\xff\xfe", b"\xfe\xff"):
                     raise UnreadableFile(f"the text is UTF-16; expected UTF-8 {expected}")
                 if block[:4] in (b"PAR1", b"PK\x03\x04", b"\x28\xb5\x2f\xfd") or block[:2] == b"\x1f\x8b":
                     raise UnreadableFile(f"found binary data that starts with {block[:4]!r}; expected {expected}")
-                block = block.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
+                block = block.removeprefix(b"\xef\xbb\xbf")
+                first = not block
             if block:
                 yield block
         if first:
@@ -252,7 +252,7 @@ def text_blocks(path: Path, expected: str) -> Iterator[bytes]:
 
 def _read_csv(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawChunk]:
     blocks = text_blocks(path, "a CSV header line")
-    first = next(blocks, None)
+    first = next((filled for block in blocks if (filled := block.lstrip(b"\r\n"))), None)
     if first is None:
         raise UnreadableFile("only blank lines are in it; expected a CSV header line")
     end = first.find(b"\n")

@@ -197,7 +197,7 @@ def read_intervals(path: Path, zone: tzinfo | None) -> Found:
         text = b"".join(text_blocks(path, EXPECTED))
         if len(text) > MAX_BYTES:
             raise UnreadableFile(f"more than {MAX_BYTES >> 20} MiB; split it by day")
-        content = text.decode("utf-8", "replace")
+        content = text.decode("utf-8", "replace").lstrip("\r\n")
         if content.lstrip().startswith("{"):
             return _read_json(content, zone)
         found = _read_sadf(content, zone) if content.startswith("#") or _SADF_LINE.match(content) else _read_sar(content, zone)

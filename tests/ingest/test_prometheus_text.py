@@ -105,7 +105,8 @@ def test_counters_that_wrap_or_start_again(warehouse: Warehouse, tmp_path: Path)
 
 def test_broken_lines_cost_themselves(warehouse: Warehouse, tmp_path: Path) -> None:
     text = (
-        lines(f" {T}")
+        "\ufeff\n"
+        + lines(f" {T}")
         + "node_disk_reads_completed_total{device=\"sda\" 1\nrubbish\xff\n\n# a comment\n"
         + lines(f" {T + 60}", reads="many")
         + lines(f" {T + 120}", writes="NaN")
@@ -116,9 +117,9 @@ def test_broken_lines_cost_themselves(warehouse: Warehouse, tmp_path: Path) -> N
     )  # fmt: skip
     summary = land(warehouse, tmp_path, text)
     rejected = warehouse.table("rejected_records").select("row", "column").rows()
-    untimed = [(row, "time") for row in range(28, 34)]
-    assert rejected[:10] == [(7, "line"), (8, "line"), (11, "value"), *untimed, (40, "line")]
-    assert rejected[10:] == [(12, "reads"), (17, "writes"), (23, "write_seconds")]
+    untimed = [(row, "time") for row in range(29, 35)]
+    assert rejected[:10] == [(8, "line"), (9, "line"), (12, "value"), *untimed, (41, "line")]
+    assert rejected[10:] == [(13, "reads"), (18, "writes"), (24, "write_seconds")]
     assert counts(summary) == (15, 2, 13, 0, 0)
     assert warehouse.live().select("read_ios", "read_latency_us").rows() == [(100, 10_000.0)]
 
@@ -134,6 +135,8 @@ def test_files_that_overlap_count_once(warehouse: Warehouse, tmp_path: Path) -> 
     ("text", "said"),
     [
         ("", "nothing is in it"),
+        ("\ufeff", "nothing is in it"),
+        ("\ufeff\n\n", "no node_disk_* counter"),
         ("# only comments\n", "no node_disk_* counter"),
         ("<html><body>login</body></html>", "no node_disk_* counter"),
         ("go_goroutines 7\n", "no node_disk_* counter"),

@@ -1,6 +1,6 @@
 """Every mart equals an independent computation, whatever way the records came; and all ways end in the same marts.
 
-Two random fleets per run, each delivered at once, hour by hour with builds in between, and shuffled (corrections and inventory
+Three random fleets per run, each delivered at once, hour by hour with builds in between, and shuffled (corrections and inventory
 last, events twice). DRIVETAIL_SEEDS="5,17" repeats a run; DRIVETAIL_FLEETS says how many fleets; DRIVETAIL_BUILDS how many builds
 in between.
 """
@@ -38,7 +38,7 @@ def seeds() -> list[int]:
     if given:
         return [int(seed) for seed in given.split(",")]
     drawn = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
-    return drawn.sample(range(1, 1_000_000), int(os.environ.get("DRIVETAIL_FLEETS", "2")))
+    return drawn.sample(range(1, 1_000_000), int(os.environ.get("DRIVETAIL_FLEETS", "3")))
 
 
 @pytest.mark.parametrize("seed", seeds())

@@ -22,8 +22,7 @@ reported as (
         count(peer_latency_us) as latency_count,
         median(peer_latency_us) as median_latency_us,
         max(peer_latency_us) as max_latency_us,
-        -- of decimals, so that the sum does not depend on the order of its rows; nobody waits 30 years
-        cast(sum(cast(case when peer_latency_us > 1e15 then 1e15 else peer_latency_us end as decimal(28, 6))) as double) / count(peer_latency_us) as mean_latency_us,
+        {{ mean_of_group('peer_latency_us') }} as mean_latency_us,
 {%- for floor in var('io_count_floors') %}
         count(case when coalesce(peer_io_count, {{ floor }}) >= {{ floor }} then peer_latency_us end) as latency_count_{{ floor }},
         median(case when coalesce(peer_io_count, {{ floor }}) >= {{ floor }} then peer_latency_us end) as median_latency_{{ floor }}_us,
