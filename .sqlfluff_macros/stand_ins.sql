@@ -34,3 +34,6 @@ select {{ (keys + counts) | join(', ') }} from {{ stored }}{% endmacro %}
 {% macro is_live(table, record) %}{{ record }}.row_no > 0{% endmacro %}
 {% macro severity(a) %}severity({{ a }}){% endmacro %}
 {% macro usual_median(rows) %}usual_median({{ rows }}.median_latency_us){% endmacro %}
+{% macro share_estimates(clusters) %}effective as (select * from {{ clusters }})
+
+select * from effective{% endmacro %}

@@ -83,9 +83,10 @@ STG_DRIVES = "models/staging/stg_raw__drives.sql"
 STG_HOURS = "models/staging/stg_raw__drive_hours.sql"
 COUNTS, STUDY = "models/intermediate/counts", "models/intermediate/study/int_study_"
 DRIVE_DAYS, GROUP_DAYS, DAY_COUNTS = (f"{COUNTS}/{model}.sql" for model in ("int_drive_days", "int_raid_group_days", "int_day_counts"))
-OF_SHARES, OF_PERCENTILES, OF_EVENTS, OF_INTERVALS, OF_SLOW_HOURS, OF_CURVES = (
-    f"{STUDY}_{subject}.sql" for subject in ("shares", "percentiles", "event_counts", "interval_counts", "slow_hour_counts", "curve_counts")
+OF_PERCENTILES, OF_EVENTS, OF_INTERVALS, OF_SLOW_HOURS, OF_CURVES = (
+    f"{STUDY}_{subject}.sql" for subject in ("percentiles", "event_counts", "interval_counts", "slow_hour_counts", "curve_counts")
 )
+OF_SHARES = "macros/study/share_estimates.sql"
 ESTIMATES, STATEMENTS, SURVIVALS, VARIANTS, OF_EVENT_VARIANTS = (
     f"{STUDY}_{subject}.sql" for subject in ("estimates", "statements", "survivals", "variant_counts", "event_variant_counts")
 )

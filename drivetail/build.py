@@ -176,7 +176,7 @@ class Build:
             self.report("models", batch_count, batch_count)
         publication = None if batch_count or must_publish else current_publication(self.warehouse)
         if publication is None:
-            publication = publish(self.warehouse, self.project.manifest, self.deliveries, self.started)
+            publication = publish(self.warehouse, self.project.manifest, self.project.version, self.deliveries, self.started)
         with self.connect() as connection:
             # between builds the models show everything, so that any test can be run over the whole store
             for model, rows in whole_store(connection, self.warehouse, self.project.manifest, "state").items():

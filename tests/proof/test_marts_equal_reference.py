@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
@@ -24,7 +25,7 @@ from ingest.raw_store import list_deliveries
 from tests.proof.support import broken_sums, marts_differences
 from tests.reference.compare import compare
 from tests.reference.compare_study import compare_study
-from tests.reference.fleets import HOWS, Fleet, deliveries, random_fleet
+from tests.reference.fleets import HOWS, Fleet, Record, deliveries, random_fleet, write_bundle
 from tests.reference.reference import Delivery, compute, timezones
 from tests.reference.study import read_references, references_file, study
 
@@ -58,6 +59,31 @@ def test_every_mart_equals_the_reference_in_three_ways_of_delivery(
     assert anew.delivery_count == len(list_deliveries(corrected.root))
     assert counts(corrected) == kept, f"seed {seed}: counts by day that corrections changed are not those of all hours computed at once"
     shutil.rmtree(tmp_path)  # twenty fleets of a soak would fill /tmp
+
+
+def test_a_late_row_is_looked_back_at_by_the_hour_after_in_another_batch(
+    tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]
+) -> None:
+    def rows(hour: int, **latencies_us: float) -> list[Record]:
+        at = datetime(2026, 1, 5, hour)
+        return [
+            {"hour_utc": at, "drive_id": drive, "raid_group_id": "g1", "read_ios": 10, "write_ios": 0, "read_latency_us": us}
+            for drive, us in latencies_us.items()
+        ]
+
+    parts = [rows(0, a=100.0, b=100.0, c=100.0), rows(1, a=100.0, b=100.0, c=100.0, d=300.0), rows(0, d=200.0)]
+    inventory = [{"drive_id": drive, "raid_group_id": "g1", "kind": "disk", "role": "data"} for drive in "abcd"]
+    warehouse = new_warehouse(tmp_path / "warehouse")
+    folders = [
+        write_bundle((part, [] if number else inventory, []), tmp_path / f"delivery_{number}", "csv") for number, part in enumerate(parts)
+    ]
+    for folder in folders:
+        ingest("bundle", [folder], warehouse.root)
+        build(warehouse)
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        transitions = connection.sql("select transition from marts.fct_raid_hours order by hour_utc").fetchall()
+    assert transitions == [(None,), ("tail_to_tail",)]
+    assert compare(compute([Delivery(folder) for folder in folders]), warehouse.published) == []
 
 
 def deliver(fleet: Fleet, how: str, folder: Path, new_warehouse: Callable[[Path], Warehouse]) -> Path:

@@ -92,11 +92,10 @@ effects as (
                 case when shares.x <= estimates.value then -shares.x else shares.x end
         ) as nearness
     from estimates
-    inner join {{ ref('int_study__shares') }} as shares
+    inner join {{ ref('int_study__dependence') }} as shares
         on estimates.measure = shares.measure
         and estimates.class = shares.class
         and estimates.kind = shares.kind
-        and shares.x in ({{ var('dependence_edges') | join(', ') }})
 ),
 
 spreads as (

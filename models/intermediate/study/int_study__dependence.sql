@@ -1,0 +1,14 @@
+-- How much the hours of a RAID group depend on each other: shares of slowdowns and tails below a few edges, for the intervals of percentiles.
+-- Apart from int_study__shares, so that who asks for a percentile does not count all else. Grain: measure, class, x, kind.
+with clusters as (
+{%- for subject in ('drive_hour', 'raid_hour') %}
+    select measure, class, x, kind, cluster_id, hits, total
+    from {{ ref('int_study__' ~ subject ~ '_counts') }}
+    where total > 0 and x in ({{ var('dependence_edges') | join(', ') }})
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+{%- endfor %}
+),
+
+{{ share_estimates('clusters') }}
