@@ -98,13 +98,17 @@ def publish(warehouse: Warehouse, manifest: Any, version: str, deliveries: Seque
 
 
 def _start_from_the_last(warehouse: Warehouse, version: str, draft: Path) -> None:
-    """Let the draft begin as a copy of the last publication of the same models: binding views anew takes longer than all else here."""
+    """Let the draft begin with the views of the last publication of the same models: binding them anew takes longer than all else here."""
     last = current_publication(warehouse)
     try:
         if last is not None and json.loads(last.path.with_suffix(".json").read_text()).get("models") == version:
             shutil.copyfile(last.path, draft)
-            with duckdb.connect(str(draft)):
-                pass
+            with duckdb.connect(str(draft)) as connection:
+                tables = connection.execute("select schema_name, table_name from duckdb_tables() where not internal").fetchall()
+                for schema, table in tables:
+                    connection.execute(f'drop table {schema}."{table}"')
+                # gives their room back
+                connection.execute("checkpoint")
     except (OSError, ValueError, duckdb.Error):  # it is damaged, or somebody cleans up beside us: begin with nothing
         draft.unlink(missing_ok=True)
 
@@ -121,23 +125,19 @@ def _write(
         connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
         for schema in ("raw", "plan", "store", "seeds", "staging", "intermediate", "marts"):
             connection.execute(f"create schema if not exists publication.{schema}")
-        connection.execute(
-            "create or replace table publication.store.recomputed as select * from state.recomputed order by hour_utc, raid_group_id"
-        )
-        connection.execute("create or replace table publication.store.days as select * from state.days order by day_utc")
-        connection.execute("create or replace table publication.plan.root as select ? as root", [str(warehouse.root)])
+        connection.execute("create table publication.store.recomputed as select * from state.recomputed order by hour_utc, raid_group_id")
+        connection.execute("create table publication.store.days as select * from state.days order by day_utc")
+        connection.execute("create table publication.plan.root as select ? as root", [str(warehouse.root)])
         connection.execute("use publication")
         point_whole_tables(connection, deliveries)
         point(connection, "drive_hours", "drive_hours", [file for d in deliveries for file in drive_hour_files(d)])
-        connection.execute(
-            "create or replace table plan.publication (publication_id varchar, published_at timestamp, last_hour_utc timestamp)"
-        )
+        connection.execute("create table plan.publication (publication_id varchar, published_at timestamp, last_hour_utc timestamp)")
         there = {row[0] for row in connection.execute(f"{VIEWS} and database_name = 'publication'").fetchall()}
         for schema, name, kind in _relations(manifest):
             if name in STORED_MODELS:
                 connection.execute(f"create or replace view {schema}.{name} as {stored[name]}")
             elif kind != "view":
-                connection.execute(f"create or replace table {schema}.{name} as select * from build.{schema}.{name}")
+                connection.execute(f"create table {schema}.{name} as select * from build.{schema}.{name}")
             elif f"{schema}.{name}" not in there:
                 connection.execute(texts[f"{schema}.{name}"])
         (last_hour,) = connection.execute("select max(last_hour_utc) from marts.dim_raid_groups").fetchone() or (None,)

@@ -10,20 +10,20 @@ import pytest
 
 from drivetail.build import build
 from drivetail.warehouse import Warehouse
+from tests.once import made_once
 
 
 @pytest.fixture(scope="session")
-def new_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Warehouse]:
+def new_warehouse(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[Path], Warehouse]:
     """Make a warehouse in which nothing has landed, in a folder that does not exist yet.
 
     It is the copy of one that was built when it was empty, so that the first build does not define all the models again: most of its
     time with a small fleet. The command and the killed processes of tests/proof start from no warehouse at all.
     """
-    empty = Warehouse(tmp_path_factory.mktemp("empty") / "warehouse")
-    build(empty)
+    empty = made_once(tmp_path_factory, worker_id, "empty", lambda folder: build(Warehouse(folder / "warehouse"))) / "warehouse"
 
     def copy(root: Path) -> Warehouse:
-        shutil.copytree(empty.root, root, ignore=shutil.ignore_patterns("dbt", "logs"))
+        shutil.copytree(empty, root, ignore=shutil.ignore_patterns("dbt", "logs"))
         return Warehouse(root)
 
     return copy

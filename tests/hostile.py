@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import shutil
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from drivetail.cli import main
 from drivetail.warehouse import Warehouse
+from tests.once import made_once
 
 HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
 START = datetime(2026, 1, 5)
@@ -60,14 +59,7 @@ def cell(text: str) -> str:
 
 def attacked_fleet(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Attacked:
     """The fleet, built once for all test processes."""
-    base = tmp_path_factory.getbasetemp()
-    root = (base if worker_id == "master" else base.parent) / "attacked_fleet"
-    with root.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (root / "printed").exists():
-            shutil.rmtree(root, ignore_errors=True)
-            root.mkdir()
-            (root / "printed").write_text(build_fleet(root))
+    root = made_once(tmp_path_factory, worker_id, "attacked_fleet", lambda folder: (folder / "printed").write_text(build_fleet(folder)))
     return Attacked(Warehouse(root / "ware'house"), root / "bundle", (root / "printed").read_text())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from drivetail.cli import main
 from drivetail.warehouse import Warehouse
+from tests.once import made_once
 
 START = datetime(2026, 1, 5)
 HOURS = 30
@@ -123,14 +123,7 @@ def write_bundle(folder: Path, files: dict[str, str]) -> Path:
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Published:
     """The fleet above, built and published once for all test processes. No test changes it."""
-    base = tmp_path_factory.getbasetemp()
-    root = (base if worker_id == "master" else base.parent) / "published_fleet"
-    with (root.parent / "published_fleet.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (root / "finished").exists():
-            shutil.rmtree(root, ignore_errors=True)
-            publish_fleet(root)
-            (root / "finished").touch()
+    root = made_once(tmp_path_factory, worker_id, "published_fleet", publish_fleet)
     return Published(Warehouse(root / "warehouse"), root / "bundle")
 
 
