@@ -147,9 +147,10 @@ def marts_differences(left: Path, right: Path) -> list[str]:
                 for column in columns
                 if column not in left_out
             )
-            sides = [f'select {listed} from {catalog}.marts."{relation}"' for catalog in ("one", "two")]
-            for name, first, second in ((left, *sides), (right, *reversed(sides))):
-                rows = connection.execute(f"({first}) except all ({second})").fetchall()
+            for catalog in ("one", "two"):  # a view is computed once, not once for each way
+                connection.execute(f'create or replace temp table side_{catalog} as select {listed} from {catalog}.marts."{relation}"')
+            for name, first, second in ((left, "side_one", "side_two"), (right, "side_two", "side_one")):
+                rows = connection.execute(f"(from {first}) except all (from {second})").fetchall()
                 if rows:
                     differences.append(f"{relation}: {len(rows)} rows only in {name}, such as {rows[0]}")
         return differences
