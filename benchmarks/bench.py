@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -286,29 +287,45 @@ def bench_study(work: Path, repetitions: int) -> list[str]:
     return [*lines, ""]
 
 
+PARTS = {"day": (bench_day, bench_full_hour), "hour": (bench_hour,), "study": (bench_study,)}
+
+
+def enter(lines: list[str], begun: str) -> None:
+    """Write a part into docs/results/bench.md, in the place of its last measurement; `begun` is what it was measured of, and when."""
+    old = RESULTS.read_text(encoding="utf-8").split("\n## ")[1:] if RESULTS.exists() else []
+    heading, *rest = lines
+    said = "\n".join([heading.removeprefix("## "), "", begun, *rest]).rstrip()
+    parts = {key(part): part.rstrip() for part in old} | {key(heading.removeprefix("## ")): said}
+    head = [
+        "# Benchmark",
+        "",
+        f"`make bench`; {os.cpu_count()} shared cores, DuckDB {duckdb.__version__}; each part with the commit it was measured at.",
+        "Absolute seconds vary with the neighbours of this machine; ratios are taken within one run.",
+    ]
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text("\n".join(head) + "\n" + "".join(f"\n## {part}\n" for part in parts.values()), encoding="utf-8")
+
+
+def key(heading: str) -> str:
+    """What stays of a heading when the number of drive-hours changes."""
+    return re.split(r"[:(]|, after| at [0-9,]+ drive-hours", heading.splitlines()[0])[0].strip()
+
+
 def main() -> None:
-    """Run every part and write docs/results/bench.md."""
+    """Run every part, or one, and write docs/results/bench.md."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "drivetail-bench", help="scratch folder (needs 10 GB)")
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--only", choices=PARTS, help="one part; `study` goes on from what `hour` left in the scratch folder")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     commit = subprocess.run(
         ["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    lines = [
-        "# Benchmark",
-        "",
-        f"Commit {commit}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, `make bench`; {os.cpu_count()} shared cores, DuckDB {duckdb.__version__}.",
-        "Absolute seconds vary with the neighbours of this machine; ratios are taken within one run.",
-        "",
-        *bench_day(options.work, options.repetitions),
-        *bench_full_hour(options.work, options.repetitions),
-        *bench_hour(options.work, options.repetitions),
-        *bench_study(options.work, options.repetitions),
-    ]
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    for part in [options.only] if options.only else PARTS:
+        for measured in PARTS[part]:
+            begun = f"Commit {commit}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC."
+            enter(measured(options.work, options.repetitions), begun)
     print(f"Wrote {RESULTS}")
 
 

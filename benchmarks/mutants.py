@@ -1,9 +1,9 @@
 """`make mutants`: faults are planted in a copy of the repository, one at a time, and the tests have to turn red.
 
 A fault is a replacement of text in one file. For each the copy is changed, the detecting tests run until the first failure, and the
-copy is put back. A model: its own unit tests, then the marts against the independent reference on fixed seeds in three ways of delivery,
-then all unit tests, then tests/ingest. Macros, the study and its counts: all unit tests before the reference; ingest: tests/ingest
-first. A fault that no test finds is a gap in the tests; the run then exits 1.
+copy is put back. A model: its own unit tests, in a process that stays and so has dbt at hand, then the marts against the independent
+reference on fixed seeds in three ways of delivery, then tests/ingest. A macro: the unit tests of the models that use it, then the same.
+Else the reference or, for ingest, tests/ingest first. A fault that no test finds is a gap in the tests; the run then exits 1.
 Writes docs/results/mutants.md, a row as soon as a fault is judged; `--only` refreshes the rows of some.
 """
 
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Queue
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "docs/results/mutants.md"
@@ -32,7 +33,8 @@ JOBS = 2
 LIMIT_SECONDS = 1800
 PYTEST = ("-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb=short")
 MISSED = "**not found**"
-OWN, REFERENCE, UNIT, INGEST = "the model's unit tests", "reference", "unit tests", "tests/ingest"
+ANSWER = "answer:"
+OWN, REFERENCE, UNIT, INGEST = "its unit tests", "reference", "unit tests", "tests/ingest"
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,9 @@ class Fault:
         """The tests in the order most likely to find it soon."""
         if self.file.startswith("ingest/"):
             return [INGEST, REFERENCE, UNIT]
-        rest = [UNIT, REFERENCE] if self.file.startswith(("macros/", COUNTS, STUDY, "models/marts/study/")) else [REFERENCE, UNIT]
-        return [*([OWN] if self.file.startswith("models/") else []), *rest, INGEST]
+        if self.file.startswith(("models/", "macros/")):
+            return [OWN, REFERENCE, INGEST]
+        return [REFERENCE, UNIT, INGEST]
 
     def apply(self, root: Path) -> None:
         path = root / self.file
@@ -893,23 +896,45 @@ class Copy:
         self._scratch.mkdir()
         # dbt parses only what has changed since this, as long as warehouses lie where they lay: pytest's folder is the same each time
         self.parsed = self._scratch / "partial_parse.msgpack"
+        self._asked: subprocess.Popen[str] | None = None
 
-    def failure(self, stages: list[str], model: str = "") -> tuple[str, str] | None:
+    def failure(self, stages: list[str], file: str = "") -> tuple[str, str] | None:
         """Run the tests stage by stage. Returns: which stage failed and with what; None when all pass."""
         for stage in stages:
-            output = self._run(stage, model)
+            output = self._ask(file) if stage == OWN else self._run(stage)
             if output is not None:
                 return stage, reason(output)
         return None
 
-    def _run(self, stage: str, model: str) -> str | None:
-        """One stage; OWN are the unit tests of `model`. Returns: its output when it failed."""
+    def _ask(self, file: str) -> str | None:
+        """The unit tests of a model, or of the models that use a macro. Returns: what the first that failed says."""
+        if self._asked is None:
+            self._asked = subprocess.Popen(
+                [sys.executable, "-m", "benchmarks.mutants", "--answer", str(self._scratch / "unit")],
+                cwd=self.root, env={**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"},
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            )  # fmt: skip
+        assert self._asked.stdin
+        assert self._asked.stdout
+        self._asked.stdin.write(file + "\n")
+        self._asked.stdin.flush()
+        for line in self._asked.stdout:  # dbt may talk in between
+            if line.startswith(ANSWER):
+                return line.removeprefix(ANSWER).strip() or None
+        sys.exit(f"the process that runs unit tests ended over {file}")
+
+    def close(self) -> None:
+        """End the process that runs unit tests."""
+        if self._asked is not None:
+            self._asked.communicate()
+
+    def _run(self, stage: str) -> str | None:
+        """One stage. Returns: its output when it failed."""
         base = self._scratch / "pytest"
         command = {
             REFERENCE: [*PYTEST, f"--basetemp={base}", "tests/proof/test_marts_equal_reference.py"],
             INGEST: [*PYTEST, f"--basetemp={base}", "tests/ingest"],
             UNIT: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit")],
-            OWN: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit"), "--model", model],
         }[stage]
         environment = {
             **os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1", "DRIVETAIL_SEEDS": SEEDS,
@@ -948,8 +973,8 @@ def reason(output: str) -> str:
     return re.sub(r"^\S*ModelError: ", "", text)[:120]
 
 
-def run_unit_tests(folder: Path, model: str | None) -> None:
-    """Run the unit tests of one model, or build a fleet anew, for the columns that unit tests look up, and run all. Exits 1 when one fails."""
+def run_unit_tests(folder: Path) -> None:
+    """Build a fleet anew, for the columns that unit tests look up, and run all of them. Exits 1 when one fails."""
     import random
 
     from drivetail.build import build
@@ -960,14 +985,42 @@ def run_unit_tests(folder: Path, model: str | None) -> None:
 
     warehouse = Warehouse(folder / "warehouse")
     try:
-        if model is None:
-            shutil.rmtree(folder, ignore_errors=True)
-            (bundle,), _ = deliveries(random_fleet(1), "at_once", folder / "deliveries", random.Random(1))
-            ingest("bundle", [bundle], warehouse.root)
-            build(warehouse)
-        Project(warehouse).run("test", "--select", f"{model},test_type:unit" if model else "test_type:unit")
+        shutil.rmtree(folder, ignore_errors=True)
+        (bundle,), _ = deliveries(random_fleet(1), "at_once", folder / "deliveries", random.Random(1))
+        ingest("bundle", [bundle], warehouse.root)
+        build(warehouse)
+        Project(warehouse).run("test", "--select", "test_type:unit")
     except ModelError as error:
         sys.exit(f"E   {error}")
+
+
+def answer(folder: Path) -> None:
+    """Read names of files, a line each, and print how their unit tests fail; an empty answer when they pass."""
+    from drivetail.dbt import ModelError, Project
+    from drivetail.warehouse import Warehouse
+
+    for line in sys.stdin:
+        Project._parsed = None  # the file has changed
+        told = ""
+        try:
+            project = Project(Warehouse(folder / "warehouse"))
+            models = users(project.manifest, line.strip())
+            if models:  # a materialization has none
+                project.run("test", "--select", *(f"{model},test_type:unit" for model in models))
+        except ModelError as error:
+            told = f"E   {error}".replace("\n", " ")
+        print(ANSWER + told, flush=True)
+
+
+def users(manifest: Any, file: str) -> list[str]:
+    """The model a file defines, or the models that use its macros, directly or through other macros."""
+    if file.startswith("models/"):
+        return [Path(file).stem]
+    macros = {name for name, macro in manifest.macros.items() if macro.original_file_path == file}
+    while further := {name for name, macro in manifest.macros.items() if macros.intersection(macro.depends_on.macros)} - macros:
+        macros |= further
+    nodes = (node for node in manifest.nodes.values() if node.resource_type == "model")
+    return sorted(node.name for node in nodes if macros.intersection(node.depends_on.macros))
 
 
 def judge(copies: Queue[Copy], fault: Fault) -> tuple[Fault, tuple[str, str] | None, float]:
@@ -976,7 +1029,7 @@ def judge(copies: Queue[Copy], fault: Fault) -> tuple[Fault, tuple[str, str] | N
     begun = time.monotonic()
     try:
         with copy.planted(fault):
-            found = copy.failure(fault.stages, Path(fault.file).stem)
+            found = copy.failure(fault.stages, fault.file)
     finally:
         copies.put(copy)
     seconds = time.monotonic() - begun
@@ -989,10 +1042,13 @@ def main() -> None:
     parser.add_argument("--only", help="faults whose description or file holds this text")
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--unit-tests", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--model", help=argparse.SUPPRESS)
+    parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.unit_tests:
-        run_unit_tests(options.unit_tests, options.model)
+        run_unit_tests(options.unit_tests)
+        return
+    if options.answer:
+        answer(options.answer)
         return
     faults = [fault for fault in FAULTS if not options.only or options.only in fault.breaks or options.only in fault.file]
     begun, commit = time.monotonic(), current_commit()
@@ -1013,6 +1069,8 @@ def main() -> None:
             for fault, found, seconds in pool.map(lambda fault: judge(copies, fault), faults):
                 enter(fault, found, seconds, commit)
                 missed += not found
+        for copy in made:
+            copy.close()
     print(f"{len(faults) - missed} of {len(faults)} faults found in {time.monotonic() - begun:.0f} s")
     sys.exit(1 if missed else 0)
 
