@@ -24,8 +24,7 @@ test: .venv/.airflow lint  ## everything that must hold: lint, types, models, ma
 lint: .venv/.airflow  ## style and types, Python and SQL
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
-	$(RUN)/mypy
-	$(RUN)/sqlfluff lint models --processes 2 --disable-progress-bar
+	$(RUN)/mypy & types=$$!; $(RUN)/sqlfluff lint models --processes 2 --disable-progress-bar; sql=$$?; wait $$types && exit $$sql
 
 bench: .venv/.airflow  ## a day of 460,000 drives, one more hour, the study; writes docs/results/bench.md
 	$(RUN)/python -m benchmarks.bench

@@ -26,6 +26,8 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
+from tests.once import PARSED
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "docs/results/mutants.md"
 SEEDS = "5,17"
@@ -894,8 +896,6 @@ class Copy:
         self.root, self._scratch = folder / "repository", folder / "scratch"
         copy_repository(self.root)
         self._scratch.mkdir()
-        # dbt parses only what has changed since this, as long as warehouses lie where they lay: pytest's folder is the same each time
-        self.parsed = self._scratch / "partial_parse.msgpack"
         self._asked: subprocess.Popen[str] | None = None
 
     def failure(self, stages: list[str], file: str = "") -> tuple[str, str] | None:
@@ -938,8 +938,8 @@ class Copy:
         }[stage]
         environment = {
             **os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1", "DRIVETAIL_SEEDS": SEEDS,
-            # the unit tests' own warehouse stays, and with it what dbt parsed there
-            **({"DBT_PARTIAL_PARSE_FILE_PATH": str(self.parsed)} if stage == REFERENCE and self.parsed.exists() else {}),
+            # dbt parses only what has changed since it was last here
+            PARSED: str(self._scratch / "parsed"),
         }  # fmt: skip
         try:
             done = subprocess.run(
@@ -947,10 +947,6 @@ class Copy:
             )
         except subprocess.TimeoutExpired:
             return f"E   no end within {LIMIT_SECONDS} s"
-        finally:
-            made = sorted(base.glob("empty*/warehouse/build/dbt/partial_parse.msgpack"))
-            if made and not self.parsed.exists():
-                shutil.copy(made[0], self.parsed)
         return None if done.returncode == 0 else done.stdout + done.stderr
 
     @contextmanager

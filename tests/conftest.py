@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +12,14 @@ import pytest
 
 from drivetail.build import build
 from drivetail.warehouse import Warehouse
-from tests.once import made_once
+from tests.once import PARSED, made_once
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The first process names a folder that its workers, and what they start, share."""
+    if PARSED not in os.environ:
+        os.environ[PARSED] = tempfile.mkdtemp(prefix="drivetail-parsed-")
+        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(PARSED)))
 
 
 @pytest.fixture(scope="session")

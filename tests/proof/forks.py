@@ -24,6 +24,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.once import parse_project
 from tests.proof.support import ROOT, environment
 
 OPERATIONS = {"open", "os.mkdir", "os.remove", "os.rename", "os.link", "os.rmdir", "os.scandir", "shutil.rmtree"}
@@ -124,12 +125,7 @@ class Forks:
 
 def serve(folder: Path) -> None:
     """Answer requests from standard input until it closes."""
-    from drivetail.dbt import Project
-    from drivetail.warehouse import Warehouse
-
-    warm = Warehouse(folder / "warm")
-    warm.create()
-    Project(warm)  # parses; connects to nothing, so that no thread of an engine is lost in a fork
+    parse_project()  # connects to nothing, so that no thread of an engine is lost in a fork
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what commands print goes to the log of the server
     say(answers, ready=True)

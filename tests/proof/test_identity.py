@@ -23,6 +23,7 @@ from ingest import ingest as land
 from ingest.files import SourceFile
 from ingest.landing import Landing
 from ingest.schema import CONTRACT, IDENTITY, RAW_KINDS
+from tests.once import parse_project
 from tests.proof.support import broken_sums, marts_differences
 
 START = datetime(2026, 1, 5)
@@ -62,6 +63,7 @@ def _kind(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 @pytest.fixture(autouse=True)
 def plain_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sources that deliver their records as they are: what is looked at here is what becomes of them."""
+    parse_project()
     module: Any = SimpleNamespace(EXPECTED="", recognise=_kind, identity=lambda file: file.file, land=_land)
     monkeypatch.setattr(ingest.run, "SOURCES", {**ingest.run.SOURCES, **dict.fromkeys(SOURCES, module)})
 

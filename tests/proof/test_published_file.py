@@ -6,15 +6,17 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from drivetail.build import build
 from drivetail.publish import Publication, clean_up, current_publication
 from drivetail.warehouse import Warehouse
+from ingest import ingest
 from tests.proof.forks import Forks
 from tests.proof.support import DUCKDB_CLI, drivetail, marts
 from tests.reference.compare import compare
@@ -198,15 +200,15 @@ def test_a_moved_warehouse_says_so_and_works_after_a_build(fleet: Fleet) -> None
     fleet.check()
 
 
-def test_what_a_publication_writes_does_not_grow_with_history(fleet: Fleet, tmp_path: Path) -> None:
+def test_what_a_publication_writes_does_not_grow_with_history(tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]) -> None:
     """The same drives, day after day: the file does not hold what happened to them, it shows it where it lies."""
-    warehouse = Warehouse(tmp_path / "warehouse")
+    warehouse = new_warehouse(tmp_path / "warehouse")
     rng = random.Random(SEED)
     sizes = []
     for day in range(PUBLICATIONS):
         rows = [drive_hour(drive, day * HOURS_EACH + hour, rng.uniform(500, 1500)) for hour in range(HOURS_EACH) for drive in range(DRIVES)]
-        fleet.forks.run("ingest", "bundle", write_bundle((rows, [], []), tmp_path / f"day-{day}", "parquet"), "--warehouse", warehouse.root)
-        fleet.forks.run("build", "--warehouse", warehouse.root)
+        ingest("bundle", [write_bundle((rows, [], []), tmp_path / f"day-{day}", "parquet")], warehouse.root)
+        build(warehouse)
         with duckdb.connect(str(warehouse.published), read_only=True) as connection:
             # blocks of 256 KiB: used, and free ones that the next publication fills
             sizes.append(connection.execute("select used_blocks, free_blocks from pragma_database_size()").fetchone())
