@@ -18,7 +18,7 @@ airflow: .venv/.airflow  ## run the warehouse by itself: INBOX=folder with deliv
 	test -e $(WAREHOUSE)/drivetail.toml || $(RUN)/drivetail init --inbox $(INBOX) --warehouse $(WAREHOUSE)
 	$(RUN)/drivetail airflow --port $(PORT) --warehouse $(WAREHOUSE)
 
-test: .venv/.airflow lint  ## everything that must hold: lint, types, models, marts against the reference (about 10 minutes)
+test: .venv/.airflow lint  ## everything that must hold: lint, types, models, marts against the reference (about 13 minutes)
 	$(RUN)/pytest
 
 lint: .venv/.airflow  ## style and types, Python and SQL
