@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import shutil
 import statistics
 import subprocess
@@ -25,7 +24,8 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.commit import ROOT, current_commit
+
 STUDY_DAYS = 39
 MONTH_DAYS = STUDY_DAYS + 1
 DRIVETAIL = Path(sys.executable).parent / "drivetail"
@@ -287,28 +287,30 @@ def bench_study(work: Path, repetitions: int) -> list[str]:
     return [*lines, ""]
 
 
-PARTS = {"day": (bench_day, bench_full_hour), "hour": (bench_hour,), "study": (bench_study,)}
+PARTS = {
+    "day": {"One day of 460,000 drives": bench_day, "One more hour of 460,000 drives": bench_full_hour},
+    "hour": {"One more hour at 46,000 drives": bench_hour},
+    "study": {"The study": bench_study},
+}
+"""What `--only` names: how each section of the result begins, and what measures it."""
 
 
-def enter(lines: list[str], begun: str) -> None:
-    """Write a part into docs/results/bench.md, in the place of its last measurement; `begun` is what it was measured of, and when."""
+def enter(title: str, lines: list[str], begun: str) -> None:
+    """Write a section into docs/results/bench.md, in the place of its last measurement; `begun` is what it was measured of, and when."""
     old = RESULTS.read_text(encoding="utf-8").split("\n## ")[1:] if RESULTS.exists() else []
     heading, *rest = lines
-    said = "\n".join([heading.removeprefix("## "), "", begun, *rest]).rstrip()
-    parts = {key(part): part.rstrip() for part in old} | {key(heading.removeprefix("## ")): said}
+    titles = [title for part in PARTS.values() for title in part]
+    sections = {each: section for section in old for each in titles if section.startswith(each)}
+    sections[title] = "\n".join([heading.removeprefix("## "), "", begun, *rest])
     head = [
         "# Benchmark",
         "",
         f"`make bench`; {os.cpu_count()} shared cores, DuckDB {duckdb.__version__}; each part with the commit it was measured at.",
         "Absolute seconds vary with the neighbours of this machine; ratios are taken within one run.",
     ]
+    text = "".join(f"\n## {sections[each].rstrip()}\n" for each in titles if each in sections)
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text("\n".join(head) + "\n" + "".join(f"\n## {part}\n" for part in parts.values()), encoding="utf-8")
-
-
-def key(heading: str) -> str:
-    """What stays of a heading when the number of drive-hours changes."""
-    return re.split(r"[:(]|, after| at [0-9,]+ drive-hours", heading.splitlines()[0])[0].strip()
+    RESULTS.write_text("\n".join(head) + "\n" + text, encoding="utf-8")
 
 
 def main() -> None:
@@ -319,13 +321,11 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS, help="one part; `study` goes on from what `hour` left in the scratch folder")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
-    commit = subprocess.run(
-        ["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    commit = current_commit()
     for part in [options.only] if options.only else PARTS:
-        for measured in PARTS[part]:
+        for title, measured in PARTS[part].items():
             begun = f"Commit {commit}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC."
-            enter(measured(options.work, options.repetitions), begun)
+            enter(title, measured(options.work, options.repetitions), begun)
     print(f"Wrote {RESULTS}")
 
 

@@ -24,11 +24,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Queue
+from threading import Timer
 from typing import Any
 
+from benchmarks.commit import ROOT, current_commit
 from tests.once import PARSED
 
-ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "docs/results/mutants.md"
 SEEDS = "5,17"
 JOBS = 2
@@ -896,6 +897,11 @@ class Copy:
         self.root, self._scratch = folder / "repository", folder / "scratch"
         copy_repository(self.root)
         self._scratch.mkdir()
+        self._environment = {
+            **os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1", "DRIVETAIL_SEEDS": SEEDS,
+            # dbt parses only what has changed since it was last here
+            PARSED: str(self._scratch / "parsed"),
+        }  # fmt: skip
         self._asked: subprocess.Popen[str] | None = None
 
     def failure(self, stages: list[str], file: str = "") -> tuple[str, str] | None:
@@ -911,22 +917,29 @@ class Copy:
         if self._asked is None:
             self._asked = subprocess.Popen(
                 [sys.executable, "-m", "benchmarks.mutants", "--answer", str(self._scratch / "unit")],
-                cwd=self.root, env={**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"},
+                cwd=self.root, env=self._environment,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             )  # fmt: skip
         assert self._asked.stdin
         assert self._asked.stdout
         self._asked.stdin.write(file + "\n")
         self._asked.stdin.flush()
-        for line in self._asked.stdout:  # dbt may talk in between
-            if line.startswith(ANSWER):
-                return line.removeprefix(ANSWER).strip() or None
-        sys.exit(f"the process that runs unit tests ended over {file}")
+        limit = Timer(LIMIT_SECONDS, self._asked.kill)
+        limit.start()
+        try:
+            for line in self._asked.stdout:  # dbt may talk in between
+                if line.startswith(ANSWER):
+                    return line.removeprefix(ANSWER).strip() or None
+        finally:
+            limit.cancel()
+        self.close()
+        return f"E   no answer within {LIMIT_SECONDS} s, or the process that runs unit tests ended"
 
     def close(self) -> None:
         """End the process that runs unit tests."""
         if self._asked is not None:
             self._asked.communicate()
+            self._asked = None
 
     def _run(self, stage: str) -> str | None:
         """One stage. Returns: its output when it failed."""
@@ -936,14 +949,9 @@ class Copy:
             INGEST: [*PYTEST, f"--basetemp={base}", "tests/ingest"],
             UNIT: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit")],
         }[stage]
-        environment = {
-            **os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1", "DRIVETAIL_SEEDS": SEEDS,
-            # dbt parses only what has changed since it was last here
-            PARSED: str(self._scratch / "parsed"),
-        }  # fmt: skip
         try:
             done = subprocess.run(
-                [sys.executable, *command], cwd=self.root, env=environment, capture_output=True, text=True, timeout=LIMIT_SECONDS
+                [sys.executable, *command], cwd=self.root, env=self._environment, capture_output=True, text=True, timeout=LIMIT_SECONDS
             )
         except subprocess.TimeoutExpired:
             return f"E   no end within {LIMIT_SECONDS} s"
@@ -1069,15 +1077,6 @@ def main() -> None:
             copy.close()
     print(f"{len(faults) - missed} of {len(faults)} faults found in {time.monotonic() - begun:.0f} s")
     sys.exit(1 if missed else 0)
-
-
-def current_commit() -> str:
-    """The commit that is copied, and whether files differ from it."""
-
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-
-    return git("rev-parse", "--short", "HEAD") + (" with local changes" if git("status", "--porcelain") else "")
 
 
 def enter(fault: Fault, found: tuple[str, str] | None, seconds: float, commit: str) -> None:

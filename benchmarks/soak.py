@@ -14,9 +14,9 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.commit import ROOT, current_commit
+
 RESULT = ROOT / "docs/results/soak.md"
 TESTS = {
     "fleets": ["tests/proof/test_marts_equal_reference.py"],
@@ -83,15 +83,6 @@ def enter(what: str, row: str) -> None:
     head = ["# Soak", "", f"`make soak`, {os.cpu_count()} cores; each part with the commit it ran at, times in UTC.", ""]
     table = ["| part | what | result | s | commit | begun |", "|---|---|---|--:|---|---|", *(rows[part] for part in TESTS if part in rows)]
     RESULT.write_text("\n".join([*head, *table]) + "\n", encoding="utf-8")
-
-
-def current_commit() -> str:
-    """The commit that is run, and whether files differ from it."""
-
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-
-    return git("rev-parse", "--short", "HEAD") + (" with local changes" if git("status", "--porcelain") else "")
 
 
 if __name__ == "__main__":
