@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import cached_property
 from typing import Any
 
 from drivetail.warehouse import PROJECT, Warehouse
@@ -40,7 +41,7 @@ class Project:
         self.manifest: Any = Project._parsed
         self._runner = dbtRunner(manifest=self.manifest)
 
-    @property
+    @cached_property
     def version(self) -> str:
         """Changes when a definition does: SQL, seeds, thresholds. Descriptions do not count."""
         digest = hashlib.sha256()

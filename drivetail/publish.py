@@ -73,8 +73,7 @@ def publish(warehouse: Warehouse, manifest: Any, version: str, deliveries: Seque
     path = warehouse.publications / f"{publication_id}.duckdb"
     draft = warehouse.publications / "draft.duckdb"
     warehouse.note("publish", publication=publication_id)
-    for leftover in warehouse.publications.glob("draft.duckdb*"):
-        leftover.unlink()
+    _remove(draft)
     _start_from_the_last(warehouse, version, draft)
     folders, last_hour = _write(warehouse, manifest, deliveries, draft, publication_id, published_at)
     record = {
@@ -110,7 +109,13 @@ def _start_from_the_last(warehouse: Warehouse, version: str, draft: Path) -> Non
                 # gives their room back
                 connection.execute("checkpoint")
     except (OSError, ValueError, duckdb.Error):  # it is damaged, or somebody cleans up beside us: begin with nothing
-        draft.unlink(missing_ok=True)
+        _remove(draft)
+
+
+def _remove(draft: Path) -> None:
+    """Remove a draft and what DuckDB left beside it: a log of another file would be played into the next one."""
+    for leftover in draft.parent.glob(f"{draft.name}*"):
+        leftover.unlink()
 
 
 def _write(
