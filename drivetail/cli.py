@@ -200,7 +200,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @main.command()
-@click.argument("source", type=click.Choice([*SOURCES, COLLECTED]))
+@click.argument("source", type=click.Choice([*SOURCES, COLLECTED]), metavar="SOURCE")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
 @click.option("--kind", type=click.Choice(["disk", "ssd"]), help="What the drives are, where the delivery does not say.")
 @click.option(
@@ -232,17 +232,18 @@ def ingest(
     """Land deliveries of one SOURCE in the raw store. Ingesting the same file again changes nothing.
 
     \b
-    bundle    folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON
-    collected what `drivetail collect` delivers: each of the following in turn
-    diskstats snapshots of /proc/diskstats; lsblk, mdadm, smartctl: which drives, in which arrays, of which make and age
-    fio       results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour
-    backblaze  the public daily CSVs of drive stats: inventory, age, and proxies of events
-    tickets   CSV files of drive trouble tickets
-    kernel-log  what the kernel said of drives: journald's JSON, syslog, dmesg
-    mapping   what an operator says of drives (`drivetail map`)
-    perseus   Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]
-    sysstat   what sar and iostat measured: sadf -j, sadf -d, sar -d, iostat -xt -o JSON
+    bundle      folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON
     prometheus  node_exporter's disk counters: a server's address, with --from and --to; or files of samples
+    sysstat     what sar and iostat measured: sadf -j, sadf -d, sar -d, iostat -xt -o JSON
+    collected   what `drivetail collect` delivers, each of the following in turn
+    diskstats   snapshots of /proc/diskstats
+    lsblk, mdadm, smartctl   which drives, in which arrays, of which make and age
+    kernel-log  what the kernel said of drives: journald's JSON, syslog, dmesg
+    mapping     what an operator says of drives (`drivetail map`)
+    tickets     CSV files of drive trouble tickets
+    backblaze   the public daily CSVs of drive stats: inventory, age, and proxies of events
+    fio         results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour
+    perseus     Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]
 
     \b
     drivetail ingest prometheus http://prometheus:9090 --from 2026-01-05T00 --to 2026-02-05T00
@@ -372,12 +373,13 @@ def _seconds(text: str) -> int:
 
 
 @main.command()
-@click.argument("source", type=click.Choice(SOURCES))
+@click.argument("source", type=click.Choice(SOURCES), metavar="SOURCE")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
 @selection_options
 def doctor(source: str, paths: tuple[str, ...], **source_options: Any) -> None:
     """What a SOURCE can tell and what is missing, before its first ingest; lands nothing. Exits 1 if it cannot be used so.
 
+    `drivetail ingest --help` lists the sources.
     A server is asked a dozen small questions; files are read as `drivetail ingest` would read them.
 
     \b
