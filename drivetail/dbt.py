@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 from drivetail.warehouse import PROJECT, Warehouse
 
@@ -14,32 +15,61 @@ class ModelError(RuntimeError):
     """A model or a data test failed; the message names the first and says what it found."""
 
 
+# writing the manifest after every command costs more than a small batch's models
+QUIET = ("--log-level", "none", "--log-level-file", "info", "--no-write-json")
+
+
+def options(target: str, folder: Path, log: Path) -> list[str]:
+    """Options of every dbt command; folder: where it writes what it compiles."""
+    return [
+        "--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target", target,
+        "--target-path", str(folder), "--log-path", str(log),
+    ]  # fmt: skip
+
+
+def runner(manifest: Any = None) -> Any:
+    """Dbt in this process. It is slow to import: commands that do not build do not pay for it."""
+    os.environ["DO_NOT_TRACK"] = "1"
+    from dbt.cli.main import dbtRunner
+
+    return dbtRunner(manifest=manifest)
+
+
 class Project:
     """The dbt project, bound to one warehouse's build database."""
 
-    _parsed: Any = None
-    """The manifest of this process: the project is the same for every warehouse."""
+    _parsed: ClassVar[dict[str, Any]] = {}
+    """The manifest of each target, for this process: the project is the same for every warehouse."""
 
     def __init__(self, warehouse: Warehouse, target: str = "duckdb") -> None:
-        os.environ["DRIVETAIL_BUILD_DATABASE"] = str(warehouse.build_database)
-        os.environ["DO_NOT_TRACK"] = "1"
-        # dbt is slow to import: commands that do not build do not pay for it
-        from dbt.cli.main import dbtRunner
-
         self._log = warehouse.build / "logs"
-        self._options = [
-            "--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target", target,
-            "--target-path", str(warehouse.build / "dbt"), "--log-path", str(self._log),
-        ]  # fmt: skip
-        # writing the manifest after every command costs more than a small batch's models
-        self._quiet = ["--log-level", "none", "--log-level-file", "info", "--no-write-json"]
-        if Project._parsed is None:
-            result = dbtRunner().invoke([*self._quiet, "parse", *self._options])
+        self._options = options(target, warehouse.build / "dbt", self._log)
+        self.manifest: Any = Project.parsed(target, warehouse.build / "dbt", self._log)
+        os.environ["DRIVETAIL_BUILD_DATABASE"] = str(warehouse.build_database)
+        self._runner = runner(self.manifest)
+
+    @classmethod
+    def parsed(cls, target: str, folder: Path, log: Path) -> Any:
+        """The manifest of the models, read once by this process.
+
+        What dbt remembers of it lies beside the models, where every warehouse finds it (10 s less for each new one), or in `folder`
+        where an installation may not be written. Connects to nothing.
+        Raises: ModelError when the models do not parse.
+        """
+        if target not in cls._parsed:
+            # dbt reads everything anew where the path of the database is another one than the last time
+            os.environ["DRIVETAIL_BUILD_DATABASE"] = "build.duckdb"
+            remembered = PROJECT / "target" / target if os.access(PROJECT, os.W_OK) else folder
+            result = runner().invoke([*QUIET, "parse", *options(target, remembered, log)])
             if not result.success:
-                raise ModelError(f"the models do not parse: {result.exception or f'see {self._log}/dbt.log'}")
-            Project._parsed = result.result
-        self.manifest: Any = Project._parsed
-        self._runner = dbtRunner(manifest=self.manifest)
+                raise ModelError(f"the models do not parse: {result.exception or f'see {log}/dbt.log'}")
+            cls._parsed[target] = result.result
+        return cls._parsed[target]
+
+    @classmethod
+    def forget(cls) -> None:
+        """Have the models read again by the next project: a file of theirs has changed."""
+        cls._parsed.clear()
 
     @cached_property
     def version(self) -> str:
@@ -64,7 +94,7 @@ class Project:
         Returns: dbt's result with one entry per node.
         Raises: ModelError naming the first node that failed.
         """
-        result = self._runner.invoke([*self._quiet, command, *arguments, *self._options])
+        result = self._runner.invoke([*QUIET, command, *arguments, *self._options])
         if result.success:
             return result.result
         if result.exception is not None:

@@ -7,9 +7,9 @@
 
 {#- Rows of a stored model that count: those the batch computed, and with the opposite sign those it computed again as they were. -#}
 {% macro signed_rows(model, condition) -%}
-    select cast(1 as bigint) as sign, * from {{ ref('int_' ~ model) }} where {{ condition }}
+    select cast(1 as integer) as sign, * from {{ ref('int_' ~ model) }} where {{ condition }}
     union all
-    select cast(-1 as bigint) as sign, * from {{ source('plan', 'replaced_' ~ model) }} where {{ condition }}
+    select cast(-1 as integer) as sign, * from {{ source('plan', 'replaced_' ~ model) }} where {{ condition }}
 {%- endmacro %}
 
 {#- 1.5 -> "150": an edge as a part of a column name. -#}

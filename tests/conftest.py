@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,14 +10,7 @@ import pytest
 
 from drivetail.build import build
 from drivetail.warehouse import Warehouse
-from tests.once import PARSED, made_once
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """The first process names a folder that its workers, and what they start, share."""
-    if PARSED not in os.environ:
-        os.environ[PARSED] = tempfile.mkdtemp(prefix="drivetail-parsed-")
-        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(PARSED)))
+from tests.once import made_once
 
 
 @pytest.fixture(scope="session")

@@ -24,3 +24,22 @@ def test_every_model_holds_its_worked_examples(nothing: Warehouse) -> None:
 
 def test_every_data_test_runs_on_nothing(nothing: Warehouse) -> None:
     assert Project(nothing).run("test", "--exclude", "test_type:unit")
+
+
+@pytest.mark.parametrize("test", ["unique_hours(rows, 'drive_id')", "unique_grain(rows, ['drive_id', 'hour_utc'])"])
+def test_a_row_too_many_and_a_null_are_found(nothing: Warehouse, test: str) -> None:
+    """d1 has two rows in one hour, d2 two hours, d3 none; one row has no drive, one no hour."""
+    rows = ", ".join(
+        f"({drive}, cast({hour} as timestamp))"
+        for drive, hour in [
+            ("'d1'", "'2026-01-05 00:00'"),
+            ("'d1'", "'2026-01-05 00:00'"),
+            ("'d2'", "'2026-01-05 00:00'"),
+            ("'d2'", "'2026-01-05 23:00'"),
+            ("null", "'2026-01-05 01:00'"),
+            ("'d4'", "null"),
+        ]
+    )
+    told = f'{{% set rows = "(select * from (values {rows}) as given (drive_id, hour_utc))" %}}select drive_id from ({{{{ test_{test} }}}})'
+    (shown,) = Project(nothing).run("show", "--inline", told)
+    assert {row[0] for row in shown.agate_table.rows} == {"d1", "d4", None}

@@ -30,7 +30,7 @@ changed as (
         {{ counted('write_slowdown >= ' ~ var('slow_threshold')) }} as write_slow_hours,
 {%- for side in ('read', 'write') %}
         {{ counted('is_' ~ side ~ '_multiple') }} as {{ side }}_multiple_hours,
-        {{ counted('is_' ~ side ~ '_multiple and is_' ~ side ~ '_in_ticks') }} as {{ side }}_tick_hours,
+        {{ counted('is_' ~ side ~ '_multiple_in_ticks') }} as {{ side }}_tick_hours,
 {%- endfor %}
         {{ counted('is_slow_by_mean') }} as mean_slow_hours
 {%- for floor in var('io_count_floors') %},

@@ -79,7 +79,10 @@ select
         when is_peer and median_{{ side }}_latency_us > 0
             then {{ is_multiple(side ~ '_latency_us', 'median_' ~ side ~ '_latency_us') }}
     end as is_{{ side }}_multiple,
-    is_peer and {{ is_in_ticks(side ~ '_latency_us') }} and {{ is_in_ticks('median_' ~ side ~ '_latency_us') }} as is_{{ side }}_in_ticks,
+    case
+        when is_peer and {{ is_multiple(side ~ '_latency_us', 'median_' ~ side ~ '_latency_us') }}
+            then {{ is_in_ticks(side ~ '_latency_us') }} and {{ is_in_ticks('median_' ~ side ~ '_latency_us') }}
+    end as is_{{ side }}_multiple_in_ticks,
 {%- endfor %}
     -- ties at the top: every drive that is as slow as the slowest
     coalesce(slowdown = max_latency_us / raid_median_latency_us, false) as is_slowest,
