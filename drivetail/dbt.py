@@ -15,8 +15,8 @@ class ModelError(RuntimeError):
     """A model or a data test failed; the message names the first and says what it found."""
 
 
-# writing the manifest after every command costs more than a small batch's models
-QUIET = ("--log-level", "none", "--log-level-file", "info", "--no-write-json")
+# writing the manifest after every command costs more than a small batch's models, and so does listing every relation before it
+QUIET = ("--log-level", "none", "--log-level-file", "info", "--no-write-json", "--no-populate-cache")
 
 
 def options(target: str, folder: Path, log: Path) -> list[str]:
