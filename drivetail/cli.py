@@ -424,7 +424,7 @@ def _say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_
     for note in [*summary.notes, *(f"{file.file}: {file.note}" for file in summary.files if file.note)]:
         say(f"note: {note}")
     say(
-        f"{human(len(summary.files))} files: {human(summary.rows_delivered)} rows in, {human(summary.rows_accepted)} accepted, "
+        f"{some(len(summary.files), 'file')}: {human(summary.rows_delivered)} rows in, {human(summary.rows_accepted)} accepted, "
         f"{human(summary.rows_rejected)} rejected, {human(summary.rows_duplicate)} duplicate, {human(summary.rows_superseded)} superseded"
         + ("" if summary.delivery_seq else "; nothing new, so nothing changed")
     )
@@ -442,7 +442,8 @@ def _say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_
         )
     if summary.unreadable:
         first_unread = summary.unreadable[0]
-        unread = f"{len(summary.unreadable)} of {len(summary.files)} files could not be read, the others have landed"
+        others = ", the others have landed" if len(summary.unreadable) < len(summary.files) else ""
+        unread = f"{human(len(summary.unreadable))} of {some(len(summary.files), 'file')} could not be read{others}"
         raise Failure(f"{unread}; first: {first_unread.file}: {first_unread.note}")
 
 
