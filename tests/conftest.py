@@ -12,7 +12,6 @@ from drivetail.build import build
 from drivetail.warehouse import Warehouse
 from tests.once import made_once
 
-
 LONGEST = ("proof", "report", "models", "safety", "drivetail")
 """Folders whose tests take minutes, the longest first: the processes of a run then end at about the same time."""
 
