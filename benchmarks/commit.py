@@ -14,4 +14,6 @@ def current_commit() -> str:
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
-    return git("rev-parse", "--short", "HEAD") + (" with local changes" if git("status", "--porcelain", "--", ".", ":!docs/results") else "")
+    return git("rev-parse", "--short", "HEAD") + (
+        " with local changes" if git("status", "--porcelain", "--", ".", ":!docs/results") else ""
+    )
