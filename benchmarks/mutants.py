@@ -458,9 +458,7 @@ FAULTS = (
     Fault(
         "parts of a nanosecond count", "macros/exact_multiples.sql", "floor(({{ latency_us }}) * 1000 + 0.5)", "(({{ latency_us }}) * 1000)"
     ),
-    Fault(
-        "multiples of reads are those of writes", HOURS, "{{ is_multiple(side ~ '_latency_us'", "{{ is_multiple('write_latency_us'", count=2
-    ),
+    Fault("multiples of reads are those of writes", HOURS, "{{ is_multiple(side ~ '_latency_us'", "{{ is_multiple('write_latency_us'"),
     Fault("a latency of nearly 1.5 medians is told by one comparison", "macros/exact_multiples.sql", "1.4 *", "1.6 *"),
     Fault(
         "a drive at twice the median is its hour's slowest", OF_SLOW_HOURS, "slower.slowdown > slow_hours.slowdown", "slower.slowdown < 0"

@@ -287,7 +287,7 @@ def ingest(
     if failures:
         raise failures[0]
     if strict and rejected:
-        raise Failure(f"{human(rejected)} records were rejected and --strict was given; the others have landed")
+        raise Failure(f"--strict was given and {some(rejected, 'record')} rejected; the others have landed")
 
 
 def _sources_of(paths: Sequence[str]) -> list[str]:
@@ -442,9 +442,14 @@ def _say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_
         )
     if summary.unreadable:
         first_unread = summary.unreadable[0]
-        others = ", the others have landed" if len(summary.unreadable) < len(summary.files) else ""
-        unread = f"{human(len(summary.unreadable))} of {some(len(summary.files), 'file')} could not be read{others}"
+        counts = len(summary.unreadable), len(summary.files)
+        unread = f"{human(counts[0])} of {some(counts[1], 'file')} could not be read{_others_landed(*counts)}"
         raise Failure(f"{unread}; first: {first_unread.file}: {first_unread.note}")
+
+
+def _others_landed(troubled: int, total: int) -> str:
+    """How a complaint of some goes on: what became of the others, where there are any."""
+    return ", the others have landed" if troubled < total else ""
 
 
 def decision_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -558,7 +563,8 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
             )
         troubled = sum(outcome.needs_somebody for outcome in outcomes)
         if troubled:
-            raise Failure(f"{some(troubled, 'entry', 'entries')} of {len(outcomes)} did not land, as said above; the others have landed")
+            others = _others_landed(troubled, len(outcomes))
+            raise Failure(f"{some(troubled, 'entry', 'entries')} of {len(outcomes)} did not land, as said above{others}")
         say(f"{some(len(outcomes), 'new entry', 'new entries')} landed")
         return
     entries = list_entries(warehouse, settings, until=until)

@@ -126,11 +126,17 @@ def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, l
             else:
                 rendered = relation.pl().write_csv().rstrip("\n")
         except duckdb.Error as error:
-            raise QueryError(f'{first_line(error)}; `drivetail sql "show all tables"` lists what there is') from error
+            raise QueryError(f'{_with_hint(error)}; `drivetail sql "show all tables"` lists what there is') from error
     if out is None:
         return rendered
     out.write_text(rendered + "\n", encoding="utf-8")
     return f"Wrote {out}"
+
+
+def _with_hint(error: duckdb.Error) -> str:
+    """The first line of an engine's message, and the names that it takes the writer to have meant, where it offers any."""
+    hints = [line for line in str(error).splitlines()[1:] if line.startswith(("Did you mean", "Candidate bindings"))]
+    return " ".join([first_line(error), *hints])
 
 
 def first_line(error: Exception) -> str:

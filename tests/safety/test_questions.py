@@ -89,6 +89,17 @@ def test_anything_else_is_refused_and_leaves_no_trace(attacked: Attacked, text: 
     assert not [path for path in tmp_path.iterdir() if path.stat().st_size]
 
 
+@pytest.mark.parametrize(
+    ("mistaken", "meant"),
+    [("from marts.fct_raid_hour", "fct_raid_hours"), ("select tail_on from marts.fct_raid_hours", "tail_1"), ("selec 1", "selec")],
+)
+def test_a_misspelt_name_is_answered_with_the_ones_there_are(attacked: Attacked, mistaken: str, meant: str) -> None:
+    answer = drivetail("sql", mistaken, "-w", attacked.warehouse.root)
+    assert answer.exit_code == 1
+    assert meant in answer.output
+    assert "LINE 1" not in answer.output
+
+
 def test_nobody_writes_into_the_published_file(attacked: Attacked) -> None:
     with open_published(attacked.warehouse) as connection, pytest.raises(duckdb.Error, match="read-only"):
         connection.execute("create table marts.x as select 1")

@@ -40,6 +40,12 @@ slowdowns as (
         case
             when drive_hours.previous_is_valid then previous.latency_us / drive_hours.previous_median_latency_us
         end as previous_slowdown
+{%- for side in ('read', 'write') %},
+        case
+            when is_peer and median_{{ side }}_latency_us > 0
+                then {{ is_multiple(side ~ '_latency_us', 'median_' ~ side ~ '_latency_us') }}
+        end as is_{{ side }}_multiple
+{%- endfor %}
     from drive_hours
     left join previous
         on drive_hours.drive_id = previous.drive_id
@@ -75,13 +81,9 @@ select
     case when is_peer then read_latency_us / nullif(median_read_latency_us, 0.0) end as read_slowdown,
     case when is_peer then write_latency_us / nullif(median_write_latency_us, 0.0) end as write_slowdown,
 {%- for side in ('read', 'write') %}
+    is_{{ side }}_multiple,
     case
-        when is_peer and median_{{ side }}_latency_us > 0
-            then {{ is_multiple(side ~ '_latency_us', 'median_' ~ side ~ '_latency_us') }}
-    end as is_{{ side }}_multiple,
-    case
-        when is_peer and {{ is_multiple(side ~ '_latency_us', 'median_' ~ side ~ '_latency_us') }}
-            then {{ is_in_ticks(side ~ '_latency_us') }} and {{ is_in_ticks('median_' ~ side ~ '_latency_us') }}
+        when is_{{ side }}_multiple then {{ is_in_ticks(side ~ '_latency_us') }} and {{ is_in_ticks('median_' ~ side ~ '_latency_us') }}
     end as is_{{ side }}_multiple_in_ticks,
 {%- endfor %}
     -- ties at the top: every drive that is as slow as the slowest
