@@ -80,6 +80,7 @@ SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
 ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
 USUAL_MEDIAN = "macros/usual_median.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
+DECISIONS = "models/marts/events/fct_drive_decisions.sql"
 EPISODES = "models/marts/events/fct_unplug_episodes.sql"
 EVENTS = "models/marts/events/fct_drive_events.sql"
 FOLLOWED = "models/intermediate/events/int_drive_events__followed.sql"
@@ -244,6 +245,22 @@ FAULTS = (
         "when reported.io_count_count > 0 then",
     ),
     # events
+    Fault("who stood in the slot before the decision is its successor", DECISIONS, "and periods.from_hour_utc >= decisions.hour_utc", ""),
+    Fault("a replacement after another decision ends the first", DECISIONS, "replacements.replaced_at <= decisions.superseded_at", "true"),
+    Fault("a replacement that is told of before the decision ends it", DECISIONS, "and events.occurred_at >= decisions.decided_at", ""),
+    Fault(
+        "a replacement in another's slot counts for nobody", DECISIONS, "or (events.raid_group_id = decisions.raid_group_id", "or (false"
+    ),
+    Fault(
+        "the day of a swap counts as after it",
+        DECISIONS,
+        "days.day_utc > judged.replaced_on then",
+        "days.day_utc >= judged.replaced_on then",
+        count=2,
+    ),
+    Fault(
+        "a drive that is watched is to be replaced", DECISIONS, "when judged.verdict = 'replace' then 'pending'", "when true then 'pending'"
+    ),
     Fault(
         "a replug at the unplug's own instant counts",
         EPISODES,

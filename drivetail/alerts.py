@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 import duckdb
 
 from drivetail.console import Columns, Row, some, table, to_minute
-from drivetail.decisions import Decision, latest_decisions
+from drivetail.decisions import DISMISS, Decision, latest_decisions
 from drivetail.queries import fetch, publication_of
 from drivetail.register import Record, Register
 from drivetail.warehouse import Warehouse
@@ -296,5 +296,6 @@ def _told(alert: Alert) -> str:
     if alert.dismissed_by is not None:
         until = to_minute(alert.dismissed_by.until)
         ends = f" until {until}" if until else ""
-        return f"no: dismissed by {alert.dismissed_by.by}{ends}: {alert.dismissed_by.note}"
+        what = "dismissed" if alert.dismissed_by.verdict == DISMISS else "replacement decided"
+        return f"no: {what} by {alert.dismissed_by.by}{ends}: {alert.dismissed_by.note}"
     return "yes" if alert.part_of is None else f"with {alert.part_of.split(' together ')[0]}"

@@ -24,7 +24,7 @@ from drivetail.dbt import ModelError, Project
 from drivetail.publish import Publication, current_publication, publish
 from drivetail.queries import first_line
 from drivetail.sources import TABLES as RAW_TABLES
-from drivetail.sources import point, point_whole_tables
+from drivetail.sources import point, point_at_decisions, point_whole_tables
 from drivetail.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
 from drivetail.warehouse import Warehouse, quoted
 from ingest.raw_store import drive_hour_files, list_deliveries, source_of, table_files
@@ -195,6 +195,7 @@ class Build:
         has_inventory = self.is_first or any(table_files(self.new, table) for table in INVENTORY)
         with self.connect() as connection:
             point_whole_tables(connection, self.deliveries)
+            point_at_decisions(connection, self.warehouse.decisions)
             connection.execute("create or replace table plan.new_deliveries (delivery_seq bigint)")
             if self.new:
                 connection.executemany("insert into plan.new_deliveries values (?)", [[delivery.seq] for delivery in self.new])

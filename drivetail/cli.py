@@ -738,15 +738,16 @@ def alerts(warehouse: Warehouse, is_new: bool, is_all: bool, as_json: bool) -> N
 
 @main.command()
 @click.argument("drive")
-@click.argument("verdict", type=click.Choice(["dismiss", "watch"]))
+@click.argument("verdict", type=click.Choice(["replace", "watch", "dismiss"]))
 @click.option("--by", required=True, metavar="NAME", help="Who decides.")
 @click.option("--note", required=True, help="Why; kept for ever.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%d %H:%M"]), help="Until when it holds (UTC).  [default: for ever]")
 @warehouse_option
 def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, until: datetime | None) -> None:
-    """Record what is decided on a DRIVE; the latest decision counts.
+    """Record what is decided on a DRIVE; the latest decision counts, none is ever edited (`drivetail decisions` lists them).
 
     \b
+    replace   it is to be swapped: pending until another serial stands in its slot; until then its alerts are not told
     dismiss   its alerts are not told
     watch     its alerts are told, as before any decision
     """
@@ -755,11 +756,42 @@ def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, u
 
     if until is not None and until <= utc_now():
         raise click.UsageError(
-            f"--until {until:%Y-%m-%d %H:%M} has passed; to end a dismissal: drivetail decide {drive} watch --by ... --note ..."
+            f"--until {until:%Y-%m-%d %H:%M} has passed; to end a decision: drivetail decide {drive} watch --by ... --note ..."
         )
     decision = record(warehouse, drive, verdict, by=by, note=note, until=until)
     ends = "" if decision.until is None else f" until {decision.until:%Y-%m-%d %H:%M} UTC"
-    say(f"{drive}: {verdict}{ends}, by {by}; alerts of it are {'not told' if verdict == 'dismiss' else 'told'}")
+    say(f"{drive}: {verdict}{ends}, by {by}; alerts of it are {'told' if verdict == 'watch' else 'not told'}")
+
+
+@main.command()
+@click.option("--pending", "is_pending", is_flag=True, help="Only replacements that nobody has made yet.")
+@click.option("--all", "is_all", is_flag=True, help="Also those that a later decision has superseded.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print them; csv and json hold every column, for a ticket system.",
+)
+@warehouse_option
+def decisions(warehouse: Warehouse, is_pending: bool, is_all: bool, output: str) -> None:
+    """What was decided on drives and what became of it: replaced by whom, tail hours of its RAID group before and after.
+
+    \b
+    drivetail decisions --pending --format csv      what is still to be swapped
+    """
+    from drivetail.decisions import decisions_json, list_decisions, render_decisions
+
+    if is_pending and is_all:
+        raise click.UsageError("--pending are decisions that stand; --all, also those that do not: give one of them")
+    found = list_decisions(warehouse, is_pending=is_pending, is_all=is_all)
+    if output != "table":
+        click.echo(decisions_json(found) if output == "json" else found.write_csv(), nl=output == "json")
+    elif len(found):
+        say(render_decisions(found))
+    else:
+        say("No pending replacement" if is_pending else "No decision yet; `drivetail decide DRIVE replace|watch|dismiss` records one")
 
 
 @main.command()

@@ -1,17 +1,24 @@
-"""What people decided on drives, kept in `raw/decisions.jsonl`: drive_id, verdict, by, at, note, until, publication_id."""
+"""What people decided on drives, kept in `raw/decisions.jsonl`: drive_id, verdict, by, at, note, until, publication_id.
+
+What became of a decision is in models/marts/events/fct_drive_decisions.sql.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+import polars as pl
+
+from drivetail.console import Columns, some, table, to_minute
 from drivetail.explain.question import known_drive
 from drivetail.queries import publication_of
 from drivetail.register import Register
 from drivetail.warehouse import Warehouse
 from ingest.raw_store import utc_now
 
-DISMISS, WATCH = "dismiss", "watch"
+REPLACE, WATCH, DISMISS = "replace", "watch", "dismiss"
 
 
 @dataclass(frozen=True)
@@ -30,8 +37,8 @@ class Decision:
     publication_id: str
 
     def is_dismissal(self, now: datetime) -> bool:
-        """Whether the drive's alerts are not to be told now."""
-        return self.verdict == DISMISS and (self.until is None or now < self.until)
+        """Whether the drive's alerts are not to be told now: somebody knows, and has said what is to be done."""
+        return self.verdict in (DISMISS, REPLACE) and (self.until is None or now < self.until)
 
 
 def decide(warehouse: Warehouse, drive: str, verdict: str, *, by: str, note: str, until: datetime | None = None) -> Decision:
@@ -53,3 +60,62 @@ def latest_decisions(warehouse: Warehouse) -> dict[str, Decision]:
         until = None if record["until"] is None else datetime.fromisoformat(record["until"])
         found[record["drive_id"]] = Decision(**{**record, "at": datetime.fromisoformat(record["at"]), "until": until})
     return found
+
+
+def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bool = False) -> pl.DataFrame:
+    """Decisions and what became of them, the latest first: rows of marts.fct_drive_decisions with what a ticket says of the drive.
+
+    is_pending: only replacements that nobody has made yet. is_all: also what a later decision has superseded.
+    Raises: QueryError when there is no publication, it cannot be read, or the register is damaged.
+    """
+    Register(warehouse, "decisions").read()
+    states = {"pending"} if is_pending else {"pending", "standing", "replaced", *(["superseded"] if is_all else [])}
+    with publication_of(warehouse) as connection:
+        found: pl.DataFrame = connection.sql(
+            """
+            select decisions.*, drives.vendor, drives.model, drives.firmware, drives.host, drives.enclosure
+            from marts.fct_drive_decisions as decisions
+            left join marts.dim_drives as drives on decisions.drive_id = drives.drive_id
+            where decisions.state in (select unnest($states))
+            order by decisions.decision_seq desc
+            """,
+            params={"states": sorted(states)},
+        ).pl()
+        return found
+
+
+def render_decisions(decisions: pl.DataFrame) -> str:
+    """The decisions as a table; what none of them has (a fleet without hosts, nothing replaced yet) takes no room."""
+    columns: Columns = {
+        "drive": "drive_id",
+        "verdict": "verdict",
+        "state": "state",
+        "group": "raid_group_id",
+        "slot": "slot",
+        "model": "model",
+        "host": "host",
+        "by": "decided_by",
+        "decided (UTC)": ("decided_at", lambda instant: to_minute(instant.replace(second=0, microsecond=0))),
+        "until": "until_utc",
+        "replaced": "replaced_at",
+        "by serial": "successor_drive_id",
+        "tail hours before": ("tail_hour_ratio_before", _percent),
+        "after": ("tail_hour_ratio_after", _percent),
+        "note": "note",
+    }
+    rows = decisions.to_dicts()
+    known = {
+        heading: column
+        for heading, column in columns.items()
+        if any(row[column if isinstance(column, str) else column[0]] is not None for row in rows)
+    }
+    return "\n".join([some(len(rows), "decision"), table(rows, known)])
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * ratio:.1f}%"
+
+
+def decisions_json(decisions: pl.DataFrame) -> str:
+    """The decisions as a JSON list, an object each; instants are ISO texts, UTC."""
+    return json.dumps(decisions.to_dicts(), default=lambda value: value.isoformat(), indent=2)

@@ -21,7 +21,7 @@ from typing import Any
 
 import duckdb
 
-from drivetail.sources import point, point_whole_tables
+from drivetail.sources import point, point_at_decisions, point_whole_tables
 from drivetail.store import STORED_MODELS, needed_folders, whole_store
 from drivetail.warehouse import Warehouse, quoted, sync
 from ingest.raw_store import Delivery, drive_hour_files
@@ -135,6 +135,7 @@ def _write(
         connection.execute("create table publication.plan.root as select ? as root", [str(warehouse.root)])
         connection.execute("use publication")
         point_whole_tables(connection, deliveries)
+        point_at_decisions(connection, warehouse.decisions)
         point(connection, "drive_hours", "drive_hours", [file for d in deliveries for file in drive_hour_files(d)])
         connection.execute("create table plan.publication (publication_id varchar, published_at timestamp, last_hour_utc timestamp)")
         there = {row[0] for row in connection.execute(f"{VIEWS} and database_name = 'publication'").fetchall()}

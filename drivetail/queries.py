@@ -91,8 +91,8 @@ def open_for_questions(warehouse: Warehouse, out: Path | None = None) -> duckdb.
     out: the one file that may be written, with `copy`.
     """
     connection = open_published(warehouse)
-    if out is not None:
-        connection.execute(f"set allowed_paths = [{quoted(out.resolve())}]")
+    files = ", ".join(quoted(path) for path in (warehouse.decisions, *([out.resolve()] if out is not None else [])))
+    connection.execute(f"set allowed_paths = [{files}]")
     folders = ", ".join(quoted(folder) for folder in (warehouse.raw / "deliveries", warehouse.store))
     connection.execute(f"set allowed_directories = [{folders}]")
     connection.execute("set enable_external_access = false; set lock_configuration = true")

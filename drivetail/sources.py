@@ -27,6 +27,12 @@ _SQL_TYPES: dict[pl.DataType, str] = {
     pl.Boolean(): "boolean",
 }
 
+DECISION_COLUMNS = {
+    "drive_id": "varchar", "verdict": "varchar", "by": "varchar", "at": "timestamp", "note": "varchar", "until": "timestamp",
+    "publication_id": "varchar",
+}  # fmt: skip
+"""What a line of the register of decisions holds."""
+
 
 def point(connection: duckdb.DuckDBPyConnection, view: str, table: str, files: Sequence[Path]) -> None:
     """Make raw.<view> show some files of a raw table; with none, no rows of the right types."""
@@ -46,6 +52,25 @@ def point(connection: duckdb.DuckDBPyConnection, view: str, table: str, files: S
 
 def _parquet(files: Sequence[Path]) -> str:
     return f"read_parquet([{', '.join(map(quoted, files))}])"
+
+
+def point_at_decisions(connection: duckdb.DuckDBPyConnection, register: Path) -> None:
+    """Make raw.decisions show the register of decisions as it is whenever it is read: a decision counts at once, without a build.
+
+    A line that a killed writer left without its end is no decision. The file is made where there is none yet.
+    """
+    if not register.exists():
+        register.touch()
+    columns = ", ".join(f'"{name}": {quoted(kind)}' for name, kind in DECISION_COLUMNS.items())
+    connection.execute(
+        f"""
+        create or replace view raw.decisions as
+        select
+            row_number() over () as decision_seq,
+            drive_id, verdict, "by" as decided_by, "at" as decided_at, note, "until" as until_utc, publication_id
+        from read_json({quoted(register)}, format = 'newline_delimited', ignore_errors = true, columns = {{{columns}}})
+        """
+    )
 
 
 def point_whole_tables(connection: duckdb.DuckDBPyConnection, deliveries: Iterable[Delivery]) -> None:

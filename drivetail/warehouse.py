@@ -57,6 +57,11 @@ class Warehouse:
         return self.root / "warehouse.duckdb"
 
     @property
+    def decisions(self) -> Path:
+        """What people decided on drives, a line of JSON each."""
+        return self.raw / "decisions.jsonl"
+
+    @property
     def log(self) -> Path:
         """What ran when: one JSON object a line (at, pid, phase, progress)."""
         return self.root / "drivetail.log"

@@ -1,0 +1,116 @@
+-- Every decision on a drive: whether it still stands, whether the drive was replaced, and its RAID group's tails before and after.
+-- Grain: decision_seq.
+with decisions as (
+    select
+        decisions.*,
+        coalesce(drives.kind, 'unknown') as kind,
+        coalesce(segments.raid_group_id, drives.current_raid_group_id) as raid_group_id,
+        coalesce(segments.slot, drives.slot) as slot
+    from {{ ref('stg_raw__decisions') }} as decisions
+    left join {{ ref('int_drives__segments') }} as segments
+        on decisions.drive_id = segments.drive_id
+        and segments.from_hour_utc <= decisions.hour_utc
+        and segments.to_hour_utc > decisions.hour_utc
+    left join {{ ref('dim_drives') }} as drives on decisions.drive_id = drives.drive_id
+),
+
+-- another serial in its slot; of several that stood there since, the first
+successors as (
+    select
+        decisions.decision_seq,
+        periods.from_hour_utc as replaced_at,
+        periods.drive_id as successor_drive_id,
+        row_number() over (partition by decisions.decision_seq order by periods.from_hour_utc, periods.drive_id) as place
+    from decisions
+    inner join {{ ref('stg_raw__drives') }} as periods
+        on decisions.raid_group_id = periods.raid_group_id
+        and decisions.slot = periods.slot
+        and decisions.drive_id <> periods.drive_id
+        and periods.from_hour_utc >= decisions.hour_utc
+),
+
+-- or an event that says so
+told as (
+    select decisions.decision_seq, min(events.occurred_at) as replaced_at
+    from decisions
+    inner join {{ ref('stg_raw__drive_events') }} as events
+        on events.event_type = 'replacement'
+        and events.occurred_at >= decisions.decided_at
+        and (
+            events.drive_id = decisions.drive_id
+            or (events.raid_group_id = decisions.raid_group_id and events.slot = decisions.slot)
+        )
+    group by decisions.decision_seq
+),
+
+replacements as (
+    select
+        decisions.decision_seq,
+        least(
+            coalesce(successors.replaced_at, told.replaced_at), coalesce(told.replaced_at, successors.replaced_at)
+        ) as replaced_at,
+        successors.successor_drive_id
+    from decisions
+    left join successors on decisions.decision_seq = successors.decision_seq and successors.place = 1
+    left join told on decisions.decision_seq = told.decision_seq
+),
+
+judged as (
+    select
+        decisions.*,
+        replacements.replaced_at,
+        replacements.successor_drive_id,
+        cast(replacements.replaced_at as date) as replaced_on
+    from decisions
+    left join replacements
+        on decisions.decision_seq = replacements.decision_seq
+        -- who decided otherwise before the drive went did not have it replaced by this decision
+        and (decisions.superseded_at is null or replacements.replaced_at <= decisions.superseded_at)
+),
+
+-- whole days on either side of the day of the swap, which belongs to neither
+days as (
+    select
+        judged.decision_seq,
+        sum(case when days.day_utc < judged.replaced_on then days.raid_hours else 0 end) as raid_hours_before,
+        sum(case when days.day_utc < judged.replaced_on then days.tail_1_{{ edge_name(var('slow_threshold')) }} else 0 end) as tail_hours_before,
+        sum(case when days.day_utc > judged.replaced_on then days.raid_hours else 0 end) as raid_hours_after,
+        sum(case when days.day_utc > judged.replaced_on then days.tail_1_{{ edge_name(var('slow_threshold')) }} else 0 end) as tail_hours_after
+    from judged
+    inner join {{ ref('int_raid_group_days') }} as days
+        on judged.raid_group_id = days.raid_group_id
+        and days.day_utc >= judged.replaced_on - interval {{ var('decision_window_days') }} day
+        and days.day_utc <= judged.replaced_on + interval {{ var('decision_window_days') }} day
+    where judged.verdict = 'replace'
+    group by judged.decision_seq
+)
+
+select
+    judged.decision_seq,
+    judged.drive_id,
+    judged.kind,
+    judged.raid_group_id,
+    judged.slot,
+    judged.verdict,
+    judged.decided_by,
+    judged.decided_at,
+    judged.note,
+    judged.until_utc,
+    judged.publication_id,
+    judged.superseded_at,
+    judged.replaced_at,
+    judged.successor_drive_id,
+    case
+        when judged.replaced_at is not null then 'replaced'
+        when judged.superseded_at is not null then 'superseded'
+        when judged.verdict = 'replace' then 'pending'
+        else 'standing'
+    end as state,
+    cast(days.raid_hours_before as bigint) as raid_hours_before,
+    cast(days.tail_hours_before as bigint) as tail_hours_before,
+    cast(days.tail_hours_before as double) / nullif(days.raid_hours_before, 0) as tail_hour_ratio_before,
+    cast(days.raid_hours_after as bigint) as raid_hours_after,
+    cast(days.tail_hours_after as bigint) as tail_hours_after,
+    cast(days.tail_hours_after as double) / nullif(days.raid_hours_after, 0) as tail_hour_ratio_after
+from judged
+left join days on judged.decision_seq = days.decision_seq

@@ -1,0 +1,13 @@
+-- What people decided on drives, and when they decided otherwise. Grain: decision_seq.
+select
+    decision_seq,
+    drive_id,
+    verdict,
+    decided_by,
+    decided_at,
+    note,
+    until_utc,
+    publication_id,
+    date_trunc('hour', decided_at) as hour_utc,
+    lead(decided_at) over (partition by drive_id order by decision_seq) as superseded_at
+from {{ source('raw', 'decisions') }}

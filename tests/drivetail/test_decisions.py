@@ -1,0 +1,89 @@
+"""`drivetail decide` and `drivetail decisions`: what was decided counts at once, is never edited, and ends when the drive has gone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from conftest import drivetail
+
+from drivetail.build import build
+from drivetail.warehouse import Warehouse
+from ingest import ingest
+from ingest.raw_store import utc_now
+
+pytestmark = pytest.mark.xdist_group("decisions")
+
+DAY = timedelta(days=1)
+HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us\n"
+
+
+def deliver(warehouse: Warehouse, folder: Path, first: datetime, days: int, drives: str, inventory: str) -> None:
+    """An hour a day of some drives, of which `a` takes three times as long; and the inventory."""
+    folder.mkdir()
+    lines = [
+        f"{first + number * DAY},{drive},g1,10,0,{300 if drive == 'a' else 100},\n" for number in range(days) for drive in drives.split()
+    ]
+    (folder / "drive_hours.csv").write_text(HEADER + "".join(lines))
+    (folder / "drives.csv").write_text("drive_id,raid_group_id,role,slot,model,valid_from,valid_to\n" + inventory)
+    ingest("bundle", [folder], warehouse.root)
+    build(warehouse)
+
+
+def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(
+    new_warehouse: Callable[[Path], Warehouse], tmp_path: Path
+) -> None:
+    warehouse = new_warehouse(tmp_path / "warehouse")
+    option = ("-w", warehouse.root)
+    today = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
+    deliver(
+        warehouse, tmp_path / "before", today - 3 * DAY, 3, "a b c d", "".join(f"{d},g1,data,{n},M{n},,\n" for n, d in enumerate("abcd"))
+    )
+    assert drivetail("decisions", *option).stdout.startswith("No decision yet")
+    for drive, verdict, note in (
+        ("a", "watch", "slow since Friday"), ("a", "replace", "slow for weeks, \"ticket\" 7"), ("b", "dismiss", "known"),
+    ):  # fmt: skip
+        assert drivetail("decide", drive, verdict, "--by", "ada", "--note", note, *option).exit_code == 0
+
+    # it counts at once, without a build
+    (pending,) = json.loads(drivetail("decisions", "--pending", "--format", "json", *option).stdout)
+    assert (pending["drive_id"], pending["raid_group_id"], pending["slot"], pending["model"]) == ("a", "g1", "0", "M0")
+    assert (pending["state"], pending["note"], pending["publication_id"][:7]) == ("pending", 'slow for weeks, "ticket" 7', "000002-")
+    states = [
+        (row["drive_id"], row["state"]) for row in csv.DictReader(io.StringIO(drivetail("decisions", "--format", "csv", *option).stdout))
+    ]
+    assert states == [("b", "standing"), ("a", "pending")]
+    shown = drivetail("decisions", "--all", *option).stdout
+    assert [line.split()[:3] for line in shown.splitlines()[2:]] == [
+        ["b", "dismiss", "standing"], ["a", "replace", "pending"], ["a", "watch", "superseded"],
+    ]  # fmt: skip
+    assert "by serial" not in shown
+    question = "select count(*) as n from marts.fct_drive_decisions"
+    assert drivetail("sql", question, "--format", "csv", *option).stdout == "n\n3\n"
+
+    # swapped tomorrow; the three days after are not slow
+    swap = today + DAY
+    inventory = (
+        f"a,g1,data,0,M0,,{swap}\n" + f"e,g1,data,0,M0,{swap},\n" + "".join(f"{d},g1,data,{n},M{n},,\n" for n, d in enumerate("bcd", 1))
+    )
+    deliver(warehouse, tmp_path / "after", swap + DAY, 3, "b c d e", inventory)
+    assert drivetail("decisions", "--pending", "--format", "json", *option).stdout == "[]\n"
+    assert drivetail("decisions", "--pending", *option).stdout == "No pending replacement\n"
+    _, replaced = json.loads(drivetail("decisions", "--format", "json", *option).stdout)
+    assert (replaced["state"], replaced["successor_drive_id"], replaced["replaced_at"]) == ("replaced", "e", swap.isoformat())
+    assert [replaced[f"{what}_hours_{when}"] for when in ("before", "after") for what in ("tail", "raid")] == [3, 3, 0, 3]
+    line = next(line for line in drivetail("decisions", *option).stdout.splitlines() if line.startswith("a "))
+    assert "100.0%" in line and "0.0%" in line
+
+    # kept by a rebuild, which brings the register's answers back
+    build(warehouse, full_refresh=True)
+    assert json.loads(drivetail("decisions", "--format", "json", *option).stdout)[1] == replaced
+    warehouse.decisions.write_text(warehouse.decisions.read_text() + "not json\n")
+    damaged = drivetail("decisions", *option)
+    assert damaged.exit_code == 1 and "decisions.jsonl: line 4" in damaged.stderr
+    assert drivetail("decisions", "--pending", "--all", *option).exit_code == 2
