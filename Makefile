@@ -6,7 +6,7 @@ WAREHOUSE ?= ./warehouse
 INBOX ?= ./inbox
 PORT ?= 8080
 
-.PHONY: demo airflow test lint bench soak mutants calibrate clean help
+.PHONY: demo airflow docs test lint bench soak mutants calibrate clean help
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -17,6 +17,9 @@ demo: .venv/.ready  ## simulate a small fleet, ingest it, build, write the weekl
 airflow: .venv/.airflow  ## run the warehouse by itself: INBOX=folder with deliveries, WAREHOUSE=folder, PORT=8080 (docs/airflow.md)
 	test -e $(WAREHOUSE)/drivetail.toml || $(RUN)/drivetail init --inbox $(INBOX) --warehouse $(WAREHOUSE)
 	$(RUN)/drivetail airflow --port $(PORT) --warehouse $(WAREHOUSE)
+
+docs: .venv/.ready  ## what the tables mean, with lineage: target/docs.html
+	$(RUN)/drivetail docs --out target/docs.html
 
 test: .venv/.airflow lint  ## everything that must hold: lint, types, models, marts against the reference (about 13 minutes)
 	$(RUN)/pytest

@@ -815,6 +815,19 @@ def metrics(warehouse: Warehouse, out: Path | None) -> None:
 
 
 @main.command()
+@click.option("--out", metavar="FILE", required=True, type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
+def docs(out: Path) -> None:
+    """Write what the tables mean: every model with its columns, units, tests and lineage, as one HTML file. Takes half a minute."""
+    from drivetail.dbt import ModelError
+    from drivetail.docs import write_docs
+
+    try:
+        say(f"Documentation: {write_docs(out)}")
+    except ModelError as error:
+        raise Failure(str(error)) from error
+
+
+@main.command()
 @warehouse_option
 def maintain(warehouse: Warehouse) -> None:
     """Keep the warehouse sound: compact days that are over, remove old publications, prove that what is published is what came.

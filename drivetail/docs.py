@@ -1,0 +1,29 @@
+"""`drivetail docs`: the models' descriptions, columns, tests and lineage as one HTML file, by dbt's own generator."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from drivetail.build import build
+from drivetail.dbt import ModelError, options, runner
+from drivetail.warehouse import Warehouse
+
+
+def write_docs(out: Path) -> Path:
+    """Write the file. It tells of an empty warehouse made for it: no name or number of a fleet is in it.
+
+    Raises: ModelError when dbt cannot make it.
+    """
+    with tempfile.TemporaryDirectory(prefix="drivetail-docs-") as name:
+        warehouse, folder = Warehouse(Path(name) / "warehouse"), Path(name) / "docs"
+        build(warehouse)
+        os.environ["DRIVETAIL_BUILD_DATABASE"] = str(warehouse.build_database)
+        done = runner().invoke(["--log-level", "none", "docs", "generate", "--static", *options("duckdb", folder, folder / "logs")])
+        if not done.success:
+            raise ModelError(f"dbt docs generate: {done.exception or 'failed'}")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder / "static_index.html", out)
+    return out

@@ -1,0 +1,45 @@
+"""docs/cookbook.md: every question has an answer on an eventful fleet, and the way to open the file from Python works as written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drivetail.docs import write_docs
+from drivetail.queries import run_query
+from drivetail.warehouse import PROJECT, Warehouse
+
+pytestmark = pytest.mark.xdist_group("report")
+
+TEXT = (PROJECT / "docs/cookbook.md").read_text(encoding="utf-8")
+QUESTIONS = dict(re.findall(r"^## (\d+\. .*?)$.*?```sql\n(.*?)```", TEXT, re.DOTALL | re.MULTILINE))
+
+
+def test_there_are_twenty_in_order() -> None:
+    assert [name.partition(".")[0] for name in QUESTIONS] == [str(number) for number in range(1, 21)]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_has_an_answer(question: str, eventful: Warehouse) -> None:
+    heading, *rows = run_query(eventful, QUESTIONS[question], "csv", None, 50).splitlines()
+    assert rows
+    # a column of nothing answers nothing
+    assert all(any(cells) for cells in zip(*(line.split(",") for line in rows), strict=False)), heading
+
+
+def test_the_file_opens_from_python_as_written(eventful: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    monkeypatch.chdir(eventful.root.parent)
+    found: dict[str, Any] = {}
+    exec(program, found)
+    assert found["slow"].height and found["slow"]["slow_hours"].min() > 0
+
+
+@pytest.mark.soak
+def test_the_tables_are_described_on_one_page(tmp_path: Path) -> None:
+    page = write_docs(tmp_path / "docs.html").read_text(encoding="utf-8")
+    assert "Slowdown of the second slowest drive (ratio)." in page
+    assert not re.search(r'<(script|link)[^>]*(src|href)="http', page)
