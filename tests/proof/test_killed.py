@@ -139,10 +139,12 @@ class Site:
             reader.check()
 
     def check_end(self, what: str) -> None:
-        """Enough was killed, and the marts are those of an undisturbed run over the same deliveries, and of the reference."""
+        """Enough was killed, and the marts are those of the reference; after many kills also those of an undisturbed run over the same."""
         assert self._killed[what] == ROUNDS, f"only {self._killed[what]} of {ROUNDS} rounds of kills hit the phase"
         self.check_readers()
         assert compare(self.expected(), self.published) == []
+        if ROUNDS == 1:
+            return
         for folder in self.delivered[self._twin_has :]:
             self.forks.run("ingest", "bundle", folder, "--warehouse", self.twin)
         self._twin_has = len(self.delivered)

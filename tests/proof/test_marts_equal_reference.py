@@ -1,8 +1,8 @@
 """Every mart equals an independent computation, whatever way the records came; and all ways end in the same marts.
 
-Three random fleets per run, each delivered at once, hour by hour with builds in between, and shuffled (corrections and inventory
+Two random fleets per run, each delivered at once, hour by hour with builds in between, and shuffled (corrections and inventory
 last, events twice). DRIVETAIL_SEEDS="5,17" repeats a run; DRIVETAIL_FLEETS says how many fleets; DRIVETAIL_BUILDS how many builds
-in between.
+in between. Of the first fleet, and of every one where there are more, all hours are computed at once in the end.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def seeds() -> list[int]:
     if given:
         return [int(seed) for seed in given.split(",")]
     drawn = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
-    return drawn.sample(range(1, 1_000_000), int(os.environ.get("DRIVETAIL_FLEETS", "3")))
+    return drawn.sample(range(1, 1_000_000), int(os.environ.get("DRIVETAIL_FLEETS", "2")))
 
 
 @pytest.mark.parametrize("seed", seeds())
@@ -53,11 +53,12 @@ def test_every_mart_equals_the_reference_in_three_ways_of_delivery(
         published.append(deliver(fleet, how, tmp_path / how, new_warehouse))
         differences = marts_differences(published[0], published[-1]) if published[1:] else []
         assert not differences, f"seed {seed}: {HOWS[0]} and {how} end in different marts:\n" + "\n".join(differences)
-    corrected = Warehouse(published[-1].parent)
-    kept = counts(corrected)
-    anew = build(corrected, full_refresh=True)
-    assert anew.delivery_count == len(list_deliveries(corrected.root))
-    assert counts(corrected) == kept, f"seed {seed}: counts by day that corrections changed are not those of all hours computed at once"
+    if seed == seeds()[0] or len(seeds()) > 2:
+        corrected = Warehouse(published[-1].parent)
+        kept = counts(corrected)
+        anew = build(corrected, full_refresh=True)
+        assert anew.delivery_count == len(list_deliveries(corrected.root))
+        assert counts(corrected) == kept, f"seed {seed}: counts by day that corrections changed are not those of all hours computed at once"
     shutil.rmtree(tmp_path)  # twenty fleets of a soak would fill /tmp
 
 
