@@ -139,7 +139,7 @@ def _residual(ref: Mapping[str, str], kind: Kind, data: KindData, families: Mapp
 
 
 def _is_share(name: str) -> bool:
-    return name.endswith("_share") or name in ("read_share_mean", "aftershock_count")
+    return name.endswith("_share") or name == "aftershock_count"
 
 
 def _from_number(name: str, value: float) -> float:

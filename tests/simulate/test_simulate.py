@@ -260,9 +260,9 @@ def test_parameters_are_flat_few_and_explained(tmp_path: Path) -> None:
     assert number_count(sim.defaults()) <= MAXIMUM_NUMBERS
     assert {name.partition(".")[2] for name in flat} == meanings().keys()
     assert sim.with_overrides(json.loads(json.dumps(flat))).flat() == flat
-    sim.simulate(tmp_path, disk_groups=2, ssd_groups=0, hours=30, parameters={"disk.read_share_mean": 0.5})
+    sim.simulate(tmp_path, disk_groups=2, ssd_groups=0, hours=30, parameters={"disk.spared_share": 0.5})
     kept = json.loads((tmp_path / "truth/truth_parameters.json").read_text())["parameters"]
-    assert kept == flat | {"disk.read_share_mean": 0.5}
+    assert kept == flat | {"disk.spared_share": 0.5}
 
 
 @pytest.mark.parametrize(
