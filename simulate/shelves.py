@@ -25,7 +25,7 @@ TICK_EXCESS = 0.5
 """One tick over the two that an ordinary hour's latency rounds to (ratio)."""
 THROTTLE_HOURS = 2.0
 """Mean length of a throttling."""
-TWO_THROTTLED = 0.12
+TWO_THROTTLED = 0.3
 """Share of throttlings that hold two drives back by two ticks."""
 GAP_SIGMA = 1.5
 """Log spread of the hours from one throttling to the next."""
@@ -34,7 +34,11 @@ GAP_SIGMA = 1.5
 def shelf_episodes(
     rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: Group, since: float, until: float
 ) -> dict[int, list[Episode]]:
-    """The group's stalls and throttlings in [since, until), by index of the member; none without the traits they need."""
+    """The group's stalls and throttlings in [since, until), by index of the member; none without the traits they need.
+
+    The paper's SSDs of unknown age have next to all of its slowest hours, many drives at a time; its exact multiples are in no figure
+    by model (metrics.md, PI-05).
+    """
     if p.stall and not group.is_age_known:
         return _stalls(rng, dealer, p.stall, group, since, until)
     if p.throttle and group.is_coarse:
@@ -53,7 +57,7 @@ def _stalls(
     shapes = Sequence(dealer.deal(Trait.STALL, group.stratum, 2))
     for _ in range(count):
         when, length_u = shapes.next()
-        started_at = math.floor(since + when * (until - since))
+        started_at = float(math.floor(since + when * (until - since)))
         length = float(max(round(STALL_HOURS * math.exp(STALL_SIGMA * normal(length_u))), 1))
         excess = median_excess * math.exp(STALL_EXCESS_SIGMA * normal(dealer.over_hours(Trait.STALL_HOURS, group.stratum, length)))
         for index in hit:

@@ -37,6 +37,8 @@ MERGED_EXCESS = 2.5
 """A drive slower than this drops I/Os at their timeout rather than to merge them (ratio)."""
 LEAST_RATE = 0.02
 """A spared drive keeps this share of its I/Os."""
+SMALLER_SHARE, SMALLER_POWER = 0.345, 0.43
+"""A spared SSD is left the smaller I/Os in this share of cases; their size over the others' is uniform to this power."""
 MOST_IOS = np.float32(2e9)
 """I/Os of a drive in an hour that its counter can hold."""
 LEAST_PRESENCE = 0.02
@@ -163,8 +165,8 @@ def assemble(
             own = episode.stream(2)
             is_spared, kept_rate, kept_size = own.random() < p.spared_share, own.random(), own.random()
             if p.spared_power:
-                # mostly the large I/Os are read from elsewhere: half of the time those that are left are as large as before
-                kept_rate, kept_size = kept_rate ** (1 / p.spared_power[0]), min(2.6 * kept_size, 1.0) ** 0.43
+                # mostly it keeps I/Os as large as before; else the smaller ones
+                kept_rate, kept_size = kept_rate ** (1 / p.spared_power[0]), min(kept_size / SMALLER_SHARE, 1.0) ** SMALLER_POWER
             at, values = hourly_excess(own, episode, hours)
             excess[0].extend(at)
             excess[1].extend([column[id(member)]] * len(at))
