@@ -62,7 +62,7 @@ UNKNOWN_MODEL_YEARS = 0.7
 """SSDs of unknown model are at most this old: the first year is the slowest by far, and no figure by model has its slow hours."""
 STEADY_YEAR = 3
 """In this year of age SSDs differ least from each other."""
-PATH_OF_FAMILY = 0.7
+PATH_OF_FAMILY = 0.69
 """Paths to drives of a slow family are slow as its rate of episodes to this power."""
 COARSE_NOISE, COARSE_HAZARD = 0.5, 0.1
 """Latency noise of a group with a coarse timer, and its rate of episodes (ratios to an ordinary group's)."""
@@ -70,7 +70,7 @@ IDLE_GROUP_SHARE: dict[Kind, float] = {"disk": 1.0, "ssd": 0.016}
 """So many groups are ever idle: the others' clients never sleep."""
 LARGE_IO_NOISE: dict[Kind, float] = {"disk": 0.6, "ssd": 0.22}
 """Hourly latency noise of a group whose clients send large I/Os to some drives (ratio to an ordinary group's)."""
-LARGE_IO_HAZARD: dict[Kind, float] = {"disk": 1.0, "ssd": 0.08}
+LARGE_IO_HAZARD: dict[Kind, float] = {"disk": 1.0, "ssd": 0.05}
 """Rate of episodes of the drive that serves large I/Os (ratio to its group's)."""
 LARGE_IO_DRIVE_SHARE: dict[Kind, float] = {"disk": 0.35, "ssd": 0.15}
 """In a group whose clients send large I/Os to some drives, this share of them; at half, the median would move along."""

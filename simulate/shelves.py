@@ -25,7 +25,7 @@ TICK_EXCESS = 0.5
 """One tick over the two that an ordinary hour's latency rounds to (ratio)."""
 THROTTLE_HOURS = 2.0
 """Mean length of a throttling."""
-TWO_THROTTLED = 0.3
+TWO_THROTTLED = 0.245
 """Share of throttlings that hold two drives back by two ticks."""
 GAP_SIGMA = 1.5
 """Log spread of the hours from one throttling to the next."""

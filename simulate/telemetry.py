@@ -37,7 +37,7 @@ MERGED_EXCESS = 2.5
 """A drive slower than this drops I/Os at their timeout rather than to merge them (ratio)."""
 LEAST_RATE = 0.02
 """A spared drive keeps this share of its I/Os."""
-SMALLER_SHARE, SMALLER_POWER = 0.345, 0.43
+SMALLER_SHARE, SMALLER_POWER = 0.3, 0.43
 """A spared SSD is left the smaller I/Os in this share of cases; their size over the others' is uniform to this power."""
 MOST_IOS = np.float32(2e9)
 """I/Os of a drive in an hour that its counter can hold."""
