@@ -44,13 +44,16 @@ BLOCKS: dict[Kind, list[tuple[str, str]]] = {
         (r"F11|F14|F15|UPD", "unplug_.*|cure_share|recurrence_.*"),
     ],
     "ssd": [
-        (r"FG9|F11-0|F12", r"family_(hazards|noises)\.\d"),
+        (r"FG9|F11-0|F12", r"family_(hazards|noises)\.\d|severity_tail\.\d"),
         (r"F8B", r"age_year_hazards\.\d"),
-        (r"F7B|F08-05", "hot_spot_(cached_share|cached_factor|cached_sigma|latency_sigma)"),
-        (r"F7[AC]|F08-0[237]", "hot_spot_(rate_per_drive_year|exponent)|retry_sigma|merge_sigma|spared_share"),
-        (r"F7D|F08-09", "large_io_hazard|io_size_exponent"),
+        (r"F7B|F08-05", r"hot_spot_(cached_share|cached_factor|cached_sigma|slowed\.\d)"),
+        (r"F7[AC]|F08-0[237]", r"hot_spot_exponent|retry_sigma|merge_sigma|spared_share|spared_power\.\d|queue_excess\.\d"),
+        (r"F7D|F08-09", "hot_spot_rate_per_drive_year|io_size_exponent"),
         (r"F10B|F13", "hour_rate_sigma|burst_.*|closed_loop_exponent"),
         (r"F11[BD]|F14|F15|UPD", "unplug_.*|cure_share|recurrence_.*"),
+        (r"VST|F4B-T\d-.*EQ", r"throttle\.\d"),
+        (r"F4B-T\d-8|T3A-2", r"stall\.\d"),
+        (r"F6", r"hiccup\.\d"),
     ],
 }
 """Ids, and the parameters that concern these and hardly any other."""
@@ -139,7 +142,7 @@ def _residual(ref: Mapping[str, str], kind: Kind, data: KindData, families: Mapp
 
 
 def _is_share(name: str) -> bool:
-    return name.endswith("_share") or name in ("read_share_mean", "aftershock_count")
+    return name.endswith("_share") or name == "aftershock_count"
 
 
 def _from_number(name: str, value: float) -> float:

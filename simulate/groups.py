@@ -32,10 +32,18 @@ WIDEST: dict[Kind, int] = {"disk": 26, "ssd": 22}
 """Data drives of the widest group; the narrowest has 3."""
 CAMPAIGN_HOURS = 2108
 """Most groups' records are collected for this long, or for some whole days more: one campaign of 87.8 days."""
+AGE_AHEAD: dict[Kind, float] = {"disk": 0.0, "ssd": 0.12}
+"""A drive behaves as it does at this many years more than at the start: SSDs as in the middle of the campaign."""
+SHORT_OBSERVATION_SHARE: dict[Kind, float] = {"disk": 0.17, "ssd": 0.2}
+"""Share of groups whose records are collected for less, by any part of it."""
 LATEST_DAYS = 5
 """Whole days by which a group's records may be collected longer."""
+CLOSED_LOOP_SHARE: dict[Kind, float] = {"disk": 0.25, "ssd": 0.55}
+"""Share of groups whose clients wait for the slowest drive."""
 RATE_SIGMA = 1.15
 """Log spread over groups of their drives' I/O rate."""
+BASE_LATENCY_US: dict[Kind, float] = {"disk": 7500.0, "ssd": 550.0}
+"""Median latency of an unloaded drive. No ratio shows it."""
 BASE_LATENCY_SIGMA = 0.2
 """Log spread over groups of the latency of an unloaded drive."""
 LATENCY_SIGMA_PER_YEAR = 0.003
@@ -44,13 +52,27 @@ FAIL_SLOW_SIGMA = 0.25
 """Log spread of the extra latency of a drive that is mildly slow for good."""
 PARITY, SUCCESSOR = 1000, 4000
 """Parity drives and drives that replaced another are strata of their own: what the others are dealt does not hang on them."""
-SHARED_WIDTH_POWER = 2.0
-"""More drives hang on more paths, and more of them on each."""
-COARSE_LATENCY_US = 336.0
-"""Unloaded latency of a group with a coarse timer: little more than a tick, or the ticks would not be seen."""
-LARGE_IO_NOISE = 0.6
+SHARED_WIDTHS: dict[Kind, tuple[float, float]] = {"disk": (12.0, 0.0), "ssd": (7.0, 5.0)}
+"""More drives hang on more paths: a group's chance of a weak one goes by its width over the first, to the second power."""
+COARSE_LATENCY_US = 500.0
+"""Unloaded latency of a group with a coarse timer: two ticks, or the ticks would not be seen."""
+NARROWEST_PATH: dict[Kind, int] = {"disk": 3, "ssd": 5}
+"""Two drives of a narrower SSD group would be half of it."""
+UNKNOWN_MODEL_YEARS = 0.7
+"""SSDs of unknown model are at most this old: the first year is the slowest by far, and no figure by model has its slow hours."""
+STEADY_YEAR = 3
+"""In this year of age SSDs differ least from each other."""
+PATH_OF_FAMILY = 0.69
+"""Paths to drives of a slow family are slow as its rate of episodes to this power."""
+COARSE_NOISE, COARSE_HAZARD = 0.5, 0.1
+"""Latency noise of a group with a coarse timer, and its rate of episodes (ratios to an ordinary group's)."""
+IDLE_GROUP_SHARE: dict[Kind, float] = {"disk": 1.0, "ssd": 0.016}
+"""So many groups are ever idle: the others' clients never sleep."""
+LARGE_IO_NOISE: dict[Kind, float] = {"disk": 0.6, "ssd": 0.22}
 """Hourly latency noise of a group whose clients send large I/Os to some drives (ratio to an ordinary group's)."""
-LARGE_IO_DRIVE_SHARE = 0.35
+LARGE_IO_HAZARD: dict[Kind, float] = {"disk": 1.0, "ssd": 0.05}
+"""Rate of episodes of the drive that serves large I/Os (ratio to its group's)."""
+LARGE_IO_DRIVE_SHARE: dict[Kind, float] = {"disk": 0.35, "ssd": 0.15}
 """In a group whose clients send large I/Os to some drives, this share of them; at half, the median would move along."""
 
 
@@ -140,6 +162,7 @@ class Group:
     base_latency_us: float
     is_coarse: bool
     is_closed_loop: bool
+    is_ever_idle: bool
     is_striped: bool  # its clients ask for whole stripes
     rate_factor: float  # its drives' I/O rate over the kind's median
     standing: float  # what its kind of use and of inventory record do to the rates of slowness (ratio)
@@ -175,18 +198,24 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     family = _family(kind, dealer.deal(Trait.FAMILY, is_model_known)[0])
     years = _years(dealer.deal(Trait.AGE, 2 * is_age_known + is_model_known)[0], p, OLDEST_YEARS[kind])
     if kind == "ssd" and not is_model_known:
-        years %= 1.0
+        years = years % 1.0 * UNKNOWN_MODEL_YEARS
     stratum = _stratum(kind, years, family, is_model_known, is_age_known)
-    joined_at, left_at = _observation(dealer.deal(Trait.OBSERVATION, 0, 2), float(rng.random()), p, hours)
+    joined_at, left_at = _observation(dealer.deal(Trait.OBSERVATION, 0, 2), float(rng.random()), p, SHORT_OBSERVATION_SHARE[kind], hours)
     # most hours with several slow SSDs are of groups whose inventory names no model
-    has_weak_path = (kind == "ssd" and not is_model_known) or chance(Trait.SHARED_PATH, p.shared_group_share, stratum)
+    typical, power = SHARED_WIDTHS[kind]
+    has_path = chance(Trait.SHARED_PATH, p.shared_group_share * (width / typical) ** power, stratum)
+    has_weak_path = (has_path and width >= NARROWEST_PATH[kind]) or (kind == "ssd" and not is_model_known)
     # in the paper next to no hour of large I/Os is slow: not where most slow hours are
-    has_large_io = chance(Trait.LARGE_IO, p.large_io_group_share, is_model_known) and (is_model_known or kind == "disk")
-    standing = (p.large_io_hazard if has_large_io else 1.0) * (1.0 if is_model_known or is_coarse else p.unknown_model_hazard)
+    is_ever_idle = chance(Trait.IDLE, IDLE_GROUP_SHARE[kind])
+    wants_large_io = chance(Trait.LARGE_IO, p.large_io_group_share, is_model_known)
+    has_large_io = wants_large_io and (kind == "disk" or (is_model_known and not has_weak_path and not is_ever_idle))
+    standing = (p.large_io_hazard if has_large_io else 1.0) * (COARSE_HAZARD if is_coarse else 1.0)
     # groups whose inventory says how old they are, or of what model, differ from the others in the paper: their years are
     # slower than the whole fleet
-    ageing, exponent = _ageing(p, years, is_age_known)
+    ageing, exponent = _ageing(p, years + AGE_AHEAD[kind], is_age_known)
     group_hazard = standing * ageing
+    # drives of a group whose models nobody knows are as any drives
+    family_hazards = p.family_hazards if is_model_known else ()
     group = Group(
         raid_group_id=f"{kind}-g{place:06d}",
         kind=kind,
@@ -202,17 +231,20 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
         deployed_on=(start - timedelta(days=years * 365.25)).date(),
         joined_at=joined_at,
         left_at=left_at,
-        base_latency_us=p.base_latency_us * CATALOGUE[kind][family].speed * math.exp(BASE_LATENCY_SIGMA * rng.standard_normal()),
+        base_latency_us=BASE_LATENCY_US[kind] * CATALOGUE[kind][family].speed * math.exp(BASE_LATENCY_SIGMA * rng.standard_normal()),
         is_coarse=is_coarse,
-        is_closed_loop=chance(Trait.CLOSED_LOOP, p.closed_loop_share),
+        is_closed_loop=chance(Trait.CLOSED_LOOP, CLOSED_LOOP_SHARE[kind]),
+        is_ever_idle=is_ever_idle,
         is_striped=chance(Trait.STRIPED, p.striped_group_share, stratum),
         rate_factor=math.exp(RATE_SIGMA * normal(dealer.deal(Trait.RATE)[0])),
         standing=standing,
         shared_hazard_per_hour=p.shared_rate_per_group_year
         / HOURS_PER_YEAR
         * group_hazard
+        # their drives are as others are, their paths are worse
+        * (1.0 if is_model_known or is_coarse else p.unknown_model_hazard)
         * has_weak_path
-        * _of_family(p.family_hazards, family),
+        * _of_family(family_hazards, family) ** PATH_OF_FAMILY,
         severity_exponent=p.severity_exponent * exponent,
         stratum=stratum,
     )
@@ -221,9 +253,9 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     group.host = f"{SITES[group.site][0]}-{kind}-h{place // 4:05d}"
     # clients that read and write large pieces have steady drives
     noise = (
-        1.0
+        COARSE_NOISE
         if is_coarse
-        else LARGE_IO_NOISE
+        else LARGE_IO_NOISE[kind]
         if has_large_io
         else math.exp(p.hour_latency_group_sigma * normal(dealer.deal(Trait.NOISE, stratum)[0]))
     )
@@ -232,16 +264,17 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     z = rng.standard_normal((len(roles), 5))
     size_u = rng.random((len(roles), 2))
     u = rng.random((len(roles), 4))
-    large = set(rng.permutation(width)[: math.floor(LARGE_IO_DRIVE_SHARE * width)].tolist()) if has_large_io else set()
+    large = set(rng.permutation(width)[: max(math.floor(LARGE_IO_DRIVE_SHARE[kind] * width), 1)].tolist()) if has_large_io else set()
     for slot, role in enumerate(roles):
         own_family = family if u[slot, 0] >= MIXED_MODEL_SHARE else int(u[slot, 1] * len(CATALOGUE[kind]))
         # drives of a group came together; one in twelve was swapped in at some time since
         age_years = years if u[slot, 2] >= 1 / 12 else years * u[slot, 3]
         own_stratum = _stratum(kind, age_years, family, is_model_known, is_age_known) + PARITY * (role != "data")
         z[slot, 1] = normal(dealer.deal(Trait.LATENCY, own_stratum)[0])
-        ageing, exponent = _ageing(p, age_years, is_age_known)
+        ageing, exponent = _ageing(p, age_years + AGE_AHEAD[kind], is_age_known)
         group.members.append(
             _member(
+                kind,
                 p,
                 f"{kind[0].upper()}{place:06d}{slot:02d}A",
                 slot,
@@ -252,6 +285,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
                 group.joined_at,
                 age_years,
                 standing * ageing,
+                standing * ageing * _of_family(family_hazards, own_family) * (LARGE_IO_HAZARD[kind] if slot in large else 1.0),
                 exponent,
                 own_stratum,
                 noise,
@@ -260,6 +294,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
                 dealer.deal(Trait.FAIL_SLOW, own_stratum)[0],
                 dealer.deal(Trait.AILING, own_stratum)[0] < p.ailing_share,
                 group.is_striped,
+                group.is_coarse,
             )
         )
     if rng.random() < SPARE_SHARE:
@@ -272,6 +307,7 @@ def successor(rng: np.random.Generator, dealer: Dealer, group: Group, old: Membe
     ageing, exponent = _ageing(p, 0.0, group.is_age_known)
     stratum = _stratum(group.kind, 0.0, group.family, group.is_model_known, group.is_age_known) + PARITY * (old.role != "data") + SUCCESSOR
     return _member(
+        group.kind,
         p,
         old.drive_id[:-1] + chr(ord(old.drive_id[-1]) + 1),
         old.slot,
@@ -282,6 +318,7 @@ def successor(rng: np.random.Generator, dealer: Dealer, group: Group, old: Membe
         at,
         0.0,
         group.standing * ageing,
+        group.standing * ageing * _of_family(p.family_hazards if group.is_model_known else (), group.family),
         exponent,
         stratum,
         old.noise_factor / _of_family(p.family_noises, old.family),  # its age is in there, too: the group stays as noisy as it is
@@ -290,11 +327,13 @@ def successor(rng: np.random.Generator, dealer: Dealer, group: Group, old: Membe
         dealer.deal(Trait.FAIL_SLOW, stratum)[0],
         False,
         group.is_striped,
+        group.is_coarse,
         is_replacement=True,
     )
 
 
 def _member(
+    kind: Kind,
     p: KindParameters,
     drive_id: str,
     slot: int,
@@ -305,6 +344,7 @@ def _member(
     active_from: float,
     age_years: float,
     ageing: float,
+    hazard: float,
     exponent: float,
     stratum: int,
     group_noise: float,
@@ -313,12 +353,16 @@ def _member(
     u: float,
     is_ailing: bool,
     is_striped: bool,
+    is_coarse: bool,
     is_replacement: bool = False,
 ) -> Member:
-    """A drive from five normal and two uniform draws: `ageing` multiplies its hazards, `size_u` is None unless its I/Os are large."""
+    """A drive from five normal and two uniform draws: `hazard` multiplies its rates, `size_u` is None unless its I/Os are large."""
     frailty = p.ailing_hazard if is_ailing else 1.0
     extra_size = 0.0 if size_u is None else min(LEAST_EXTRA_SIZE * (1 - size_u) ** (-1 / p.hot_spot_exponent), LARGEST_EXTRA_SIZE)
-    hazard = ageing * _of_family(p.family_hazards, family)
+    # drives of a steady age, or behind a coarse timer, differ less for good, too
+    is_steady = bool(p.steady_year_noise) and int(age_years + AGE_AHEAD[kind]) == STEADY_YEAR - 1
+    steadiness = p.steady_year_noise[0] if is_steady else 1.0
+    lasting = min(steadiness, COARSE_NOISE if is_coarse else 1.0)
     is_fail_slow = u < p.fail_slow_share * hazard
     return Member(
         drive_id=drive_id,
@@ -330,11 +374,14 @@ def _member(
         active_from=active_from,
         active_to=FAR_FUTURE,
         latency_factor=math.exp(
-            (1.0 if size_u is None else LARGE_IO_NOISE) * (p.drive_latency_sigma + LATENCY_SIGMA_PER_YEAR * age_years) * z[1]
+            (1.0 if size_u is None else LARGE_IO_NOISE[kind])
+            * lasting
+            * (p.drive_latency_sigma + LATENCY_SIGMA_PER_YEAR * age_years)
+            * z[1]
         ),
         io_size_factor=1 + extra_size,
         rate_share=1.0 if is_striped else math.exp(p.rate_share_sigma * z[2]),
-        noise_factor=group_noise * _of_family(p.family_noises, family) * ageing**NOISE_OF_HAZARD,
+        noise_factor=group_noise * _of_family(p.family_noises, family) * (steadiness if p.steady_year_noise else ageing**NOISE_OF_HAZARD),
         fail_slow_excess=p.fail_slow_median_excess * math.exp(FAIL_SLOW_SIGMA * z[3]) if is_fail_slow else 0.0,
         frailty=frailty,
         hazard_per_hour=p.episode_rate_per_drive_year / HOURS_PER_YEAR * frailty * hazard,
@@ -372,10 +419,10 @@ def _stratum(kind: Kind, years: float, family: int, is_model_known: bool, is_age
     return 2 + family if is_model_known else int(is_age_known)
 
 
-def _observation(u: Sequence[float], u_start: float, p: KindParameters, hours: int) -> tuple[float, float]:
+def _observation(u: Sequence[float], u_start: float, p: KindParameters, short_share: float, hours: int) -> tuple[float, float]:
     """From when to when the group's records are collected: the campaign and some whole days, or less of it."""
-    if u[0] < p.short_observation_share:
-        length = max(round(min(CAMPAIGN_HOURS, hours) * u[0] / p.short_observation_share), 1)
+    if u[0] < short_share:
+        length = max(round(min(CAMPAIGN_HOURS, hours) * u[0] / short_share), 1)
     else:
         rest, days = u[1], 0
         while days < len(p.observation_shares) and rest >= p.observation_shares[days]:

@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 
 from simulate.groups import HOURS_PER_YEAR, PARITY, Group, Member, instant, successor
-from simulate.parameters import KindParameters
+from simulate.parameters import Kind, KindParameters
+from simulate.shelves import shelf_episodes
 from simulate.slowness import (
     BURN_IN_HOURS,
     Episode,
@@ -37,6 +38,8 @@ UNPLUG_MAXIMUM_SHARE = 0.4
 EXPLICIT_EVENT_SLOW_SHARE = 0.9
 """So many of the explicit events begin a slow episode."""
 MAINTENANCE_PER_YEAR = 1.0
+HEALTHY_HAVE_AFTERSHOCKS: tuple[Kind, ...] = ("disk",)
+"""A disk that does not ail has aftershocks, too; an SSD hiccups once, and half of the slow ones are slow in a single hour."""
 REBUILD_MEDIAN_HOURS = {"disk": 6.0, "ssd": 2.0}
 REBUILD_RATE_FACTOR = 1.35
 """The group's I/O rate during a rebuild or scrub over the rate without."""
@@ -92,6 +95,8 @@ def live(group: Group, p: KindParameters, dealer: Dealer, start: datetime, hours
     since, until = max(0.0, group.joined_at) - BURN_IN_HOURS, min(float(hours), group.left_at)
     members = list(group.members)
     shared = shared_episodes(rng, dealer, p, group, since, until)
+    for index, spells in shelf_episodes(rng, dealer, p, group, since, until).items():
+        shared.setdefault(index, []).extend(spells)
     for index, member in enumerate(members):
         # each drive has a stream of its own: what one lives through changes nothing for its neighbours
         rng = stream(dealer.seed, group.kind, group.ordinal, Purpose.LIVES, 1 + index)
@@ -141,7 +146,10 @@ def _drive_life(
             if episode.started_at >= hours:
                 continue
             lived.append(episode)
-            if episode.cause != "shared_path":  # what a path brings after a spell is its own series
+            # what a path brings after a spell is its own series
+            if episode.cause not in ("shared_path", "throttling", "hiccup") and (
+                member.frailty > 1 or group.kind in HEALTHY_HAVE_AFTERSHOCKS
+            ):
                 for aftershock in aftershocks(fates.after, p, episode, typical_hours(p, member), p.episode_sigma):
                     heapq.heappush(queue, aftershock)
             if episode.excess >= UNPLUG_VISIBLE_EXCESS:

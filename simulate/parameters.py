@@ -44,7 +44,6 @@ class KindParameters:
     common_widths: tuple[float, ...] = _means("widths that are built most, data drives")
     common_width_shares: tuple[float, ...] = _means("share of groups of each of them")
     observation_shares: tuple[float, ...] = _means("share of the other groups whose records are collected for the campaign, a day more")
-    short_observation_share: float = _means("share of groups whose records are collected for less, by any part of it")
     age_year_shares: tuple[float, ...] = _means("share of groups in each year of age; what is missing to 1 is older")
     age_year_hazards: tuple[float, ...] = _means("episode rate in each year of age (ratio), the last for all later years")
     age_year_exponents: tuple[float, ...] = _means("severity exponent in each year of age (ratio), none = all alike")
@@ -55,20 +54,18 @@ class KindParameters:
     unknown_age_exponent: float = _means("severity exponent of their drives, as of a year of age (ratio)")
     family_hazards: tuple[float, ...] = _means("episode rate multiplier per model family (ratio), none = all alike")
     family_noises: tuple[float, ...] = _means("hourly latency noise multiplier per model family (ratio)")
+    steady_year_noise: tuple[float, ...] = _means("latency noise in the third year of age (ratio), none = as age_year_hazards make it")
 
     # workload
-    rate_median_iops: float = _means("median over groups of a drive's mean I/O rate, I/Os per second")
     hour_rate_sigma: float = _means("log spread of a group's rate from hour to hour")
     burst_rate_per_hour: float = _means("batch jobs a group starts per hour")
     burst_mean_hours: float = _means("mean length of a batch job, hours")
     burst_factor_median: float = _means("median rate during a batch job over the rate without (ratio)")
     burst_factor_sigma: float = _means("log spread of that factor")
     idle_hour_share: float = _means("share of a group's hours that are idle")
-    read_share_mean: float = _means("mean share of reads among I/Os (0..1)")
     striped_group_share: float = _means("share of groups whose clients ask for whole stripes, the same of every drive")
     rate_share_sigma: float = _means("log spread over the drives of a group of their share of the I/Os")
     rate_hour_sigma: float = _means("log spread of that share from hour to hour")
-    io_blocks_median: float = _means("median I/O size, blocks of 4096 bytes")
     hot_spot_rate_per_drive_year: float = _means("times a drive attracts more I/Os than its peers, per year")
     hot_spot_median_hours: float = _means("median length of a hot spot, hours")
     hot_spot_exponent: float = _means("Pareto exponent of a hot spot's extra rate (0.3 and more) and of the extra size of larger I/Os")
@@ -76,21 +73,21 @@ class KindParameters:
     hot_spot_cached_factor: float = _means("median latency during such a hot spot over the normal latency (ratio)")
     hot_spot_cached_sigma: float = _means("log spread of that latency")
     hot_spot_latency_sigma: float = _means("log spread of the latency during the other hot spots")
+    hot_spot_slowed: tuple[float, ...] = _means("or: share of the others that are slowed, and their greatest extra latency (ratio)")
     large_io_group_share: float = _means("share of groups some of whose drives serve I/Os larger by 1.1 and more (ratio)")
     large_io_hazard: float = _means("episode rate in such a group over that in others (ratio)")
     retry_sigma: float = _means("log extra I/Os of a slow drive, half-normal: retries")
     merge_sigma: float = _means("log extra I/O size of a slow drive, half-normal: waiting I/Os are merged")
+    queue_excess: tuple[float, ...] = _means("mean log extra I/Os, and I/O size, of a slow drive in the hours in which a queue shows")
     spared_share: float = _means("share of episodes during which the array reads around the drive")
-    closed_loop_share: float = _means("share of groups whose clients wait for the slowest drive")
+    spared_power: tuple[float, ...] = _means("the part of its I/Os that it keeps, to this power, is uniform; none = 1")
     closed_loop_exponent: float = _means("such a group's rate is divided by its largest slowness to this power")
 
     # latency
-    base_latency_us: float = _means("median latency of an unloaded drive, microseconds")
     drive_latency_sigma: float = _means("log spread of the drives of a group, fixed for life")
     hour_latency_sigma: float = _means("log spread of a drive's latency from hour to hour")
     hour_latency_group_sigma: float = _means("log spread over groups of that noise")
     single_io_sigma: float = _means("noise of one I/O over its mean; an hourly average of n I/Os has this over sqrt(n)")
-    capacity_iops: float = _means("I/O rate at which a drive saturates, I/Os per second")
     io_size_exponent: float = _means("latency grows as a drive's I/O size over its group's to this power")
     coarse_timer_group_share: float = _means("share of groups that report latencies as whole timer ticks")
 
@@ -108,6 +105,10 @@ class KindParameters:
     severity_exponent: float = _means("Pareto exponent of the extra latency")
     episode_severity_exponent: float = _means("an episode's length falls as its extra latency to this power")
     severity_knee_excess: float = _means("beyond this the extra latency grows as its cube root: timeouts cut in (ratio)")
+    severity_tail: tuple[float, ...] = _means(
+        "or: Pareto exponent beyond the knee of SLC drives, and the knee of the others: theirs is next to flat"
+    )
+    hiccup: tuple[float, ...] = _means("stops of some minutes of a drive that does not ail, per year")
     fail_slow_share: float = _means("share of drives that are, where all ratios are 1, mildly slow for good")
     fail_slow_median_excess: float = _means("median extra latency of such a drive (ratio)")
     shared_group_share: float = _means("share of groups in which several drives share a weak path")
@@ -117,6 +118,11 @@ class KindParameters:
     )
     shared_median_hours: float = _means("median length of such an episode, hours")
     shared_sigma: float = _means("log spread of that length")
+    shared_excess: tuple[float, ...] = _means("least extra latency of such a path, and mean of what is above: a queue; none = as of drives")
+    stall: tuple[float, ...] = _means("of groups of unknown age: stalls of half the shelf per year, and their median extra latency (ratio)")
+    throttle: tuple[float, ...] = _means(
+        "of groups with a coarse timer: share of hours in which firmware throttles drives, and of these in which it does a single one"
+    )
     explicit_event_rate_per_drive_year: float = _means("not_spinning (disks) and not_responding events, per drive and year")
 
     # operators
@@ -184,15 +190,11 @@ def _range(plain_name: str) -> tuple[float, float]:
     """What values a parameter may take, by the end of its name."""
     if plain_name == "aftershock_count":
         return 0.0, 0.95  # from 1 on a first episode never ends bringing others
-    if plain_name in ("read_share_mean",):
-        return 0.01, 0.99
     if plain_name in ("width_median", "common_widths"):
         return 3.0, 1000.0
     if plain_name in (
         "severity_exponent",
         "hot_spot_exponent",
-        "capacity_iops",
-        "base_latency_us",
         "unknown_age_exponent",
         "age_year_exponents",
     ):

@@ -10,19 +10,37 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulate.groups import Group, Member
-from simulate.parameters import KindParameters
+from simulate.groups import CATALOGUE, HOURS_PER_YEAR, Group, Member
+from simulate.parameters import Kind, KindParameters
 from simulate.streams import Dealer, Sequence, Trait, normal, poisson
 
 EPISODE_MAXIMUM_HOURS = 1400.0
 SEVERITY_MAXIMUM = 3000.0
 """No episode multiplies the latency by more than this (ratio)."""
+TIMEOUT_EXCESS = 60.0
+"""No episode of a single SSD adds more than this to the latency of its hours (ratio)."""
+HICCUP_LEAST, HICCUP_EXPONENT, HICCUP_HOURS = 1.05, 2.2, 0.1
+"""Least extra latency of an hour with a hiccup (ratio), its Pareto exponent, and how long that lasts."""
+FLAT_TAIL_EXPONENT = 0.1
+"""Pareto exponent of what is beyond the knee for SSDs other than SLC: it hangs for long, or not at all."""
 SEVERITY_HOUR_SIGMA = 0.1
 """Log variation of the extra latency within an episode, hour by hour."""
 AFTERSHOCK_SEVERITY_SIGMA = 0.5
 """Log spread of an aftershock's severity around its parent's."""
-SHARED_SPREAD = 0.2
+HICCUP_SIGMA = 0.5
+"""Log spread of the length of the episodes of an SSD that does not ail."""
+LEAST_SEEN_HOURS = 0.5
+"""An episode shows in about this much of an hour at the least."""
+PATH_DRIVES: dict[Kind, int] = {"disk": 2, "ssd": 3}
+"""So many drives at least hang on a weak path."""
+SHARED_SPREAD: dict[Kind, float] = {"disk": 0.2, "ssd": 0.04}
 """Log spread over the drives of a shared path of what a slow spell of it does to them."""
+FULL_QUEUE_EXCESS = 4.4
+"""A path's queue is bounded: no more than this for the drive next to it (ratio)."""
+MILD_PATHS, MLC_STRATA = 0.2, 4
+"""Paths to MLC drives of known model are so much milder (ratio); these have the strata from the second on."""
+SHARED_DECAY = 0.92
+"""Each next drive along a path that queues feels so much of what the one before does (ratio)."""
 SHARED = 2000
 """The series of slow spells of shared paths are strata of their own."""
 BURN_IN_HOURS = 21 * 24.0
@@ -35,7 +53,7 @@ class Episode(NamedTuple):
     started_at: float
     ended_at: float
     excess: float  # extra latency over the normal latency (ratio)
-    cause: str  # background, aftershock, shared_path, recurrence, or the event type that began it
+    cause: str  # background, aftershock, shared_path, throttling, hiccup, recurrence, or the event type that began it
     fate: int  # seeds what follows from this episode, so that no other one has a part in it
 
     def stream(self, aspect: int) -> np.random.Generator:
@@ -54,9 +72,14 @@ def typical_hours(p: KindParameters, member: Member) -> float:
     return float(p.episode_median_hours * member.frailty**p.ailing_length_exponent)
 
 
-def first_excess(u: float, p: KindParameters, exponent: float) -> float:
-    """The extra latency of an episode that no other brought, Pareto, at rank `u`."""
+def first_excess(u: float, p: KindParameters, exponent: float, family: int = 0) -> float:
+    """The extra latency of an episode that no other brought, Pareto, at rank `u`; SSDs of a flash cell have a tail of their own."""
     drawn, knee = p.severity_minimum_excess * (1 - u) ** (-1 / exponent), p.severity_knee_excess
+    if p.severity_tail:
+        of_slc, others_knee = p.severity_tail
+        is_slc = CATALOGUE["ssd"][family].flash_cell == "SLC"
+        knee, power = (knee, exponent / of_slc) if is_slc else (others_knee, exponent / FLAT_TAIL_EXPONENT)
+        return float(min(drawn if drawn < knee else knee * (drawn / knee) ** power, TIMEOUT_EXCESS))
     return float(min(drawn if drawn < knee else knee * (drawn / knee) ** (1 / 3), SEVERITY_MAXIMUM - 1))
 
 
@@ -82,13 +105,36 @@ def first_episodes(
     made = []
     count = dealer.count(Trait.EPISODES, member.stratum, member.hazard_per_hour * max(until - since, 0.0))
     shapes = Sequence(dealer.deal(Trait.EPISODE, member.stratum, 3))
+    sigma = HICCUP_SIGMA if p.severity_tail and member.frailty == 1 else p.episode_sigma
     for _ in range(count):
         severity, length_u, when = shapes.next()
         started_at = since + when * (until - since)
-        excess = first_excess(severity, p, member.severity_exponent)
-        length = length_hours(normal(length_u), p, typical_hours(p, member), p.episode_sigma, excess)
+        if p.severity_tail and member.role == "data":
+            seen = _seen_hours(started_at, length_hours(normal(length_u), p, typical_hours(p, member), sigma, 1.0), until)
+            severity = dealer.over_hours(Trait.EPISODE_HOURS, member.stratum, seen) if seen else severity
+        excess = first_excess(severity, p, member.severity_exponent, member.family if member.frailty > 1 else 0)
+        length = length_hours(normal(length_u), p, typical_hours(p, member), sigma, excess)
         made.append(Episode(started_at, started_at + length, excess, "background", draw_fate(rng)))
+    if p.hiccup and member.role == "data" and member.frailty == 1:
+        made += _hiccups(rng, dealer, p, member, since, until)
     return made
+
+
+def _hiccups(rng: np.random.Generator, dealer: Dealer, p: KindParameters, member: Member, since: float, until: float) -> list[Episode]:
+    """Stops of some minutes, within one hour each: a drive that collects garbage or rescues a block is slow once."""
+    made = []
+    for _ in range(dealer.count(Trait.HICCUPS, 0, p.hiccup[0] / HOURS_PER_YEAR * max(until - since, 0.0))):
+        at, severity = dealer.deal(Trait.HICCUP, 0, 2)
+        started_at = math.floor(since + at * (until - since)) + 0.5
+        excess = HICCUP_LEAST * (1 - severity) ** (-1 / HICCUP_EXPONENT) / HICCUP_HOURS
+        made.append(Episode(started_at, started_at + HICCUP_HOURS, excess, "hiccup", draw_fate(rng)))
+    return made
+
+
+def _seen_hours(started_at: float, length: float, until: float) -> float:
+    """How many hours show an episode, about; 0 if it is over before the span."""
+    shown = min(started_at + length, until) - max(started_at, 0.0)
+    return max(shown, LEAST_SEEN_HOURS) if shown > 0 else 0.0
 
 
 def aftershocks(after: Sequence, p: KindParameters, parent: Episode, median: float, sigma: float) -> list[Episode]:
@@ -127,18 +173,26 @@ def shared_episodes(
     for _ in range(count):
         severity, length_u, when, reach = shapes.next()
         started_at = since + when * (until - since)
-        excess = first_excess(severity, p, group.severity_exponent)
+        if p.shared_excess:
+            least, mean = p.shared_excess[0], p.shared_excess[1] * (MILD_PATHS if group.stratum >= MLC_STRATA else 1.0)
+            seen = _seen_hours(started_at, length_hours(normal(length_u), p, p.shared_median_hours, p.shared_sigma, 1.0), until)
+            severity = dealer.over_hours(Trait.SHARED_HOURS, group.stratum, seen) if seen else severity
+            excess = least - mean * math.log(max(1 - severity, 1e-3))
+        else:
+            excess = first_excess(severity, p, group.severity_exponent)
         ended_at = started_at + length_hours(normal(length_u), p, p.shared_median_hours, p.shared_sigma, excess)
-        hit_count = min(2 + math.floor(p.shared_drive_share * max(width - 2, 0) + reach), (width - 1) // 2)
+        hit_count = min(PATH_DRIVES[group.kind] + math.floor(p.shared_drive_share * max(width - 2, 0) + reach), (width - 1) // 2)
         series = [Episode(started_at, ended_at, excess, "shared_path", draw_fate(rng))]
         while series:
             spell = series.pop()
             if spell.started_at >= until:
                 continue
             series += aftershocks(after, p, spell, p.shared_median_hours, p.shared_sigma)
-            for index in path[:hit_count]:
+            for place, index in enumerate(path[:hit_count]):
                 felt = spell._replace(cause="shared_path", fate=spell.fate + 1000 * index)
-                own = spell.excess * math.exp(SHARED_SPREAD * felt.stream(3).standard_normal())
+                own = spell.excess * math.exp(SHARED_SPREAD[group.kind] * felt.stream(3).standard_normal())
+                if p.shared_excess:
+                    own = min(own, FULL_QUEUE_EXCESS) * SHARED_DECAY**place
                 made.setdefault(index, []).append(felt._replace(excess=own))
     return made
 
@@ -150,5 +204,6 @@ def hourly_excess(rng: np.random.Generator, episode: Episode, hours: int) -> tup
         return [], []
     hour = np.arange(first, last)
     covered = np.minimum(hour + 1, episode.ended_at) - np.maximum(hour, episode.started_at)
-    varied = np.exp(SEVERITY_HOUR_SIGMA * rng.standard_normal(len(hour)) - SEVERITY_HOUR_SIGMA**2 / 2)
+    sigma = 0.0 if episode.cause in ("throttling", "hiccup") else SEVERITY_HOUR_SIGMA
+    varied = np.exp(sigma * rng.standard_normal(len(hour)) - sigma**2 / 2)
     return hour.tolist(), (episode.excess * covered * varied).tolist()

@@ -59,9 +59,55 @@ class Trait(IntEnum):
     SHARED_EPISODES = 24
     HOT_SPOTS = 25
     AFTERSHOCK = 26
+    EPISODE_HOURS = 27
+    SHARED_HOURS = 28
+    HOT_HOURS = 29
+    STALL = 30
+    STALL_HOURS = 31
+    THROTTLE = 32
+    IDLE = 33
+    HICCUP = 34
+    HICCUPS = 35
 
 
-PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103)
+PRIMES = (
+    2,
+    3,
+    5,
+    7,
+    11,
+    13,
+    17,
+    19,
+    23,
+    29,
+    31,
+    37,
+    41,
+    43,
+    47,
+    53,
+    59,
+    61,
+    67,
+    71,
+    73,
+    79,
+    83,
+    89,
+    97,
+    101,
+    103,
+    107,
+    109,
+    113,
+    127,
+    131,
+    137,
+    139,
+    149,
+    151,
+)
 STANDARD_NORMAL = NormalDist()
 MAKE_UP = 1
 """Where the sequences that are dealt begin. It is no seed: fleets of all seeds have the same make-up."""
@@ -113,6 +159,34 @@ class Sequence:
         return [(u + self.number * step) % 1.0 for u, step in zip(self.first, _steps(len(self.first)), strict=True)]
 
 
+CELLS = (*(1 / 16 for _ in range(12)), 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256, 1 / 256)
+"""Shares of the hours: finer towards 1, where the slowest are."""
+FIRST_HOURS = 1.0
+"""So many hours, at most, a share of hours seems to have had before the first."""
+
+
+class EvenHours:
+    """Numbers in 0..1 for things of unequal length, such that the hours are spread evenly, not the things.
+
+    Each thing goes where the hours given so far lack most, in units of the share that lacks them: a long one to a wide cell,
+    and to a narrow one whatever rounds its hours off.
+    """
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.given = [share * FIRST_HOURS * u for share, u in zip(CELLS, rng.random(len(CELLS)).tolist(), strict=True)]
+        self.within = rng.random(len(CELLS)).tolist()
+        self.total = 0.0
+
+    def next(self, hours: float) -> float:
+        """The number of the next thing, which lasts `hours`."""
+        self.total += hours
+        gains = [(2 * (share * self.total - given) - hours) / share for share, given in zip(CELLS, self.given, strict=True)]
+        cell = gains.index(max(gains))
+        self.given[cell] += hours
+        self.within[cell] = (self.within[cell] + _steps(1)[0]) % 1.0
+        return float(sum(CELLS[:cell]) + CELLS[cell] * self.within[cell])
+
+
 class Dealer:
     """Hands out numbers in 0..1, spread evenly over all those of one kind who ask for the same trait in the same stratum.
 
@@ -126,6 +200,7 @@ class Dealer:
     def __init__(self, seed: int, kind: Kind) -> None:
         self.seed, self.kind = seed, kind
         self.dealt: dict[tuple[Trait, int, int], tuple[int, tuple[float, ...]]] = {}
+        self.hours: dict[tuple[Trait, int], EvenHours] = {}
 
     def deal(self, trait: Trait, stratum: int = 0, count: int = 1) -> list[float]:
         """The next `count` numbers of `trait` among those of `stratum`."""
@@ -141,6 +216,13 @@ class Dealer:
     def count(self, trait: Trait, stratum: int, expected: float) -> int:
         """How often something happens that is expected to happen so often: the fleet's sum is about exact."""
         return math.floor(expected + self.deal(trait, stratum)[0])
+
+    def over_hours(self, trait: Trait, stratum: int, hours: float) -> float:
+        """The number of a thing that lasts `hours`, even over the hours of those of `stratum`."""
+        key = trait, stratum
+        if key not in self.hours:
+            self.hours[key] = EvenHours(self._stream(trait, stratum))
+        return self.hours[key].next(hours)
 
     def _stream(self, trait: Trait, stratum: int) -> np.random.Generator:
         return stream(MAKE_UP, self.kind, stratum, Purpose.EVEN, int(trait))

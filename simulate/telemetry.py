@@ -18,7 +18,7 @@ from simulate.operators import GroupHistory
 from simulate.parameters import Kind, Parameters
 from simulate.slowness import hourly_excess
 from simulate.streams import Purpose, stream
-from simulate.workload import GroupWorkload
+from simulate.workload import CAPACITY_IOPS, GroupWorkload
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -31,8 +31,16 @@ DIRECTION_SIGMA = 0.015
 """Log noise of read against write latency of a drive-hour."""
 WRITE_LATENCY_FACTOR = 0.65
 """Write latency over read latency, disk cache or SSD buffer."""
+QUEUED_EXCESS = 1.5
+"""Retries grow with the extra latency up to this (ratio)."""
+MERGED_EXCESS = 2.5
+"""A drive slower than this drops I/Os at their timeout rather than to merge them (ratio)."""
 LEAST_RATE = 0.02
 """A spared drive keeps this share of its I/Os."""
+SMALLER_SHARE, SMALLER_POWER = 0.3, 0.43
+"""A spared SSD is left the smaller I/Os in this share of cases; their size over the others' is uniform to this power."""
+MOST_IOS = np.float32(2e9)
+"""I/Os of a drive in an hour that its counter can hold."""
 LEAST_PRESENCE = 0.02
 """A drive that was there for less of an hour than this sends no record of it."""
 BATCH_CELLS = 200_000
@@ -156,6 +164,9 @@ def assemble(
         for member, episode in history.episodes:
             own = episode.stream(2)
             is_spared, kept_rate, kept_size = own.random() < p.spared_share, own.random(), own.random()
+            if p.spared_power:
+                # mostly it keeps I/Os as large as before; else the smaller ones
+                kept_rate, kept_size = kept_rate ** (1 / p.spared_power[0]), min(kept_size / SMALLER_SHARE, 1.0) ** SMALLER_POWER
             at, values = hourly_excess(own, episode, hours)
             excess[0].extend(at)
             excess[1].extend([column[id(member)]] * len(at))
@@ -309,16 +320,24 @@ def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: F
 
     rate = fleet.rate[span].take(group, axis=1) * fleet.rate_share[at]
     # a hot spot's own load is in what its latency is: much of it never reaches the medium
-    busy = 1 / (1 - np.minimum(rate / np.float32(p.capacity_iops), np.float32(MAXIMUM_UTILISATION)))
+    busy = 1 / (1 - np.minimum(rate / np.float32(CAPACITY_IOPS[kind]), np.float32(MAXIMUM_UTILISATION)))
+    # a coarse timer sees what an I/O takes, not how long it waits
+    busy[:, fleet.is_coarse[group]] = 1
     # a slow drive is asked again for what takes too long, and what waits for it is merged into larger I/Os
     strain = np.minimum(slowness[:, at], 1) * np.abs(z[4])
     # of whole stripes every drive has the same part
     uneven = np.where(fleet.is_striped[group], np.float32(0), np.float32(1))
     strain *= uneven
-    rate *= np.exp(uneven * np.float32(p.rate_hour_sigma) * z[0] + np.float32(p.retry_sigma) * strain) * np.maximum(
-        1 + hot[:, at], LEAST_RATE
-    )
-    ios = np.rint(rate * (3600 * presence))
+    retried, merged = np.float32(p.retry_sigma) * strain, np.float32(p.merge_sigma) * strain
+    if p.queue_excess:
+        # a queue shows in the third of the hours in which the draw is above 1: exponential in the log
+        drawn = np.maximum(np.abs(z[4]), 1)
+        queued = uneven * np.minimum(slowness[:, at], 1) * ((drawn**2 - 1) / 2 + np.log(drawn))
+        retried += np.float32(p.queue_excess[0]) * queued * np.clip(slowness[:, at], 1, QUEUED_EXCESS)
+        # what times out is not merged
+        merged += np.float32(p.queue_excess[1]) * queued * (slowness[:, at] < MERGED_EXCESS)
+    rate *= np.exp(uneven * np.float32(p.rate_hour_sigma) * z[0] + retried) * np.maximum(1 + hot[:, at], LEAST_RATE)
+    ios = np.minimum(np.rint(rate * (3600 * presence)), MOST_IOS)
     read_share = fleet.read_share[span].take(group, axis=1)
     expected = ios * read_share
     reads = np.rint(np.clip(expected + np.sqrt(expected * (1 - read_share)) * z[1], 0, ios))
@@ -326,7 +345,7 @@ def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: F
 
     sigma = fleet.noise[at] * np.float32(p.hour_latency_sigma)
     sigma = np.sqrt(sigma**2 + np.float32(p.single_io_sigma) ** 2 / np.maximum(ios, 4))
-    size = fleet.io_size[at] * np.exp(uneven * np.float32(p.rate_hour_sigma) * z[2] + np.float32(p.merge_sigma) * strain + shrunk[:, at])
+    size = fleet.io_size[at] * np.exp(uneven * np.float32(p.rate_hour_sigma) * z[2] + merged + shrunk[:, at])
     latency = fleet.base_latency_us[group] * fleet.drive_latency[at] * busy * np.exp(sigma * z[3])
     latency *= (1 + slowness[:, at]) * np.exp(eased[:, at]) * size ** np.float32(p.io_size_exponent)
     skew = np.exp(np.float32(DIRECTION_SIGMA) * z[4])

@@ -10,13 +10,22 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from simulate.groups import HOURS_PER_YEAR, Group
-from simulate.parameters import KindParameters
+from simulate.groups import HOURS_PER_YEAR, IDLE_GROUP_SHARE, Group
+from simulate.parameters import Kind, KindParameters
 from simulate.slowness import moments
 from simulate.streams import Dealer, Purpose, Sequence, Trait, normal, stream
 
 Floats = npt.NDArray[np.float32]
 
+# levels that no ratio shows
+RATE_MEDIAN_IOPS: dict[Kind, float] = {"disk": 18.0, "ssd": 220.0}
+"""Median over groups of a drive's mean I/O rate."""
+CAPACITY_IOPS: dict[Kind, float] = {"disk": 700.0, "ssd": 9000.0}
+"""I/O rate at which a drive saturates."""
+IO_BLOCKS_MEDIAN: dict[Kind, float] = {"disk": 6.0, "ssd": 8.0}
+"""Median I/O size, blocks of 4096 bytes."""
+READ_ODDS: dict[Kind, float] = {"disk": math.log(0.58 / 0.42), "ssd": math.log(0.65 / 0.35)}
+"""Mean log odds that an I/O is a read."""
 PEAK_LOCAL_HOUR = 14
 WEEKEND_FACTOR = 0.65
 """Rate on Saturday and Sunday over the rate on a weekday."""
@@ -31,10 +40,12 @@ IDLE_IOS_PER_HOUR = 7.0
 """I/Os per drive in an idle hour."""
 HOT_SPOT_SIGMA = 1.2
 """Log spread of the length of a hot spot."""
-HOT_GROUP_SIGMA = 1.8
+HOT_GROUP_SIGMA: dict[Kind, float] = {"disk": 1.8, "ssd": 1.2}
 """Log spread over groups of the rate of hot spots."""
-HOT_DRIVE_POWER = 12.0
+HOT_DRIVE_POWER: dict[Kind, float] = {"disk": 12.0, "ssd": 3.0}
 """Hot spots keep to a few drives of a group: the drive at rank r of n gets them as r/n to 1/this less 1."""
+LEAST_SLOWED = 0.05
+"""Least extra latency of a hot spot that slows its drive (ratio); log-uniform from there."""
 LEAST_EXTRA = 0.3
 """A hot spot is at least this much over an even share."""
 
@@ -56,9 +67,9 @@ def group_workload(
     """Draw the workload of `group`; `loads` are (from, to, factor) of rebuilds and scrubs, hours since the start."""
     seed = dealer.seed
     rng = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD)
-    level = p.rate_median_iops * group.rate_factor
-    odds = math.log(p.read_share_mean / (1 - p.read_share_mean)) + READ_SHARE_SPREAD * rng.standard_normal()
-    io_blocks = min(max(p.io_blocks_median * math.exp(IO_BLOCKS_SIGMA * rng.standard_normal()), 1.0), 64.0)
+    level = RATE_MEDIAN_IOPS[group.kind] * group.rate_factor
+    odds = READ_ODDS[group.kind] + READ_SHARE_SPREAD * rng.standard_normal()
+    io_blocks = min(max(IO_BLOCKS_MEDIAN[group.kind] * math.exp(IO_BLOCKS_SIGMA * rng.standard_normal()), 1.0), 64.0)
     amplitude = DAILY_AMPLITUDE * (0.5 + rng.random())
 
     hour = np.arange(hours) + start.hour + group.utc_offset_hours
@@ -75,9 +86,10 @@ def group_workload(
     bursts = np.stack([at, at + p.burst_mean_hours * lengths.standard_exponential(most), factor], axis=1)
     _load(rate, np.concatenate([bursts, np.reshape(loads, (-1, 3))]))
     # clients are held back by a group that is full
-    rate = np.minimum(rate, 0.9 * p.capacity_iops)
+    rate = np.minimum(rate, 0.9 * CAPACITY_IOPS[group.kind])
     idle = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 4)
-    for since in moments(idle, p.idle_hour_share / (1 + IDLE_MEAN_HOURS), 0, hours):
+    idle_share = p.idle_hour_share / IDLE_GROUP_SHARE[group.kind] if group.is_ever_idle else 0.0
+    for since in moments(idle, idle_share / (1 + IDLE_MEAN_HOURS), 0, hours):
         # whole hours in which only the array itself asks, a few I/Os each: what they take on average says little
         rate[int(since) : int(since) + 1 + int(IDLE_MEAN_HOURS * idle.standard_exponential())] = IDLE_IOS_PER_HOUR / 3600
     read_share = 1 / (1 + np.exp(-(odds + 0.3 * rng.standard_normal(hours))))
@@ -116,9 +128,10 @@ def _spots(
     What is asked for again and again is often in the drive's cache, or lies close together.
     """
     width = len(group.members)
-    made = []
+    made: list[tuple[int, float, float, float, float]] = []
     order = rng.permutation(width)
-    rate = p.hot_spot_rate_per_drive_year * math.exp(HOT_GROUP_SIGMA * normal(dealer.deal(Trait.HOT_GROUP)[0]) - HOT_GROUP_SIGMA**2 / 2)
+    sigma = HOT_GROUP_SIGMA[group.kind]
+    rate = p.hot_spot_rate_per_drive_year * math.exp(sigma * normal(dealer.deal(Trait.HOT_GROUP)[0]) - sigma**2 / 2)
     count = dealer.count(Trait.HOT_SPOTS, 0, rate / HOURS_PER_YEAR * width * hours)
     shapes = Sequence(dealer.deal(Trait.HOT_SPOT, 0, 3))
     for _ in range(count):
@@ -126,9 +139,25 @@ def _spots(
         since = hours * float(rng.random())
         until = since + p.hot_spot_median_hours * math.exp(HOT_SPOT_SIGMA * normal(length_u))
         extra = LEAST_EXTRA * (1 - extra_u) ** (-1 / p.hot_spot_exponent)
+        index = int(order[int(width * rng.random() ** HOT_DRIVE_POWER[group.kind])])
+        if p.hot_spot_slowed:
+            if any(since < ended and until > begun for drive, begun, ended, *_ in made if drive == index):
+                continue  # a drive has one at a time
+            # what they are like counts by the hours at twice the rate and more
+            latency_u = dealer.over_hours(Trait.HOT_HOURS, 0, min(until, hours) - since) if extra >= 1 else latency_u
         if latency_u < p.hot_spot_cached_share:
             log_latency = math.log(p.hot_spot_cached_factor) + p.hot_spot_cached_sigma * normal(latency_u / p.hot_spot_cached_share)
         else:
-            log_latency = p.hot_spot_latency_sigma * normal((latency_u - p.hot_spot_cached_share) / (1 - p.hot_spot_cached_share))
-        made.append((int(order[int(width * rng.random() ** HOT_DRIVE_POWER)]), since, until, 1 + min(extra, 50.0), log_latency))
+            log_latency = _uncached(p, (latency_u - p.hot_spot_cached_share) / (1 - p.hot_spot_cached_share))
+        made.append((index, since, until, 1 + min(extra, 50.0), log_latency))
     return made
+
+
+def _uncached(p: KindParameters, u: float) -> float:
+    """Log factor on the latency, at rank `u`, of a hot spot that no cache speeds up: some wait for each other."""
+    if not p.hot_spot_slowed:
+        return p.hot_spot_latency_sigma * normal(u)
+    share, most = p.hot_spot_slowed
+    if u < 1 - share:
+        return 0.0
+    return math.log1p(most * (LEAST_SLOWED / most) ** ((1 - u) / share))

@@ -43,6 +43,15 @@ def test_numbers_dealt_are_even_in_every_stratum_and_do_not_hang_on_how_many_fol
     assert np.mean(drawn == 0) == pytest.approx(np.exp(-0.5), abs=0.01)
 
 
+def test_hours_are_spread_evenly_however_long_each_thing_lasts() -> None:
+    lengths = np.exp(np.random.default_rng(5).standard_normal(400) * 1.2)
+    dealer = Dealer(1, "ssd")
+    numbers = np.array([dealer.over_hours(Trait.EPISODE_HOURS, 2, float(hours)) for hours in lengths])
+    assert 0 <= numbers.min() < numbers.max() < 1
+    for share in (0.25, 0.5, 0.75, 0.9, 0.97):
+        assert lengths[numbers >= share].sum() / lengths.sum() == pytest.approx(1 - share, abs=0.03)
+
+
 def test_every_seed_deals_the_same_to_shuffled_groups() -> None:
     assert Dealer(4, "disk").deal(Trait.AILING, 1, 3) == Dealer(5, "disk").deal(Trait.AILING, 1, 3)
     assert places(4, "disk", 25)[:BLOCK] != places(5, "disk", 25)[:BLOCK]

@@ -1,14 +1,19 @@
 """The simulator: the same options make the same fleet, the bundle keeps its contract, and the fleet behaves."""
 
 import json
+from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 import simulate as sim
+from simulate.groups import make_group
 from simulate.parameters import MAXIMUM_NUMBERS, meanings, number_count
+from simulate.shelves import shelf_episodes
+from simulate.streams import Dealer, places
 
 DRIVE_HOUR_COLUMNS = {
     "hour_utc": pl.Datetime("us"),
@@ -260,9 +265,9 @@ def test_parameters_are_flat_few_and_explained(tmp_path: Path) -> None:
     assert number_count(sim.defaults()) <= MAXIMUM_NUMBERS
     assert {name.partition(".")[2] for name in flat} == meanings().keys()
     assert sim.with_overrides(json.loads(json.dumps(flat))).flat() == flat
-    sim.simulate(tmp_path, disk_groups=2, ssd_groups=0, hours=30, parameters={"disk.read_share_mean": 0.5})
+    sim.simulate(tmp_path, disk_groups=2, ssd_groups=0, hours=30, parameters={"disk.spared_share": 0.5})
     kept = json.loads((tmp_path / "truth/truth_parameters.json").read_text())["parameters"]
-    assert kept == flat | {"disk.read_share_mean": 0.5}
+    assert kept == flat | {"disk.spared_share": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -294,3 +299,17 @@ def test_no_slowness_without_its_causes(tmp_path: Path) -> None:
     sim.simulate(tmp_path, disk_groups=15, ssd_groups=0, days=14, parameters={f"disk.{name}": 0.0 for name in causes})
     hours = slowdowns(tmp_path).filter(pl.col("read_ios") + pl.col("write_ios") > 1000)
     assert hours.select((pl.col("slowdown") >= 2).mean()).item() < 0.0002
+
+
+def test_a_shelf_never_holds_back_half_of_its_drives() -> None:
+    """The median of a group would hide it (PI-18)."""
+    p, dealer, start, hours = sim.defaults().ssd, Dealer(1, "ssd"), datetime(2026, 1, 5), 60 * 24
+    found = []
+    for ordinal, place in enumerate(places(1, "ssd", 40)):
+        group = make_group("ssd", ordinal, place, p, dealer, start, hours)
+        spells = shelf_episodes(np.random.default_rng(ordinal), dealer, p, group, 0.0, float(hours))
+        begun = Counter((e.started_at, e.cause) for own in spells.values() for e in own)
+        assert all(count < group.data_width / 2 for count in begun.values())
+        assert not begun or group.is_coarse or not group.is_age_known
+        found += [cause for _, cause in begun]
+    assert {"shared_path", "throttling"} == set(found)
