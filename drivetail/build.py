@@ -21,7 +21,7 @@ from pathlib import Path
 import duckdb
 
 from drivetail.dbt import ModelError, Project
-from drivetail.past import Past, enter_past, read_past, show_past
+from drivetail.past import Past, bring_back, enter_past, read_past, show_past
 from drivetail.publish import Publication, current_publication, publish
 from drivetail.queries import first_line
 from drivetail.sources import TABLES as RAW_TABLES
@@ -165,7 +165,9 @@ class Build:
                 connection.execute(SCHEMA)
                 connection.execute("create schema if not exists raw; create schema if not exists plan")
                 if self.past is not None:
-                    enter_past(connection, self.past, is_new=not versions)
+                    if not versions:
+                        bring_back(self.warehouse, self.past)
+                    enter_past(connection, self.warehouse, self.past, is_new=not versions)
                 show_past(connection, self.warehouse, self.past)
                 finished = {row[0] for row in connection.execute("select delivery_seq from state.finished_deliveries").fetchall()}
                 known = {row[0] for row in connection.execute("select build_seq from state.batches").fetchall()}

@@ -1,19 +1,22 @@
 """The past: what `drivetail prune` left of the hours before its horizon (docs/decisions/0007-prune.md).
 
 `raw/pruned.json` says what was pruned; its rename is the commit of a prune. The past lies in the store as batches like any other, without
-a row in `int_drive_hours`. Beside the newest lie the *remainders*: what the rows that are gone add up to.
+a row in `int_drive_hours`. Beside the newest lie the *remainders*: what the rows that are gone add up to. Nothing can make these again, so
+`raw/pruned/` has them too, as hard links: whoever keeps raw keeps everything.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
 import duckdb
 
+from drivetail.dbt import ModelError
 from drivetail.store import Batch
 from drivetail.warehouse import Warehouse, quoted, sync
 from ingest.raw_store import pruned_record
@@ -114,13 +117,51 @@ def write_past(warehouse: Warehouse, past: Past) -> None:
     sync(path.parent)
 
 
-def enter_past(connection: duckdb.DuckDBPyConnection, past: Past, *, is_new: bool) -> None:
+def keep_in_raw(warehouse: Warehouse, batch: Batch) -> None:
+    """Have raw hold a batch of the past: its files under a second name, or a copy where raw lies on another disk."""
+    kept = warehouse.raw / "pruned" / batch.folder(warehouse).name
+    shutil.rmtree(kept, ignore_errors=True)  # of a prune that was killed
+    _link_files(batch.folder(warehouse), kept)
+    sync(kept.parent)
+
+
+def bring_back(warehouse: Warehouse, past: Past) -> None:
+    """Put what raw holds of the past into the store where it is not there. Raises: ModelError where raw has lost it."""
+    for kept in past.kept:
+        folder = kept.batch.folder(warehouse)
+        held = warehouse.raw / "pruned" / folder.name
+        if not held.is_dir():
+            raise ModelError(f"{held}: is gone; nothing else holds what was pruned: put it back from a copy (docs/runbooks/damaged-raw.md)")
+        if {path.name for path in held.iterdir()} - {path.name for path in folder.glob("*")}:
+            shutil.rmtree(folder, ignore_errors=True)
+            _link_files(held, folder)
+
+
+def _link_files(source: Path, target: Path) -> None:
+    target.mkdir(parents=True)
+    for path in source.iterdir():
+        try:
+            os.link(path, target / path.name)
+        except OSError:
+            shutil.copyfile(path, target / path.name)
+            sync(target / path.name)
+    sync(target)
+
+
+def missing_folders(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, past: Past) -> list[str]:
+    """Names of the store's folders that a prune wrote and the build database does not know of: the prune was killed. Else none."""
+    known = {row[0] for row in connection.execute("select build_seq from state.batches").fetchall()}
+    if {kept.build_seq for kept in past.kept} <= known:
+        return []
+    return [kept.batch.folder(warehouse).name for kept in [*past.kept, *([past.rest] if past.rest else [])]]
+
+
+def enter_past(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, past: Past, *, is_new: bool) -> None:
     """Bring the state of the build database to what was pruned; changes nothing where it is. One transaction.
 
     is_new: the build database has just been made and knows of no batch: the hours from the horizon on will be computed again.
     """
-    known = {row[0] for row in connection.execute("select build_seq from state.batches").fetchall()}
-    if {kept.build_seq for kept in past.kept} <= known:
+    if not missing_folders(connection, warehouse, past):
         return
     connection.execute("begin")
     connection.execute("delete from state.batches where first_hour_utc < ?", [past.before_utc])

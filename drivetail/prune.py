@@ -2,7 +2,8 @@
 
 A day before the horizon keeps its RAID-hours, its slow drive-hours and its counts, so intervals, events, tails and the study stay exact;
 its drive-hours go, from the store and from raw. In order, so that a kill at any instant loses nothing:
-1. the past is written as one batch without drive-hours, with the remainders beside it, and so is what of its batches reaches beyond,
+1. the past is written as one batch without drive-hours, with the remainders beside it, for the store and for raw; and what of its batches
+   reaches beyond, as another,
 2. `raw/pruned.json` says so, by one rename: from here on the prune has happened, and the next build enters it where this one does not,
 3. a publication without those rows takes the place of the last one,
 4. files go when no publication needs them any more (drivetail/publish.py).
@@ -20,9 +21,9 @@ import duckdb
 from drivetail.build import Build, building, explaining
 from drivetail.compaction import write_batch, write_rows
 from drivetail.console import human, some
-from drivetail.past import REMAINDERS, Kept, Past, enter_past, remainder_file, show_past, write_past
+from drivetail.past import REMAINDERS, Kept, Past, enter_past, keep_in_raw, remainder_file, show_past, write_past
 from drivetail.publish import Publication, clean_up, current_publication
-from drivetail.queries import QueryError
+from drivetail.queries import QueryError, open_published
 from drivetail.store import DAY_MODELS, RAID_HOUR_MODELS, Batch, current_rows, live_batches
 from drivetail.warehouse import Warehouse, quoted
 from ingest.quarantine import list_quarantine
@@ -56,6 +57,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
     Raises: QueryError where nothing is published, nothing is that old, deliveries are not built or held, or the models have changed.
     """
     report = on_progress or (lambda phase, done, total: None)
+    open_published(warehouse).close()
     current = current_publication(warehouse)
     if current is None or current.last_hour_utc is None:
         raise QueryError(f"{warehouse.published}: shows no RAID-hour; there is nothing to prune (`drivetail status` says what has landed)")
@@ -111,10 +113,8 @@ def _count(build: Build, before: datetime, files: list[Path]) -> Pruned:
     old = [batch for batch in _batches(build) if batch.first_hour_utc < before]
     with build.connect() as connection:
         rows = current_rows(connection, build.warehouse, build.project.manifest, "int_drive_hours", batches=old)
-        (count, all_rows) = connection.execute(f"select count(*) filter (hour_utc < ?), count(*) from ({rows})", [before]).fetchone() or (
-            0,
-            0,
-        )
+        counts = f"select count(*) filter (hour_utc < ?), count(*) from ({rows})"
+        ((count, all_rows),) = connection.execute(counts, [before]).fetchall()
         raw = 0
         if files:
             names = ", ".join(map(quoted, files))
@@ -136,6 +136,7 @@ def _prune(build: Build, before: datetime, raw_rows: int, report: Progress) -> N
         kept = _write_part(build, connection, build.next_build_seq, old, begin, before - timedelta(hours=1), has_drive_hours=False)
         report("remainders", 1, steps)
         _write_remainders(build, connection, kept.batch, before)
+        keep_in_raw(warehouse, kept.batch)
         rest = None
         if crossing:
             report("rest", 2, steps)
@@ -145,7 +146,7 @@ def _prune(build: Build, before: datetime, raw_rows: int, report: Progress) -> N
         build.past = Past(before, gone, [*(past.kept if past else []), kept], rest, [batch.build_seq for batch in crossing])
         write_past(warehouse, build.past)
         warehouse.note("pruned", before=before)
-        enter_past(connection, build.past, is_new=False)
+        enter_past(connection, warehouse, build.past, is_new=False)
         show_past(connection, warehouse, build.past)
     report("publish", steps, steps)
 

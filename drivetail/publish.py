@@ -21,7 +21,7 @@ from typing import Any
 
 import duckdb
 
-from drivetail.past import Past, show_past
+from drivetail.past import Past, missing_folders, read_past, show_past
 from drivetail.sources import point, point_whole_tables
 from drivetail.store import STORED_MODELS, needed_folders, whole_store
 from drivetail.warehouse import Warehouse, quoted, sync
@@ -214,6 +214,9 @@ def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECO
             horizons.add(None)
     with duckdb.connect(str(warehouse.build_database)) as connection:
         kept.update(needed_folders(connection, warehouse))
+        past = read_past(warehouse)
+        if past is not None:
+            kept.update(missing_folders(connection, warehouse, past))
     for folder in warehouse.store.glob("batch-*"):
         if folder.name not in kept:
             shutil.rmtree(folder)
