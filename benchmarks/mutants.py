@@ -36,7 +36,8 @@ LIMIT_SECONDS = 1800
 PYTEST = ("-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb=short")
 MISSED = "**not found**"
 ANSWER = "answer:"
-OWN, REFERENCE, UNIT, INGEST = "its unit tests", "reference", "unit tests", "tests/ingest"
+OWN, REFERENCE, UNIT, INGEST, PRUNE = "its unit tests", "reference", "unit tests", "tests/ingest", "tests of prune"
+OF_PRUNE = ("drivetail/past.py", "drivetail/prune.py", "drivetail/publish.py")
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,13 @@ class Fault:
     @property
     def stages(self) -> list[str]:
         """The tests in the order most likely to find it soon."""
+        if self.file in OF_PRUNE:
+            return [PRUNE]
         if self.file.startswith("ingest/"):
-            return [INGEST, REFERENCE, UNIT]
+            return [INGEST, REFERENCE, UNIT, PRUNE]
         if self.file.startswith(("models/", "macros/")):
-            return [OWN, REFERENCE, INGEST]
-        return [REFERENCE, UNIT, INGEST]
+            return [OWN, REFERENCE, INGEST, PRUNE]
+        return [REFERENCE, UNIT, INGEST, PRUNE]
 
     def apply(self, root: Path) -> None:
         path = root / self.file
@@ -76,6 +79,7 @@ REASSIGNED = "models/intermediate/lateness/int_drives__reassigned.sql"
 PLACED = "models/intermediate/events/int_drive_events__placed.sql"
 INTERVALS = "models/marts/slowdown/fct_slowdown_intervals.sql"
 ARRIVALS = "models/marts/slowdown/fct_slowdown_arrivals.sql"
+WINDOWED = "models/intermediate/slowdown/int_drive_hours__windowed.sql"
 SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
 ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
 USUAL_MEDIAN = "macros/usual_median.sql"
@@ -377,6 +381,54 @@ FAULTS = (
         "drivetail/store.py",
         "and recomputed.build_seq > stored.build_seq)",
         "and recomputed.build_seq > stored.build_seq + 1)",
+    ),
+    # what was pruned
+    Fault("a record of a pruned hour is taken", "ingest/run.py", "    if before is None:\n        return", "    if True:\n        return"),
+    Fault("a pruned RAID-hour is computed again", TOUCHED, "where hour_utc >= coalesce(", "where true or hour_utc >= coalesce("),
+    Fault(
+        "what was pruned of a drive is not added to its hours",
+        "drivetail/past.py",
+        'past.kept[-1].batch, name))})"',
+        'past.kept[-1].batch, name))}) where false"',
+    ),
+    Fault(
+        "the windows of RAID groups that stopped lose what was pruned",
+        WINDOWED,
+        "        slowdowns.hour_utc > last_hours.last_hour_utc",
+        "        false and slowdowns.hour_utc > last_hours.last_hour_utc",
+    ),
+    Fault(
+        "what an earlier prune kept of a window is pruned by the next",
+        WINDOWED,
+        "from {{ source('plan', 'pruned_drive_hours') }}",
+        "from {{ source('plan', 'pruned_drive_hours') }} where false",
+    ),
+    Fault(
+        "a week of which some hours were pruned is shown",
+        "macros/is_whole_week.sql",
+        "date_trunc('week', {{ instant }}) >= ",
+        "{{ instant }} >= ",
+    ),
+    Fault("the day before the pruned ones goes too", "ingest/raw_store.py", "timedelta(days=2)", "timedelta(days=1)"),
+    Fault("raw is pruned under readers", "drivetail/publish.py", "if reach and None not in horizons:", "if reach:"),
+    Fault(
+        "of batches that cross the horizon nothing but what was pruned is left",
+        "drivetail/prune.py",
+        "        if crossing:\n            report",
+        "        if False:\n            report",
+    ),
+    Fault(
+        "counts of days from the horizon on are pruned",
+        "drivetail/past.py",
+        "update state.days set build_seq = ? where build_seq in",
+        "delete from state.days where build_seq = ? or build_seq in",
+    ),
+    Fault("a prune that died is forgotten by maintenance", "drivetail/publish.py", "kept.update(missing_folders(", "len(missing_folders("),
+    Fault(
+        "drives whose rows were pruned are forgotten by a rebuild",
+        "models/intermediate/lateness/int_drives__own_spans.sql",
+        "where drive_id not in (select drive_id from arrived)",
+        "where false",
     ),
     # counts by day
     Fault("hours computed again are counted twice", "macros/counted.sql", "cast(-1 as integer) as sign", "cast(1 as integer) as sign"),
@@ -962,6 +1014,7 @@ class Copy:
         command = {
             REFERENCE: [*PYTEST, f"--basetemp={base}", "tests/proof/test_marts_equal_reference.py"],
             INGEST: [*PYTEST, f"--basetemp={base}", "tests/ingest"],
+            PRUNE: [*PYTEST, f"--basetemp={base}", "-m", "soak or not soak", "tests/drivetail/test_prune.py", "tests/proof/test_prune.py"],
             UNIT: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit")],
         }[stage]
         try:
@@ -1077,7 +1130,7 @@ def main() -> None:
         for fault in faults:
             with made[0].planted(fault):  # a fault that is out of date shows before an hour of work
                 pass
-        for copy, stages in zip(made, ([UNIT, REFERENCE, INGEST], *[[UNIT]] * len(made)), strict=False):
+        for copy, stages in zip(made, ([UNIT, REFERENCE, INGEST, PRUNE], *[[UNIT]] * len(made)), strict=False):
             failure = copy.failure(stages)
             if failure:
                 sys.exit(f"the tests fail without any fault: {' - '.join(failure)}")

@@ -22,11 +22,13 @@ TESTS = {
     "fleets": ["tests/proof/test_marts_equal_reference.py"],
     "moved": ["tests/proof/test_metamorphic.py"],
     "kills": ["tests/proof/test_killed.py"],
+    "prunes": ["tests/proof/test_prune.py", "tests/drivetail/test_prune.py"],
     "strains": ["tests/proof/test_reliability.py", "tests/proof/test_exactly_once.py"],
     "servers": ["tests/proof/test_prometheus_answers.py"],
     "parsers": ["tests/ingest", "-k", "any_", "-s", "-n", "0"],
     "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],
 }
+PRUNED_FLEETS = 5
 
 
 def main() -> None:
@@ -52,6 +54,10 @@ def main() -> None:
         "kills": (
             {"DRIVETAIL_KILLS": str(options.kills), "DRIVETAIL_KILL_SEED": kill_seed},
             f"{options.kills} kills over six phases, DRIVETAIL_KILL_SEED={kill_seed}",
+        ),
+        "prunes": (
+            {"DRIVETAIL_SEEDS": ",".join(seeds.split(",")[:PRUNED_FLEETS]), "DRIVETAIL_FLEETS": "1", "DRIVETAIL_KILL_SEED": kill_seed},
+            f"{PRUNED_FLEETS} fleets pruned twice and 8 prunes killed, DRIVETAIL_SEEDS={seeds}, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
         "strains": ({}, "disk full, memory, clock, damaged files; a year of a fleet in any order, two at once"),
         "servers": ({}, "a month of a fleet, from a real Prometheus and from its bundle"),

@@ -21,13 +21,14 @@ from pathlib import Path
 import duckdb
 
 from drivetail.dbt import ModelError, Project
+from drivetail.past import Past, bring_back, enter_past, read_past, show_past
 from drivetail.publish import Publication, current_publication, publish
 from drivetail.queries import first_line
 from drivetail.sources import TABLES as RAW_TABLES
 from drivetail.sources import point, point_at_decisions, point_whole_tables
 from drivetail.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
 from drivetail.warehouse import Warehouse, quoted
-from ingest.raw_store import drive_hour_files, list_deliveries, source_of, table_files
+from ingest.raw_store import drive_hour_files, list_deliveries, pruned_record, source_of, table_files
 from ingest.trouble import explained
 
 TABLES = ("int_drives__own_spans", "int_drives__host_spans", "int_drives__kinds", "int_raid_groups__kinds", "dim_drives")
@@ -64,19 +65,30 @@ class BuildSummary:
     publication: Publication
 
 
-def build(warehouse: Warehouse, *, target: str = "duckdb", full_refresh: bool = False, on_progress: Progress | None = None) -> BuildSummary:
+def build(
+    warehouse: Warehouse,
+    *,
+    target: str = "duckdb",
+    full_refresh: bool = False,
+    keep_pruned: bool = False,
+    on_progress: Progress | None = None,
+) -> BuildSummary:
     """Bring the marts up to what has landed and publish them.
 
-    `full_refresh` forgets every computed RAID-hour and computes all of raw again.
+    `full_refresh` forgets every computed RAID-hour and computes all of raw again; `keep_pruned` leaves what was pruned as it was computed
+    where that, or models that have changed, would compute it again.
     `on_progress(phase, done, total)` is called as batches finish.
-    Raises: ModelError when a model or a data test fails; the last publication then stays as it is.
+    Raises: ModelError when a model or a data test fails, or the past cannot be computed again; the last publication then stays as it is.
     """
     report = on_progress or (lambda phase, done, total: None)
     with building(warehouse):
         if full_refresh:
+            past = read_past(warehouse)
+            if past is not None and not keep_pruned:
+                raise ModelError(_cannot_compute(warehouse, past, "drivetail build --full-refresh --keep-pruned"))
             forget(warehouse)
         with explaining(warehouse):
-            made = Build(warehouse, target, report)
+            made = Build(warehouse, target, report, keep_pruned=keep_pruned)
         with explaining(warehouse, made.raw_files):
             return made.run()
 
@@ -106,6 +118,14 @@ def building(warehouse: Warehouse) -> Iterator[None]:
             Project.let_go()
 
 
+def _cannot_compute(warehouse: Warehouse, past: Past, command: str) -> str:
+    """Why a build that would lose the past does not start, and what to do."""
+    return (
+        f"raw before {past.day} was pruned, so it cannot be computed again with these models; `{command}` computes the rest and keeps the "
+        f"past as it was computed, or put the pruned days of {warehouse.raw} back from a copy and remove {pruned_record(warehouse.root)}"
+    )
+
+
 def forget(warehouse: Warehouse) -> None:
     """Drop the build database. The store's files stay while a publication needs them."""
     for path in warehouse.build.glob("build.duckdb*"):
@@ -115,30 +135,40 @@ def forget(warehouse: Warehouse) -> None:
 class Build:
     """One build: the deliveries to take in and the project to run over them."""
 
-    def __init__(self, warehouse: Warehouse, target: str, report: Progress) -> None:
+    def __init__(self, warehouse: Warehouse, target: str, report: Progress, *, keep_pruned: bool = False) -> None:
         self.started = time.monotonic()
         self.warehouse = warehouse
         self.report = report
         self.project = Project(warehouse, target)
         self.deliveries = list_deliveries(warehouse.root)
-        finished, known, self.is_first = self.open_state()
+        self.past = read_past(warehouse)
+        finished, known, self.is_first = self.open_state(keep_pruned=keep_pruned)
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
         self.read: list[Path] = []
         self.next_build_seq = 1 + max([0, *known, *(int(path.name.split("-")[1]) for path in warehouse.store.glob("batch-*"))])
         warehouse.note("plan", deliveries=len(self.deliveries), new=len(self.new))
 
-    def open_state(self) -> tuple[set[int], set[int], bool]:
+    def open_state(self, *, keep_pruned: bool) -> tuple[set[int], set[int], bool]:
         """Make or read the build database's state. One made by other definitions is forgotten: its numbers would mix with new ones.
 
         Returns: sequence numbers of the finished deliveries and of the stored batches, and whether the models are still to be defined.
+        Raises: ModelError where other models than these made what was pruned, unless that may stay as it is.
         """
         with self.connect() as connection:
             # before anything else: an earlier release may have kept its state in other columns
             connection.execute("create schema if not exists state; create table if not exists state.project (version varchar)")
             versions = [row[0] for row in connection.execute("select version from state.project").fetchall()]
+            is_of_others = self.past is not None and self.past.is_of_other_models(self.project.version)
+            if self.past is not None and is_of_others and versions != [self.project.version] and not keep_pruned:
+                raise ModelError(_cannot_compute(self.warehouse, self.past, "drivetail build --keep-pruned"))
             if versions in ([], [self.project.version]):
                 connection.execute(SCHEMA)
                 connection.execute("create schema if not exists raw; create schema if not exists plan")
+                if self.past is not None:
+                    if not versions:
+                        bring_back(self.warehouse, self.past)
+                    enter_past(connection, self.warehouse, self.past, is_new=not versions)
+                show_past(connection, self.warehouse, self.past)
                 finished = {row[0] for row in connection.execute("select delivery_seq from state.finished_deliveries").fetchall()}
                 known = {row[0] for row in connection.execute("select build_seq from state.batches").fetchall()}
                 if not versions:
@@ -147,7 +177,7 @@ class Build:
                 return finished, known, is_first
         self.warehouse.note("forget", reason="the models have changed")
         forget(self.warehouse)
-        return self.open_state()
+        return self.open_state(keep_pruned=keep_pruned)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """Open the build database. dbt opens it too, in between: never hold both.
@@ -175,8 +205,9 @@ class Build:
                 raid_hours, drive_hours = raid_hours + counts[0], drive_hours + counts[1]
             self.report("models", batch_count, batch_count)
         publication = None if batch_count or must_publish else current_publication(self.warehouse)
-        if publication is None:
-            publication = publish(self.warehouse, self.project.manifest, self.project.version, self.deliveries, self.started)
+        horizon = None if self.past is None else self.past.before_utc
+        if publication is None or publication.pruned_before_utc != horizon:
+            publication = publish(self.warehouse, self.project.manifest, self.project.version, self.deliveries, self.past, self.started)
         with self.connect() as connection:
             # between builds the models show everything, so that any test can be run over the whole store
             for model, rows in whole_store(connection, self.warehouse, self.project.manifest, "state").items():

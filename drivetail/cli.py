@@ -584,13 +584,14 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
 @main.command()
 @click.option("--target", type=click.Choice(["duckdb"]), default="duckdb", show_default=True, help="Engine the models run on.")
 @click.option("--full-refresh", is_flag=True, help="Compute everything again from the raw store.")
+@click.option("--keep-pruned", is_flag=True, help="Leave what `drivetail prune` let go as it was computed.")
 @warehouse_option
-def build(warehouse: Warehouse, target: str, full_refresh: bool) -> None:
+def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bool) -> None:
     """Run the models over what has landed since the last build, test the result, and publish it."""
     from drivetail.build import build as run_build
 
     with progress("Building") as advance:
-        summary = run_build(warehouse, target=target, full_refresh=full_refresh, on_progress=advance)
+        summary = run_build(warehouse, target=target, full_refresh=full_refresh, keep_pruned=keep_pruned, on_progress=advance)
     say(
         f"Built {human(summary.drive_hour_count)} drive-hours in {human(summary.raid_hour_count)} RAID-hours from "
         f"{some(summary.delivery_count, 'new delivery', 'new deliveries')}; "
@@ -842,6 +843,33 @@ def maintain(warehouse: Warehouse) -> None:
     problems = run(warehouse, say)
     if problems:
         raise Failure("; ".join(problems))
+
+
+@main.command()
+@click.option("--older-than", required=True, metavar="DAYSd", help="Days before the last hour that stay, such as 400d.")
+@click.option("--dry-run", is_flag=True, help="Say what would go.")
+@warehouse_option
+def prune(warehouse: Warehouse, older_than: str, dry_run: bool) -> None:
+    """Let the drive-hours of old days go: the rows of marts.fct_drive_hours and the files of raw they were made of. It cannot be undone.
+
+    RAID-hours, intervals, events, drives and the study stay exactly what they are. A drive-hour of a pruned day that arrives later is
+    rejected, and inventory that reaches back changes the days after only (docs/decisions/0007-prune.md).
+
+    \b
+    drivetail prune --older-than 400d --dry-run
+    """
+    from drivetail.prune import LEAST_DAYS, sentence
+    from drivetail.prune import prune as run
+
+    match = re.fullmatch(r"(\d{1,5})d", older_than)
+    if not match:
+        raise click.UsageError(f"--older-than {older_than}: give whole days, such as 400d")
+    days = int(match[1])
+    if days < LEAST_DAYS:
+        raise click.UsageError(f"--older-than {older_than}: give at least {LEAST_DAYS}d; younger days are still at work")
+    with progress("Pruning") as advance:
+        pruned = run(warehouse, days, is_dry_run=dry_run, on_progress=advance)
+    say(sentence(pruned, is_dry_run=dry_run))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})

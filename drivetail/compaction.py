@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -42,21 +43,12 @@ def _merge(
     """Write one day's batches as one and enter it in their place."""
     merged = Batch(build_seq, min(batch.first_hour_utc for batch in small), max(batch.last_hour_utc for batch in small))
     folder = merged.folder(warehouse)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     replaced = [batch.build_seq for batch in small]
     (held_by,) = connection.execute("select max(build_seq) from state.days where day_utc = ?", [day]).fetchone() or (None,)
     sources = {model: current_rows(connection, warehouse, manifest, model, batches=small) for model in RAID_HOUR_MODELS}
     if held_by in replaced:
         sources |= {model: current_rows(connection, warehouse, manifest, model, days=(day, day)) for model in DAY_MODELS}
-    for model, rows in sources.items():
-        path = folder / f"{model}.parquet"
-        connection.execute(
-            f"copy (select * replace (cast({build_seq} as bigint) as build_seq) from ({rows})) to {quoted(path)}"
-            " (format parquet, compression zstd, compression_level 1)"
-        )
-        sync(path)
-    sync(folder)
+    write_batch(warehouse, connection, merged, sources)
     warehouse.note("compact", day=day, batches=len(small), batch=build_seq)
     (count,) = connection.execute(f"select count(*) from read_parquet({quoted(folder / 'int_raid_hours.parquet')})").fetchone() or (0,)
     connection.execute("begin")
@@ -67,3 +59,21 @@ def _merge(
         connection.execute("update state.days set build_seq = ? where day_utc = ?", [build_seq, day])
     forget_settled_recomputations(connection)
     connection.execute("commit")
+
+
+def write_batch(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, batch: Batch, sources: dict[str, str]) -> None:
+    """Write the files of a batch, by model the SQL of its rows, and sync them; the state does not name it yet."""
+    folder = batch.folder(warehouse)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for model, rows in sources.items():
+        write_rows(
+            connection, f"select * replace (cast({batch.build_seq} as bigint) as build_seq) from ({rows})", folder / f"{model}.parquet"
+        )
+    sync(folder)
+
+
+def write_rows(connection: duckdb.DuckDBPyConnection, rows: str, path: Path) -> None:
+    """Write the rows of a query as a file of the store."""
+    connection.execute(f"copy ({rows}) to {quoted(path)} (format parquet, compression zstd, compression_level 1)")
+    sync(path)

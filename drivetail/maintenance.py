@@ -56,6 +56,13 @@ where accepted.row_count is distinct from stored.row_count
 order by day_utc
 """
 
+COMPUTABLE_DAYS = """
+select distinct cast(hour_utc as date) as day
+from marts.fct_raid_hours
+where hour_utc >= coalesce((select pruned_before_utc from marts.publication), hour_utc)
+order by day
+"""
+
 REBUILT = ("int_raid_hours", "int_drive_hours")
 """What a rebuilt day is compared in: everything that is shown is a view over these, inventory and events."""
 
@@ -123,9 +130,7 @@ def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date |
     if not warehouse.published.exists():
         return None, []
     with open_published(warehouse) as connection:
-        days = [
-            row["day"] for row in fetch(connection, "select distinct cast(hour_utc as date) as day from marts.fct_raid_hours order by day")
-        ]
+        days = [row["day"] for row in fetch(connection, COMPUTABLE_DAYS)]
         (published,) = fetch(connection, "select max(delivery_seq) as seq from marts.ingested_files")
     if not days:
         return None, []

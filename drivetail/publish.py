@@ -21,10 +21,11 @@ from typing import Any
 
 import duckdb
 
+from drivetail.past import Past, missing_folders, read_past, show_past
 from drivetail.sources import point, point_at_decisions, point_whole_tables
 from drivetail.store import STORED_MODELS, needed_folders, whole_store
 from drivetail.warehouse import Warehouse, quoted, sync
-from ingest.raw_store import Delivery, drive_hour_files
+from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, pruned_files
 
 STORAGE_VERSION = "v1.5.0"
 """The oldest DuckDB that opens a publication."""
@@ -37,11 +38,14 @@ VIEWS = "select schema_name || '.' || view_name, sql from duckdb_views() where n
 
 @dataclass(frozen=True)
 class Publication:
-    """One publication: publication_id, published_at (UTC) and the last hour with a valid RAID-hour (UTC, None without one)."""
+    """One publication: publication_id, published_at (UTC), the last hour with a valid RAID-hour (UTC, None without one) and the horizon
+    before which drive-hours were pruned (UTC, None without a prune).
+    """
 
     publication_id: str
     published_at: datetime
     last_hour_utc: datetime | None
+    pruned_before_utc: datetime | None
     path: Path
 
 
@@ -52,20 +56,23 @@ def current_publication(warehouse: Warehouse) -> Publication | None:
     try:
         with duckdb.connect(str(warehouse.published), read_only=True) as connection:
             ((root,),) = connection.execute("select root from plan.root").fetchall()
-            ((publication_id, published_at, last_hour),) = connection.execute("select * from marts.publication").fetchall()
+            query = "select publication_id, published_at, last_hour_utc, pruned_before_utc from marts.publication"
+            ((publication_id, published_at, last_hour, horizon),) = connection.execute(query).fetchall()
     except (duckdb.Error, ValueError):
         return None
     path = warehouse.publications / f"{publication_id}.duckdb"
     if root != str(warehouse.root) or not path.exists():
         return None
-    return Publication(publication_id, published_at, last_hour, path)
+    return Publication(publication_id, published_at, last_hour, horizon, path)
 
 
-def publish(warehouse: Warehouse, manifest: Any, version: str, deliveries: Sequence[Delivery], started: float) -> Publication:
+def publish(
+    warehouse: Warehouse, manifest: Any, version: str, deliveries: Sequence[Delivery], past: Past | None, started: float
+) -> Publication:
     """Make a publication of the store and the build database and put it in the place of the last one.
 
-    `manifest` is dbt's, for what each mart is made of, `version` that of the models; `started`: when the build began (time.monotonic),
-    for the record.
+    `manifest` is dbt's, for what each mart is made of, `version` that of the models; `past`: what was pruned; `started`: when the build
+    began (time.monotonic), for the record.
     """
     published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     number = 1 + max((int(path.name.split("-")[0]) for path in warehouse.publications.glob("*-*.duckdb")), default=0)
@@ -75,9 +82,11 @@ def publish(warehouse: Warehouse, manifest: Any, version: str, deliveries: Seque
     warehouse.note("publish", publication=publication_id)
     _remove(draft)
     _start_from_the_last(warehouse, version, draft)
-    folders, last_hour = _write(warehouse, manifest, deliveries, draft, publication_id, published_at)
+    folders, last_hour = _write(warehouse, manifest, deliveries, past, draft, publication_id, published_at)
+    horizon = None if past is None else past.before_utc
     record = {
-        "root": str(warehouse.root), "store": folders, "models": version, "build_seconds": round(time.monotonic() - started, 3),
+        "root": str(warehouse.root), "store": folders, "pruned_before_utc": horizon and horizon.isoformat(), "models": version,
+        "build_seconds": round(time.monotonic() - started, 3),
     }  # fmt: skip
     (warehouse.publications / f"{publication_id}.json").write_text(json.dumps(record))
     # who opens it for writing by mistake would shut every reader out, and change what the others see
@@ -93,7 +102,7 @@ def publish(warehouse: Warehouse, manifest: Any, version: str, deliveries: Seque
     sync(warehouse.publications)
     warehouse.note("clean-up", publication=publication_id)
     clean_up(warehouse, publication_id)
-    return Publication(publication_id, published_at, last_hour, path)
+    return Publication(publication_id, published_at, last_hour, horizon, path)
 
 
 def _start_from_the_last(warehouse: Warehouse, version: str, draft: Path) -> None:
@@ -119,7 +128,13 @@ def _remove(draft: Path) -> None:
 
 
 def _write(
-    warehouse: Warehouse, manifest: Any, deliveries: Sequence[Delivery], draft: Path, publication_id: str, published_at: datetime
+    warehouse: Warehouse,
+    manifest: Any,
+    deliveries: Sequence[Delivery],
+    past: Past | None,
+    draft: Path,
+    publication_id: str,
+    published_at: datetime,
 ) -> tuple[list[str], datetime | None]:
     """Write the file. Returns: the store folders it needs and the last valid RAID-hour."""
     with duckdb.connect(str(warehouse.build_database)) as connection:
@@ -136,7 +151,9 @@ def _write(
         connection.execute("use publication")
         point_whole_tables(connection, deliveries)
         point_at_decisions(connection, warehouse.decisions)
-        point(connection, "drive_hours", "drive_hours", [file for d in deliveries for file in drive_hour_files(d)])
+        first = None if past is None else past.before_utc
+        point(connection, "drive_hours", "drive_hours", [file for d in deliveries for file in drive_hour_files(d, first)])
+        show_past(connection, warehouse, past)
         connection.execute("create table plan.publication (publication_id varchar, published_at timestamp, last_hour_utc timestamp)")
         there = {row[0] for row in connection.execute(f"{VIEWS} and database_name = 'publication'").fetchall()}
         for schema, name, kind in _relations(manifest):
@@ -178,8 +195,11 @@ def _relations(manifest: Any) -> list[tuple[str, str, str]]:
 
 
 def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECONDS) -> None:
-    """Remove publications that nobody can be reading any more, and store folders that no kept publication and no build needs."""
+    """Remove publications that nobody can be reading any more, and what no kept publication and no build needs: folders of the store, and
+    files of raw before the horizon that all of them have.
+    """
     kept: set[str] = set()
+    horizons: set[str | None] = set()
     paths = sorted(warehouse.publications.glob("*-*.duckdb"))
     for path, successor in zip(paths, [*paths[1:], None], strict=True):
         needs = path.with_suffix(".json")
@@ -188,12 +208,24 @@ def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECO
             path.unlink()
             needs.unlink(missing_ok=True)
         elif needs.exists():
-            kept.update(json.loads(needs.read_text())["store"])
+            record = json.loads(needs.read_text())
+            kept.update(record["store"])
+            horizons.add(record.get("pruned_before_utc"))
+        else:
+            horizons.add(None)
     with duckdb.connect(str(warehouse.build_database)) as connection:
         kept.update(needed_folders(connection, warehouse))
+        past = read_past(warehouse)
+        if past is not None:
+            kept.update(missing_folders(connection, warehouse, past))
     for folder in warehouse.store.glob("batch-*"):
         if folder.name not in kept:
             shutil.rmtree(folder)
+    reach = [datetime.fromisoformat(horizon) for horizon in horizons if horizon is not None]
+    if reach and None not in horizons:
+        for delivery in list_deliveries(warehouse.root):
+            for path in pruned_files(delivery, min(reach)):
+                path.unlink()
 
 
 def _is_open(path: Path) -> bool:

@@ -36,6 +36,7 @@ create table if not exists state.batches (
 );
 create table if not exists state.project (version varchar);
 create table if not exists state.defined_models (version varchar);
+create table if not exists state.kept_batches (build_seq bigint primary key, version varchar);
 create table if not exists state.recomputed (raid_group_id varchar, hour_utc timestamp, build_seq bigint);
 create table if not exists state.days (day_utc date primary key, build_seq bigint);
 create table if not exists state.counted_drives (
@@ -105,18 +106,18 @@ def current_rows(
     if model in DAY_MODELS:
         rows = _day_rows(connection, warehouse, model, schema, days)
     else:
-        (stale,) = connection.execute("select count(*) from state.recomputed").fetchone() or (0,)
-        rows = _raid_hour_rows(warehouse, model, live_batches(connection) if batches is None else batches, schema if stale else None)
+        rows = _raid_hour_rows(connection, warehouse, model, live_batches(connection) if batches is None else batches, schema)
     return rows or _no_rows(manifest, model)
 
 
-def _raid_hour_rows(warehouse: Warehouse, model: str, batches: Sequence[Batch], schema: str | None) -> str | None:
-    """`schema` names where RAID-hours that were computed more than once are listed; None when there are none."""
+def _raid_hour_rows(
+    connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, model: str, batches: Sequence[Batch], schema: str
+) -> str | None:
     if not batches:
         return None
-    files = ", ".join(quoted(batch.folder(warehouse) / f"{model}.parquet") for batch in batches)
-    rows = f"select stored.* from read_parquet([{files}]) as stored"
-    if schema is not None:
+    rows = f"select stored.* from {_files(connection, warehouse, model, [batch.build_seq for batch in batches])} as stored"
+    (stale,) = connection.execute("select count(*) from state.recomputed").fetchone() or (0,)
+    if stale:
         rows += (
             f" where not exists (select 1 from {schema}.recomputed as recomputed where recomputed.raid_group_id = stored.raid_group_id"
             " and recomputed.hour_utc = stored.hour_utc and recomputed.build_seq > stored.build_seq)"
@@ -134,12 +135,21 @@ def _day_rows(
     ).fetchall()
     if not batches:
         return None
-    files = ", ".join(quoted(_folder(warehouse, build_seq) / f"{model}.parquet") for (build_seq,) in batches)
+    files = _files(connection, warehouse, model, [build_seq for (build_seq,) in batches])
     rows = (
-        f"select stored.* from read_parquet([{files}]) as stored"
+        f"select stored.* from {files} as stored"
         f" inner join {schema}.days as days on stored.day_utc = days.day_utc and stored.build_seq = days.build_seq"
     )
     return rows if days is None else f"{rows} where stored.day_utc between date '{first}' and date '{last}'"
+
+
+def _files(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, model: str, build_seqs: Sequence[int]) -> str:
+    """SQL for a model's files of some batches. What is kept of a pruned past may be of other models: then by name, a new column null."""
+    (others,) = connection.execute(
+        "select count(*) from state.kept_batches as kept, state.project where kept.version <> project.version"
+    ).fetchone() or (0,)
+    paths = ", ".join(quoted(_folder(warehouse, build_seq) / f"{model}.parquet") for build_seq in build_seqs)
+    return f"read_parquet([{paths}]{', union_by_name = true' if others else ''})"
 
 
 def _no_rows(manifest: Any, model: str) -> str:

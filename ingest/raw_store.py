@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,30 @@ def drive_hour_files(delivery: Delivery, first: datetime | None = None, last: da
                 if (first is None or first.date() <= day) and (last is None or day <= last.date()):
                     days.append((day, entry.path))
     return [Path(path) for _, path in sorted(days)]
+
+
+def pruned_before(warehouse: Path) -> datetime | None:
+    """The horizon of the last `drivetail prune`, the start of a UTC day: drive-hours before it are taken no more. Null without a prune."""
+    try:
+        text = pruned_record(warehouse).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return datetime.fromisoformat(json.loads(text)["before_utc"])
+
+
+def pruned_record(warehouse: Path) -> Path:
+    """Where it is written down what was pruned."""
+    return raw_root(warehouse) / "pruned.json"
+
+
+def pruned_files(delivery: Delivery, before: datetime) -> list[Path]:
+    """The drive-hour files of a delivery that a horizon leaves nothing to do.
+
+    The day before it stays, because its first hour looks back; so does what hosts saw, because names of drives may come later.
+    """
+    if delivery.first_hour is None or delivery.first_hour >= before:
+        return []
+    return [path for path in drive_hour_files(delivery, last=before - timedelta(days=2)) if source_of(path) is None]
 
 
 def table_files(deliveries: Iterable[Delivery], table: str) -> list[Path]:
@@ -207,6 +231,15 @@ class StagedDelivery:
             write_parquet(kept, part.path)
             part.first_hour, part.last_hour = kept["hour_utc"][0], kept["hour_utc"][-1]
             part.hashes = key_hashes(kept, "drive_hours")
+
+    def rows_before(self, hour: datetime) -> pl.DataFrame:
+        """The staged drive-hours before an hour: file_no, row_no, hour_utc."""
+        found = [pl.DataFrame(schema={"file_no": pl.Int64(), "row_no": pl.Int64(), "hour_utc": pl.Datetime("us")})]
+        for part in self.parts:
+            if part.first_hour < hour:
+                scan = pl.scan_parquet(part.path, glob=False).filter(pl.col("hour_utc") < hour)
+                found.append(scan.select("file_no", "row_no", "hour_utc").collect())
+        return pl.concat(found)
 
     def write_table(self, table: str, rows: pl.DataFrame) -> None:
         """Write `TABLE.parquet`, of records with their source in the name; no file for a table without rows."""

@@ -35,7 +35,7 @@ from ingest.errors import GateError, IngestError, StoreError
 from ingest.files import SourceFile, find_files
 from ingest.landing import QUARANTINED, UNREADABLE, FileResult, Landing
 from ingest.quarantine import DROPPED, RELEASED, Gate, GateReport, Held, decide, find_held, hold, withheld
-from ingest.raw_store import StagedDelivery, drive_hour_files, ingest_lock, utc_now
+from ingest.raw_store import StagedDelivery, drive_hour_files, ingest_lock, pruned_before, utc_now
 from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS, SELF_NAMED_SOURCES
 from ingest.trouble import explained
 
@@ -57,6 +57,7 @@ SOURCES: dict[str, ModuleType] = {
 COLLECTED_SOURCES = ("lsblk", "smartctl", "mdadm", "diskstats", "kernel-log")
 """Whose files `drivetail collect` delivers."""
 SHOWN_REJECTIONS = 10
+PRUNED = "before the horizon of `drivetail prune`"
 
 Progress = Callable[[str, int, int], None]
 FindFiles = Callable[[Path], tuple[list[SourceFile], list[str]]]
@@ -238,6 +239,7 @@ def _land(
         summary = IngestSummary(options["source"], None, landing.results, notes=notes, held=landing.held)
         if not any(result.file_no is not None for result in landing.results):
             return summary
+        refuse_pruned(landing, pruned_before(warehouse))
         if gate is not None:
             progress("gate", 0, 1)
             report = gate.check(landing)
@@ -261,6 +263,23 @@ def _land(
         raise StoreError(why) from error
     finally:
         staged.discard()
+
+
+def refuse_pruned(landing: Landing, before: datetime | None) -> None:
+    """Reject the staged drive-hours whose peers were pruned: they would be their own only peers, and duplicates of what is gone."""
+    if before is None:
+        return
+    late = landing.staged.rows_before(before)
+    landing.refuse(
+        "drive_hours",
+        late.select(
+            "file_no",
+            "row_no",
+            pl.lit(PRUNED).alias("reason"),
+            pl.lit("hour_utc").alias("column"),
+            pl.col("hour_utc").dt.to_string("%Y-%m-%d %H:%M:%S").alias("value"),
+        ),
+    )
 
 
 def _judged_against(staged: StagedDelivery) -> Iterator[Path]:

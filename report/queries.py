@@ -59,7 +59,9 @@ def fetch_publication(connection: duckdb.DuckDBPyConnection) -> Row:
     (publication,) = fetch(
         connection,
         """
-        select publication_id, published_at, last_hour_utc, (select max(delivery_seq) from marts.ingested_files) as last_delivery_seq
+        select
+            publication_id, published_at, last_hour_utc, pruned_before_utc,
+            (select max(delivery_seq) from marts.ingested_files) as last_delivery_seq
         from marts.publication
         """,
     )

@@ -13,7 +13,7 @@ from report.due import report_file
 from report.html import replace_file
 from report.numbers import week_name
 from report.page import render_page
-from report.queries import Row, fetch_week, fetch_weeks
+from report.queries import Row, fetch_publication, fetch_week, fetch_weeks
 
 
 def write_report(warehouse: Warehouse, *, week: str | None = None, out: Path | None = None) -> Path:
@@ -27,7 +27,7 @@ def write_report(warehouse: Warehouse, *, week: str | None = None, out: Path | N
     """
     with open_published(warehouse) as connection:
         try:
-            chosen = choose_week(fetch_weeks(connection), week)
+            chosen = choose_week(fetch_weeks(connection), week, fetch_publication(connection)["pruned_before_utc"])
             facts = fetch_week(connection, chosen)
         except duckdb.Error as error:
             raise QueryError(
@@ -37,8 +37,8 @@ def write_report(warehouse: Warehouse, *, week: str | None = None, out: Path | N
     return replace_file(path, render_page(facts))
 
 
-def choose_week(weeks: list[Row], wanted: str | None) -> Row:
-    """The week asked for, else the last complete one, else the last one."""
+def choose_week(weeks: list[Row], wanted: str | None, pruned_before: datetime | None) -> Row:
+    """The week asked for, else the last complete one, else the last one. pruned_before: the horizon of `drivetail prune` (UTC)."""
     if not weeks:
         raise QueryError("no week has a valid RAID-hour yet (3 drives of a RAID group with I/O in the same hour); see `drivetail status`")
     if wanted is None:
@@ -50,6 +50,8 @@ def choose_week(weeks: list[Row], wanted: str | None) -> Row:
     names = [week_name(week["week_utc"]) for week in weeks]
     shown = ", ".join(names if len(names) <= 12 else [*names[:3], "...", *names[-8:]])
     problem = f"{wanted} has no valid RAID-hour" if monday else f"{wanted!r} is no ISO week (like {names[-1]})"
+    if monday and pruned_before and monday < pruned_before:
+        problem = f"{wanted} cannot be drawn: it begins before {pruned_before:%Y-%m-%d}, and the drive-hours before that were pruned"
     raise QueryError(f"{problem}; weeks there are: {shown}")
 
 

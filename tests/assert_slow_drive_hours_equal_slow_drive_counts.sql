@@ -10,7 +10,9 @@ with drive_hours as (
 raid_hours as (
     select raid_group_id, hour_utc, slow_drive_count, is_tail_hour
     from {{ ref('fct_raid_hours') }}
-    where slow_drive_count > 0 or is_tail_hour
+    where (slow_drive_count > 0 or is_tail_hour)
+        -- before it the drive-hours were pruned
+        and hour_utc >= coalesce((select max(before_utc) from {{ source('plan', 'pruned') }}), hour_utc)
 )
 
 select

@@ -53,6 +53,7 @@ def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str
         [drive_id],
     )
     periods = inventory_periods(connection, [drive_id])
+    ((pruned_before,),) = connection.execute("select pruned_before_utc from marts.publication").fetchall()
     blocks = [
         block(
             f"Drive {drive_id}",
@@ -61,7 +62,7 @@ def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str
                     ("kind", drive["kind"]),
                     *((name, drive[name]) for name in attributes),
                     ("RAID group", drive["current_raid_group_id"]),
-                    ("rows", f"{when(drive['first_hour_utc'])} to {when(drive['last_hour_utc'])} UTC" if spans else "none"),
+                    ("rows", _rows_text(drive, pruned_before)),
                 ]
             ),
         ),
@@ -79,6 +80,15 @@ def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str
     if hour is not None:
         blocks.append(f'One hour of it, down to file and row: drivetail explain {drive_id} "{when(hour)}"')
     return blocks
+
+
+def _rows_text(drive: Row, pruned_before: datetime | None) -> str:
+    """From when to when it has rows, and which of them were pruned."""
+    first, last = drive["first_hour_utc"], drive["last_hour_utc"]
+    if first is None:
+        return "none"
+    pruned = f"; those before {when(pruned_before)} were pruned, but they count below" if pruned_before and first < pruned_before else ""
+    return f"{when(first)} to {when(last)} UTC{pruned}"
 
 
 def _hour_to_look_at(connection: duckdb.DuckDBPyConnection, drive_id: str) -> datetime | None:
@@ -136,7 +146,8 @@ def _slowness_blocks(connection: duckdb.DuckDBPyConnection, drive_id: str) -> li
     columns |= right_aligned(
         hours, {"S": "slowdown", "latency_us": "latency_us", "median_latency_us": "median_latency_us", "I/Os": "io_count"}
     )
-    blocks.append(block("Slowest hours", table(hours, {**columns, "RAID group": "raid_group_id"})))
+    if hours:
+        blocks.append(block("Slowest hours", table(hours, {**columns, "RAID group": "raid_group_id"})))
     return blocks
 
 

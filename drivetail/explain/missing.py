@@ -6,9 +6,9 @@ from datetime import datetime
 
 import duckdb
 
-from drivetail.console import block, facts, table_with_files
+from drivetail.console import Row, block, facts, table_with_files
 from drivetail.explain.records import PERIOD_COLUMNS, inventory_periods, nearby_events_block, period_rows
-from drivetail.explain.text import when
+from drivetail.explain.text import num, when
 from drivetail.queries import fetch
 from drivetail.warehouse import Warehouse
 from ingest.raw_store import list_deliveries
@@ -28,12 +28,17 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
         """,
         {"drive": drive, "at": at},
     )
+    pruned = _pruned(connection, drive, at)
+    if pruned is not None:
+        groups |= {pruned["raid_group_id"]}
     if periods:
         expected = f"inventory expects one from {periods[0]['raid_group_id']}, where it is {periods[0]['role']}"
     else:
         expected = "inventory does not place the drive in this hour"
-        groups = {near["group_before"]} - {None}
+        groups = groups or {near["group_before"]} - {None}
     told: list[tuple[str, object]] = [("inventory", expected)]
+    if pruned is not None:
+        told.insert(0, ("reported", f"from {pruned['raid_group_id']}; {pruned['told']}"))
     for group in sorted(groups):
         hours = fetch(connection, "select * from intermediate.int_raid_hours where raid_group_id = ? and hour_utc = ?", [group, at])
         counts = [f"{row['reporting_drive_count']} drives with a slowdown of N = {row['data_drive_count']} in this hour" for row in hours]
@@ -56,9 +61,33 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
     if waiting:
         told.append(("not yet built", f"{len(waiting)} deliveries that hold this hour; run `drivetail build`"))
     nearest = near["before"] or near["after"]
+    title = f"Drive {drive} has no accepted row in hour {when(at)} UTC"
+    if pruned is not None:
+        title = f"The row of drive {drive} in hour {when(at)} UTC was pruned, and with it what its numbers were made of"
     return [
-        block(f"Drive {drive} has no accepted row in hour {when(at)} UTC", facts(told)),
+        block(title, facts(told)),
         block("Inventory of this hour", table_with_files(period_rows(periods), PERIOD_COLUMNS)) if periods else "",
         nearby_events_block(connection, drive, at),
         f'Nearest hour: drivetail explain {drive} "{when(nearest)}"' if nearest else "It has no accepted row in any hour",
     ]
+
+
+def _pruned(connection: duckdb.DuckDBPyConnection, drive: str, at: datetime) -> Row | None:
+    """What is left of a drive-hour whose row was pruned: its raid_group_id and what is told of it; None where there was no row."""
+    found = fetch(
+        connection,
+        """
+        select days.raid_group_id, slow.slowdown, (days.slowdown_in >> hour($at)) & 1 = 1 as has_slowdown
+        from intermediate.int_drive_days as days
+        inner join marts.publication as publication on $at < publication.pruned_before_utc
+        left join intermediate.int_drive_hours__slow as slow on days.drive_id = slow.drive_id and slow.hour_utc = $at
+        where days.drive_id = $drive and days.day_utc = cast($at as date) and (days.reported_in >> hour($at)) & 1 = 1
+        """,
+        {"drive": drive, "at": at},
+    )
+    if not found:
+        return None
+    (row,) = found
+    if row["slowdown"] is not None:
+        return {**row, "told": f"its slowdown was {num(row['slowdown'])}"}
+    return {**row, "told": "it was not slow; its slowdown is not kept" if row["has_slowdown"] else "it had no slowdown"}

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import duckdb
 
+from drivetail.past import read_past
 from drivetail.queries import QueryError, first_line
 from drivetail.sources import point_whole_tables
 from drivetail.status.collect_published import collect_published
@@ -33,7 +34,7 @@ def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
             point_whole_tables(raw, deliveries)
             # asked often, and as many files as there are deliveries
             raw.execute("create temp table landed_files as select * from raw.ingested_files")
-            collect_landed(status, raw, deliveries)
+            collect_landed(status, raw, deliveries, read_past(warehouse))
             collect_unbuilt(status, raw, deliveries, built)
             collect_turned_away(status, raw)
             find_problems(status, raw, deliveries, built)

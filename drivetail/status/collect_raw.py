@@ -7,10 +7,11 @@ from datetime import timedelta
 import duckdb
 
 from drivetail.console import Row
+from drivetail.past import Past
 from drivetail.queries import fetch
 from drivetail.status.content import HOUR, LISTED, Status, in_hours, listing
 from drivetail.warehouse import quoted
-from ingest.raw_store import Delivery, drive_hour_files
+from ingest.raw_store import Delivery, drive_hour_files, pruned_files
 from ingest.schema import RAW_KINDS
 
 UNBUILT_AFTER = timedelta(hours=2)
@@ -25,8 +26,8 @@ group by delivery_seq
 """
 
 
-def collect_landed(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery]) -> None:
-    """Deliveries, files and rows; over the warehouse a record that lost a conflict later counts as superseded."""
+def collect_landed(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], past: Past | None) -> None:
+    """Deliveries, files and rows; over the warehouse a record that lost a conflict later counts as superseded. past: what was pruned."""
     # a source that rolls samples up counts samples, and its records are drive-hours: the two do not compare
     raw.execute(
         f"""
@@ -79,27 +80,32 @@ def collect_landed(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: l
         "last_delivery": last[0] if last else None,
         "files": files,
         "rows": {name: sum(row[name] for row in by_source) for name in counts},
-        "stored_rows": _stored_rows(raw, deliveries),
+        "stored_rows": _stored_rows(raw, deliveries, past),
+        "pruned": None if past is None else {"before_utc": past.before_utc, "row_count": past.row_count},
         "rolled_up_superseded": rolled_up,
         "by_source": by_source,
     }
 
 
-def _stored_rows(raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery]) -> dict[str, int]:
-    """Live records of each kind that lie in raw: those stored less those retired. Drive-hours are counted by the files' footers alone."""
+def _stored_rows(raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], past: Past | None) -> dict[str, int]:
+    """Live records of each kind that lie in raw, or did until they were pruned: those stored less those retired. Drive-hours are counted by
+    the files' footers alone.
+    """
     retired = dict(raw.execute("select record_kind, count(*) from lost_later group by record_kind").fetchall())
     stored = {}
     for kind in RAW_KINDS:
         if kind == "drive_hours":
-            rows = _footer_rows(raw, deliveries)
+            rows = _footer_rows(raw, deliveries, past) + (0 if past is None else past.row_count)
         else:
             ((rows,),) = raw.execute(f"select count(*) from raw.{kind}").fetchall()
         stored[kind] = rows - retired.get(kind, 0)
     return stored
 
 
-def _footer_rows(raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery]) -> int:
-    files = [path for delivery in deliveries for path in drive_hour_files(delivery)]
+def _footer_rows(raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], past: Past | None) -> int:
+    # what was pruned may still lie there, for readers
+    gone = set() if past is None else {path for delivery in deliveries for path in pruned_files(delivery, past.before_utc)}
+    files = [path for delivery in deliveries for path in drive_hour_files(delivery) if path not in gone]
     if not files:
         return 0
     names = ", ".join(map(quoted, files))

@@ -30,7 +30,8 @@ class Status:
     - unbuilt: listing of deliveries that the publication does not hold: delivery_seq, source, ingested_at, age_hours,
       first_hour_utc, last_hour_utc, rows_delivered; late_count of them are older than UNBUILT_AFTER.
     - landed: delivery_count, first_hour_utc, last_hour_utc, last_delivery, files (count by status), rows (over the warehouse:
-      delivered, accepted, rejected, duplicate, superseded), stored_rows (live records in raw by kind), rolled_up_superseded, by_source.
+      delivered, accepted, rejected, duplicate, superseded), stored_rows (live records in raw by kind), rolled_up_superseded, by_source,
+      pruned (before_utc, row_count of raw; null without a prune).
     - rejected: count, reasons (source, reason, column, count, last_rejected_at, and one example: file, row, value).
     - unreadable_files: listing of source, file, ingested_at, note, is_replaced (a file of that name has landed since).
     - quarantined: listing of deliveries that the gate holds back: number, source, files, quarantined_at, age_hours, reasons, and the

@@ -249,7 +249,7 @@ def _landed_block(status: Status) -> str:
     columns: Columns = {"source": "source", "records": "record_kind", "status": "status"}
     columns |= {heading.rjust(width[key]): key for heading, key in counts.items()}
     columns["last (UTC)"] = "last_ingested_at"
-    rolled_up = landed["rolled_up_superseded"]
+    rolled_up, pruned = landed["rolled_up_superseded"], landed["pruned"]
     return block(
         f"Landed: {some(landed['delivery_count'], 'delivery', 'deliveries')}",
         facts(
@@ -259,6 +259,11 @@ def _landed_block(status: Status) -> str:
                     f"{to_minute(landed['first_hour_utc'])} to {to_minute(landed['last_hour_utc'])}"
                     if landed["first_hour_utc"]
                     else "none",
+                ),
+                (
+                    "pruned",
+                    pruned
+                    and f"{some(pruned['row_count'], 'drive-hour')} of raw before {pruned['before_utc']:%Y-%m-%d}; no more are taken",
                 ),
                 ("files", ", ".join(f"{human(count)} {name}" for name, count in files.items() if count)),
                 (

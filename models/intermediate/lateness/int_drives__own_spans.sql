@@ -12,9 +12,16 @@ with arrived as (
     where delivered.source is null
         and {{ is_live('drive_hours', 'delivered') }}
     group by delivered.drive_id
+),
+
+known as (
+{%- if is_incremental() %}
+    select * from {{ this }}
+{%- else %}
+    select * from {{ source('plan', 'pruned_spans') }}
+{%- endif %}
 )
 
-{% if is_incremental() %}
 select
     arrived.drive_id,
     least(arrived.first_hour_utc, coalesce(known.first_hour_utc, arrived.first_hour_utc)) as first_hour_utc,
@@ -26,7 +33,11 @@ select
     end as last_raid_group_id,
     case when known.last_hour_utc > arrived.last_hour_utc then known.declared_kind else arrived.declared_kind end as declared_kind
 from arrived
-left join {{ this }} as known on arrived.drive_id = known.drive_id
-{% else %}
-select drive_id, first_hour_utc, last_hour_utc, last_raid_group_id, declared_kind from arrived
-{% endif %}
+left join known on arrived.drive_id = known.drive_id
+{%- if not is_incremental() %}
+union all
+-- drives of which raw has no row any more
+select drive_id, first_hour_utc, last_hour_utc, last_raid_group_id, declared_kind
+from known
+where drive_id not in (select drive_id from arrived)
+{%- endif %}

@@ -133,12 +133,19 @@ touched as (
     select raid_group_id, hour_utc from reassigned
     union
     select raid_group_id, hour_utc from reclassified
+),
+
+affected as (
+    select raid_group_id, hour_utc from touched
+    union
+    -- the hour after looks back: transitions, RIO degradation, the censoring of an interval
+    select stored.raid_group_id, stored.hour_utc
+    from touched
+    inner join stored
+        on touched.raid_group_id = stored.raid_group_id and touched.hour_utc + interval 1 hour = stored.hour_utc
 )
 
-select raid_group_id, hour_utc from touched
-union
--- the hour after looks back: transitions, RIO degradation, the censoring of an interval
-select stored.raid_group_id, stored.hour_utc
-from touched
-inner join stored
-    on touched.raid_group_id = stored.raid_group_id and touched.hour_utc + interval 1 hour = stored.hour_utc
+select raid_group_id, hour_utc
+from affected
+-- what was pruned stays as it was computed: its peers are gone
+where hour_utc >= coalesce((select max(before_utc) from {{ source('plan', 'pruned') }}), timestamp '{{ var("beginning_of_time") }}')

@@ -1,25 +1,12 @@
 -- How slow each drive is: over all its hours, and over the last weeks of its RAID group. Grain: drive_id.
 with drive_hours as (
-    select
-        drive_id,
-        hour_utc,
-        slowdown,
-        slowdown >= {{ var('slow_threshold') }} as is_slow,
-        -- an interval starts at every slow hour that does not follow another
-        slowdown >= {{ var('slow_threshold') }} and not coalesce(was_slow, false) as is_start
-    from {{ ref('int_drive_hours') }}
-    where slowdown is not null
+    select drive_id, hour_utc, slowdown from {{ ref('int_drive_hours') }} where slowdown is not null
+    union all
+    select drive_id, hour_utc, slowdown from {{ source('plan', 'pruned_drive_hours') }}
 ),
 
 totals as (
-    select
-        drive_id,
-        count(*) as drive_hours,
-        count(case when is_slow then 1 end) as slow_hours,
-        count(case when is_start then 1 end) as interval_count,
-        max(slowdown) as max_slowdown
-    from drive_hours
-    group by drive_id
+    select * from {{ ref('int_drives__totals') }}
 ),
 
 last_hours as (

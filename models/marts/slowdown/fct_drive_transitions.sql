@@ -1,19 +1,11 @@
 -- How drives pass between stable and slow from one hour to the next, in one RAID group. Grain: kind.
-with pairs as (
-    select
-        coalesce(drives.kind, 'unknown') as kind,
-        drive_hours.was_slow,
-        drive_hours.slowdown >= {{ var('slow_threshold') }} as is_slow
-    from {{ ref('int_drive_hours') }} as drive_hours
-    left join {{ ref('dim_drives') }} as drives on drive_hours.drive_id = drives.drive_id
-    where drive_hours.was_slow is not null
-)
-
 select
-    kind,
-    count(case when not was_slow and not is_slow then 1 end) as normal,
-    count(case when not was_slow and is_slow then 1 end) as to_slow,
-    count(case when was_slow and is_slow then 1 end) as slow_persist,
-    count(case when was_slow and not is_slow then 1 end) as back_to_stable
-from pairs
-group by kind
+    coalesce(drives.kind, 'unknown') as kind,
+    cast(sum(totals.normal) as bigint) as normal,
+    cast(sum(totals.to_slow) as bigint) as to_slow,
+    cast(sum(totals.slow_persist) as bigint) as slow_persist,
+    cast(sum(totals.back_to_stable) as bigint) as back_to_stable
+from {{ ref('int_drives__totals') }} as totals
+left join {{ ref('dim_drives') }} as drives on totals.drive_id = drives.drive_id
+where totals.normal + totals.to_slow + totals.slow_persist + totals.back_to_stable > 0
+group by coalesce(drives.kind, 'unknown')

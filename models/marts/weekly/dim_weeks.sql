@@ -1,4 +1,4 @@
--- ISO weeks (UTC) with a valid RAID-hour, and how far they have been observed. Grain: week_utc.
+-- ISO weeks (UTC) with a valid RAID-hour, and how far they have been observed; none that was pruned. Grain: week_utc.
 with weeks as (
     select
         date_trunc('week', hour_utc) as week_utc,
@@ -6,6 +6,7 @@ with weeks as (
         max(hour_utc) as last_hour_utc,
         count(*) as raid_hours
     from {{ ref('fct_raid_hours') }}
+    where {{ is_whole_week('hour_utc') }}
     group by date_trunc('week', hour_utc)
 )
 

@@ -114,4 +114,4 @@ select
     cast(raid_hours as bigint) as raid_hours,
     cast(silent_raid_hours as bigint) as silent_raid_hours
 from totals
-where expected_drive_hours > 0
+where expected_drive_hours > 0 and {{ is_whole_week('week_utc') }}

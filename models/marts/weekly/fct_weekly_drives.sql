@@ -12,6 +12,7 @@ with drive_weeks as (
         median(slowdown) as median_slowdown,
         max(age_year) as age_year
     from {{ ref('fct_drive_hours') }}
+    where {{ is_whole_week('hour_utc') }}
     group by date_trunc('week', hour_utc), drive_id, kind
     having count(case when is_slow then 1 end) > 0
 ),

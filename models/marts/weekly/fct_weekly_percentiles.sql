@@ -3,7 +3,7 @@
 with observed as (
     select date_trunc('week', hour_utc) as week_utc, kind, 'S' as series, slowdown as slowdown
     from {{ ref('fct_drive_hours') }}
-    where slowdown is not null
+    where slowdown is not null and {{ is_whole_week('hour_utc') }}
     union all
     select date_trunc('week', hour_utc) as week_utc, kind, 'T1' as series, tail_1 as slowdown from {{ ref('fct_raid_hours') }}
     union all

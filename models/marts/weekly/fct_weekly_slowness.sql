@@ -47,3 +47,4 @@ select
 from weeks
 left join drive_weeks on weeks.week_utc = drive_weeks.week_utc and weeks.kind = drive_weeks.kind
 left join raid_weeks on weeks.week_utc = raid_weeks.week_utc and weeks.kind = raid_weeks.kind
+where {{ is_whole_week('weeks.week_utc') }}

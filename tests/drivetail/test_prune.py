@@ -1,0 +1,184 @@
+"""`drivetail prune` as an operator meets it: what it says, what it refuses, and what the other commands say of pruned hours.
+
+A group of four drives in two stretches of hours, 46 days apart; the first goes over midnight.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from drivetail.build import build
+from drivetail.cli import main
+from drivetail.dbt import Project
+from drivetail.maintenance import expire
+from drivetail.prune import LEAST_DAYS, prune
+from drivetail.publish import clean_up
+from drivetail.warehouse import PROJECT, Warehouse
+from ingest.raw_store import drive_hour_files, list_deliveries
+
+HORIZON = "2026-01-06"
+HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us,collected_at"
+STRETCHES = (range(20, 30), range(46 * 24, 46 * 24 + 4))
+PLAN = ("prune", "--older-than", "45d")
+
+
+def rows(*hours: int, latency_us: float = 100, **of: float) -> list[str]:
+    """Rows of the four drives; hours count from 2026-01-05 00:00, `of` are latencies of single drives."""
+    at = [datetime(2026, 1, 5) + timedelta(hours=hour) for hour in hours]
+    return [f"{hour:%Y-%m-%dT%H}:00:00,{drive},g1,10,0,{of.get(drive, latency_us)},,{hour.isoformat()}" for hour in at for drive in "abcd"]
+
+
+class Site:
+    """A warehouse with what came to it."""
+
+    def __init__(self, folder: Path, warehouse: Warehouse) -> None:
+        self.folder, self.warehouse = folder, warehouse
+        self.came = 0
+
+    def run(self, *arguments: str) -> Result:
+        return CliRunner().invoke(main, [*arguments, "-w", str(self.warehouse.root)])
+
+    def does(self, *arguments: str) -> str:
+        done = self.run(*arguments)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    def refuses(self, *arguments: str) -> str:
+        refused = self.run(*arguments)
+        assert refused.exit_code == 1, refused.output
+        (line,) = refused.output.splitlines()
+        return line
+
+    def deliver(self, lines: list[str], **tables: list[str]) -> str:
+        self.came += 1
+        delivery = self.folder / f"delivery-{self.came}"
+        delivery.mkdir(parents=True)
+        for name, content in {"drive_hours": [HEADER, *lines], **tables}.items():
+            (delivery / f"{name}_{self.came}.csv").write_text("\n".join(content) + "\n")
+        return self.does("ingest", "bundle", str(delivery))
+
+    def ask(self, query: str) -> list[tuple]:
+        with duckdb.connect(str(self.warehouse.published), read_only=True) as connection:
+            return connection.execute(query).fetchall()
+
+
+@pytest.fixture
+def site(tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]) -> Site:
+    made = Site(tmp_path, new_warehouse(tmp_path / "warehouse"))
+    inventory = ["drive_id,raid_group_id,role,kind", *(f"{drive},g1,data,disk" for drive in "abcd")]
+    made.deliver(rows(*STRETCHES[0], a=250) + rows(*STRETCHES[1], b=300), drives=inventory)
+    build(made.warehouse)
+    return made
+
+
+def test_what_is_promised_of_younger_days_is_what_the_windows_need() -> None:
+    variables = yaml.safe_load((PROJECT / "dbt_project.yml").read_text())["vars"]
+    assert variables["chronic_window_days"] + 7 == LEAST_DAYS
+
+
+def test_it_says_what_goes_and_refuses_what_it_must(site: Site) -> None:
+    for wrong in ("45", "forty days", "34d"):
+        refused = site.run("prune", "--older-than", wrong)
+        assert refused.exit_code == 2 and f"--older-than {wrong}: give" in refused.output
+    assert "no drive-hour lies before 2025-12-28, 54 days before the last hour; nothing to prune" in site.refuses(
+        "prune", "--older-than", "54d"
+    )
+
+    site.deliver(rows(30))
+    assert "1 delivery or the models are newer than the last build; run `drivetail build`, then prune" in site.refuses(*PLAN)
+    site.does("build")
+    held = site.warehouse.raw / "quarantine/000003"
+    held.mkdir(parents=True)
+    (held / "record.json").write_text(json.dumps({"number": 3}))
+    assert "quarantine 3 is undecided and may hold hours that would go; `drivetail release 3` or" in site.refuses(*PLAN)
+    shutil.rmtree(held)
+
+    would = site.does(*PLAN, "--dry-run")
+    assert would.startswith(f"Would prune 16 drive-hours before {HORIZON} (about ") and "and of raw 0 rows in 0 files" in would
+    assert not (site.warehouse.raw / "pruned.json").exists()
+    assert site.does(*PLAN).startswith(f"Pruned 16 drive-hours before {HORIZON} (about ")
+    assert site.does(*PLAN) == f"Everything before {HORIZON} was pruned already; nothing has changed\n"
+
+
+def test_what_comes_later_and_what_is_asked_of_what_went(site: Site) -> None:
+    site.does(*PLAN)
+    said = site.deliver(rows(21, latency_us=900) + rows(30, latency_us=100, c=500))
+    assert "before the horizon of `drivetail prune`" in said
+    # d was a spare in both stretches, says inventory that comes late
+    site.deliver([], drives=["drive_id,raid_group_id,role,kind,valid_from", "d,g1,spare,disk,2026-01-05T00:00:00"])
+    site.does("build")
+    widths = "select hour_utc < timestamp '2026-01-06', data_drive_count, count(*) from marts.fct_raid_hours group by all order by all"
+    assert site.ask(widths) == [(False, 3, 11), (True, 4, 4)], "late inventory changes the hours from the horizon on"
+    assert site.ask("select drive_hours, slow_hours, max_slowdown from marts.fct_drive_slowness where drive_id = 'a'") == [(15, 10, 2.5)]
+
+    status = site.does("status")
+    assert "0 drive-hours of raw before 2026-01-06; no more are taken" in status and "before the horizon of `drivetail prune`" in status
+    assert "do not add up" not in status
+    told = site.does("explain", "a", "2026-01-05 21:00")
+    assert "The row of drive a in hour 2026-01-05 21:00 UTC was pruned" in told and "from g1; its slowdown was 2.5" in told
+    assert "it was not slow; its slowdown is not kept" in site.does("explain", "b", "2026-01-05 21:00")
+    assert "those before 2026-01-06 00:00 were pruned, but they count below" in site.does("explain", "a")
+    refused = site.refuses("report", "--week", "2026-W02")
+    assert (
+        "2026-W02 cannot be drawn: it begins before 2026-01-06, and the drive-hours before that were pruned; weeks there are: 2026-W08"
+        in refused
+    )
+
+
+def test_a_prune_that_died_after_its_commit_is_done_by_the_next_build(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state does not know of it, and maintenance comes before a build."""
+    raid_hours = "select * from marts.fct_raid_hours order by all"
+    before = site.ask(raid_hours)
+    with monkeypatch.context() as dying:
+        dying.setattr("drivetail.prune.enter_past", lambda *told, **options: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            prune(site.warehouse, 45)
+    assert site.ask("select pruned_before_utc from marts.publication") == [(None,)]
+    assert expire(site.warehouse) == 0
+    site.does("build")
+    assert site.ask("select pruned_before_utc, count(*) from marts.publication, marts.fct_drive_hours group by all")[0][1] == 40
+    assert site.ask(raid_hours) == before
+
+
+@pytest.mark.soak
+def test_raw_and_the_past_survive_the_store_and_other_models(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.does("prune", "--older-than", "35d")
+    slowness, raid_hours = (f"select * from marts.{name} order by all" for name in ("fct_drive_slowness", "fct_raid_hours"))
+    before = site.ask(slowness), site.ask(raid_hours)
+    ((publication,),) = site.ask("select publication_id from marts.publication")
+    clean_up(site.warehouse, publication)
+    first = list_deliveries(site.warehouse.root)[0]
+    assert len(drive_hour_files(first)) == 3, "an earlier publication still shows them"
+    clean_up(site.warehouse, publication, keep_seconds=-1)
+    assert [path.name for path in drive_hour_files(first)] == ["2026-02-20.parquet"]
+    status = site.does("status")
+    assert "40 drive-hours of raw before 2026-01-16; no more are taken" in status and "do not add up" not in status
+
+    for gone in ("store", "build", "publications"):
+        shutil.rmtree(site.warehouse.root / gone)
+    site.warehouse.published.unlink()
+    site.does("build")
+    assert (site.ask(slowness), site.ask(raid_hours)) == before
+
+    assert "cannot be computed again with these models; `drivetail build --full-refresh --keep-pruned`" in site.refuses(
+        "build", "--full-refresh"
+    )
+    monkeypatch.setattr(Project, "version", "of the next release")
+    assert "raw before 2026-01-16 was pruned" in site.refuses("build") and "`drivetail build --keep-pruned`" in site.refuses("build")
+    site.does("build", "--keep-pruned")
+    assert (site.ask(slowness), site.ask(raid_hours)) == before
+    site.deliver(rows(46 * 24 + 4))
+    site.does("build")
+    assert site.ask("select count(*) from marts.fct_raid_hours") == [(15,)]
+    shutil.rmtree(site.warehouse.raw / "pruned")
+    shutil.rmtree(site.warehouse.build)
+    assert "nothing else holds what was pruned: put it back from a copy" in site.refuses("build", "--keep-pruned")

@@ -1,0 +1,249 @@
+"""A prune takes the rows of old days and no number that was made of them; what comes later counts as if nothing had gone.
+
+A random fleet whose first hours are moved back by weeks, so that a horizon falls among them. DRIVETAIL_SEEDS="5,17" repeats a run;
+DRIVETAIL_FLEETS says how many fleets, and has more looked at; 1 unless given. DRIVETAIL_KILLS is the number of prunes that are killed in a
+soak, DRIVETAIL_KILL_SEED repeats the draw.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from drivetail.build import build
+from drivetail.dbt import ModelError
+from drivetail.maintenance import check_sums, expire, reconcile
+from drivetail.prune import LEAST_DAYS, prune
+from drivetail.status import collect_status
+from drivetail.warehouse import Warehouse
+from ingest import drive_hour_files, ingest, list_deliveries
+from ingest.run import PRUNED
+from tests.proof.forks import Forks
+from tests.reference.compare import compare
+from tests.reference.compare_study import compare_study
+from tests.reference.fleets import Fleet, Record, Records, random_fleet, write_bundle
+from tests.reference.reference import HOUR, Delivery, compute, timezones
+from tests.reference.study import read_references, references_file, study
+
+KEPT = (
+    "fct_raid_hours", "fct_slowdown_intervals", "fct_slowdown_arrivals", "fct_drive_slowness", "fct_drive_transitions", "fct_drive_events",
+    "fct_unplug_episodes", "dim_drives", "dim_raid_groups",
+)  # fmt: skip
+"""What a prune leaves exactly as it is, beside the study."""
+STUDY = ("study_results", "study_curves", "study_variants")
+ROUNDED = {"mean_slowdown"}
+"""Sums over rows in whatever order the engine met them."""
+IS_LONG = "DRIVETAIL_FLEETS" in os.environ
+"""In a soak: also the study, a second horizon and a rebuild that keeps the past."""
+MOVED = timedelta(days=LEAST_DAYS + 6)
+
+
+def seeds() -> list[int]:
+    """The seeds of this run."""
+    given = os.environ.get("DRIVETAIL_SEEDS")
+    if given:
+        return [int(seed) for seed in given.split(",")]
+    drawn = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
+    return drawn.sample(range(1, 1_000_000), int(os.environ.get("DRIVETAIL_FLEETS", "1")))
+
+
+def stretched(fleet: Fleet) -> tuple[Records, datetime]:
+    """The records of a fleet, the first two thirds of its hours moved back by weeks, and a midnight in the middle of those.
+
+    What came before comes before: no conflict is decided otherwise.
+    """
+    cut = fleet.start + 2 * fleet.hours // 3 * HOUR
+    middle = fleet.start + fleet.hours // 3 * HOUR
+    back = MOVED + timedelta(hours=middle.hour)
+
+    def moved(value: Any) -> Any:
+        return value - back if isinstance(value, datetime) and value < cut else value
+
+    kinds = [[{name: moved(value) for name, value in row.items()} for row in rows] for rows in fleet.records()]
+    return (kinds[0], kinds[1], kinds[2]), middle - back
+
+
+def is_before(row: Record, hour: datetime) -> bool:
+    return isinstance(row["hour_utc"], datetime) and row["hour_utc"] < hour
+
+
+def cut_up(records: Records, horizon: datetime, rng: random.Random) -> tuple[Records, Records]:
+    """What is delivered before the prune, and what comes after it: new hours, late ones from the horizon on, and events of any time."""
+    hours, drives, events = records
+    last = max(row["hour_utc"] for row in hours if isinstance(row["hour_utc"], datetime))
+    early: Records = ([], drives, [])
+    late: Records = ([], [], [])
+    for row in hours:
+        is_late = not is_before(row, horizon) and (not is_before(row, last - 6 * HOUR) or rng.random() < 0.2)
+        (late if is_late else early)[0].append(row)
+    for row in events:
+        (late if rng.random() < 0.5 else early)[2].append(row)
+    return early, late
+
+
+def days_to(horizon: datetime, warehouse: Warehouse) -> int:
+    """How many days before the last hour the horizon lies."""
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        ((last,),) = connection.execute("select last_hour_utc from marts.publication").fetchall()
+    return int((last.date() - horizon.date()).days)
+
+
+def differences(before: Path, after: Path, relations: tuple[str, ...]) -> list[str]:
+    """Rows that two publications do not share, both ways."""
+    found = []
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{before}' as one (read_only); attach '{after}' as two (read_only)")
+        for relation in relations:
+            names = [row[0] for row in connection.execute(f"describe one.marts.{relation}").fetchall()]
+            columns = ", ".join(f'round("{name}", 9)' if name in ROUNDED else f'"{name}"' for name in names)
+            for side in ("one", "two"):
+                connection.execute(f"create or replace temp table rows_{side} as select {columns} from {side}.marts.{relation}")
+            for left, right in (("one", "two"), ("two", "one")):
+                rows = connection.execute(f"(from rows_{left}) except all (from rows_{right})").fetchall()
+                found += [f"{relation}: {len(rows)} rows only in {left}, such as {rows[0]}"] if rows else []
+    return found
+
+
+def expected(folders: list[Path], horizon: datetime) -> dict[str, list[Record]]:
+    """The marts by the reference, which knows nothing of a prune: its drive-hours before the horizon are left out."""
+    marts = compute([Delivery(folder) for folder in folders])
+    rows = [row for row in marts["fct_drive_hours"] if not is_before(row, horizon)]
+    return {**marts, "fct_drive_hours": rows}
+
+
+def forget_readers(warehouse: Warehouse) -> None:
+    """Let every publication but the current one look an hour old, and have what only they needed removed."""
+    for path in warehouse.publications.glob("*.duckdb"):
+        os.utime(path, (0, 0))
+    expire(warehouse)
+
+
+def one(path: Path, query: str) -> list[tuple]:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        return connection.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("seed", seeds())
+def test_no_number_moves(seed: int, tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]) -> None:
+    print(f"repeat with DRIVETAIL_SEEDS={seed}")
+    rng = random.Random(seed)
+    records, horizon = stretched(random_fleet(seed))
+    early, late = cut_up(records, horizon, rng)
+    warehouse = new_warehouse(tmp_path / "warehouse")
+    folders = [write_bundle(early, tmp_path / "early", "parquet")]
+    ingest("bundle", folders, warehouse.root)
+    before = build(warehouse).publication
+    days = days_to(horizon, warehouse)
+    is_old = f"hour_utc < timestamp '{horizon}'"
+    ((old, young),) = one(before.path, f"select count(*) filter ({is_old}), count(*) filter (not {is_old}) from marts.fct_drive_hours")
+    assert old and young
+
+    would = prune(warehouse, days, is_dry_run=True)
+    assert would.before_utc == horizon and would.row_count >= old
+    assert one(warehouse.published, "select pruned_before_utc from marts.publication") == [(None,)]
+    done = prune(warehouse, days)
+    assert (done.before_utc, done.row_count, done.raw_row_count) == (horizon, would.row_count, would.raw_row_count)
+    assert differences(before.path, warehouse.published, KEPT) == []
+    assert one(warehouse.published, "select pruned_before_utc from marts.publication") == [(horizon,)]
+    ((left, first),) = one(warehouse.published, "select count(*), min(hour_utc) from marts.fct_drive_hours")
+    assert (left, first >= horizon) == (young, True)
+    if IS_LONG:
+        check_sums(warehouse)
+    assert reconcile(warehouse) == []
+    again = prune(warehouse, days)
+    assert again.is_there and one(warehouse.published, "select publication_id from marts.publication") == [
+        (done.publication.publication_id,)
+    ]
+
+    folders.append(write_bundle(late, tmp_path / "late", "csv"))
+    ingest("bundle", folders[-1:], warehouse.root)
+    old_rows = [row for row in early[0] if is_before(row, horizon) and row["drive_id"] and row["raid_group_id"]][:40]
+    # corrections that would win
+    wrong = [{**row, "read_ios": 7, "write_ios": 0, "read_latency_us": 1e6, "coverage": None, "collected_at": horizon} for row in old_rows]
+    told = ingest("bundle", [write_bundle((wrong, [], []), tmp_path / "wrong", "parquet")], warehouse.root)
+    assert told.rows_rejected == len(wrong) and {row["reason"] for row in told.rejected} == {PRUNED}
+    build(warehouse)
+    marts = expected(folders, horizon)
+    known = {name: rows for name, rows in marts.items() if name not in ("rejected_records", "ingested_files")}
+    assert compare(known, warehouse.published) == []
+    assert [problem for problem in collect_status(warehouse).problems if "do not add up" in problem] == []
+    ((rejected,),) = one(warehouse.published, f"select count(*) from marts.rejected_records where reason = '{PRUNED}'")
+    assert rejected == len(wrong)
+    if not IS_LONG:
+        return
+    check_sums(warehouse)
+    references = references_file()
+    if references is not None:
+        deliveries = [Delivery(folder) for folder in folders]
+        counted = compute(deliveries)
+        assert compare_study(study(counted, read_references(references), timezones(deliveries)), warehouse.published) == []
+    # again, nearer: the rest of what was moved back goes
+    assert prune(warehouse, LEAST_DAYS).row_count
+    nearer = one(warehouse.published, "select pruned_before_utc from marts.publication")[0][0]
+    assert nearer > horizon
+    known["fct_drive_hours"] = [row for row in known["fct_drive_hours"] if not is_before(row, nearer)]
+    assert compare(known, warehouse.published) == []
+    with pytest.raises(ModelError, match=f"raw before {nearer:%Y-%m-%d} was pruned, so it cannot be computed again"):
+        build(warehouse, full_refresh=True)
+    forget_readers(warehouse)
+    files = [path for delivery in list_deliveries(warehouse.root) for path in drive_hour_files(delivery)]
+    assert min(path.name for path in files) >= f"{nearer - timedelta(days=1):%Y-%m-%d}"
+    build(warehouse, full_refresh=True, keep_pruned=True)
+    assert compare(known, warehouse.published) == []
+    check_sums(warehouse)
+    assert reconcile(warehouse) == []
+    assert [problem for problem in collect_status(warehouse).problems if "do not add up" in problem] == []
+
+
+@pytest.mark.soak
+def test_a_killed_prune_is_simply_done_again(tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]) -> None:
+    """Killed before steps of each of its phases; then whatever comes next, and the prune to its end."""
+    seed = int(os.environ.get("DRIVETAIL_KILL_SEED", "0")) or random.randrange(1, 1_000_000)
+    print(f"repeat the draw with DRIVETAIL_KILL_SEED={seed}")
+    rng = random.Random(seed)
+    records, horizon = stretched(random_fleet(seed))
+    early, late = cut_up(records, horizon, rng)
+    folders = [write_bundle(early, tmp_path / "early", "parquet"), write_bundle(late, tmp_path / "late", "csv")]
+    whole = new_warehouse(tmp_path / "whole")
+    ingest("bundle", folders[:1], whole.root)
+    build(whole)
+    days = days_to(horizon, whole)
+    ends = [expected(folders[:count], horizon) for count in (1, 2)]
+    for end in ends:
+        end.pop("rejected_records")
+        end.pop("ingested_files")
+    forks = Forks(tmp_path / "forks")
+    steps: list[tuple[str, int]] = []
+    for number in range(1 + int(os.environ.get("DRIVETAIL_KILLS", "8"))):
+        warehouse = Warehouse(tmp_path / f"warehouse-{number}")
+        option = ("--warehouse", warehouse.root)
+        shutil.copytree(whole.root, warehouse.root)
+        forks.run("build", *option)  # publishes for the new place
+        command: tuple[object, ...] = ("prune", "--older-than", f"{days}d", *option)
+        if not number:
+            taken = forks.run(*command)
+            renamed = len(taken["prune"]) - 1 - taken["prune"][::-1].index("os.rename")
+            steps = [("prune", renamed), ("pruned", 0), ("swap", 0), ("clean-up", 0)]
+            steps += rng.sample([(phase, step) for phase in ("prune", "publish", "swap") for step in range(len(taken[phase]))], 40)
+            continue
+        phase, step = steps[number - 1]
+        forks.start(*command, phase=phase, step=step)
+        code, _ = forks.finish()
+        assert code == -signal.SIGKILL, f"{phase} has no step {step}"
+        for following in rng.sample((("build", *option), ("ingest", "bundle", folders[1], *option)), 2):
+            forks.run(*following)
+        forks.run("build", *option)
+        forks.run("prune", "--older-than", f"{days_to(horizon, warehouse)}d", *option)
+        assert compare(ends[1], warehouse.published) == [], f"killed in {phase}, step {step}"
+        assert one(warehouse.published, "select pruned_before_utc from marts.publication") == [(horizon,)]
+        shutil.rmtree(warehouse.root)
+    forks.close()
