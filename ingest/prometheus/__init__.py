@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from ingest.prometheus.pull import Selection, chunks, pull
 from ingest.prometheus.readings import READING, Rolled, checks, roll_up
 from ingest.prometheus.text import EXPECTED as EXPECTED_TEXT
 from ingest.prometheus.text import Labels, read_samples
+from ingest.raw_store import utc_now
 from ingest.readers import RawChunk
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def fetch(
 
     Default: the 24 hours up to the last full one. Raises: PrometheusError where a server does not answer; what was pulled is kept.
     """
-    now = datetime.now(UTC).replace(tzinfo=None, minute=0, second=0, microsecond=0)
+    now = utc_now().replace(minute=0, second=0, microsecond=0)
     notes = []
     if end is None or end > now:
         notes.append(f"pulled up to {now:%Y-%m-%d %H:%M} UTC, the last hour that is over")
