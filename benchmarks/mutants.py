@@ -677,7 +677,7 @@ FAULTS = (
         "(b > a).fill_null(False) | (a.is_null() & b.is_not_null())",
         "(b > a).fill_null(False) | (b.is_null() & a.is_not_null())",
     ),
-    Fault("exact duplicates are stored", "ingest/landing.py", "        self.staged.drop_rows(verdict.dropped)\n", ""),
+    Fault("exact duplicates are stored", "ingest/landing.py", "self.staged.drop_rows(verdict.dropped, record_kind)", "pass"),
     Fault(
         "duplicates are counted as superseded",
         "ingest/landing.py",
