@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
+from drivetail.cli import main
 from ingest import IngestError, ingest
 from ingest.resolution import RESOLUTIONS
 from ingest.schema import RETIRED, TIMED
@@ -219,6 +222,18 @@ def test_what_is_not_asked_for_is_not_kept(warehouse: Warehouse, tmp_path: Path)
     (delivery,) = warehouse.path.glob("raw/deliveries/*")
     assert sorted(path.name for path in delivery.iterdir()) == ["delivery.json", "drive_hours", "ingested_files.parquet"]
     assert set(TIMED) == {"drive_hours", "drive_samples"}
+
+
+def test_of_what_was_collected_those_are_asked_that_have_it(warehouse: Warehouse, tmp_path: Path) -> None:
+    diskstats(tmp_path / "in", *(snapshot(m, ("sda", m, m)) for m in range(6)))
+    (tmp_path / "in/web1/lsblk.json").write_text(
+        json.dumps({"TS": UNIX, "blockdevices": [{"name": "sda", "type": "disk", "serial": "S1"}]})
+    )
+    arguments = ["ingest", "collected", tmp_path / "in", "--resolution", "5m", "--warehouse", warehouse.path]
+    done = CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert samples(warehouse).select("write_ios", "coverage").rows() == [(5, 1.0)]
+    assert warehouse.live("drives")["drive_id"].to_list() == ["S1"]
 
 
 @pytest.mark.parametrize(
