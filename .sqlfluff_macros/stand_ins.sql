@@ -38,3 +38,6 @@ select {{ (keys + counts) | join(', ') }} from {{ stored }}{% endmacro %}
 {% macro share_estimates(clusters) %}effective as (select * from {{ clusters }})
 
 select * from effective{% endmacro %}
+{% macro merged_latency() %}latency_us{% endmacro %}
+{% macro merged_io_count() %}io_count{% endmacro %}
+{% macro merged_io_size() %}bytes{% endmacro %}

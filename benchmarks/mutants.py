@@ -81,6 +81,8 @@ INTERVALS = "models/marts/slowdown/fct_slowdown_intervals.sql"
 ARRIVALS = "models/marts/slowdown/fct_slowdown_arrivals.sql"
 WINDOWED = "models/intermediate/slowdown/int_drive_hours__windowed.sql"
 SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
+SAMPLES = "models/marts/slowdown/fct_drive_samples.sql"
+STAGED_SAMPLES = "models/staging/stg_raw__drive_samples.sql"
 ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
 USUAL_MEDIAN = "macros/usual_median.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
@@ -746,7 +748,7 @@ FAULTS = (
         "(b > a).fill_null(False) | (a.is_null() & b.is_not_null())",
         "(b > a).fill_null(False) | (b.is_null() & a.is_not_null())",
     ),
-    Fault("exact duplicates are stored", "ingest/landing.py", "        self.staged.drop_rows(verdict.dropped)\n", ""),
+    Fault("exact duplicates are stored", "ingest/landing.py", "self.staged.drop_rows(verdict.dropped, record_kind)", "pass"),
     Fault(
         "duplicates are counted as superseded",
         "ingest/landing.py",
@@ -758,6 +760,49 @@ FAULTS = (
         "ingest/landing.py",
         'self._write("rejected_records", self.rejected())',
         'self._write("rejected_records", self.rejected(0))',
+    ),
+    # finer samples
+    Fault("within the hour drives of low coverage are peers", SAMPLES, "    where is_covered\n", ""),
+    Fault("minutes are held against minutes of another length", SAMPLES, "measured.to_utc = medians.to_utc", "true"),
+    Fault("within the hour spares are compared", SAMPLES, "where drive_hours.is_data_drive", "where drive_hours.is_data_drive is not null"),
+    Fault(
+        "within the hour two latencies make a median",
+        SAMPLES,
+        f"when medians.latency_count >= {MIN_DRIVES}",
+        "when medians.latency_count >= 2",
+    ),
+    Fault("of two samples the one that saw less counts", STAGED_SAMPLES, "coalesce(coverage, 1.0) desc", "coalesce(coverage, 1.0) asc"),
+    Fault("samples that lost a conflict count", STAGED_SAMPLES, "where {{ is_live('drive_samples', 'rows_of_raw') }}", "where true"),
+    Fault(
+        "an idle direction makes the merged latency unknown",
+        "macros/merged.sql",
+        "coalesce(cast(read_ios as double) * read_latency_us, 0.0)",
+        "cast(read_ios as double) * read_latency_us",
+    ),
+    Fault("samples of a rejected hour stay", "ingest/landing.py", "self._drop_samples_of(broken)", "pass"),
+    Fault("five minutes take in what was counted long before", "ingest/prometheus/readings.py", "- min(span_us, LOOKBACK_US)", "- HOUR_US"),
+    Fault(
+        "an hour depends on how often it was looked at",
+        "ingest/prometheus/readings.py",
+        "(pl.col(name) * 1e6).round(), (before * 1e6).round()",
+        "(pl.col(name) * 1e6), (before * 1e6)",
+    ),
+    Fault(
+        "a drive that is gone still counts in its place",
+        "ingest/prometheus/pull.py",
+        'serials.filter(pl.col("serials") > 1)',
+        'serials.filter(pl.col("serials") > 2)',
+    ),
+    Fault("five minutes take in a long gap", "ingest/diskstats.py", '(pl.col("span") - 1) * seconds', '(pl.col("span") - 9) * seconds'),
+    Fault("five minutes take in what sar saw of ten", "ingest/sysstat.py", "<= seconds + 1", "<= seconds * 9"),
+    # the server that is asked
+    Fault("credentials follow to another address", "ingest/prometheus/client.py", "allow_redirects=False", "allow_redirects=True"),
+    Fault("the authority that is named is not asked", "ingest/prometheus/client.py", "verify=self._authority", "verify=None"),
+    Fault(
+        "what a server says may hold a credential",
+        "ingest/prometheus/client.py",
+        "super().__init__(without_secrets(message))",
+        "super().__init__(message)",
     ),
     # alerts
     Fault(

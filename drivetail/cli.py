@@ -212,6 +212,11 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     is_flag=True,
     help="Look at the delivery before it counts: implausible rows are rejected, an implausible delivery is quarantined.",
 )
+@click.option(
+    "--resolution",
+    type=click.Choice(["1m", "5m", "15m"]),
+    help="Keep what was measured within the hour, too; for prometheus, diskstats, sysstat and perseus.",
+)
 @click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them.")
 @click.option("--year", help="Year of the first line, for logs that give none.")
 @click.option("--boot-time", metavar="TIME", help="When the machine booted (UTC), for logs in seconds since then.")
@@ -274,7 +279,7 @@ def ingest(
                 on_progress=on_progress,
                 first=first,
                 end=end,
-                source_options=source_options,
+                source_options=source_options if source != COLLECTED else _options_of(each, source_options),
             )
         if source == COLLECTED:
             say(f"{each}:")
@@ -298,6 +303,13 @@ def _sources_of(paths: Sequence[str]) -> list[str]:
     if not found:
         raise Failure(f"{', '.join(paths)}: nothing that `drivetail collect` delivers is in it")
     return found
+
+
+def _options_of(source: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Those of the options that a source has a use for: what was collected is of several."""
+    from ingest.run import SOURCES
+
+    return {name: value for name, value in options.items() if name in getattr(SOURCES[source], "OPTIONS", ())}
 
 
 @main.command("map")

@@ -9,7 +9,7 @@ import duckdb
 import polars as pl
 
 from drivetail.warehouse import quoted
-from ingest.raw_store import Delivery, source_of, table_files
+from ingest.raw_store import Delivery, drive_hour_files, source_of, table_files
 from ingest.schema import IDENTITY, INGESTED_FILES, RAW, RAW_KINDS, REJECTED_RECORDS, RETIRED
 
 TABLES: dict[str, dict[str, pl.DataType]] = {
@@ -77,5 +77,7 @@ def point_whole_tables(connection: duckdb.DuckDBPyConnection, deliveries: Iterab
     """Point every raw table but the drive-hours at all deliveries; drive-hours are pointed at by the hours at work."""
     deliveries = list(deliveries)
     for table in TABLES:
-        if table != "drive_hours":
+        if table == "drive_samples":
+            point(connection, table, table, [path for delivery in deliveries for path in drive_hour_files(delivery, record_kind=table)])
+        elif table != "drive_hours":
             point(connection, table, table, table_files(deliveries, table))

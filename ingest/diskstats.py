@@ -18,6 +18,7 @@ from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.hosts import Rejection, host_of, identity, looks, read_text, reject
 from ingest.parse import completed
+from ingest.resolution import HOUR_SECONDS, as_samples, seconds_of
 
 if TYPE_CHECKING:
     from ingest.landing import FileResult, Landing
@@ -31,6 +32,7 @@ MAX_GAP_SECONDS = 900
 """Snapshots further apart say too little of when the I/Os were, unless one hour holds both."""
 
 # of major, minor, name and 11 (2.6), 15 (4.18) or 17 (5.5) counters; 4 were those of a partition before 2.6.25
+OPTIONS = ("resolution",)
 _WIDTHS = (14, 18, 20)
 _COUNTERS = {"read_ios": 3, "read_sectors": 5, "read_ms": 6, "write_ios": 7, "write_sectors": 9, "write_ms": 10}
 _WRAP = 2**32
@@ -57,6 +59,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
     Counts are in lines of drives; those of partitions, loop, ram, dm and md devices are nobody's drive and not counted.
     """
+    seconds = seconds_of(landing.options)
     results: dict[int, FileResult] = {}
     frames = [pl.DataFrame(schema=_SNAPSHOT)]
     for file in files:
@@ -79,10 +82,13 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     for file_no, count in snapshots.filter(same).group_by("file_no").len().iter_rows():
         results[file_no].rows_accepted -= count
         results[file_no].rows_duplicate += count
-    hours, counts = roll_up(snapshots.filter(~same))
+    intervals = counted(snapshots.filter(~same))
+    hours, counts = roll_up(intervals)
     if hours.height:
         landing.accept("drive_hours", hours, None)
         landing.count_samples(counts)
+        if seconds is not None:
+            landing.accept("drive_samples", as_samples(totals(intervals, seconds), seconds), None)
 
 
 def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:
@@ -115,11 +121,8 @@ def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:
     return pl.DataFrame(found, schema={name: dtype for name, dtype in _SNAPSHOT.items() if name != "file_no"}), rejected
 
 
-def roll_up(snapshots: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Snapshots in order of host, device and instant (columns of `_SNAPSHOT`) -> drive-hours, and the lines behind each.
-
-    A drive-hour is named by the file and row of the snapshot that ends its first interval.
-    """
+def counted(snapshots: pl.DataFrame) -> pl.DataFrame:
+    """Snapshots in order of host, device and instant (columns of `_SNAPSHOT`) -> the intervals that count, with what was gained in each."""
     before = {name: pl.col(name).shift(1).over("host", "device") for name in ("at", *_COUNTERS)}
     gained = snapshots.with_columns(
         (pl.col("at") - before["at"]).alias("seconds"),
@@ -136,12 +139,35 @@ def roll_up(snapshots: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     went_on = pl.any_horizontal((pl.col(f"d_{name}") >= 0) & (pl.col(f"b_{name}") > 0) for name in _COUNTERS)
     is_reset = pl.any_horizontal(fell[name] & ~(wrapped[name] & went_on) for name in _COUNTERS)
     is_near = (pl.col("seconds") <= MAX_GAP_SECONDS) | ((pl.col("at") - pl.col("seconds")) >= pl.col("hour") * 3600)
-    whole = gained.filter(~is_reset & is_near & (pl.col("seconds") > 0)).with_columns(
+    return gained.filter(~is_reset & is_near & (pl.col("seconds") > 0)).with_columns(
         pl.when(wrapped[name]).then(pl.col(f"d_{name}") + _WRAP).otherwise(pl.col(f"d_{name}")).alias(f"d_{name}") for name in _COUNTERS
     )
+
+
+def roll_up(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Intervals -> drive-hours, and the lines behind each."""
+    hours = totals(intervals, HOUR_SECONDS)
+    counts = (
+        intervals.group_by("host", "device", "hour", pl.col("file_no").alias("of_file_no"))
+        .agg(pl.len().cast(pl.Int64).alias("samples"))
+        .join(hours.select("host", "device", pl.col("span").alias("hour"), "file_no", "row_no"), on=["host", "device", "hour"])
+        .select("file_no", "row_no", "of_file_no", "samples")
+    )
+    return completed(hours, "drive_hours"), counts
+
+
+def totals(intervals: pl.DataFrame, seconds: int) -> pl.DataFrame:
+    """Intervals -> what each drive did in an hour, or in each so many seconds of it.
+
+    A part of an hour has no interval that began before the part before. A row is named by the file and row of the snapshot that ends
+    its first interval; `hour_utc` is where it begins.
+    """
+    spans = intervals.with_columns(((pl.col("at") - 1e-6) // seconds).cast(pl.Int64).alias("span"))
+    if seconds < HOUR_SECONDS:
+        spans = spans.filter(pl.col("at") - pl.col("seconds") > (pl.col("span") - 1) * seconds)
     # milliseconds without an I/O to share them are those of requests still under way; they come with the I/Os of a later interval
-    hours = (
-        whole.group_by("host", "device", "hour", maintain_order=True)
+    rows = (
+        spans.group_by("host", "device", "span", maintain_order=True)
         .agg(
             *(pl.col(f"d_{name}").sum().alias(name) for name in _COUNTERS),
             pl.col("seconds").sum(),
@@ -149,28 +175,22 @@ def roll_up(snapshots: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
             pl.col("file_no").first(),
             pl.col("row_no").first(),
         )
-        .sort("hour", "host", "device")
+        .sort("span", "host", "device")
     )
     latencies = [
         pl.when(pl.col(f"{way}_ios") > 0).then(pl.col(f"{way}_ms") * 1000.0 / pl.col(f"{way}_ios")).alias(f"{way}_latency_us")
         for way in ("read", "write")
     ]
-    records = hours.with_columns(
+    return rows.with_columns(
         *latencies,
-        (pl.col("hour") * 3_600_000_000).cast(pl.Datetime("us")).alias("hour_utc"),
+        (pl.col("span") * (seconds * 1_000_000)).cast(pl.Datetime("us")).alias("hour_utc"),
         (pl.col("host") + "/" + pl.col("device")).alias("drive_id"),
         pl.col("host").alias("raid_group_id"),
         pl.col("read_sectors").alias("read_blocks"),
         pl.col("write_sectors").alias("write_blocks"),
         pl.lit(SECTOR_BYTES, pl.Int64()).alias("block_bytes"),
-        (pl.col("seconds") / 3600).clip(upper_bound=1.0).alias("coverage"),
+        (pl.col("seconds") / seconds).clip(upper_bound=1.0).alias("coverage"),
         (pl.col("at") * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us")).alias("collected_at"),
+        pl.lit(True).alias("is_alias"),
+        pl.lit(True).alias("is_group_guessed"),
     )
-    counts = (
-        whole.group_by("host", "device", "hour", pl.col("file_no").alias("of_file_no"))
-        .agg(pl.len().cast(pl.Int64).alias("samples"))
-        .join(hours.select("host", "device", "hour", "file_no", "row_no"), on=["host", "device", "hour"])
-        .select("file_no", "row_no", "of_file_no", "samples")
-    )
-    flags = [pl.lit(True).alias("is_alias"), pl.lit(True).alias("is_group_guessed")]
-    return completed(records, "drive_hours").with_columns(flags), counts

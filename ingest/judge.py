@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ingest.raw_store import StagedDelivery, drive_hour_files, key_hashes, source_of, table_files
-from ingest.schema import CONTRACT, KEY, OPTIONS, RETIRED, raw_columns
+from ingest.schema import CONTRACT, KEY, OPTIONS, RETIRED, TIMED, raw_columns
 
 # rows of one look at clashing drive-hours; bounds memory when a whole day is sent again
 BATCH_ROWS = 1_000_000
@@ -46,21 +46,21 @@ class Verdict:
     dropped: pl.DataFrame = field(default_factory=_no_ids)
 
 
-def judge_drive_hours(staged: StagedDelivery, on_progress: Callable[[int, int], None]) -> Verdict:
-    """Judge the staged drive-hours against each other and against what is stored for their hours."""
-    nothing = Verdict(pl.DataFrame(schema=RETIRED["drive_hours"]))
-    if not staged.parts:
+def judge_timed(staged: StagedDelivery, record_kind: str, on_progress: Callable[[int, int], None]) -> Verdict:
+    """Judge the staged records of a TIMED kind against each other and against what is stored for their hours."""
+    nothing = Verdict(pl.DataFrame(schema=RETIRED[record_kind]))
+    if not staged.timed[record_kind]:
         return nothing
-    clashing = _clashing_drive_hours(staged, on_progress)
+    clashing = _clashing(staged, record_kind, on_progress)
     if not clashing.size:
         return nothing
-    batches = _hour_batches(staged, clashing)
+    batches = _hour_batches(staged, record_kind, clashing)
     verdicts = []
     for number, (first, last) in enumerate(batches):
-        parts = [part.path for part in staged.parts if part.overlaps(first, last)]
-        files = _stored_hours(staged, first, last)
-        mine = _clashing_rows(parts, first, last, clashing, staged.source)
-        verdicts.append(judge("drive_hours", mine, _clashing_rows(files, first, last, clashing, staged.source), staged.seq))
+        parts = [part.path for part in staged.timed[record_kind] if part.overlaps(first, last)]
+        files = _stored(staged, record_kind, first, last)
+        mine, theirs = (_clashing_rows(paths, record_kind, first, last, clashing, staged.source) for paths in (parts, files))
+        verdicts.append(judge(record_kind, mine, theirs, staged.seq))
         on_progress(number + 1, len(batches))
     return _joined(verdicts)
 
@@ -242,26 +242,32 @@ def _joined(verdicts: list[Verdict]) -> Verdict:
     )
 
 
-def _clashing_drive_hours(staged: StagedDelivery, on_progress: Callable[[int, int], None]) -> NDArray[np.uint64]:
+def _in_hours(record_kind: str, first: datetime, last: datetime) -> pl.Expr:
+    """Records of the closed range of hours [first, last]."""
+    return pl.col(TIMED[record_kind]).is_between(first, last + timedelta(hours=1), closed="left")
+
+
+def _clashing(staged: StagedDelivery, record_kind: str, on_progress: Callable[[int, int], None]) -> NDArray[np.uint64]:
     """Hashes of keys that come more than once, in this delivery or in what is stored for the same hours."""
-    first = min(part.first_hour for part in staged.parts)
-    last = max(part.last_hour for part in staged.parts)
-    mine = np.concatenate([part.hashes for part in staged.parts])
+    parts = staged.timed[record_kind]
+    first = min(part.first_hour for part in parts)
+    last = max(part.last_hour for part in parts)
+    mine = np.concatenate([part.hashes for part in parts])
     mine.sort()
     clashing = [_repeated(mine)]
-    near = _stored_hours(staged, first, last)
+    near = _stored(staged, record_kind, first, last)
     for number, path in enumerate(near):
-        scan = pl.scan_parquet(path, glob=False).filter(pl.col("hour_utc").is_between(first, last))
-        theirs = key_hashes(scan.select(*KEY["drive_hours"]).collect(), "drive_hours")
+        scan = pl.scan_parquet(path, glob=False).filter(_in_hours(record_kind, first, last))
+        theirs = key_hashes(scan.select(*KEY[record_kind]).collect(), record_kind)
         clashing.append(theirs[_is_in(theirs, mine)])
         on_progress(number + 1, len(near))
     return _distinct(np.concatenate(clashing))
 
 
-def _stored_hours(staged: StagedDelivery, first: datetime, last: datetime) -> list[Path]:
-    """Stored drive-hour files of the delivery's own source that may hold an hour of the closed range [first, last]."""
+def _stored(staged: StagedDelivery, record_kind: str, first: datetime, last: datetime) -> list[Path]:
+    """Stored files of a TIMED kind, of the delivery's own source, that may hold an hour of the closed range [first, last]."""
     near = [delivery for delivery in staged.deliveries if delivery.overlaps(first, last)]
-    return [path for delivery in near for path in drive_hour_files(delivery, first, last) if source_of(path) == staged.source]
+    return [path for delivery in near for path in drive_hour_files(delivery, first, last, record_kind) if source_of(path) == staged.source]
 
 
 def _repeated(ordered: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -285,14 +291,15 @@ def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(hashes[np.append(True, hashes[1:] != hashes[:-1])]) if hashes.size else hashes
 
 
-def _hour_batches(staged: StagedDelivery, clashing: NDArray[np.uint64]) -> list[tuple[datetime, datetime]]:
+def _hour_batches(staged: StagedDelivery, record_kind: str, clashing: NDArray[np.uint64]) -> list[tuple[datetime, datetime]]:
     """Closed ranges of hours that hold the clashing rows, each with about `BATCH_ROWS` of them."""
     counts = []
-    for part in staged.parts:
+    at = TIMED[record_kind]
+    for part in staged.timed[record_kind]:
         mask = _is_in(part.hashes, clashing)
         if mask.any():
-            hours = pl.read_parquet(part.path, columns=["hour_utc"], glob=False).filter(pl.Series(mask))
-            counts.append(hours.group_by("hour_utc").len())
+            instants = pl.read_parquet(part.path, columns=[at], glob=False).filter(pl.Series(mask))
+            counts.append(instants.group_by(pl.col(at).dt.truncate("1h").alias("hour_utc")).len())
     by_hour = pl.concat(counts).group_by("hour_utc").agg(pl.col("len").sum()).sort("hour_utc")
     batch = ((pl.col("len").cum_sum() - pl.col("len")) // BATCH_ROWS).alias("batch")
     ranges = by_hour.group_by(batch, maintain_order=True).agg(
@@ -302,10 +309,10 @@ def _hour_batches(staged: StagedDelivery, clashing: NDArray[np.uint64]) -> list[
 
 
 def _clashing_rows(
-    paths: Iterable[Path], first: datetime, last: datetime, clashing: NDArray[np.uint64], source: str | None
+    paths: Iterable[Path], record_kind: str, first: datetime, last: datetime, clashing: NDArray[np.uint64], source: str | None
 ) -> pl.DataFrame:
-    found = [pl.DataFrame(schema=raw_columns("drive_hours", source))]
+    found = [pl.DataFrame(schema=raw_columns(record_kind, source))]
     for path in paths:
-        rows = pl.scan_parquet(path, glob=False).filter(pl.col("hour_utc").is_between(first, last)).collect()
-        found.append(rows.filter(pl.Series(_is_in(key_hashes(rows, "drive_hours"), clashing))))
+        rows = pl.scan_parquet(path, glob=False).filter(_in_hours(record_kind, first, last)).collect()
+        found.append(rows.filter(pl.Series(_is_in(key_hashes(rows, record_kind), clashing))))
     return pl.concat(found)

@@ -12,11 +12,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from ingest.errors import UnreadableFile
 from ingest.files import SourceFile, sha256_of
-from ingest.judge import Verdict, judge_drive_hours, judge_table
+from ingest.judge import Verdict, judge_table, judge_timed
 from ingest.quarantine import DROPPED, Held
 from ingest.raw_store import Part, StagedDelivery, known_files, utc_now
 from ingest.readers import one_line
-from ingest.schema import DEFAULT_MIN_COVERAGE, IDENTITY, INGESTED_FILES, REJECTED_RECORDS, raw_columns
+from ingest.schema import DEFAULT_MIN_COVERAGE, IDENTITY, INGESTED_FILES, REJECTED_RECORDS, TIMED, raw_columns
 
 T = TypeVar("T")
 LANDED, UNREADABLE, ALREADY_LANDED, QUARANTINED = "landed", "unreadable", "already landed", "quarantined"
@@ -150,7 +150,7 @@ class Landing:
             result.rows_accepted += rows.height
             rows = rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no"))
         rows = rows.with_columns(pl.lit(self.staged.seq, pl.Int64()).alias("delivery_seq"))
-        if record_kind == "drive_hours":
+        if record_kind in TIMED:
             min_coverage = DEFAULT_MIN_COVERAGE if self.min_coverage is None else self.min_coverage
             rows = rows.with_columns(pl.lit(min_coverage).alias("min_coverage"), pl.lit(self.kind, pl.String()).alias("declared_kind"))
         if self.staged.source is not None:
@@ -158,10 +158,10 @@ class Landing:
             given = [pl.col(name).fill_null(False) if name in rows.columns else pl.lit(False).alias(name) for name in flags]
             rows = rows.with_columns(pl.lit(self.source).alias("source"), *given)
         rows = rows.select(pl.col(name).cast(dtype) for name, dtype in raw_columns(record_kind, self.staged.source).items())
-        if record_kind != "drive_hours":
+        if record_kind not in TIMED:
             self._tables[record_kind].append(rows)
             return
-        parts = self.staged.add_drive_hours(rows)
+        parts = self.staged.add_timed(record_kind, rows)
         if result is not None and result.file_no is not None:
             self._parts.setdefault(result.file_no, []).extend(parts)
 
@@ -187,6 +187,7 @@ class Landing:
         if not broken.height:
             return
         if record_kind == "drive_hours":
+            self._drop_samples_of(broken)
             self.staged.drop_rows(broken)
         else:
             self._tables[record_kind] = [rows.join(broken, on=["file_no", "row_no"], how="anti") for rows in self._tables[record_kind]]
@@ -200,6 +201,19 @@ class Landing:
         for (file_no,), rows in broken.partition_by("file_no", as_dict=True, maintain_order=True).items():
             by_no[file_no].rows_accepted -= rows.height
             self.reject(by_no[file_no], rows.select(pl.col("row_no").alias("row"), "reason", "column", "value"))
+
+    def _drop_samples_of(self, broken: pl.DataFrame) -> None:
+        """Take back what was measured within drive-hours that are rejected (file_no, row_no)."""
+        samples = self.staged.timed["drive_samples"]
+        if not samples:
+            return
+        hours = pl.scan_parquet([part.path for part in self.staged.parts], glob=False).select("file_no", "row_no", "drive_id", "hour_utc")
+        gone = hours.join(broken.lazy().select("file_no", "row_no"), on=["file_no", "row_no"], how="semi")
+        within = pl.scan_parquet([part.path for part in samples], glob=False).with_columns(
+            pl.col("from_utc").dt.truncate("1h").alias("hour_utc")
+        )
+        dropped = within.join(gone, on=["drive_id", "hour_utc"], how="semi").select("file_no", "row_no").collect()
+        self.staged.drop_rows(dropped, "drive_samples")
 
     def count_samples(self, samples: pl.DataFrame) -> None:
         """Say how many delivered rows stand behind a rolled-up drive-hour: file_no, row_no (of the record), of_file_no, samples."""
@@ -219,11 +233,13 @@ class Landing:
     def judge(self) -> dict[str, int]:
         """Judge all that was staged and write the tables of the delivery; returns stored rows by table."""
         stored: dict[str, int] = {}
-        verdict = judge_drive_hours(self.staged, lambda done, total: self.on_progress("judge", done, total))
-        self.staged.drop_rows(verdict.dropped)
-        self._recount(verdict, pl.concat(self._samples) if self._samples else None)
-        stored["drive_hours"] = sum(len(part.hashes) for part in self.staged.parts)
-        stored["retired_drive_hours"] = self._write("retired_drive_hours", verdict.retired)
+        for record_kind, parts in self.staged.timed.items():
+            verdict = judge_timed(self.staged, record_kind, lambda done, total: self.on_progress("judge", done, total))
+            self.staged.drop_rows(verdict.dropped, record_kind)
+            stored[record_kind] = sum(len(part.hashes) for part in parts)
+            stored[f"retired_{record_kind}"] = self._write(f"retired_{record_kind}", verdict.retired)
+            if record_kind == "drive_hours":  # which samples came follows from it
+                self._recount(verdict, pl.concat(self._samples) if self._samples else None)
         for record_kind, tables in self._tables.items():
             rows = pl.concat(tables) if tables else pl.DataFrame(schema=raw_columns(record_kind, self.staged.source))
             verdict = judge_table(self.staged, record_kind, rows)

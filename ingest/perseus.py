@@ -18,6 +18,7 @@ from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.parse import Check, completed, convert, negative_checks, null_checks, split, type_checks
 from ingest.readers import format_of, read_chunks
+from ingest.resolution import HOUR_SECONDS, as_samples, seconds_of
 from ingest.schema import Layout
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 EXPECTED = "cluster_*/host_*/DATE.csv or .csv.gz (give the root, a cluster, a host or a file)"
 RECORD_KIND = "samples"
 SAMPLE_SECONDS = 15
-SAMPLES_PER_HOUR = 3600 // SAMPLE_SECONDS
+OPTIONS = ("resolution",)
 FLUSH_ROWS = 500_000
 
 _TYPES: dict[str, pl.DataType] = {"ts": pl.Int64(), "disk_id": pl.String(), "throughput": pl.Float64(), "latency": pl.Float64()}
@@ -54,6 +55,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
     Counts are in samples; a drive-hour that loses a conflict takes its samples with it.
     """
+    seconds = seconds_of(landing.options)
     hosts: dict[str, list[SourceFile]] = {}
     for file in files:
         parts = PurePosixPath(file.file.replace("!", "/")).parts
@@ -64,6 +66,8 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         if samples is None:
             continue
         hours, drives, counts = roll_up(samples, host, landing.kind or "ssd")
+        if seconds is not None:
+            landing.accept("drive_samples", as_samples(totals(samples, host, seconds)[0], seconds), None)
         for file_no, rows in counts.group_by("of_file_no").agg(pl.col("samples").sum()).iter_rows():
             results[file_no].rows_accepted += rows
         landing.accept("drives", drives, None)
@@ -142,36 +146,12 @@ def roll_up(samples: pl.DataFrame, host: str, kind: str) -> tuple[pl.DataFrame, 
     """Samples of one host, in order of (disk_id, ts) -> its drive-hours, its inventory, and the samples behind each hour.
 
     samples: disk_id, ts (unix s), throughput (bytes/s), latency (us), file_no, row_no; throughput and latency may be null.
-    A drive-hour is named by the file and row of its first sample. Sums run in order of ts, so they repeat to the bit.
     """
-    samples = samples.with_columns(((pl.col("ts") - SAMPLE_SECONDS) // 3600).alias("hour"))
-    starts_hour = ((pl.col("disk_id") != pl.col("disk_id").shift(1)) | (pl.col("hour") != pl.col("hour").shift(1))).fill_null(True)
-    samples = samples.with_columns((starts_hour.cum_sum() - 1).alias("hour_no"))
-    starts = np.flatnonzero(samples.select(starts_hour.alias("starts")).to_series().to_numpy())
-
-    def summed(values: pl.Series) -> tuple[pl.Series, pl.Series]:
-        totals = np.add.reduceat(values.fill_null(0.0).to_numpy(), starts)
-        counts = np.add.reduceat(values.is_not_null().to_numpy().astype(np.int64), starts)
-        return pl.Series(totals), pl.Series(counts)
-
-    latency, observed = summed(samples["latency"])
-    moved, known = summed(samples["throughput"] * SAMPLE_SECONDS)
-    first = samples[starts.tolist()]
-    hours = first.select(
-        (pl.col("hour") * 3_600_000_000).cast(pl.Datetime("us")).alias("hour_utc"),
-        (pl.lit(host + "/") + pl.col("disk_id")).alias("drive_id"),
-        pl.lit(host).alias("raid_group_id"),
-        "file_no",
-        "row_no",
-    ).with_columns(
-        (latency / observed.set(observed == 0, None)).alias("latency_us"),
-        pl.Series(np.rint(moved.to_numpy())).cast(pl.Int64).set(known == 0, None).alias("bytes"),
-        (observed / SAMPLES_PER_HOUR).clip(upper_bound=1.0).alias("coverage"),
-    )
+    hours, hour_no = totals(samples, host, HOUR_SECONDS)
     counts = (
-        samples.group_by("hour_no", pl.col("file_no").alias("of_file_no"))
+        samples.group_by(hour_no, pl.col("file_no").alias("of_file_no"))
         .agg(pl.len().cast(pl.Int64).alias("samples"))
-        .join(first.select("hour_no", "file_no", "row_no"), on="hour_no")
+        .join(hours.select("file_no", "row_no", pl.int_range(pl.len(), dtype=pl.Int64).alias(hour_no.name)), on=hour_no.name)
         .select("file_no", "row_no", "of_file_no", "samples")
     )
     drives = hours.sort("drive_id", "hour_utc").unique("drive_id", keep="first", maintain_order=True)
@@ -185,3 +165,34 @@ def roll_up(samples: pl.DataFrame, host: str, kind: str) -> tuple[pl.DataFrame, 
         "row_no",
     )
     return completed(hours, "drive_hours"), completed(drives, "drives"), counts
+
+
+def totals(samples: pl.DataFrame, host: str, seconds: int) -> tuple[pl.DataFrame, pl.Series]:
+    """Samples (see roll_up) -> what each disk did in an hour, or in each so many seconds of it, and which of the rows each sample is in.
+
+    A row is named by the file and row of its first sample, and begins at `hour_utc`. Sums run in order of ts, so they repeat to the bit.
+    """
+    samples = samples.with_columns(((pl.col("ts") - SAMPLE_SECONDS) // seconds).alias("span"))
+    is_first = ((pl.col("disk_id") != pl.col("disk_id").shift(1)) | (pl.col("span") != pl.col("span").shift(1))).fill_null(True)
+    starts = np.flatnonzero(samples.select(is_first.alias("starts")).to_series().to_numpy())
+
+    def summed(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+        totals = np.add.reduceat(values.fill_null(0.0).to_numpy(), starts)
+        counts = np.add.reduceat(values.is_not_null().to_numpy().astype(np.int64), starts)
+        return pl.Series(totals), pl.Series(counts)
+
+    latency, observed = summed(samples["latency"])
+    moved, known = summed(samples["throughput"] * SAMPLE_SECONDS)
+    first = samples[starts.tolist()]
+    rows = first.select(
+        (pl.col("span") * (seconds * 1_000_000)).cast(pl.Datetime("us")).alias("hour_utc"),
+        (pl.lit(host + "/") + pl.col("disk_id")).alias("drive_id"),
+        pl.lit(host).alias("raid_group_id"),
+        "file_no",
+        "row_no",
+    ).with_columns(
+        (latency / observed.set(observed == 0, None)).alias("latency_us"),
+        pl.Series(np.rint(moved.to_numpy())).cast(pl.Int64).set(known == 0, None).alias("bytes"),
+        (observed / (seconds // SAMPLE_SECONDS)).clip(upper_bound=1.0).alias("coverage"),
+    )
+    return rows, samples.select((is_first.cum_sum() - 1).cast(pl.Int64).alias("of_row")).to_series()

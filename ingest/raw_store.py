@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ingest.schema import INGESTED_FILES, KEY, RAW_KINDS
+from ingest.schema import INGESTED_FILES, KEY, RAW_KINDS, TIMED
 
 _FOLDER = re.compile(r"(\d{6,})\.(?:no-hours|(\d{4}-\d\d-\d\dT\d\d)\.(\d{4}-\d\d-\d\dT\d\d))")
 _DAY_FILE = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.\d+)?(?:\.[a-z][a-z-]*)?\.parquet")
@@ -60,12 +60,15 @@ def list_deliveries(warehouse: Path) -> list[Delivery]:
     return sorted(found, key=lambda delivery: delivery.seq)
 
 
-def drive_hour_files(delivery: Delivery, first: datetime | None = None, last: datetime | None = None) -> list[Path]:
-    """The drive-hour files of a delivery whose day lies in the closed range [first, last], by file name, in order."""
-    if delivery.first_hour is None:
+def drive_hour_files(
+    delivery: Delivery, first: datetime | None = None, last: datetime | None = None, record_kind: str = "drive_hours"
+) -> list[Path]:
+    """The files of drive-hours, or of another TIMED kind, of a delivery, of days in the closed range [first, last], by name, in order."""
+    folder = delivery.path / record_kind
+    if delivery.first_hour is None or (record_kind != "drive_hours" and not folder.exists()):
         return []
     days: list[tuple[date, str]] = []
-    with os.scandir(delivery.path / "drive_hours") as entries:
+    with os.scandir(folder) as entries:
         for entry in entries:
             match = _DAY_FILE.fullmatch(entry.name)
             if match:
@@ -139,8 +142,9 @@ def ingest_lock(warehouse: Path) -> Iterator[None]:
 
 @dataclass
 class Part:
-    """One staged drive-hour file of one UTC day, rows in hour order; `hashes` are those of the rows' keys."""
+    """One staged file of a TIMED kind, of one UTC day, rows in order of time; `hashes` are those of the rows' keys."""
 
+    record_kind: str
     path: Path
     first_hour: datetime
     last_hour: datetime
@@ -171,52 +175,58 @@ class StagedDelivery:
         self.scratch = self.root / ".staging" / f"{name}.scratch"
         self.path.mkdir()
         self.scratch.mkdir()
-        self.parts: list[Part] = []
-        self._day_counts: dict[str, int] = {}
+        self.timed: dict[str, list[Part]] = {record_kind: [] for record_kind in TIMED}
+        self._day_counts: dict[tuple[str, str], int] = {}
 
     def discard(self) -> None:
         """Remove what was staged; does nothing after a commit."""
         shutil.rmtree(self.path, ignore_errors=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def add_drive_hours(self, rows: pl.DataFrame) -> list[Part]:
-        """Write drive-hours in raw columns, one file per UTC day; returns the parts, their rows in hour order."""
+    @property
+    def parts(self) -> list[Part]:
+        """The staged files of drive-hours."""
+        return self.timed["drive_hours"]
+
+    def add_timed(self, record_kind: str, rows: pl.DataFrame) -> list[Part]:
+        """Write records of a TIMED kind in raw columns, one file per UTC day; returns the parts, their rows in order of time."""
         if not rows.height:
             return []
-        if not rows["hour_utc"].is_sorted():
-            rows = rows.sort("hour_utc", maintain_order=True)
-        (self.path / "drive_hours").mkdir(exist_ok=True)
+        at = TIMED[record_kind]
+        if not rows[at].is_sorted():
+            rows = rows.sort(at, maintain_order=True)
+        folder = self.path / record_kind
+        folder.mkdir(exist_ok=True)
         added = []
-        first, last = rows["hour_utc"][0], rows["hour_utc"][-1]
+        first, last = rows[at][0], rows[at][-1]
         if first.date() == last.date():
             days = [rows]
         else:
-            days = rows.with_columns(pl.col("hour_utc").dt.date().alias("\0day")).partition_by(
-                "\0day", maintain_order=True, include_key=False
-            )
+            days = rows.with_columns(pl.col(at).dt.date().alias("\0day")).partition_by("\0day", maintain_order=True, include_key=False)
         for day in days:
-            name = day["hour_utc"][0].date().isoformat()
-            count = self._day_counts.get(name, 0)
-            self._day_counts[name] = count + 1
-            path = self.path / "drive_hours" / ((f"{name}.{count}" if count else name) + self._suffix)
+            name = day[at][0].date().isoformat()
+            count = self._day_counts.get((record_kind, name), 0)
+            self._day_counts[record_kind, name] = count + 1
+            path = folder / ((f"{name}.{count}" if count else name) + self._suffix)
             write_parquet(day, path)
-            added.append(Part(path, day["hour_utc"][0], day["hour_utc"][-1], key_hashes(day, "drive_hours")))
-        self.parts += added
+            added.append(Part(record_kind, path, _hour(day[at][0]), _hour(day[at][-1]), key_hashes(day, record_kind)))
+        self.timed[record_kind] += added
         return added
 
     def drop_parts(self, parts: Iterable[Part]) -> None:
         """Take staged parts back, for a file that turned out unreadable half way."""
         for part in parts:
             part.path.unlink()
-            self.parts.remove(part)
+            self.timed[part.record_kind].remove(part)
 
-    def drop_rows(self, dropped: pl.DataFrame) -> None:
-        """Write those parts anew that hold records named in `dropped` (file_no, row_no)."""
+    def drop_rows(self, dropped: pl.DataFrame, record_kind: str = "drive_hours") -> None:
+        """Write those parts anew that hold records of this TIMED kind named in `dropped` (file_no, row_no)."""
         if not dropped.height:
             return
         gone = np.sort(_record_number(dropped))
         files = dropped["file_no"].unique().implode()
-        for part in list(self.parts):
+        instant = TIMED[record_kind]
+        for part in list(self.timed[record_kind]):
             if not pl.scan_parquet(part.path, glob=False).select(pl.col("file_no").is_in(files).any()).collect().item():
                 continue
             rows = pl.read_parquet(part.path, glob=False)
@@ -229,8 +239,8 @@ class StagedDelivery:
                 self.drop_parts([part])
                 continue
             write_parquet(kept, part.path)
-            part.first_hour, part.last_hour = kept["hour_utc"][0], kept["hour_utc"][-1]
-            part.hashes = key_hashes(kept, "drive_hours")
+            part.first_hour, part.last_hour = _hour(kept[instant][0]), _hour(kept[instant][-1])
+            part.hashes = key_hashes(kept, record_kind)
 
     def rows_before(self, hour: datetime) -> pl.DataFrame:
         """The staged drive-hours before an hour: file_no, row_no, hour_utc."""
@@ -258,17 +268,22 @@ class StagedDelivery:
         hours = "no-hours" if first is None or last is None else f"{first.isoformat()[:13]}.{last.isoformat()[:13]}"
         target = self.root / "deliveries" / f"{self.seq:06d}.{hours}"
         self.write_json("delivery.json", {"delivery_seq": self.seq, **description})
-        drive_hours = self.path / "drive_hours"
-        if drive_hours.exists() and not any(drive_hours.iterdir()):
-            drive_hours.rmdir()
-        for folder, _, names in os.walk(self.path, topdown=False):
+        for record_kind in TIMED:
+            folder = self.path / record_kind
+            if folder.exists() and not any(folder.iterdir()):
+                folder.rmdir()
+        for below, _, names in os.walk(self.path, topdown=False):
             for name in names:
-                sync(Path(folder, name))
-            sync(Path(folder))
+                sync(Path(below, name))
+            sync(Path(below))
         os.rename(self.path, target)
         sync(target.parent)
         shutil.rmtree(self.scratch, ignore_errors=True)
         return Delivery(self.seq, first, last, target)
+
+
+def _hour(instant: datetime) -> datetime:
+    return instant.replace(minute=0, second=0, microsecond=0)
 
 
 def _record_number(ids: pl.DataFrame) -> NDArray[np.int64]:

@@ -36,6 +36,7 @@ from ingest.files import SourceFile, find_files
 from ingest.landing import QUARANTINED, UNREADABLE, FileResult, Landing
 from ingest.quarantine import DROPPED, RELEASED, Gate, GateReport, Held, decide, find_held, hold, withheld
 from ingest.raw_store import StagedDelivery, drive_hour_files, ingest_lock, pruned_before, utc_now
+from ingest.resolution import seconds_of
 from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS, SELF_NAMED_SOURCES
 from ingest.trouble import explained
 
@@ -145,7 +146,8 @@ def ingest(
     unknown = sorted(set(source_options) - set(getattr(module, "OPTIONS", ())))
     urls = [str(path) for path in paths if "://" in str(path)] if hasattr(module, "fetch") else []
     if unknown or ((first or end) and not urls):
-        raise IngestError(f"source {source!r} has no use for {', '.join(unknown) or 'a range of hours'}, which a pull from a server has")
+        raise IngestError(f"source {source!r} has no use for {', '.join(unknown) or 'a range of hours, which a pull from a server has'}")
+    seconds_of(source_options)
     places = [path for path in paths if str(path) not in urls]
     for path in places:  # before a warehouse is made for a call that names nothing
         if not Path(path).exists():

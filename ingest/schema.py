@@ -14,8 +14,12 @@ import polars as pl
 TEXT, COUNT, REAL, TIME, DAY, FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Datetime("us"), pl.Date(), pl.Boolean()
 
 RECORD_KINDS = ("drive_hours", "drive_events", "drives")
-RAW_KINDS = (*RECORD_KINDS, "drive_aliases")
-"""What raw keeps: the kinds of the bundle, and the names under which hosts know drives."""
+COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases")
+"""Records that deliveries are made of: the kinds of the bundle, and the names under which hosts know drives."""
+RAW_KINDS = (*COUNTED_KINDS, "drive_samples")
+"""What raw keeps: those, and what was measured within an hour where it was asked for (docs/decisions/0010)."""
+TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc"}
+"""Kinds that are kept by UTC day and looked up by the hours of a delivery, and the instant that says which day."""
 SELF_NAMED_SOURCES = frozenset({"bundle", "fio", "perseus"})
 """Sources whose records name drive and RAID group themselves; what another says is weighed against the rest (docs/decisions/0009)."""
 DRIVE_KINDS = ("disk", "ssd")
@@ -89,6 +93,25 @@ CONTRACT: dict[str, dict[str, pl.DataType]] = {
         "valid_to": TIME,
         "collected_at": TIME,
     },
+    # a drive over a part of an hour: the columns of a drive-hour but those per block
+    "drive_samples": {
+        "from_utc": TIME,
+        "to_utc": TIME,
+        "drive_id": TEXT,
+        "raid_group_id": TEXT,
+        "read_ios": COUNT,
+        "write_ios": COUNT,
+        "read_latency_us": REAL,
+        "write_latency_us": REAL,
+        "read_blocks": COUNT,
+        "write_blocks": COUNT,
+        "block_bytes": COUNT,
+        "latency_us": REAL,
+        "io_count": COUNT,
+        "bytes": COUNT,
+        "coverage": REAL,
+        "collected_at": TIME,
+    },
     # `HOST/DEVICE` or `wwn:...` -> serial number, for a period
     "drive_aliases": {
         "alias": TEXT,
@@ -102,6 +125,7 @@ CONTRACT: dict[str, dict[str, pl.DataType]] = {
 # One record per key is live; the others of that key lost a conflict (OP-08).
 KEY: dict[str, tuple[str, ...]] = {
     "drive_hours": ("drive_id", "hour_utc"),
+    "drive_samples": ("drive_id", "from_utc", "to_utc"),
     "drive_events": ("drive_id", "occurred_at", "event_type"),
     "drives": ("drive_id", "valid_from"),
     "drive_aliases": ("alias", "valid_from"),
@@ -133,6 +157,7 @@ ORIGIN: dict[str, pl.DataType] = {"delivery_seq": COUNT, "file_no": COUNT, "row_
 # How the delivery was asked to be read; part of a drive-hour because it decides what the hour counts for.
 OPTIONS: dict[str, dict[str, pl.DataType]] = {
     "drive_hours": {"min_coverage": REAL, "declared_kind": TEXT},
+    "drive_samples": {"min_coverage": REAL, "declared_kind": TEXT},
     "drive_events": {},
     "drives": {},
     "drive_aliases": {},
@@ -144,6 +169,7 @@ RAW: dict[str, dict[str, pl.DataType]] = {kind: {**CONTRACT[kind], **OPTIONS[kin
 # (`HOST/DEVICE`, `wwn:...`) and not a serial number, whether raid_group_id is only the host the drive is in.
 IDENTITY: dict[str, dict[str, pl.DataType]] = {
     "drive_hours": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
+    "drive_samples": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
     "drive_events": {"source": TEXT, "is_alias": FLAG},
     "drives": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
     "drive_aliases": {"source": TEXT},
@@ -152,6 +178,7 @@ IDENTITY: dict[str, dict[str, pl.DataType]] = {
 _RETIREMENT: dict[str, pl.DataType] = {"reason": TEXT, **ORIGIN, "retired_by_delivery_seq": COUNT}
 RETIRED: dict[str, dict[str, pl.DataType]] = {
     "drive_hours": {"drive_id": TEXT, "hour_utc": TIME, "raid_group_id": TEXT, **_RETIREMENT},
+    "drive_samples": {"drive_id": TEXT, "from_utc": TIME, "to_utc": TIME, **_RETIREMENT},
     "drive_events": {"drive_id": TEXT, "occurred_at": TIME, "event_type": TEXT, **_RETIREMENT},
     "drives": {"drive_id": TEXT, "valid_from": TIME, **_RETIREMENT},
     "drive_aliases": {"alias": TEXT, "valid_from": TIME, **_RETIREMENT},

@@ -23,6 +23,7 @@ from ingest.files import SourceFile
 from ingest.overlap import each_once, take_back
 from ingest.parse import REJECTION, completed
 from ingest.readers import SHOWN_VALUE_CHARS, one_line, text_blocks
+from ingest.resolution import HOUR_SECONDS, as_samples, seconds_of
 
 if TYPE_CHECKING:
     from ingest.landing import FileResult, Landing
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".json", ".csv", ".txt", ".sar", ".log")
 EXPECTED = f"*{', *'.join(SUFFIXES)} (also .gz, .zst): the output of sadf -j, sadf -d, sar -d or iostat -xt -o JSON"
 RECORD_KIND = "intervals"
-OPTIONS = ("timezone",)
+OPTIONS = ("timezone", "resolution")
 HOUR_US = 3_600_000_000
 LONGEST = timedelta(hours=1)
 MAX_BYTES = 512 << 20
@@ -72,7 +73,7 @@ def identity(file: SourceFile) -> str:
 
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every file, roll its intervals up together with the others', and stage drive-hours and inventory."""
-    zone = zone_of(landing.options.get("timezone"))
+    zone, seconds = zone_of(landing.options.get("timezone")), seconds_of(landing.options)
     results: dict[int, FileResult] = {}
     frames = [pl.DataFrame(schema={**INTERVAL, "file_no": pl.Int64()})]
     for file in files:
@@ -95,24 +96,51 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     intervals = each_once(pl.concat(frames), key, [name for name in INTERVAL if name not in (*key, "row_no")], results)
     if not intervals.height:
         return
-    hours, behind, unused = roll_up(intervals)
+    used, unused = of_one_tool(intervals)
+    hours, behind = roll_up(used)
     take_back(unused, results, "rows_superseded")
     landing.accept("drives", _drives(intervals, landing.kind), None)
     landing.count_samples(behind)
     landing.accept("drive_hours", completed(hours, "drive_hours"), None)
+    if seconds is not None:
+        # a second more, because times are whole seconds; a longer interval tells nothing of so short a time
+        landing.accept("drive_samples", as_samples(totals(used.filter(pl.col("seconds") <= seconds + 1), seconds), seconds), None)
 
 
 # Rolling up -------------------------------------------------------------------------------------------------------
 
 
-def roll_up(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Intervals (INTERVAL, `file_no`) -> drive-hours, the intervals behind each, and those of the tool that does not count in its hour.
+def of_one_tool(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Intervals (INTERVAL, `file_no`) -> those that count, with `middle`, by which they belong; and those of the tool that does not count.
 
     Where both tools saw an hour of a drive, the one counts that saw more of it, of two alike the one that tells directions apart.
     """
     middle = pl.col("ends").to_physical() - (pl.col("seconds") * 500_000).cast(pl.Int64)
-    steps = intervals.with_columns((middle // HOUR_US).alias("hour")).sort("host", "device", "is_split", "ends")
-    by_tool = steps.group_by("host", "device", "is_split", "hour", maintain_order=True).agg(
+    steps = intervals.with_columns(middle.alias("middle"), (middle // HOUR_US).alias("hour")).sort("host", "device", "is_split", "ends")
+    seen = steps.group_by("host", "device", "hour", "is_split", maintain_order=True).agg(pl.col("seconds").sum())
+    best = seen.sort("host", "device", "hour", "seconds", "is_split").unique(["host", "device", "hour"], keep="last", maintain_order=True)
+    place = ["host", "device", "is_split", "hour"]
+    best = best.select(place)
+    return steps.join(best, on=place, how="semi", maintain_order="left"), steps.join(best, on=place, how="anti").select("file_no")
+
+
+def roll_up(used: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Intervals of one tool an hour -> drive-hours, and the intervals behind each."""
+    hours = totals(used, HOUR_SECONDS)
+    first = hours.select("host", "device", "hour_utc", pl.col("file_no").alias("hour_file_no"), pl.col("row_no").alias("hour_row_no"))
+    named = used.with_columns((pl.col("hour") * HOUR_US).cast(pl.Datetime("us")).alias("hour_utc"))
+    behind = (
+        named.join(first, on=["host", "device", "hour_utc"])
+        .group_by(pl.col("hour_file_no").alias("file_no"), pl.col("hour_row_no").alias("row_no"), pl.col("file_no").alias("of_file_no"))
+        .agg(pl.len().cast(pl.Int64).alias("samples"))
+    )
+    return hours, behind
+
+
+def totals(used: pl.DataFrame, seconds: int) -> pl.DataFrame:
+    """Intervals of one tool an hour -> what each drive did in an hour, or in each so many seconds of it; `hour_utc` is where it begins."""
+    spans = used.with_columns((pl.col("middle") // (seconds * 1_000_000)).alias("span"))
+    summed = spans.group_by("host", "device", "is_split", "span", maintain_order=True).agg(
         pl.col("seconds").sum(),
         *(_total(rate) for rate in ("rate", "read_rate", "write_rate", "bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")),
         *(
@@ -123,16 +151,10 @@ def roll_up(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.Dat
         pl.col("file_no").first(),
         pl.col("row_no").first(),
     )
-    best = by_tool.sort("host", "device", "hour", "seconds", "is_split").unique(
-        ["host", "device", "hour"], keep="last", maintain_order=True
-    )
-    place = ["host", "device", "is_split", "hour"]
-    named = steps.join(best.select(*place, pl.col("file_no").alias("hour_file_no"), pl.col("row_no").alias("hour_row_no")), on=place)
-    behind = named.group_by(
-        pl.col("hour_file_no").alias("file_no"), pl.col("hour_row_no").alias("row_no"), pl.col("file_no").alias("of_file_no")
-    ).agg(pl.len().cast(pl.Int64).alias("samples"))
-    hours = best.select(
-        (pl.col("hour") * HOUR_US).cast(pl.Datetime("us")).alias("hour_utc"),
+    return summed.select(
+        "host",
+        "device",
+        (pl.col("span") * (seconds * 1_000_000)).cast(pl.Datetime("us")).alias("hour_utc"),
         pl.concat_str("host", pl.lit("/"), "device").alias("drive_id"),
         pl.col("host").alias("raid_group_id"),
         *(_where_split(pl.col(f"{way}_rate").round().cast(pl.Int64)).alias(f"{way}_ios") for way in ("read", "write")),
@@ -142,19 +164,17 @@ def roll_up(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.Dat
         pl.when(~pl.col("is_split")).then(_latency("await_ms", "rate")).alias("latency_us"),
         pl.when(~pl.col("is_split")).then(pl.col("rate").round().cast(pl.Int64)).alias("io_count"),
         pl.when(~pl.col("is_split")).then(pl.col("bytes_per_s").round().cast(pl.Int64)).alias("bytes"),
-        (pl.col("seconds") / 3600).clip(upper_bound=1.0).alias("coverage"),
+        (pl.col("seconds") / seconds).clip(upper_bound=1.0).alias("coverage"),
         "collected_at",
         pl.lit(True).alias("is_alias"),
         pl.lit(True).alias("is_group_guessed"),
         "file_no",
         "row_no",
-    )
-    unused = steps.join(best.select(place), on=place, how="anti").select("file_no")
-    return hours.sort("hour_utc", "drive_id"), behind, unused
+    ).sort("hour_utc", "drive_id")
 
 
 def _total(rate: str) -> pl.Expr:
-    """I/Os or bytes of the hour: rates times seconds; a sum of what is partly unknown is unknown."""
+    """I/Os or bytes: rates times seconds; a sum of what is partly unknown is unknown."""
     return pl.when(pl.col(rate).is_not_null().all()).then((pl.col(rate) * pl.col("seconds")).sum()).alias(rate)
 
 

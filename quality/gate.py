@@ -39,16 +39,18 @@ class Gate:
         self.now = now
         self.is_rows_only = is_rows_only
         self._suites: dict[str, list[Check]] = {}
+        self._source = ""
 
     def checks(self, table: str, level: str) -> list[Check]:
-        """The checks of a table at a level. Raises: GateError."""
+        """The checks of a table at a level that are asked of the source at hand. Raises: GateError."""
         if not self._suites:  # all of them first: a broken one is told before anything is looked at
             self._suites = {name: load_suite(name, self.warehouse) for name in TABLES}
-        return [check for check in self._suites[table] if check.level == level and not (level == "batch" and self.is_rows_only)]
+        asked = [check for check in self._suites[table] if self._source not in check.not_of]
+        return [check for check in asked if check.level == level and not (level == "batch" and self.is_rows_only)]
 
     def check(self, landing: Landing) -> GateReport:
         """Look at all that was read, and take back the rows that break a rule."""
-        now = self.now or utc_now()
+        now, self._source = self.now or utc_now(), landing.source
         history = History(landing.staged.deliveries, landing.source)
         report = Report(now)
         for table in ("drives", "drive_events"):

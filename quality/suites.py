@@ -1,7 +1,8 @@
 """Suites as data: `suites/TABLE.json` in Great Expectations' own form, or the file of that name in `WAREHOUSE/suites`.
 
 Beside what Great Expectations knows, the `meta` of an expectation says what follows when it breaks: `level` `row` (those
-rows are rejected) or `batch` (the whole delivery is quarantined), and `at_least_rows`, below which it is left out.
+rows are rejected) or `batch` (the whole delivery is quarantined), `at_least_rows`, below which it is left out, and `not_of`, the
+sources that it is not asked of.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 import polars as pl
 
 from ingest.errors import GateError
+from ingest.run import SOURCES
 from quality.frames import GIVEN, PARAMETERS, columns
 
 SHIPPED = Path(__file__).parent / "suites"
@@ -41,6 +43,7 @@ class Check:
     columns: tuple[str, ...]
     parameters: frozenset[str]
     at_least_rows: int
+    not_of: frozenset[str]
     expectation: Any
 
     @property
@@ -129,8 +132,10 @@ def _check(table: str, entry: dict[str, Any], where: str) -> Check:
         implementation, e.ColumnMapExpectation | e.ColumnPairMapExpectation | e.MulticolumnMapExpectation
     ):
         raise GateError(f"{where}: looks at no single row; make meta.level 'batch'")
-    least = int(meta.get("at_least_rows", 0))
-    return Check(where, table, kind, meta["level"], entry["description"], kwargs, named, parameters, least, expectation)
+    least, not_of = int(meta.get("at_least_rows", 0)), frozenset(meta.get("not_of", ()))
+    if unknown := sorted(not_of - set(SOURCES)):
+        raise GateError(f"{where}: no source {unknown[0]!r} for meta.not_of; there are {', '.join(sorted(SOURCES))}")
+    return Check(where, table, kind, meta["level"], entry["description"], kwargs, named, parameters, least, not_of, expectation)
 
 
 def validate(checks: Sequence[Check], rows: pl.DataFrame, parameters: dict[str, Any], now: datetime) -> list[Finding]:

@@ -12,7 +12,7 @@ from drivetail.queries import fetch
 from drivetail.status.content import HOUR, LISTED, Status, in_hours, listing
 from drivetail.warehouse import quoted
 from ingest.raw_store import Delivery, drive_hour_files, pruned_files
-from ingest.schema import RAW_KINDS
+from ingest.schema import COUNTED_KINDS
 
 UNBUILT_AFTER = timedelta(hours=2)
 """A landed delivery that no publication holds after this long: an hourly build has then failed at least once."""
@@ -32,7 +32,7 @@ def collect_landed(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: l
     raw.execute(
         f"""
         create temp table rolled_up as
-        select distinct delivery_seq from landed_files where record_kind not in ({", ".join(map(quoted, RAW_KINDS))});
+        select distinct delivery_seq from landed_files where record_kind not in ({", ".join(map(quoted, COUNTED_KINDS))});
         create temp table lost_later as
         """
         + " union all ".join(
@@ -41,7 +41,7 @@ def collect_landed(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: l
                 delivery_seq in (select delivery_seq from rolled_up) as is_rolled_up
             from raw.retired_{kind}
             """
-            for kind in RAW_KINDS
+            for kind in COUNTED_KINDS
         )
     )
     by_source = fetch(
@@ -93,7 +93,7 @@ def _stored_rows(raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], pas
     """
     retired = dict(raw.execute("select record_kind, count(*) from lost_later group by record_kind").fetchall())
     stored = {}
-    for kind in RAW_KINDS:
+    for kind in COUNTED_KINDS:
         if kind == "drive_hours":
             rows = _footer_rows(raw, deliveries, past) + (0 if past is None else past.row_count)
         else:

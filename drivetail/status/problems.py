@@ -15,7 +15,7 @@ from drivetail.status.collect_quarantine import in_short
 from drivetail.status.collect_raw import DELIVERIES, UNBUILT_AFTER
 from drivetail.status.content import HOUR, Status
 from ingest.raw_store import Delivery
-from ingest.schema import RAW_KINDS
+from ingest.schema import COUNTED_KINDS
 
 REJECTED_SHARE = 0.01
 """More than this share of the last delivery's rows turned away: no longer stray bad rows, the sender has changed."""
@@ -96,7 +96,7 @@ def _counting_problems(status: Status, raw: duckdb.DuckDBPyConnection) -> list[s
         found.append(f"{human(rejected)} rows were rejected according to their files, {human(kept)} according to the rejected records")
     # a warehouse that holds rolled-up samples has records that no file counts
     if raw.execute("select count(*) from rolled_up").fetchall() == [(0,)]:
-        for kind in RAW_KINDS:
+        for kind in COUNTED_KINDS:
             accepted = sum(row["accepted"] for row in status.landed["by_source"] if row["record_kind"] == kind)
             stored = status.landed["stored_rows"][kind]
             if accepted != stored:

@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,13 @@ from ingest.files import SourceFile
 from ingest.overlap import each_once, take_back
 from ingest.parse import completed, split
 from ingest.prometheus.client import Client, server_url
-from ingest.prometheus.pull import Selection, chunks, pull
+from ingest.prometheus.pull import HOUR, Selection, chunks, pull
 from ingest.prometheus.readings import READING, Rolled, checks, roll_up
 from ingest.prometheus.text import EXPECTED as EXPECTED_TEXT
 from ingest.prometheus.text import Labels, read_samples
+from ingest.raw_store import utc_now
 from ingest.readers import RawChunk
+from ingest.resolution import as_samples, seconds_of
 
 if TYPE_CHECKING:
     from ingest.landing import FileResult, Landing
@@ -36,7 +38,7 @@ PULLED, TEXT = "readings", "samples"
 SUFFIXES = (".prom", ".txt", ".om", ".openmetrics", ".dump")
 EXPECTED = f"the address of a server (http://prometheus:9090), or files *{', *'.join(SUFFIXES)}, also .gz or .zst, with {EXPECTED_TEXT}"
 DEFAULT_HOURS = 24
-OPTIONS = ("match", "host_label", "device_label", "group_label")
+OPTIONS = ("match", "host_label", "device_label", "group_label", "resolution")
 
 
 def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
@@ -65,7 +67,7 @@ def fetch(
 
     Default: the 24 hours up to the last full one. Raises: PrometheusError where a server does not answer; what was pulled is kept.
     """
-    now = datetime.now(UTC).replace(tzinfo=None, minute=0, second=0, microsecond=0)
+    now = utc_now().replace(minute=0, second=0, microsecond=0)
     notes = []
     if end is None or end > now:
         notes.append(f"pulled up to {now:%Y-%m-%d %H:%M} UTC, the last hour that is over")
@@ -73,7 +75,7 @@ def fetch(
     first = end - timedelta(hours=DEFAULT_HOURS) if first is None else first
     if any(hour.minute or hour.second or hour.microsecond for hour in (first, end)) or first >= end:
         raise IngestError(f"--from {first} --to {end}: give two full hours (UTC), the first before the second")
-    selection = selection_of(options)
+    selection, step = selection_of(options), seconds_of(options) or HOUR
     files: list[SourceFile] = []
     pieces = [(url, piece) for url in dict.fromkeys(map(server_url, urls)) for piece in chunks(first, end)]
     for number, (url, (begins, ends)) in enumerate(pieces):
@@ -81,7 +83,7 @@ def fetch(
         path = spool(warehouse, url, options) / f"{begins:%Y-%m-%dT%H}.{ends:%Y-%m-%dT%H}.parquet"
         if not path.exists():
             client = Client(url, is_partial_allowed=bool(options.get("allow_partial")))
-            readings = pull(client, selection, begins, ends)
+            readings = pull(client, selection, begins, ends, step)
             path.parent.mkdir(parents=True, exist_ok=True)
             half = path.with_suffix(".half")
             readings.write_parquet(half, compression="zstd")
@@ -182,7 +184,8 @@ def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl
 def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResult]) -> None:
     if not readings.height:
         return
-    rolled: Rolled = roll_up(readings, landing.kind)
+    seconds = seconds_of(landing.options)
+    rolled: Rolled = roll_up(readings, landing.kind, seconds)
     results[max(readings["file_no"].unique())].notes += rolled.notes
     take_back(rolled.unused, results, "rows_superseded")
     landing.accept("drives", completed(rolled.drives, "drives"), None)
@@ -190,3 +193,5 @@ def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResu
     landing.count_samples(rolled.behind)
     if rolled.drive_hours.height:
         landing.accept("drive_hours", completed(rolled.drive_hours, "drive_hours"), None)
+    if seconds is not None and rolled.samples is not None:
+        landing.accept("drive_samples", as_samples(rolled.samples, seconds), None)

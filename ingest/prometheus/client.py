@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -31,7 +34,10 @@ MAX_ANSWER_BYTES = 1 << 30
 
 
 class PrometheusError(IngestError):
-    """The server cannot be reached, refuses, or answers what is no answer. The message says what to do."""
+    """The server cannot be reached, refuses, or answers what is no answer. The message says what to do, and never a credential."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(without_secrets(message))
 
 
 class TooMuch(PrometheusError):
@@ -60,8 +66,8 @@ class Client:
     def __post_init__(self) -> None:
         self.url = server_url(self.url)
         self.session = requests.Session()
-        retry = Retry(
-            total=RETRIES, backoff_factor=BACKOFF_SECONDS, backoff_max=60, status_forcelist=RETRIED, raise_on_status=False,
+        retry = Retry(  # other: a certificate that is refused stays refused
+            total=RETRIES, other=0, backoff_factor=BACKOFF_SECONDS, backoff_max=60, status_forcelist=RETRIED, raise_on_status=False,
             respect_retry_after_header=True, allowed_methods=("GET",),
         )  # fmt: skip
         for scheme in ("http://", "https://"):
@@ -70,10 +76,8 @@ class Client:
         self.session.headers["User-Agent"] = "drivetail"
         if tenant := os.environ.get(TENANT):
             self.session.headers["X-Scope-OrgID"] = tenant
-        if authority := os.environ.get(CA):
-            self.session.verify = authority
-        if certificate := os.environ.get(CERTIFICATE):
-            self.session.cert = (certificate, os.environ[KEY]) if os.environ.get(KEY) else certificate
+        self._authority, certificate = _pem_files()
+        self.session.cert = certificate
 
     @property
     def has_credentials(self) -> bool:
@@ -94,12 +98,20 @@ class Client:
         shown = f"{self.url}/api/v1/{endpoint}"
         begun = time.monotonic()
         try:
-            with self.session.get(shown, params=parameters, timeout=(CONNECT_SECONDS, SILENCE_SECONDS), stream=True) as response:
+            with self.session.get(
+                shown,
+                params=parameters,
+                timeout=(CONNECT_SECONDS, SILENCE_SECONDS),
+                stream=True,
+                verify=self._authority,  # with every question: else REQUESTS_CA_BUNDLE would count before the session's own
+                allow_redirects=False,
+            ) as response:
                 body = self._body(response, begun)
                 status, reason = response.status_code, response.reason
         except requests.exceptions.SSLError as error:
             raise PrometheusError(
-                f"{self.url}: {_cause(error)}; if its certificate is your own, set {CA} to the authority's file"
+                f"{self.url}: {_cause(error)}; if its certificate is your own, set {CA} to the authority's file; "
+                f"if it asks for yours, set {CERTIFICATE} and {KEY}"
             ) from error
         except requests.RequestException as error:
             raise PrometheusError(
@@ -109,6 +121,11 @@ class Client:
         if status in (401, 403):
             raise PrometheusError(
                 f"{self.url} answers {status} {reason}; set {TOKEN}, or {USER} and {PASSWORD}, to credentials that may query it"
+            )
+        if 300 <= status < 400:
+            raise PrometheusError(
+                f"{self.url} answers {status} {reason} and sends on to another address, where credentials do not follow; "
+                f"`curl -I {shown}` shows which: if it is the server's own, give that one, if a login page, set {TOKEN}"
             )
         return self._data(body, status, shown)
 
@@ -127,7 +144,7 @@ class Client:
         try:
             answer = json.loads(body)
         except (ValueError, RecursionError) as error:
-            starts = body[:60].decode("utf-8", "replace")
+            starts = without_secrets(body[:10_000].decode("utf-8", "replace"))[:60]
             raise PrometheusError(
                 f"{shown}: {status}, and no whole JSON answer ({one_line(error)}; it starts with {starts!r}); "
                 "is this a Prometheus-compatible server?"
@@ -135,7 +152,7 @@ class Client:
         if not isinstance(answer, dict) or answer.get("status") not in ("success", "error"):
             raise PrometheusError(f"{shown}: {status}, and no answer of Prometheus' HTTP API; is the address right, path prefix included?")
         if answer["status"] == "error":
-            said = f"{answer.get('errorType', 'error')}: {answer.get('error', '')}"[:300]
+            said = without_secrets(f"{answer.get('errorType', 'error')}: {answer.get('error', '')}")[:300]
             if any(
                 hint in said for hint in ("too many samples", "exceeded maximum resolution", "timeout", "timed out", "exceeds the limit")
             ):
@@ -144,7 +161,7 @@ class Client:
         # what Prometheus has to say on the question itself is no sign of missing data
         partial = [text for text in answer.get("warnings") or [] if not str(text).startswith("PromQL")]
         if partial:
-            self.warnings.update(map(str, partial))
+            self.warnings.update(without_secrets(str(text)) for text in partial)
             if not self.is_partial_allowed:
                 raise PrometheusError(
                     f"{shown}: the server calls its answer incomplete: {partial[0]}; try later, or take it with --allow-partial"
@@ -152,6 +169,25 @@ class Client:
         if "data" not in answer:
             raise PrometheusError(f"{shown}: an answer without data; is this a Prometheus-compatible server?")
         return answer["data"]
+
+
+def _pem_files() -> tuple[str | None, str | tuple[str, str] | None]:
+    """The authority, and the client certificate with its key, that the environment names. Raises: PrometheusError where one is none."""
+    authority, certificate, key = given = [os.environ.get(name) or None for name in (CA, CERTIFICATE, KEY)]
+    for name, path in zip((CA, CERTIFICATE, KEY), given, strict=True):
+        if path and not Path(path).exists():
+            raise PrometheusError(f"{name} is {path}: no such file; give the path of a PEM file")
+    context, name = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), CA
+    try:
+        if authority:
+            is_folder = Path(authority).is_dir()
+            context.load_verify_locations(None if is_folder else authority, authority if is_folder else None)
+        name = f"{CERTIFICATE} (with {KEY})"
+        if certificate:
+            context.load_cert_chain(certificate, key)
+    except OSError as error:
+        raise PrometheusError(f"{name} cannot be used: {one_line(error)}; give PEM files, the key without a passphrase") from error
+    return authority, (certificate, key) if certificate and key else certificate
 
 
 def server_url(given: str) -> str:
@@ -189,8 +225,23 @@ def _authentication() -> requests.auth.AuthBase:
     if token and user:
         raise PrometheusError(f"both {TOKEN} and {USER} are set; set one of them")
     if user:
-        return requests.auth.HTTPBasicAuth(user, os.environ.get(PASSWORD, ""))
+        return _Authentication(f"Basic {_basic(user)}")
+    if token and not (token.isascii() and token.isprintable()):
+        raise PrometheusError(f"{TOKEN} holds a character that no header can hold, such as a line break")
     return _Authentication(f"Bearer {token}" if token else None)
+
+
+def _basic(user: str) -> str:
+    return base64.b64encode(f"{user}:{os.environ.get(PASSWORD, '')}".encode()).decode()
+
+
+def without_secrets(text: str) -> str:
+    """A text that may hold what a server, a proxy or a library said: without the credentials of the environment."""
+    user = os.environ.get(USER)
+    for secret in (os.environ.get(TOKEN), os.environ.get(PASSWORD), _basic(user) if user else None):
+        if secret:
+            text = text.replace(secret, "***")
+    return text
 
 
 def _cause(error: BaseException) -> str:

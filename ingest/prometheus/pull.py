@@ -4,7 +4,8 @@ The counters at the start and the end of an hour give its increments exactly, un
 range is asked for at its full hours only (`query_range`, step 1 h, with `timestamp()` for when the scrape really was): a
 few numbers per drive and hour, whatever the scrape interval. Only the hours that need it are read scrape by scrape (a
 range selector, which gives the stored samples as they are): those in which a counter was reset, the drive was replaced, or
-no scrape lies near enough to a full hour. `increase()` is not used: it extrapolates.
+no scrape lies near enough to a full hour. `increase()` is not used: it extrapolates. Where parts of an hour are to be told apart
+the step is such a part, and all else the same.
 """
 
 from __future__ import annotations
@@ -66,19 +67,20 @@ def chunks(first: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]
         first = midnight
 
 
-def pull(client: Client, selection: Selection, first: datetime, end: datetime) -> pl.DataFrame:
+def pull(client: Client, selection: Selection, first: datetime, end: datetime, step: int = HOUR) -> pl.DataFrame:
     """The readings (READING) behind the full hours [first, end), UTC, in order of drive and time.
 
+    step: seconds that are to be told apart, a part of an hour.
     Halves the range where it is too much for the server. Raises: PrometheusError.
     """
     try:
-        return _pull(client, selection, _unix(first), _unix(end))
+        return _pull(client, selection, _unix(first), _unix(end), step)
     except TooMuch:
         hours = (end - first) // timedelta(hours=1)
         if hours <= 1:
             raise
         middle = first + timedelta(hours=hours // 2)
-        parts = [pull(client, selection, first, middle), pull(client, selection, middle, end)]
+        parts = [pull(client, selection, *span, step) for span in ((first, middle), (middle, end))]
         return pl.concat(parts).unique([*_PLACE, "at"], keep="first").sort(*_PLACE, "at")
 
 
@@ -86,29 +88,30 @@ def _unix(hour: datetime) -> int:
     return int(hour.replace(tzinfo=UTC).timestamp())
 
 
-def _pull(client: Client, selection: Selection, start: int, end: int) -> pl.DataFrame:
-    window = LOOKBACK_SECONDS + HOUR
+def _pull(client: Client, selection: Selection, start: int, end: int, step: int) -> pl.DataFrame:
+    window = LOOKBACK_SECONDS + step
 
-    def at_hours(query: str) -> list[Series]:
-        return client.query_range(query, start, end, HOUR)
+    def at_steps(query: str) -> list[Series]:
+        return client.query_range(query, start, end, step)
 
     answers = {
-        "counters": at_hours(selection.of(COUNTERS)),
-        "taken": at_hours(f"timestamp({selection.of([READS])})"),
-        "scrapes": at_hours(f"count_over_time({selection.of([READS])}[{HOUR}s])"),
-        "resets": [one for metric in COUNTERS for one in at_hours(f"resets({selection.of([metric])}[{window}s]) > 0")],
-        "info": at_hours(selection.of([INFO])),
-        "member": at_hours(selection.of([MEMBER])),
+        "counters": at_steps(selection.of(COUNTERS)),
+        "taken": at_steps(f"timestamp({selection.of([READS])})"),
+        "scrapes": at_steps(f"count_over_time({selection.of([READS])}[{step}s])"),
+        "resets": [one for metric in COUNTERS for one in at_steps(f"resets({selection.of([metric])}[{window}s]) > 0")],
+        "info": at_steps(selection.of([INFO])),
+        "member": at_steps(selection.of([MEMBER])),
     }
     targets = [one.labels.get(selection.labels.host, "") for one in answers["scrapes"]]
     hosts = named_hosts(targets)
     points = {what: _points(series, hosts, selection.labels) for what, series in answers.items()}
     infos, members = _told(points["info"], points["member"])
-    at_hour = _at_hours(points["counters"], points["taken"], infos, members)
-    unclear = _unclear(points["scrapes"], points["resets"], at_hour, start)
-    frames = [at_hour.select(*READING)]
-    for hour_end, drives in unclear.partition_by("seconds", as_dict=True).items():
-        frames.append(_every_scrape(client, selection, int(hour_end[0]), drives, hosts))
+    at_step = _at_steps(points["counters"], points["taken"], infos, members)
+    at_step = at_step.join(_doubtful(points["info"]), on=["host", "device", "seconds"], how="anti")
+    unclear = _unclear(points["scrapes"], points["resets"], at_step, start, step)
+    frames = [at_step.select(*READING)]
+    for ends, drives in unclear.partition_by("seconds", as_dict=True).items():
+        frames.append(_every_scrape(client, selection, int(ends[0]), window, drives, hosts))
     readings = pl.concat(frames).unique([*_PLACE, "at"], keep="first").sort(*_PLACE, "at")
     # of what lies before the range only the reading that its first increment begins with
     begin = datetime.fromtimestamp(start, UTC).replace(tzinfo=None)
@@ -148,32 +151,37 @@ def _pivoted(points: pl.DataFrame) -> pl.DataFrame:
     return points.group_by(*_PLACE, "seconds").agg(*columns, pl.col("told_group").first())
 
 
-def _at_hours(counters: pl.DataFrame, taken: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Readings at full hours (READING and `seconds`, the full hour), `at` being when the scrape was."""
+def _at_steps(counters: pl.DataFrame, taken: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Readings at full steps (READING and `seconds`, the full step), `at` being when the scrape was."""
     scraped = taken.select(*_PLACE, "seconds", pl.col("value").cast(pl.Float64, strict=False).alias("scraped"))
     readings = _pivoted(counters).join(scraped, on=[*_PLACE, "seconds"])
     is_known = pl.all_horizontal(pl.col(name).is_null() | pl.col(name).is_finite() for name in COUNTERS.values())
     readings = readings.filter(is_known & (pl.col("seconds") - pl.col("scraped")).is_between(0, LOOKBACK_SECONDS, closed="left"))
     micros = {name: pl.col(name).mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")) for name in ("seconds", "scraped")}
-    # who the drive is was asked at the full hour, too
+    # who the drive is was asked at the full step, too
     readings = with_identity(readings.with_columns(micros["seconds"].alias("at")), infos, members)
     return readings.with_columns(micros["scraped"].alias("at")).select(*READING, "seconds")
 
 
-def _unclear(scrapes: pl.DataFrame, resets: pl.DataFrame, at_hour: pl.DataFrame, start: int) -> pl.DataFrame:
-    """The hours to be read scrape by scrape: drive, path, target, and `seconds`, the end of the hour."""
+def _doubtful(infos: pl.DataFrame) -> pl.DataFrame:
+    """Full steps at which a server without marks of staleness still names the drive that was in a place and already the one that is."""
+    serials = infos.group_by("host", "device", "seconds").agg(pl.col("labels").str.json_path_match("$.serial").n_unique().alias("serials"))
+    return serials.filter(pl.col("serials") > 1)
+
+
+def _unclear(scrapes: pl.DataFrame, resets: pl.DataFrame, at_step: pl.DataFrame, start: int, step: int) -> pl.DataFrame:
+    """The steps to be read scrape by scrape: drive, path, target, and `seconds`, the end of the step."""
     seen = scrapes.filter(pl.col("seconds") > start).select(*_PLACE, "target", "seconds")
-    ends = at_hour.select(*_PLACE, "seconds", pl.col("serial"))
-    starts = ends.with_columns(pl.col("seconds") + HOUR)
+    ends = at_step.select(*_PLACE, "seconds", pl.col("serial"))
+    starts = ends.with_columns(pl.col("seconds") + step)
     both = ends.join(starts, on=[*_PLACE, "seconds"]).filter(pl.col("serial").eq_missing(pl.col("serial_right")))
     clear = both.join(resets, on=[*_PLACE, "seconds"], how="anti")
     return seen.join(clear, on=[*_PLACE, "seconds"], how="anti").sort("seconds", *_PLACE)
 
 
-def _every_scrape(client: Client, selection: Selection, end: int, drives: pl.DataFrame, hosts: dict[str, str]) -> pl.DataFrame:
-    """Every reading of some drives in the hour that ends at `end`, and in the minutes before it."""
+def _every_scrape(client: Client, selection: Selection, end: int, window: int, drives: pl.DataFrame, hosts: dict[str, str]) -> pl.DataFrame:
+    """Every reading of some drives in the step that ends at `end`, and in the minutes before it: `window` seconds."""
     frames = [pl.DataFrame(schema=READING)]
-    window = LOOKBACK_SECONDS + HOUR
     targets = drives["target"].unique().sort().to_list()
     for at in range(0, len(targets), HOSTS_AT_ONCE):
         these = "|".join(re.escape(target) for target in targets[at : at + HOSTS_AT_ONCE])

@@ -20,7 +20,7 @@ HOUR_US = 3_600_000_000
 # before its hour may belong to hours in which nobody looked, so it counts for none.
 LOOKBACK_US = 300_000_000
 # The kernel prints the time of a drive's I/Os in milliseconds as 32 bits.
-WRAP_SECONDS = 2**32 / 1000
+WRAP_US = 2**32 * 1000
 
 COUNTERS: dict[str, str] = {
     "node_disk_reads_completed_total": "reads",
@@ -56,6 +56,7 @@ READING: dict[str, pl.DataType] = {
 class Rolled:
     """What readings come to. Frames have the contract's columns as far as known, `file_no` and `row_no`.
 
+    `samples`: drive-hours' columns by a part of an hour, `hour_utc` being where it begins; null where none were asked for.
     `behind`: how many readings stand behind each drive-hour (file_no, row_no of the drive-hour; of_file_no, samples). `unused`: readings of
     another path than the one that counts in its hour (file_no).
     """
@@ -65,6 +66,7 @@ class Rolled:
     aliases: pl.DataFrame
     behind: pl.DataFrame
     unused: pl.DataFrame
+    samples: pl.DataFrame | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -91,8 +93,10 @@ def named_hosts(instances: list[str]) -> dict[str, str]:
     return {instance: instance if host in shared else host for instance, host in hosts.items()}
 
 
-def roll_up(readings: pl.DataFrame, declared_kind: str | None) -> Rolled:
+def roll_up(readings: pl.DataFrame, declared_kind: str | None, sample_seconds: int | None = None) -> Rolled:
     """Good readings (READING, `file_no`, `row_no`), one per drive, path and instant -> drive-hours and who the drives are.
+
+    sample_seconds: of what drive-hours were made, samples of that length as well.
 
     A counter that falls was reset (a boot, a drive replaced): the increment is left out, and its time not covered. One of time
     that falls while its I/Os go on has run over its 32 bits. Where several paths watch a drive, the one that covers most
@@ -110,9 +114,10 @@ def roll_up(readings: pl.DataFrame, declared_kind: str | None) -> Rolled:
     is_reset = pl.any_horizontal((pl.col(f"{name}_more") < 0).fill_null(False) for name in COUNTERS.values())
     steps = steps.with_columns(
         (pl.col("span_us").is_not_null() & ~is_reset & (begins_us > pl.col("hour") * HOUR_US - LOOKBACK_US)).alias("counts"),
+        begins_us.alias("begins_us"),
     )
-    hours = _hours(steps)
-    used = hours.select("host", "device", "drive_id", "path", "hour", "file_no", "row_no")
+    hours = _best(_totals(steps.with_columns(pl.col("hour").alias("span"))))
+    used = hours.select("host", "device", "drive_id", "path", pl.col("span").alias("hour"), "file_no", "row_no")
     kept = steps.join(used, on=["host", "device", "drive_id", "path", "hour"], suffix="_of_hour")
     behind = (
         kept.group_by(
@@ -125,17 +130,27 @@ def roll_up(readings: pl.DataFrame, declared_kind: str | None) -> Rolled:
     rest = steps.filter("counts").join(used, on=["host", "device", "drive_id", "path", "hour"], how="anti")
     unused = rest.select("file_no")
     periods = _periods(readings)
-    return Rolled(_drive_hours(hours), _drives(periods, declared_kind), _aliases(periods), behind, unused, notes)
+    samples = None if sample_seconds is None else _samples(kept.drop("file_no_of_hour", "row_no_of_hour"), sample_seconds)
+    return Rolled(_records(hours, HOUR_US), _drives(periods, declared_kind), _aliases(periods), behind, unused, samples, notes)
+
+
+def _samples(steps: pl.DataFrame, seconds: int) -> pl.DataFrame:
+    """The increments that drive-hours are made of, by a part of the hour; one that began before the part before belongs to none."""
+    span_us = seconds * 1_000_000
+    parts = steps.with_columns(((pl.col("at").to_physical() - 1) // span_us).alias("span"))
+    is_near = pl.col("begins_us") > pl.col("span") * span_us - min(span_us, LOOKBACK_US)
+    return _records(_totals(parts.filter(is_near)), span_us)
 
 
 def _increment(name: str, before: pl.Expr) -> pl.Expr:
-    more = pl.col(name) - before
+    """What a counter gained; times in whole microseconds, so that sums do not depend on how many readings lie between."""
     if name not in TIMES:
-        return more
-    ios = pl.col(TIMES[name])
+        return pl.col(name) - before
+    since_us, before_us = (pl.col(name) * 1e6).round(), (before * 1e6).round()
+    more, ios = since_us - before_us, pl.col(TIMES[name])
     # a time that was past half of what 32 bits hold, and falls although the I/Os did not
-    has_wrapped = (more < 0) & (ios >= ios.shift(1).over(*DRIVE, "drive_id")) & (before > WRAP_SECONDS / 2) & (before <= WRAP_SECONDS)
-    return pl.when(has_wrapped).then(more + WRAP_SECONDS).otherwise(more)
+    has_wrapped = (more < 0) & (ios >= ios.shift(1).over(*DRIVE, "drive_id")) & (before_us > WRAP_US / 2) & (before_us <= WRAP_US)
+    return pl.when(has_wrapped).then(more + WRAP_US).otherwise(more)
 
 
 def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
@@ -163,12 +178,12 @@ def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     return named, [f"{shared.len()} serials are shared by several devices at once and so name none of them: {shown}"]
 
 
-def _hours(steps: pl.DataFrame) -> pl.DataFrame:
-    """A row per drive and hour with increments, of the path that covers most of it; named by its first reading."""
-    by_path = (
+def _totals(steps: pl.DataFrame) -> pl.DataFrame:
+    """A row per drive, path and `span` with increments; named by its first reading."""
+    return (
         steps.sort(*DRIVE, "drive_id", "at")
         .filter("counts")
-        .group_by("drive_id", "is_alias", *DRIVE, "hour", maintain_order=True)
+        .group_by("drive_id", "is_alias", *DRIVE, "span", maintain_order=True)
         .agg(
             *(pl.col(f"{name}_more").sum() for name in NEEDED),
             # a sum of what is partly unknown is unknown
@@ -184,17 +199,19 @@ def _hours(steps: pl.DataFrame) -> pl.DataFrame:
             pl.col("row_no").first(),
         )
     )
-    best = by_path.sort("drive_id", "hour", "span_us", "path", descending=[False, False, True, False])
-    return best.unique(["host", "device", "drive_id", "hour"], keep="first", maintain_order=True)
 
 
-def _drive_hours(hours: pl.DataFrame) -> pl.DataFrame:
+def _best(by_path: pl.DataFrame) -> pl.DataFrame:
+    """Of the paths to a drive the one that covers most of the span."""
+    best = by_path.sort("drive_id", "span", "span_us", "path", descending=[False, False, True, False])
+    return best.unique(["host", "device", "drive_id", "span"], keep="first", maintain_order=True)
+
+
+def _records(totals: pl.DataFrame, span_us: int) -> pl.DataFrame:
     count = {name: pl.col(f"{name}_more").round().cast(pl.Int64) for name in COUNTS}
-    latency = {
-        time: pl.when(pl.col(f"{ios}_more") > 0).then(pl.col(f"{time}_more") * 1e6 / pl.col(f"{ios}_more")) for time, ios in TIMES.items()
-    }
-    return hours.select(
-        (pl.col("hour") * HOUR_US).cast(pl.Datetime("us")).alias("hour_utc"),
+    latency = {time: pl.when(pl.col(f"{ios}_more") > 0).then(pl.col(f"{time}_more") / pl.col(f"{ios}_more")) for time, ios in TIMES.items()}
+    return totals.select(
+        (pl.col("span") * span_us).cast(pl.Datetime("us")).alias("hour_utc"),
         "drive_id",
         pl.coalesce("raid_group_id", "host").alias("raid_group_id"),
         count["reads"].alias("read_ios"),
@@ -204,7 +221,7 @@ def _drive_hours(hours: pl.DataFrame) -> pl.DataFrame:
         pl.when(pl.col("written_bytes_more").is_not_null()).then(count["read_bytes"]).alias("read_blocks"),
         pl.when(pl.col("read_bytes_more").is_not_null()).then(count["written_bytes"]).alias("write_blocks"),
         pl.lit(1, pl.Int64()).alias("block_bytes"),
-        (pl.col("span_us") / HOUR_US).clip(upper_bound=1.0).alias("coverage"),
+        (pl.col("span_us") / span_us).clip(upper_bound=1.0).alias("coverage"),
         "collected_at",
         "is_alias",
         pl.col("raid_group_id").is_null().alias("is_group_guessed"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import ssl
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -93,7 +94,9 @@ def evaluate(function: str | None, seconds: int, samples: Samples, at: int) -> f
 
 
 @contextmanager
-def serving(server: Server) -> Iterator[Server]:
+def serving(server: Server, tls: ssl.SSLContext | None = None) -> Iterator[Server]:
+    """The server at 127.0.0.1, over https as `localhost` where `tls` says how."""
+
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
@@ -115,10 +118,16 @@ def serving(server: Server) -> Iterator[Server]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Listener(ThreadingHTTPServer):
+        def handle_error(self, *_: Any) -> None:
+            """A client that refuses the certificate is what some tests want."""
+
+    http = Listener(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        http.socket = tls.wrap_socket(http.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
     thread.start()
-    server.url = f"http://127.0.0.1:{http.server_port}"
+    server.url = f"https://localhost:{http.server_port}" if tls else f"http://127.0.0.1:{http.server_port}"
     try:
         yield server
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import time
@@ -74,16 +75,22 @@ def _shown(counts: list[int], nanoseconds: list[int]) -> tuple[float, ...]:
     return (*counts[:2], *(value // 1_000_000 % 2**32 / 1000 for value in nanoseconds), *counts[2:])
 
 
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 @contextmanager
-def prometheus(folder: Path) -> Iterator[str]:
-    """A server that holds the samples of the folder's files; its address."""
+def prometheus(folder: Path, scraped: str | None = None) -> Iterator[str]:
+    """A server that holds the samples of the folder's files; its address. `scraped`: a target to scrape every second, as host `live`."""
     for path in sorted(folder.glob("*.om")):
         importing = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(path), str(folder / "data")]
         subprocess.run(importing, check=True, capture_output=True, timeout=600)
-    (folder / "prometheus.yml").write_text("scrape_configs: []\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    jobs = [{"job_name": "node", "scrape_interval": "1s", "static_configs": [{"targets": [scraped], "labels": {"instance": "live:9100"}}]}]
+    (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": jobs if scraped else []}))  # JSON is YAML
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     with (folder / "prometheus.log").open("w") as log:
         server = subprocess.Popen(

@@ -40,22 +40,9 @@ select
     coalesce(own_role, inventory_role, 'data') = 'data' as is_data_drive,
     is_covered,
     coverage,
-    -- latencies that are finite but absurd may merge to infinity, which is no latency
-    nullif(
-        case
-            when not is_split then latency_us
-            -- the whole hour's average: each direction weighs what it moved, an idle one adds nothing
-            when read_ios + write_ios > 0 then (
-                coalesce(cast(read_ios as double) * read_latency_us, 0.0) + coalesce(cast(write_ios as double) * write_latency_us, 0.0)
-            ) / cast(read_ios + write_ios as double)
-        end,
-        cast('infinity' as double)
-    ) as latency_us,
-    case when is_split then read_ios + write_ios else io_count end as io_count,
-    case
-        when has_blocks then (cast(read_blocks as double) + cast(write_blocks as double)) * cast(block_bytes as double)
-        else cast(bytes as double)
-    end / nullif(cast(case when is_split then read_ios + write_ios else io_count end as double), 0.0) as io_size_bytes,
+    {{ merged_latency() }} as latency_us,
+    {{ merged_io_count() }} as io_count,
+    {{ merged_io_size() }} as io_size_bytes,
     case when is_split and read_ios > 0 then read_latency_us end as read_latency_us,
     case when is_split and write_ios > 0 then write_latency_us end as write_latency_us
 from placed

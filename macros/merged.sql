@@ -1,0 +1,26 @@
+{#- What a record of a drive over an hour, or a part of one, says of both directions together. Its rows have is_split and has_blocks beside the
+    contract's columns: whether both directions' I/Os are given, and both directions' blocks. -#}
+{#- Latencies that are finite but absurd may merge to infinity, which is no latency. -#}
+{% macro merged_latency() -%}
+nullif(
+        case
+            when not is_split then latency_us
+            -- the whole average: each direction weighs what it moved, an idle one adds nothing
+            when read_ios + write_ios > 0 then (
+                coalesce(cast(read_ios as double) * read_latency_us, 0.0) + coalesce(cast(write_ios as double) * write_latency_us, 0.0)
+            ) / cast(read_ios + write_ios as double)
+        end,
+        cast('infinity' as double)
+    )
+{%- endmacro %}
+
+{% macro merged_io_count() -%}
+case when is_split then read_ios + write_ios else io_count end
+{%- endmacro %}
+
+{% macro merged_io_size() -%}
+case
+        when has_blocks then (cast(read_blocks as double) + cast(write_blocks as double)) * cast(block_bytes as double)
+        else cast(bytes as double)
+    end / nullif(cast({{ merged_io_count() }} as double), 0.0)
+{%- endmacro %}

@@ -1,0 +1,93 @@
+-- Slowdown within hours, of what was ingested with `--resolution`: each drive against its RAID group in the same minutes. Data drives in a RAID group
+-- wide enough to have peers. Grain: drive_id, from_utc, to_utc.
+with samples as (
+    select
+        samples.*,
+        -- a drive stands where its hour stands
+        drive_hours.raid_group_id,
+        drive_hours.is_in_population,
+        coalesce(samples.coverage, 1.0) >= samples.min_coverage as is_covered,
+        -- the split directions count where both are given
+        samples.read_ios is not null and samples.write_ios is not null as is_split,
+        samples.read_blocks is not null and samples.write_blocks is not null as has_blocks
+    from {{ ref('stg_raw__drive_samples') }} as samples
+    inner join {{ ref('int_drive_hours') }} as drive_hours
+        on samples.drive_id = drive_hours.drive_id
+        and date_trunc('hour', samples.from_utc) = drive_hours.hour_utc
+    where drive_hours.is_data_drive
+),
+
+measured as (
+    select
+        drive_id,
+        from_utc,
+        to_utc,
+        raid_group_id,
+        is_in_population,
+        is_covered,
+        coverage,
+        source,
+        {{ merged_latency() }} as latency_us,
+        {{ merged_io_count() }} as io_count,
+        {{ merged_io_size() }} as io_size_bytes
+    from samples
+),
+
+medians as (
+    select
+        raid_group_id,
+        from_utc,
+        to_utc,
+        count(latency_us) as latency_count,
+        median(latency_us) as median_latency_us
+    from measured
+    where is_covered
+    group by raid_group_id, from_utc, to_utc
+),
+
+compared as (
+    select
+        measured.*,
+        coalesce(drives.kind, 'unknown') as kind,
+        coalesce(medians.latency_count, 0) as latency_count,
+        case
+            when medians.latency_count >= {{ var('min_reporting_drives') }} and medians.median_latency_us > 0 then medians.median_latency_us
+        end as median_latency_us
+    from measured
+    left join medians
+        on measured.raid_group_id = medians.raid_group_id
+        and measured.from_utc = medians.from_utc
+        and measured.to_utc = medians.to_utc
+    left join {{ ref('dim_drives') }} as drives on measured.drive_id = drives.drive_id
+    where measured.is_in_population
+),
+
+slowdowns as (
+    select
+        *,
+        case when is_covered then latency_us / median_latency_us end as slowdown
+    from compared
+)
+
+select
+    drive_id,
+    from_utc,
+    to_utc,
+    raid_group_id,
+    kind,
+    latency_us,
+    median_latency_us,
+    slowdown,
+    case
+        when slowdown is not null then null
+        when not is_covered then 'low_coverage'
+        when latency_us is null then 'no_io'
+        when latency_count < {{ var('min_reporting_drives') }} then 'too_few_drives'
+        else 'zero_median'
+    end as exclusion_reason,
+    coalesce(slowdown >= {{ var('slow_threshold') }}, false) as is_slow,
+    coverage,
+    io_count,
+    io_size_bytes,
+    source
+from slowdowns

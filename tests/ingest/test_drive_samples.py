@@ -1,0 +1,244 @@
+"""What was measured within an hour: kept where it is asked for, and the hour is the same whether it is kept or not."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise, permutations
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from drivetail.cli import main
+from ingest import IngestError, ingest
+from ingest.resolution import RESOLUTIONS
+from ingest.schema import RETIRED, TIMED
+from quality import Gate
+from tests.ingest.conftest import Warehouse
+from tests.ingest.prometheus_server import Server, serving
+from tests.ingest.test_prometheus_pull import HOURS, awkward_fleet, cut, drive, every, with_reset
+from tests.ingest.test_prometheus_pull import START as SCRAPED
+from tests.ingest.test_prometheus_pull import UNIX as SCRAPED_UNIX
+
+START = datetime(2026, 1, 5, 10)
+UNIX = int(START.replace(tzinfo=UTC).timestamp())
+MINUTE = timedelta(minutes=1)
+FIVE_MINUTES = {"resolution": "5m"}
+Deliver = Callable[[Path], None]
+
+
+def samples(warehouse: Warehouse) -> pl.DataFrame:
+    """The live samples."""
+    files = sorted(warehouse.path.glob("raw/deliveries/*/drive_samples/*.parquet"))
+    rows = pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else pl.DataFrame()
+    retired = warehouse.table("retired_drive_samples")
+    rows = rows.join(retired, on=["delivery_seq", "file_no", "row_no"], how="anti") if retired.height else rows
+    return rows.sort("drive_id", "from_utc", "to_utc") if rows.height else rows
+
+
+def snapshot(minute: float, *drives: tuple[str, int, int]) -> str:
+    """A look at (device, writes, milliseconds of them), so many minutes after the start."""
+    lines = [f"   8  0 {device} 0 0 0 0 {writes} 0 {8 * writes} {ms} 0 0 0" for device, writes, ms in drives]
+    return "\n".join([f"TS {UNIX + 60 * minute}", *lines]) + "\n"
+
+
+def diskstats(folder: Path, *looks: str, name: str = "diskstats") -> Path:
+    path = folder / "web1" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(looks))
+    return folder
+
+
+def test_five_minutes_hold_the_intervals_that_end_in_them(warehouse: Warehouse, tmp_path: Path) -> None:
+    # 0 to 4 to 8: the second interval ends in the second five minutes; 8 to 20 began too long before 15 to 20; at 25 the drive was reset
+    looks = [(0, 0, 0), (4, 10, 20), (8, 30, 80), (20, 90, 90), (22, 91, 95), (25, 5, 5), (30, 5, 5)]
+    ingest(
+        "diskstats",
+        diskstats(tmp_path, *(snapshot(m, ("sda", n, ms)) for m, n, ms in looks)),
+        warehouse.path,
+        source_options=FIVE_MINUTES,
+    )
+    found = samples(warehouse)
+    assert found.select("from_utc", "write_ios", "write_latency_us", "coverage", "collected_at").rows() == [
+        (START, 10, 2000.0, 4 / 5, START + 4 * MINUTE),
+        (START + 5 * MINUTE, 20, 3000.0, 4 / 5, START + 8 * MINUTE),
+        (START + 20 * MINUTE, 1, 5000.0, 2 / 5, START + 22 * MINUTE),
+        (START + 25 * MINUTE, 0, None, 1.0, START + 30 * MINUTE),
+    ]
+    told = found.select("to_utc", "drive_id", "raid_group_id", "source", "is_alias", "is_group_guessed", "min_coverage", "block_bytes").row(
+        0
+    )
+    assert told == (START + 5 * MINUTE, "web1/sda", "web1", "diskstats", True, True, 0.5, 512)
+    assert warehouse.live()["write_ios"].to_list() == [91]
+
+
+def random_diskstats(folder: Path, draw: random.Random) -> Path:
+    """Two hours of three drives, looked at every minute, then awkwardly: gaps, boots; and a look that comes twice."""
+    counters = {device: [draw.randrange(1000), draw.randrange(1000)] for device in ("sda", "sdb", "sdc")}
+    looks, minute = [snapshot(0, *((device, *values) for device, values in counters.items()))], 0.0
+    while minute < 120:
+        is_quiet = minute < 60  # the first hour has nothing awkward
+        minute += 1.0 if is_quiet else draw.choice([0.5, 1.0, 1.0, 1.0, 2.25, 7.0, 16.0])
+        for values in counters.values():
+            values[:] = [0, 0] if not is_quiet and draw.random() < 0.05 else [value + draw.randrange(200) for value in values]
+        looks.append(snapshot(minute, *((device, *values) for device, values in counters.items())))
+    return diskstats(folder, *looks, looks[0])
+
+
+def random_sysstat(folder: Path, draw: random.Random) -> Path:
+    """Two hours of sadf -d, intervals of a minute, in the second hour up to ten."""
+    lines, minute = ["# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await"], 0
+    while minute < 120:
+        length = 1 if minute < 60 else draw.choice([1, 1, 1, 5, 10])
+        minute += length
+        ends = f"{START + minute * MINUTE:%Y-%m-%d %H:%M:%S} UTC"
+        lines += [
+            f"web1;{60 * length};{ends};{device};{draw.randrange(900) / 100};1.00;2.00;{draw.randrange(400) / 100}"
+            for device in ("sda", "sdb")
+        ]
+    folder.mkdir()
+    (folder / "sadf.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def random_perseus(folder: Path, draw: random.Random) -> Path:
+    rows = [
+        f"{UNIX + 15 * n},disk{d},{draw.randrange(10**6)},{draw.randrange(10**4) / 8}"
+        for d in (1, 2)
+        for n in range(1, 481)
+        if draw.random() < 0.9
+    ]
+    path = folder / "cluster_A/host_1/day.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text("\n".join(["ts,disk_id,throughput,latency", *rows]) + "\n")
+    return folder
+
+
+FILES = {"diskstats": random_diskstats, "sysstat": random_sysstat, "perseus": random_perseus}
+
+
+def assert_hours_are_the_same_and_hold_their_samples(hourly: Warehouse, finer: Warehouse, seconds: int) -> None:
+    """Bit by bit; and where an hour has all its parts they add up to it."""
+    about_rows = ["delivery_seq", "file_no", "row_no"]  # a finer pull has more readings
+    assert finer.live().drop(about_rows).sort("drive_id", "hour_utc").equals(hourly.live().drop(about_rows).sort("drive_id", "hour_utc"))
+    assert not samples(hourly).height
+    kept = samples(finer)
+    assert (kept["to_utc"] - kept["from_utc"]).unique().to_list() == [timedelta(seconds=seconds)]
+    spans = kept.group_by("drive_id", pl.col("from_utc").dt.truncate("1h").alias("hour_utc")).agg(
+        pl.col("read_ios", "write_ios", "io_count", "bytes").sum(),
+        (pl.col("coverage") * seconds).sum(),
+        (pl.col("write_ios") * pl.col("write_latency_us")).sum().alias("write_us"),
+    )
+    both = finer.live().join(spans, on=["drive_id", "hour_utc"], suffix="_parts")
+    assert both.height == spans.height > 0
+    whole = both.filter((pl.col("coverage") * 3600 - pl.col("coverage_parts")).abs() < 1e-6)
+    assert whole.height > 0
+    # sysstat's counts are rates, rounded in every part
+    rounding = 0.5 + 1800 / seconds if "sysstat" in whole["source" if "source" in whole.columns else "drive_id"] else 0.0
+    for name in ("read_ios", "write_ios", "io_count", "bytes"):
+        off = (whole[name].fill_null(0) - whole[f"{name}_parts"].fill_null(0)).abs()
+        assert off.max() <= (rounding if name != "bytes" or rounding else 3600 / seconds), name  # type: ignore[operator]
+    took = (whole["write_ios"] * whole["write_latency_us"] - whole["write_us"]).abs().drop_nulls()
+    assert not took.len() or took.max() < 1e-3  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("resolution", RESOLUTIONS)
+@pytest.mark.parametrize("source", FILES)
+def test_files_give_the_same_hours_with_and_without(source: str, resolution: str, tmp_path: Path) -> None:
+    delivery = FILES[source](tmp_path / "in", random.Random(f"{source} {resolution}"))
+    hourly, finer = Warehouse(tmp_path / "hourly"), Warehouse(tmp_path / "finer")
+    ingest(source, delivery, hourly.path)
+    ingest(source, delivery, finer.path, source_options={"resolution": resolution})
+    assert_hours_are_the_same_and_hold_their_samples(hourly, finer, RESOLUTIONS[resolution])
+
+
+@pytest.mark.parametrize(("seed", "resolution"), [(0, "5m"), (1, "5m"), (2, "1m"), (3, "15m")])
+def test_a_pull_gives_the_same_hours_with_and_without(seed: int, resolution: str, tmp_path: Path) -> None:
+    hourly, finer = Warehouse(tmp_path / "hourly"), Warehouse(tmp_path / "finer")
+    fleet = awkward_fleet(seed)
+    # times as node_exporter gives them, of which few are exact as doubles
+    fleet = {
+        key: [(at, round(value, 3)) if "seconds" in dict(key)["__name__"] else (at, value) for at, value in points]
+        for key, points in fleet.items()
+    }
+    with serving(Server(fleet)) as server:
+        for warehouse, options in ((hourly, {}), (finer, {"resolution": resolution})):
+            ingest("prometheus", server.url, warehouse.path, first=SCRAPED, end=SCRAPED + timedelta(hours=HOURS), source_options=options)
+    assert_hours_are_the_same_and_hold_their_samples(hourly, finer, RESOLUTIONS[resolution])
+
+
+def test_a_finer_pull_sees_what_every_scrape_saw(warehouse: Warehouse) -> None:
+    """A reset and a gap within an hour cost their five minutes only."""
+    draw = random.Random(7)
+    fleet = with_reset(drive("web", "sda", every(30, 5), draw, "S0"), SCRAPED_UNIX + 1000)
+    fleet = cut(fleet, lambda at: not SCRAPED_UNIX + 1900 < at < SCRAPED_UNIX + 2500)
+    with serving(Server(fleet)) as server:
+        ingest("prometheus", server.url, warehouse.path, first=SCRAPED, end=SCRAPED + timedelta(hours=1), source_options=FIVE_MINUTES)
+    (reads,) = (points for key, points in fleet.items() if dict(key)["__name__"] == "node_disk_reads_completed_total")
+    expected: dict[datetime, tuple[int, float]] = {}
+    for (before, first), (at, last) in pairwise(reads):
+        part = -(-int((at - SCRAPED_UNIX) * 1000) // 300_000) - 1
+        if last >= first and 0 <= part < 12 and before > SCRAPED_UNIX + (part - 1) * 300:
+            ios, seconds = expected.get(SCRAPED + part * 5 * MINUTE, (0, 0.0))
+            expected[SCRAPED + part * 5 * MINUTE] = (ios + int(last - first), seconds + at - before)
+    found = {row["from_utc"]: (row["read_ios"], row["coverage"]) for row in samples(warehouse).to_dicts()}
+    assert found == {part: (ios, pytest.approx(min(1.0, seconds / 300))) for part, (ios, seconds) in expected.items()}
+    assert len(found) == 11  # all that was looked at in 30:00 to 40:00 is what ends the gap
+
+
+def test_of_samples_of_one_time_the_fuller_one_counts_whatever_came_first(tmp_path: Path) -> None:
+    looks = [snapshot(m, ("sda", 10 * m, 20 * m)) for m in (0, 3, 5, 9)]
+    parts = {"early": looks[:2], "whole": looks[:3], "late": looks[1:]}
+    for name, chosen in parts.items():
+        diskstats(tmp_path / name, *chosen)
+    ends = []
+    for number, order in enumerate(permutations(parts)):
+        warehouse = Warehouse(tmp_path / f"warehouse {number}")
+        for name in (*order, order[0]):
+            ingest("diskstats", tmp_path / name, warehouse.path, source_options=FIVE_MINUTES)
+        ends.append(samples(warehouse).select("drive_id", "from_utc", "write_ios", "coverage", "collected_at").rows())
+        retired = warehouse.table("retired_drive_samples")
+        assert retired.schema == RETIRED["drive_samples"] and set(retired["reason"]) <= {"duplicate", "superseded"}
+    assert len(set(map(str, ends))) == 1
+    # of 10:00 to 10:05 the look at 5 is the last of two; the one that is greater row by row counts
+    assert [(row[1], row[2]) for row in ends[0]] == [(START, 50), (START + 5 * MINUTE, 40)]
+
+
+def test_samples_of_an_hour_that_the_gate_rejects_go_with_it(warehouse: Warehouse, tmp_path: Path) -> None:
+    # sdb took two hours for each of its writes at eleven
+    looks = [snapshot(m, ("sda", m, 2 * m), ("sdb", m, 2 * m if m <= 60 else 2 * m + (m - 60) * 7_200_000)) for m in range(0, 121, 5)]
+    summary = ingest("diskstats", diskstats(tmp_path, *looks), warehouse.path, gate=Gate(warehouse.path), source_options=FIVE_MINUTES)
+    assert summary.rows_rejected == 12 and summary.delivery_seq == 1
+    kept = samples(warehouse).group_by("drive_id", pl.col("from_utc").dt.hour().alias("hour")).len().sort("drive_id", "hour").rows()
+    assert kept == [("web1/sda", 10, 12), ("web1/sda", 11, 12), ("web1/sdb", 10, 12)]
+
+
+def test_what_is_not_asked_for_is_not_kept(warehouse: Warehouse, tmp_path: Path) -> None:
+    ingest("diskstats", diskstats(tmp_path, snapshot(0, ("sda", 0, 0)), snapshot(5, ("sda", 9, 9))), warehouse.path)
+    (delivery,) = warehouse.path.glob("raw/deliveries/*")
+    assert sorted(path.name for path in delivery.iterdir()) == ["delivery.json", "drive_hours", "ingested_files.parquet"]
+    assert set(TIMED) == {"drive_hours", "drive_samples"}
+
+
+def test_of_what_was_collected_those_are_asked_that_have_it(warehouse: Warehouse, tmp_path: Path) -> None:
+    diskstats(tmp_path / "in", *(snapshot(m, ("sda", m, m)) for m in range(6)))
+    (tmp_path / "in/web1/lsblk.json").write_text(
+        json.dumps({"TS": UNIX, "blockdevices": [{"name": "sda", "type": "disk", "serial": "S1"}]})
+    )
+    arguments = ["ingest", "collected", tmp_path / "in", "--resolution", "5m", "--warehouse", warehouse.path]
+    done = CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert samples(warehouse).select("write_ios", "coverage").rows() == [(5, 1.0)]
+    assert warehouse.live("drives")["drive_id"].to_list() == ["S1"]
+
+
+@pytest.mark.parametrize(
+    ("source", "given", "said"), [("bundle", "5m", "'bundle' has no use for resolution"), ("diskstats", "7m", "give one of 1m, 5m, 15m")]
+)
+def test_a_resolution_that_nobody_has_is_said_to_be_one(source: str, given: str, said: str, warehouse: Warehouse, tmp_path: Path) -> None:
+    with pytest.raises(IngestError, match=said):
+        ingest(source, diskstats(tmp_path, snapshot(0)), warehouse.path, source_options={"resolution": given})

@@ -1,0 +1,241 @@
+"""Pulls over https: who the server must be, what is sent to it, and that no credential is ever told."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import random
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from drivetail.cli import main
+from ingest import IngestError
+from ingest.prometheus import client as client_module
+from ingest.prometheus.client import CA, CERTIFICATE, KEY, PASSWORD, TENANT, TOKEN, USER, Client, PrometheusError
+from tests.ingest.conftest import Warehouse
+from tests.ingest.prometheus_server import Fault, Server, serving
+from tests.ingest.test_prometheus_pull import START, drive, every, land
+
+SECRET = "s3cret-of-nobody"
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "RETRIES", 2)
+    monkeypatch.setattr(client_module, "BACKOFF_SECONDS", 0.0)
+    for name in (USER, PASSWORD, TOKEN, TENANT, CA, CERTIFICATE, KEY, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+class Authority:
+    """An authority of the tests' own, and what it signs: files NAME.pem and NAME.key in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder, self.name = folder, x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, folder.name)])
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.file = self._write("ca", self.key, self.name, is_authority=True, since=-2, until=2)
+
+    def sign(self, name: str, since: int = -1, until: int = 1, host: str = "localhost") -> Path:
+        """A certificate for a host, valid from `since` to `until` days from now."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        return self._write(name, key, x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), since=since, until=until, host=host)
+
+    def _write(
+        self,
+        name: str,
+        key: ec.EllipticCurvePrivateKey,
+        subject: x509.Name,
+        *,
+        since: int,
+        until: int,
+        host: str = "",
+        is_authority: bool = False,
+    ) -> Path:
+        now = datetime.now(UTC)
+        made = (
+            x509.CertificateBuilder(self.name, subject, key.public_key(), x509.random_serial_number())
+            .not_valid_before(now + since * DAY)
+            .not_valid_after(now + until * DAY)
+            .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        )
+        if host:
+            names = [x509.DNSName(host), x509.IPAddress(ipaddress.ip_address("127.0.0.9"))]
+            made = made.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        usage = x509.KeyUsage(True, False, False, False, False, is_authority, is_authority, False, False)
+        certificate = made.add_extension(usage, critical=True).sign(self.key, hashes.SHA256())
+        path = self.folder / f"{name}.pem"
+        path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        path.with_suffix(".key").write_bytes(
+            key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        )
+        return path
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("tls") / "ours")
+
+
+@contextmanager
+def https(certificate: Path, *, clients_of: Path | None = None, fault: Fault = lambda *_: None) -> Iterator[Server]:
+    """A server that shows this certificate and, where asked to, takes only clients that an authority has signed."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_suffix(".key"))
+    if clients_of:
+        context.load_verify_locations(clients_of)
+        context.verify_mode = ssl.CERT_REQUIRED
+    with serving(Server(drive("web", "sda", every(60), random.Random(1), "S0"), fault), context) as server:
+        yield server
+
+
+def test_a_server_of_an_authority_of_our_own_is_believed_where_it_is_named(
+    authority: Authority, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with https(authority.sign("server")) as server:
+        with pytest.raises(PrometheusError, match=rf"certificate verify failed.*{CA}"):
+            land(server, warehouse)
+        assert server.asked == []
+        monkeypatch.setenv(CA, str(authority.file))
+        # what the machine is told of other servers does not take its place
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(Authority(authority.folder / "other").file))
+        assert land(server, warehouse).rows_accepted == 3
+
+
+@pytest.mark.parametrize(
+    ("signed", "said"),
+    [({"until": 0}, "expired"), ({"since": 1, "until": 2}, "not yet valid"), ({"host": "prometheus.example"}, "localhost")],
+)
+def test_a_certificate_that_is_none_of_the_servers_is_refused(
+    signed: dict[str, int], said: str, authority: Authority, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CA, str(authority.file))
+    monkeypatch.setenv(TOKEN, SECRET)
+    monkeypatch.setattr(client_module, "BACKOFF_SECONDS", 60.0)  # it is not asked again: it would be refused again
+    with https(authority.sign("wrong", **signed)) as server, pytest.raises(PrometheusError, match=said) as refused:
+        land(server, warehouse)
+    assert server.headers == [] and CA in str(refused.value)
+
+
+def test_a_client_certificate_is_shown_to_a_server_that_asks_for_one(
+    authority: Authority, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CA, str(authority.file))
+    with https(authority.sign("server"), clients_of=authority.file) as server:
+        with pytest.raises(PrometheusError, match=CERTIFICATE):
+            land(server, warehouse)
+        client = authority.sign("client")
+        monkeypatch.setenv(CERTIFICATE, str(client))
+        monkeypatch.setenv(KEY, str(client.with_suffix(".key")))
+        assert land(server, warehouse).rows_accepted == 3
+
+
+@pytest.mark.parametrize("name", [CA, CERTIFICATE, KEY])
+def test_a_file_that_is_missing_or_no_pem_is_named(
+    name: str, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = authority.sign("client")
+    given = {CA: authority.file, CERTIFICATE: client, KEY: client.with_suffix(".key")}
+    for variable, path in given.items():
+        monkeypatch.setenv(variable, str(path))
+    monkeypatch.setenv(name, str(tmp_path / "gone.pem"))
+    with pytest.raises(PrometheusError, match=rf"{name} is .*gone.pem: no such file"):
+        Client("https://localhost:1")
+    (tmp_path / "gone.pem").write_text("not PEM\n")
+    with https(authority.sign("server")) as server, pytest.raises(PrometheusError, match=name):
+        Client(server.url).ask("query")
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({TOKEN: SECRET}, f"Bearer {SECRET}"),
+        ({USER: "ada", PASSWORD: "pw"}, "Basic YWRhOnB3"),
+        ({USER: "ada", PASSWORD: "p€"}, "Basic YWRhOnDigqw="),  # UTF-8, as Prometheus reads it
+        ({}, None),
+    ],
+)
+def test_credentials_are_sent_over_tls(
+    given: dict[str, str], sent: str | None, authority: Authority, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {CA: str(authority.file), **given}.items():
+        monkeypatch.setenv(name, value)
+    with https(authority.sign("server")) as server:
+        assert land(server, warehouse).rows_accepted == 3
+        assert {headers.get("Authorization") for headers in server.headers} == {sent}
+
+
+def echo(path: str, parameters: dict[str, str], before: int) -> tuple[int, dict[str, str], bytes]:
+    """What a proxy in between may answer: the headers it was sent."""
+    return 400, {}, f"<pre>Authorization: Bearer {SECRET} Basic YWRhOnMzY3JldC1vZi1ub2JvZHk= {SECRET}".encode()
+
+
+def error_answer(path: str, parameters: dict[str, str], before: int) -> tuple[int, dict[str, str], bytes]:
+    return 400, {}, json.dumps({"status": "error", "errorType": "bad_data", "error": f"{'x' * 270} unknown token {SECRET}"}).encode()
+
+
+def warning(path: str, parameters: dict[str, str], before: int) -> tuple[int, dict[str, str], bytes]:
+    none = {"resultType": "matrix", "result": []}
+    return 200, {}, json.dumps({"status": "success", "data": none, "warnings": [f"store refused {SECRET}"]}).encode()
+
+
+def elsewhere(path: str, parameters: dict[str, str], before: int) -> tuple[int, dict[str, str], bytes]:
+    return 302, {"Location": f"http://127.0.0.1:1/?token={SECRET}"}, b""
+
+
+@pytest.mark.parametrize("fault", [echo, error_answer, warning, elsewhere, lambda *_: (401, {}, b""), lambda *_: None])
+@pytest.mark.parametrize("given", [{TOKEN: SECRET}, {USER: "ada", PASSWORD: SECRET}, {TOKEN: f"{SECRET}\n"}])
+def test_no_credential_is_told_whatever_happens(
+    given: dict[str, str],
+    fault: Fault,
+    authority: Authority,
+    warehouse: Warehouse,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for name, value in {CA: str(authority.file), **given}.items():
+        monkeypatch.setenv(name, value)
+    caplog.set_level(logging.DEBUG)
+    arguments = ["--from", f"{START:%Y-%m-%dT%H}", "--to", f"{START + timedelta(hours=1):%Y-%m-%dT%H}", "--allow-partial"]
+    with https(authority.sign("server"), fault=fault) as server:
+        done = CliRunner().invoke(main, ["ingest", "prometheus", server.url, *arguments, "--warehouse", str(warehouse.path)])
+        doctor = CliRunner().invoke(main, ["doctor", "prometheus", server.url])
+    kept = b"".join(path.read_bytes() for path in warehouse.path.rglob("*") if path.is_file())
+    told = f"{done.output}{done.exception!r}{doctor.output}{doctor.exception!r}{caplog.text}{kept!r}"
+    assert server.url in told
+    # a part of it, or how basic authentication writes it, tells as much
+    assert not [part for part in (SECRET[:6], *(["YWRhOnMzY3JldC"] if USER in given else [])) if part in told]
+
+
+def test_a_token_that_no_header_can_hold_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for token in (f"{SECRET}\n", "t€ken"):
+        monkeypatch.setenv(TOKEN, token)
+        with pytest.raises(IngestError, match=f"{TOKEN} holds a character"):
+            Client("https://localhost:1")
+
+
+def test_credentials_do_not_follow_to_another_server(authority: Authority, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CA, str(authority.file))
+    monkeypatch.setenv(TOKEN, SECRET)
+    with serving(Server({})) as other:
+        there = f"{other.url}/api/v1/query_range"
+        with (
+            https(authority.sign("server"), fault=lambda *_: (307, {"Location": there}, b"")) as server,
+            pytest.raises(IngestError, match="sends on to another address"),
+        ):
+            land(server, warehouse)
+        assert other.asked == []

@@ -1,0 +1,120 @@
+"""A real node_exporter on this machine, a real Prometheus that scrapes it: what is ingested is what the kernel counted meanwhile.
+
+The first scrape lies between a look at /proc/diskstats before the exporter was started and one after Prometheus had a sample, the last one
+between a look before a further sample came and one after the exporter was stopped. Counters only grow, so what lies between the
+scrapes lies between what these looks give: bounds without any room of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from drivetail.cli import main
+from ingest import list_deliveries, prometheus
+from ingest.raw_store import drive_hour_files, table_files
+from tests.proof import prometheus_fleet
+from tests.proof.disk_counters import SECTOR_BYTES, Bracket, look, skip_without_drives, work
+
+EXPORTER = next((found for name in ("prometheus-node-exporter", "node_exporter") if (found := shutil.which(name))), None)
+pytestmark = [
+    pytest.mark.skipif(
+        (EXPORTER is None or shutil.which("prometheus") is None) and not os.environ.get("CI"),
+        reason="not installed (Debian: apt-get install prometheus prometheus-node-exporter); in CI this is a failure",
+    ),
+    pytest.mark.xdist_group("prometheus"),
+]
+HOUR = timedelta(hours=1)
+WORK_SECONDS = 3.0
+
+
+@contextmanager
+def exporter(folder: Path, address: str) -> Iterator[None]:
+    """node_exporter with its disk counters only. At the end it is gone."""
+    assert EXPORTER is not None, "node_exporter is not installed"
+    with (folder / "node_exporter.log").open("w") as log:
+        process = subprocess.Popen(
+            [EXPORTER, f"--web.listen-address={address}", "--collector.disable-defaults", "--collector.diskstats"], stdout=log, stderr=log
+        )
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def wait_for_scrape(url: str, after: float) -> None:
+    """Wait until Prometheus has a sample that was taken after this instant (unix seconds)."""
+    query = urllib.parse.urlencode({"query": f"count(timestamp(node_disk_reads_completed_total) > {after})"})
+    until = time.monotonic() + 30
+    while True:
+        with urllib.request.urlopen(f"{url}/api/v1/query?{query}", timeout=10) as answer:
+            if json.load(answer)["data"]["result"]:
+                return
+        assert time.monotonic() < until, "Prometheus took no sample of node_exporter within 30 s"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Bracket]]:
+    """A server that has scraped this machine for some seconds, and what the kernel counted around it."""
+    skip_without_drives()
+    folder = tmp_path_factory.mktemp("live")
+    address = f"127.0.0.1:{prometheus_fleet.free_port()}"
+    with prometheus_fleet.prometheus(folder, address) as url:
+        before = look()
+        with exporter(folder, address):
+            wait_for_scrape(url, 0.0)
+            began = look()
+            work(folder, WORK_SECONDS)
+            ends = look()
+            wait_for_scrape(url, ends.ended)
+        yield url, Bracket(before, began, ends, look())
+
+
+def test_what_is_ingested_lies_between_what_the_kernel_counted(
+    measured: tuple[str, Bracket], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, kernel = measured
+    drive = kernel.busiest()
+    first, last = (datetime.fromtimestamp(at, UTC).replace(tzinfo=None) for at in (kernel.before.begun, kernel.after.ended))
+    first, end = first.replace(minute=0, second=0, microsecond=0), last.replace(minute=0, second=0, microsecond=0) + HOUR
+    # only hours that are over are pulled: to the pull the running one is
+    monkeypatch.setattr(prometheus, "utc_now", lambda: end)
+    hours = [f"{hour:%Y-%m-%dT%H}" for hour in (first, end)]
+    arguments = ["ingest", "prometheus", url, "--from", hours[0], "--to", hours[1], "--min-coverage", "0.01", "--warehouse", tmp_path]
+    done = CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+    assert done.exit_code == 0 and "0 rejected" in done.output, done.output
+    deliveries = list_deliveries(tmp_path)
+    rows = pl.concat([pl.read_parquet(path, glob=False) for delivery in deliveries for path in drive_hour_files(delivery)])
+    assert rows["raid_group_id"].unique().to_list() == ["live"]
+    # by its serial where udev tells one
+    names = [pl.read_parquet(path, glob=False) for path in table_files(deliveries, "drive_aliases")]
+    serials = {row["alias"]: row["drive_id"] for frame in names for row in frame.to_dicts()}
+    rows = rows.filter(drive_id=serials.get(f"live/{drive}", f"live/{drive}"))  # two where the full hour struck meanwhile
+    for way in ("read", "write"):
+        took_us = pl.col(f"{way}_ios") * pl.col(f"{way}_latency_us").fill_null(0.0)
+        told = rows.select(
+            pl.col(f"{way}_ios").sum().alias("ios"),
+            (pl.col(f"{way}_blocks") * pl.col("block_bytes") // SECTOR_BYTES).sum().alias("sectors"),
+            (took_us.sum() / 1000).round().cast(pl.Int64).alias("ms"),  # the kernel's are whole
+        ).row(0, named=True)
+        for name, value in told.items():
+            least, most = kernel.limits(drive, f"{way}_{name}")
+            assert least <= value <= most, f"{way}_{name} of {drive}"
+    assert rows["write_ios"].sum() > 0
+    shortest, longest = kernel.seconds()
+    assert shortest <= rows["coverage"].sum() * 3600 <= longest
