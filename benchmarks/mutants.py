@@ -78,6 +78,7 @@ INTERVALS = "models/marts/slowdown/fct_slowdown_intervals.sql"
 ARRIVALS = "models/marts/slowdown/fct_slowdown_arrivals.sql"
 SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
 ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
+CHRONIC_DAYS = "models/intermediate/counts/int_drive_days__chronic.sql"
 USUAL_MEDIAN = "macros/usual_median.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
 EPISODES = "models/marts/events/fct_unplug_episodes.sql"
@@ -832,34 +833,37 @@ FAULTS = (
     ),
     Fault(
         "half of the hours at 1.2 are most",
-        ALERTS,
+        CHRONIC_DAYS,
         "2 * windows.window_chronic_hours > windows.window_drive_hours",
         "2 * windows.window_chronic_hours >= windows.window_drive_hours",
     ),
     Fault(
         "half of the RAID group's hours are too few for a chronic drive",
-        ALERTS,
+        CHRONIC_DAYS,
         "2 * windows.window_drive_hours >= windows.window_raid_hours",
         "2 * windows.window_drive_hours > windows.window_raid_hours",
     ),
     Fault(
         "a chronic drive that is seen no more stays open",
-        ALERTS,
-        "2 * windows.window_drive_hours < windows.window_raid_hours\n        or ",
+        CHRONIC_DAYS,
+        "2 * windows.window_drive_hours < windows.window_raid_hours\n    or ",
         "",
     ),
     Fault(
         "a chronic drive with half of its hours at 1.1 is not well",
-        ALERTS,
+        CHRONIC_DAYS,
         "2 * windows.window_doubtful_hours <= windows.window_drive_hours",
         "2 * windows.window_doubtful_hours < windows.window_drive_hours",
     ),
     Fault(
-        "a chronic drive is well below 1.2", ALERTS, "edge_name(var('alert_chronic_clear_slowdown'))", "edge_name(var('chronic_slowdown'))"
+        "a chronic drive is well below 1.2",
+        CHRONIC_DAYS,
+        "edge_name(var('alert_chronic_clear_slowdown'))",
+        "edge_name(var('chronic_slowdown'))",
     ),
-    Fault("a day counts before it is over", ALERTS, "\n        and windows.day_utc + interval 23 hour <= raid_groups.last_hour_utc", ""),
-    Fault("the chronic window has 27 days", ALERTS, "var('chronic_window_days') - 1", "var('chronic_window_days') - 2"),
-    Fault("the chronic window has 29 days", ALERTS, "var('chronic_window_days') - 1", "var('chronic_window_days')"),
+    Fault("a day counts before it is over", CHRONIC_DAYS, "\n    and windows.day_utc + interval 23 hour <= raid_groups.last_hour_utc", ""),
+    Fault("the chronic window has 27 days", CHRONIC_DAYS, "var('chronic_window_days') - 1", "var('chronic_window_days') - 2"),
+    Fault("the chronic window has 29 days", CHRONIC_DAYS, "var('chronic_window_days') - 1", "var('chronic_window_days')"),
     Fault("a drive that is neither chronic nor well is chronic anew", ALERTS, "    where is_chronic or is_well\n", ""),
     Fault(
         "a chronic drive's last hour is that of the day it is well",

@@ -67,6 +67,8 @@ LINKED = (
     "drive_events",
     "retired_drive_events",
     "retired_drive_hours",
+    "labels",
+    "retired_labels",
 )
 
 

@@ -14,11 +14,12 @@ import polars as pl
 TEXT, COUNT, REAL, TIME, DAY, FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Datetime("us"), pl.Date(), pl.Boolean()
 
 RECORD_KINDS = ("drive_hours", "drive_events", "drives")
-RAW_KINDS = (*RECORD_KINDS, "drive_aliases")
-"""What raw keeps: the kinds of the bundle, and the names under which hosts know drives."""
+RAW_KINDS = (*RECORD_KINDS, "drive_aliases", "labels")
+"""What raw keeps: the kinds of the bundle, the names under which hosts know drives, and what somebody found of a drive."""
 SELF_NAMED_SOURCES = frozenset({"bundle", "fio", "perseus"})
 """Sources whose records name drive and RAID group themselves; what another says is weighed against the rest (docs/decisions/0009)."""
 DRIVE_KINDS = ("disk", "ssd")
+VERDICTS = ("slow", "healthy")
 ROLES = ("data", "parity_p", "parity_q", "spare")
 EVENT_TYPES = (
     "unplug",
@@ -97,6 +98,13 @@ CONTRACT: dict[str, dict[str, pl.DataType]] = {
         "valid_to": TIME,
         "collected_at": TIME,
     },
+    "labels": {
+        "drive_id": TEXT,
+        "labelled_on": DAY,
+        "verdict": TEXT,
+        "labelled_by": TEXT,
+        "collected_at": TIME,
+    },
 }
 
 # One record per key is live; the others of that key lost a conflict (OP-08).
@@ -105,6 +113,7 @@ KEY: dict[str, tuple[str, ...]] = {
     "drive_events": ("drive_id", "occurred_at", "event_type"),
     "drives": ("drive_id", "valid_from"),
     "drive_aliases": ("alias", "valid_from"),
+    "labels": ("drive_id",),
 }
 
 # Every inner list is one way to be complete: a file needs all the columns of at least one.
@@ -136,6 +145,7 @@ OPTIONS: dict[str, dict[str, pl.DataType]] = {
     "drive_events": {},
     "drives": {},
     "drive_aliases": {},
+    "labels": {},
 }
 
 RAW: dict[str, dict[str, pl.DataType]] = {kind: {**CONTRACT[kind], **OPTIONS[kind], **ORIGIN} for kind in RAW_KINDS}
@@ -147,6 +157,7 @@ IDENTITY: dict[str, dict[str, pl.DataType]] = {
     "drive_events": {"source": TEXT, "is_alias": FLAG},
     "drives": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
     "drive_aliases": {"source": TEXT},
+    "labels": {"source": TEXT},
 }
 
 _RETIREMENT: dict[str, pl.DataType] = {"reason": TEXT, **ORIGIN, "retired_by_delivery_seq": COUNT}
@@ -155,6 +166,7 @@ RETIRED: dict[str, dict[str, pl.DataType]] = {
     "drive_events": {"drive_id": TEXT, "occurred_at": TIME, "event_type": TEXT, **_RETIREMENT},
     "drives": {"drive_id": TEXT, "valid_from": TIME, **_RETIREMENT},
     "drive_aliases": {"alias": TEXT, "valid_from": TIME, **_RETIREMENT},
+    "labels": {"drive_id": TEXT, **_RETIREMENT},
 }
 
 REJECTED_RECORDS: dict[str, pl.DataType] = {
