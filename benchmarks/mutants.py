@@ -907,19 +907,19 @@ FAULTS = (
     Fault(
         "rises of a RAID group drop no counts",
         SIT_OUT_COUNTS,
-        "case when states[-1].total + rise.rise >= rise.peers then {{ var('zfs_drop') }} else 0 end",
+        "case when last.states[-1].total + rise.rise >= rise.peers then {{ var('zfs_drop') }} else 0 end",
         "0",
     ),
     Fault(
         "ZFS's counts fall below nothing",
         SIT_OUT_COUNTS,
-        "                    0\n                ) + case when number",
-        "                    -9\n                ) + case when number",
+        "                        0\n                    ) + case when number",
+        "                        -9\n                    ) + case when number",
     ),
     Fault(
         "counts go on after a sit-out",
         SIT_OUT_COUNTS,
-        "case when list_max(states[-1].counts) > {{ var('zfs_outlier_limit') }} then 0 else count end",
+        "case when list_max(last.states[-1].counts) > {{ var('zfs_outlier_limit') }} then 0 else count end",
         "count",
     ),
     Fault("a count at the limit is a sit-out", SIT_OUTS, "outlier_count > {{", "outlier_count >= {{"),

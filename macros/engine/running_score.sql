@@ -2,11 +2,24 @@
     engines share; it says `score` for the last one and `day.COLUMN` for the row's columns. -#}
 {% macro running_score(start, order_by, columns, step) %}{{ return(adapter.dispatch('running_score')(start, order_by, columns, step)) }}{% endmacro %}
 {% macro duckdb__running_score(start, order_by, columns, step) -%}
+    {#- DuckDB 1.5 folds a list into one of its own elements only: the scores so far ride along in each -#}
+    {%- set before, day = [], [] -%}
+    {%- for column in columns -%}
+        {%- do before.append("'" ~ column ~ "': cast(null as double)") -%}
+        {%- do day.append("'" ~ column ~ "': cast(" ~ column ~ " as double)") -%}
+    {%- endfor -%}
     list_reduce(
-        list({ {%- for column in columns %}'{{ column }}': {{ column }}{{ ", " if not loop.last }}{% endfor -%} } order by {{ order_by }}),
-        lambda scores, day: list_append(scores, {{ step | replace('score', 'scores[-1]') }}),
-        [cast({{ start }} as double)]
-    )
+        list_prepend(
+            { {{- before | join(', ') }}, 'scores': [cast({{ start }} as double)]},
+            list({ {{- day | join(', ') }}, 'scores': cast([] as double[])} order by {{ order_by }})
+        ),
+        lambda last, day: {
+{%- for column in columns %}
+            '{{ column }}': day.{{ column }},
+{%- endfor %}
+            'scores': list_append(last.scores, {{ step | replace('score', 'last.scores[-1]') }})
+        }
+    ).scores
 {%- endmacro %}
 {% macro spark__running_score(start, order_by, columns, step) -%}
     aggregate(

@@ -3,21 +3,33 @@
     many as it has children; a count above the limit begins a sit-out, after which all counts begin anew. -#}
 {% macro sit_out_counts() %}{{ return(adapter.dispatch('sit_out_counts')()) }}{% endmacro %}
 {% macro duckdb__sit_out_counts() -%}
+    {#- DuckDB 1.5 folds a list into one of its own elements only: the states so far ride along in each -#}
     list_reduce(
-        list({'drive_number': drive_number, 'rise': sit_out_rise, 'peers': peer_count} order by rise_number),
-        lambda states, rise: list_append(states, {
-            'total': case when states[-1].total + rise.rise >= rise.peers then 0 else states[-1].total + rise.rise end,
-            'counts': list_transform(
-                states[-1].counts,
-                lambda count, number: greatest(
-                    case when list_max(states[-1].counts) > {{ var('zfs_outlier_limit') }} then 0 else count end
-                    - case when states[-1].total + rise.rise >= rise.peers then {{ var('zfs_drop') }} else 0 end,
-                    0
-                ) + case when number = rise.drive_number then rise.rise else 0 end
-            )
-        }),
-        [{'total': cast(0 as bigint), 'counts': list_transform(list(distinct drive_number), lambda number: cast(0 as bigint))}]
-    )
+        list_prepend(
+            {
+                'drive_number': cast(null as bigint), 'rise': cast(null as bigint), 'peers': cast(null as bigint),
+                'states': [{'total': cast(0 as bigint), 'counts': list_transform(list(distinct drive_number), lambda number: cast(0 as bigint))}]
+            },
+            list({
+                'drive_number': drive_number, 'rise': sit_out_rise, 'peers': peer_count,
+                'states': cast([] as struct(total bigint, counts bigint[])[])
+            } order by rise_number)
+        ),
+        lambda last, rise: {
+            'drive_number': rise.drive_number, 'rise': rise.rise, 'peers': rise.peers,
+            'states': list_append(last.states, {
+                'total': case when last.states[-1].total + rise.rise >= rise.peers then 0 else last.states[-1].total + rise.rise end,
+                'counts': list_transform(
+                    last.states[-1].counts,
+                    lambda count, number: greatest(
+                        case when list_max(last.states[-1].counts) > {{ var('zfs_outlier_limit') }} then 0 else count end
+                        - case when last.states[-1].total + rise.rise >= rise.peers then {{ var('zfs_drop') }} else 0 end,
+                        0
+                    ) + case when number = rise.drive_number then rise.rise else 0 end
+                )
+            })
+        }
+    ).states
 {%- endmacro %}
 {% macro spark__sit_out_counts() -%}
     {%- set last = 'element_at(states, -1)' -%}

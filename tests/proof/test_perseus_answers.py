@@ -147,9 +147,17 @@ def test_detectors_are_held_against_the_verified_drives(connection: duckdb.DuckD
         from marts.detector_scores where labelled_count > 0 and unseen_count = 0
     """
     scores = {detector: rest for detector, *rest in connection.execute(query).fetchall()}
-    print(scores)
     assert scores["chronic"] == [34, 0, 0, 1.0, 1.0, 1.0]
-    assert scores["slow_2x"][0] == 3 and scores["slow_2x"][2] == 31
+    assert scores["slow_2x"] == [3, 0, 31, 1.0, 3 / 34, 6 / 37]
+    # what else docs/detectors.md tells: found and false alarms
+    assert {detector: tuple(counts[:2]) for detector, counts in scores.items() if detector not in ("chronic", "slow_2x")} == {
+        "slow_1_5x": (18, 0),
+        "mean_3_sigma": (18, 2),
+        "tikv_slow_score": (2, 0),
+        "iaso_aimd": (2, 0),
+        "hdfs_outlier": (0, 0),
+        "zfs_sit_out": (0, 0),
+    }
 
 
 def test_the_sums_hold(connection: duckdb.DuckDBPyConnection) -> None:
