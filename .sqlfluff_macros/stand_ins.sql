@@ -7,7 +7,7 @@
 {% macro disjoint_segments(periods, keys) %}ranked as (select * from {{ periods }})
 
 select * from ranked{% endmacro %}
-{% macro var(name) %}{% if name in ('explicit_event_types', 'snapshot_sources') %}{{ return(['a', 'b']) }}{% elif name == 'event_window_hours' %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
+{% macro var(name) %}{% if name in ('explicit_event_types', 'snapshot_sources', 'detectors') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
 {% macro local_hour(a, b) %}local_hour({{ a }}, {{ b }}){% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
@@ -41,3 +41,11 @@ select * from effective{% endmacro %}
 {% macro merged_latency() %}latency_us{% endmacro %}
 {% macro merged_io_count() %}io_count{% endmacro %}
 {% macro merged_io_size() %}bytes{% endmacro %}
+{% macro told(a) %}told({{ a }}){% endmacro %}
+{% macro capped_nanoseconds(a) %}floor({{ a }}){% endmacro %}
+{% macro is_beyond_sigma(a) %}{{ a }} > latency_sum_ns{% endmacro %}
+{% macro least_outlying_slowdown() %}3{% endmacro %}
+{% macro running_score(start, order_by, columns, step) %}max({{ columns | join(' + ') }}){% endmacro %}
+{% macro sit_out_counts() %}max(sit_out_rise){% endmacro %}
+{% macro tikv_after(a, b) %}tikv_after({{ a }}, {{ b }}){% endmacro %}
+{% macro iaso_after(a, b) %}iaso_after({{ a }}, {{ b }}){% endmacro %}

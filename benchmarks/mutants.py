@@ -84,6 +84,15 @@ SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
 SAMPLES = "models/marts/slowdown/fct_drive_samples.sql"
 STAGED_SAMPLES = "models/staging/stg_raw__drive_samples.sql"
 ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
+OUTLYING, SIT_OUTS, SCORED, LABELLED = (
+    f"models/intermediate/detectors/{model}.sql"
+    for model in ("int_drive_hours__outlying", "int_drive_hours__sit_out", "int_drive_days__scored", "int_detectors__labelled")
+)
+VERDICTS, AGREEMENT, SCORES, COSTS = (
+    f"models/marts/detectors/{model}.sql" for model in ("fct_detector_verdicts", "detector_agreement", "detector_scores", "detector_costs")
+)
+OUTLIERS, SIT_OUT_COUNTS, SLOW_SCORES = "macros/outliers.sql", "macros/engine/sit_out_counts.sql", "macros/slow_scores.sql"
+CHRONIC_DAYS = "models/intermediate/counts/int_drive_days__chronic.sql"
 USUAL_MEDIAN = "macros/usual_median.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
 DECISIONS = "models/marts/events/fct_drive_decisions.sql"
@@ -946,34 +955,37 @@ FAULTS = (
     ),
     Fault(
         "half of the hours at 1.2 are most",
-        ALERTS,
+        CHRONIC_DAYS,
         "2 * windows.window_chronic_hours > windows.window_drive_hours",
         "2 * windows.window_chronic_hours >= windows.window_drive_hours",
     ),
     Fault(
         "half of the RAID group's hours are too few for a chronic drive",
-        ALERTS,
+        CHRONIC_DAYS,
         "2 * windows.window_drive_hours >= windows.window_raid_hours",
         "2 * windows.window_drive_hours > windows.window_raid_hours",
     ),
     Fault(
         "a chronic drive that is seen no more stays open",
-        ALERTS,
-        "2 * windows.window_drive_hours < windows.window_raid_hours\n        or ",
+        CHRONIC_DAYS,
+        "2 * windows.window_drive_hours < windows.window_raid_hours\n    or ",
         "",
     ),
     Fault(
         "a chronic drive with half of its hours at 1.1 is not well",
-        ALERTS,
+        CHRONIC_DAYS,
         "2 * windows.window_doubtful_hours <= windows.window_drive_hours",
         "2 * windows.window_doubtful_hours < windows.window_drive_hours",
     ),
     Fault(
-        "a chronic drive is well below 1.2", ALERTS, "edge_name(var('alert_chronic_clear_slowdown'))", "edge_name(var('chronic_slowdown'))"
+        "a chronic drive is well below 1.2",
+        CHRONIC_DAYS,
+        "edge_name(var('alert_chronic_clear_slowdown'))",
+        "edge_name(var('chronic_slowdown'))",
     ),
-    Fault("a day counts before it is over", ALERTS, "\n        and windows.day_utc + interval 23 hour <= raid_groups.last_hour_utc", ""),
-    Fault("the chronic window has 27 days", ALERTS, "var('chronic_window_days') - 1", "var('chronic_window_days') - 2"),
-    Fault("the chronic window has 29 days", ALERTS, "var('chronic_window_days') - 1", "var('chronic_window_days')"),
+    Fault("a day counts before it is over", CHRONIC_DAYS, "\n    and windows.day_utc + interval 23 hour <= raid_groups.last_hour_utc", ""),
+    Fault("the chronic window has 27 days", CHRONIC_DAYS, "var('chronic_window_days') - 1", "var('chronic_window_days') - 2"),
+    Fault("the chronic window has 29 days", CHRONIC_DAYS, "var('chronic_window_days') - 1", "var('chronic_window_days')"),
     Fault("a drive that is neither chronic nor well is chronic anew", ALERTS, "    where is_chronic or is_well\n", ""),
     Fault(
         "a chronic drive's last hour is that of the day it is well",
@@ -990,6 +1002,65 @@ FAULTS = (
     ),
     Fault("a group's own past begins five weeks before", USUAL_MEDIAN, "var('group_past_weeks') + 1", "var('group_past_weeks') + 2"),
     Fault("a group is held against the past of all groups", USUAL_MEDIAN, "partition by ' ~ raid_hours ~ '.raid_group_id order", "order"),
+    # detectors
+    Fault("four drives are enough for HDFS", OUTLYING, "peer_count >= {{ var('hdfs_min_drives') }}", "peer_count >= 4"),
+    Fault("HDFS has no low bound", OUTLYING, "cast({{ var('hdfs_low_us') }} as double)", "0.0"),
+    Fault("three medians are above HDFS's limit", OUTLYING, "latency_us > hdfs_limit_us", "latency_us >= hdfs_limit_us"),
+    Fault("HDFS's deviations are not scaled", OUTLYING, " * {{ var('hdfs_mad_factor') }}", ""),
+    Fault("drives out of the population are peers of a detector", OUTLYING, "where is_in_population and slowdown", "where slowdown"),
+    Fault("RAID-hours up to eleven medians hold no outlier", OUTLYING, ">= {{ least_outlying_slowdown() }}", "> 11"),
+    Fault("the middle one is in the upper half", OUTLYING, "2 * place > peer_count + 1", "2 * place > peer_count"),
+    Fault("the middle one is in the lower half", OUTLYING, "2 * place <= peer_count", "2 * place <= peer_count + 1"),
+    Fault("equal peers have no interquartile range", OUTLYING, "spreads.q1_latency_us * {{ var('zfs_least_iqr') }}", "0.001"),
+    Fault("a latency at ZFS's fence is above", OUTLYING, "when latency_us > fence_us", "when latency_us >= fence_us"),
+    Fault("ZFS's count rises without bound", OUTLYING, "cast({{ var('zfs_greatest_rise') }} as double)", "1e9"),
+    Fault("ZFS's count may rise by nothing", OUTLYING, "greatest(1.0, least(", "greatest(0.0, least("),
+    Fault("ZFS counts no fewer than seven drives", OUTLYING, "peer_count >= {{ var('zfs_min_drives') }}", "peer_count >= 7"),
+    Fault("of equally slow drives ZFS counts the greatest", OUTLYING, "peers.drive_id desc", "peers.drive_id asc"),
+    Fault("two standard deviations are three", OUTLIERS, "var('sigma_multiple') ** 2", "var('sigma_multiple')"),
+    Fault(
+        "rises of a RAID group drop no counts",
+        SIT_OUT_COUNTS,
+        "case when last.states[-1].total + rise.rise >= rise.peers then {{ var('zfs_drop') }} else 0 end",
+        "0",
+    ),
+    Fault(
+        "ZFS's counts fall below nothing",
+        SIT_OUT_COUNTS,
+        "                        0\n                    ) + case when number",
+        "                        -9\n                    ) + case when number",
+    ),
+    Fault(
+        "counts go on after a sit-out",
+        SIT_OUT_COUNTS,
+        "case when list_max(last.states[-1].counts) > {{ var('zfs_outlier_limit') }} then 0 else count end",
+        "count",
+    ),
+    Fault("a count at the limit is a sit-out", SIT_OUTS, "outlier_count > {{", "outlier_count >= {{"),
+    Fault("a day without a slowdown is a round", SCORED, "    having sum(days.slowdown_hours) > 0\n", ""),
+    Fault("quiet days between slow ones bring no score down", SCORED, "coalesce(quiet_days_before, 0)", "0"),
+    Fault("a day has 24 hours for TiKV", SCORED, "/ drive_hours, {{", "/ 24, {{"),
+    Fault("scores rise without bound", SCORED, "'least(100.0, '", "'least(1000.0, '", 2),
+    Fault("TiKV's score falls to 0", SLOW_SCORES, "greatest(1.0,", "greatest(0.0,"),
+    Fault("IASO's score never ends", SLOW_SCORES, ">= 1.0", ">= 0.0"),
+    Fault("TiKV and IASO flag above their bound only", VERDICTS, "{{ score }} >= {{ slow_score }}", "{{ score }} > {{ slow_score }}"),
+    Fault("a mild day is a slow one", VERDICTS, "where {{ hours }} > 0", "where true"),
+    Fault(
+        "the worst hour of a verdict is the last of equals",
+        VERDICTS,
+        "order by slowdown desc, hour_utc asc",
+        "order by slowdown desc, hour_utc desc",
+    ),
+    Fault("half of the hours at 1.2 have a verdict", VERDICTS, "where 2 * window_chronic_hours > window_drive_hours", "where true"),
+    Fault("a verdict that is no flag counts for agreement", AGREEMENT, "where verdicts.is_flagged", "where true"),
+    Fault("the last 28 days are 27", AGREEMENT, "var('detector_recent_days') - 1", "var('detector_recent_days') - 2"),
+    Fault("the last 28 days are 29", AGREEMENT, "var('detector_recent_days') - 1", "var('detector_recent_days')"),
+    Fault("drives without a slowdown could be flagged", AGREEMENT, "days.slowdown_hours > 0", "days.slowdown_hours >= 0"),
+    Fault("a verdict that is no flag finds a drive", LABELLED, "    where is_flagged\n", ""),
+    Fault("a label of a drive that was never seen is a miss", SCORES, "is_seen and is_slow and not", "is_slow and not"),
+    Fault("a miss costs what a needless replacement does", COSTS, "ratios.miss_cost_ratio * scores", "scores"),
+    Fault("the label that came last counts", "ingest/labels.py", 'pl.col("labelled_on").cast(TIME)', "pl.lit(None, TIME)"),
+    Fault("a label without a verdict is one", "ingest/labels.py", ".fill_null(False)", ""),
 )
 
 

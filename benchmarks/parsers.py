@@ -81,6 +81,14 @@ def tickets(folder: Path) -> tuple[Path, int]:
     return path, 20_000
 
 
+def labels(folder: Path) -> tuple[Path, int]:
+    """20,000 labels."""
+    path = folder / "labels.csv"
+    rows = (f"S{n},{'slow' if n % 9 == 0 else 'healthy'},ann,2026-01-05\n" for n in range(20_000))
+    path.write_text("drive_id,verdict,labelled_by,labelled_on\n" + "".join(rows))
+    return path, 20_000
+
+
 def drive_days(folder: Path) -> tuple[Path, int]:
     """A day of 60,000 drives."""
     path = folder / "2026-01-05.csv"
@@ -121,6 +129,7 @@ def main() -> None:
             ("sysstat, iostat JSON (drives in an interval)", iostat(folder), partial(read_intervals, zone=utc)),
             ("kernel-log (lines)", log(folder), partial(read_log, reading=Reading(utc, None, None, "host"))),
             ("tickets, landed (rows)", tickets(folder), partial(landed, "tickets")),
+            ("labels, landed (rows)", labels(folder), partial(landed, "labels")),
             ("backblaze, landed (drive-days)", drive_days(folder), partial(landed, "backblaze")),
         ):
             own, bare = seconds(partial(run, path)), seconds(partial(plain, path))

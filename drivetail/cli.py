@@ -246,6 +246,7 @@ def ingest(
     kernel-log  what the kernel said of drives: journald's JSON, syslog, dmesg
     mapping     what an operator says of drives (`drivetail map`)
     tickets     CSV files of drive trouble tickets
+    labels      which drives somebody found slow or healthy: detectors are held against it
     backblaze   the public daily CSVs of drive stats: inventory, age, and proxies of events
     fio         results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour
     perseus     Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]

@@ -74,6 +74,8 @@ LINKED = (
     "drive_events",
     "retired_drive_events",
     "retired_drive_hours",
+    "labels",
+    "retired_labels",
 )
 
 

@@ -17,6 +17,7 @@ SOURCES = (
     "diskstats",
     "fio",
     "kernel-log",
+    "labels",
     "lsblk",
     "mapping",
     "mdadm",

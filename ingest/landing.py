@@ -16,7 +16,7 @@ from ingest.judge import Verdict, judge_table, judge_timed
 from ingest.quarantine import DROPPED, Held
 from ingest.raw_store import Part, StagedDelivery, known_files, utc_now
 from ingest.readers import one_line
-from ingest.schema import DEFAULT_MIN_COVERAGE, IDENTITY, INGESTED_FILES, REJECTED_RECORDS, TIMED, raw_columns
+from ingest.schema import DEFAULT_MIN_COVERAGE, IDENTITY, INGESTED_FILES, RAW_KINDS, REJECTED_RECORDS, TIMED, raw_columns
 
 T = TypeVar("T")
 LANDED, UNREADABLE, ALREADY_LANDED, QUARANTINED = "landed", "unreadable", "already landed", "quarantined"
@@ -70,7 +70,7 @@ class Landing:
     _hashes: dict[str, str] = field(default_factory=dict)
     _closed: dict[str, str] = field(default_factory=dict)
     _by_hash: dict[str, list[tuple[str, str, str | None]]] = field(default_factory=dict)
-    _tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"drive_events": [], "drives": [], "drive_aliases": []})
+    _tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {kind: [] for kind in RAW_KINDS if kind not in TIMED})
     _rejected: dict[int, list[pl.DataFrame]] = field(default_factory=dict)
     _parts: dict[int, list[Part]] = field(default_factory=dict)
     _samples: list[pl.DataFrame] = field(default_factory=list)

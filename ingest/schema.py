@@ -14,8 +14,8 @@ import polars as pl
 TEXT, COUNT, REAL, TIME, DAY, FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Datetime("us"), pl.Date(), pl.Boolean()
 
 RECORD_KINDS = ("drive_hours", "drive_events", "drives")
-COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases")
-"""Records that deliveries are made of: the kinds of the bundle, and the names under which hosts know drives."""
+COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases", "labels")
+"""Records that deliveries are made of: the kinds of the bundle, the names under which hosts know drives, and what somebody found of a drive."""
 RAW_KINDS = (*COUNTED_KINDS, "drive_samples")
 """What raw keeps: those, and what was measured within an hour where it was asked for (docs/decisions/0010)."""
 TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc"}
@@ -23,6 +23,7 @@ TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc"}
 SELF_NAMED_SOURCES = frozenset({"bundle", "fio", "perseus"})
 """Sources whose records name drive and RAID group themselves; what another says is weighed against the rest (docs/decisions/0009)."""
 DRIVE_KINDS = ("disk", "ssd")
+VERDICTS = ("slow", "healthy")
 ROLES = ("data", "parity_p", "parity_q", "spare")
 EVENT_TYPES = (
     "unplug",
@@ -120,6 +121,13 @@ CONTRACT: dict[str, dict[str, pl.DataType]] = {
         "valid_to": TIME,
         "collected_at": TIME,
     },
+    "labels": {
+        "drive_id": TEXT,
+        "labelled_on": DAY,
+        "verdict": TEXT,
+        "labelled_by": TEXT,
+        "collected_at": TIME,
+    },
 }
 
 # One record per key is live; the others of that key lost a conflict (OP-08).
@@ -129,6 +137,7 @@ KEY: dict[str, tuple[str, ...]] = {
     "drive_events": ("drive_id", "occurred_at", "event_type"),
     "drives": ("drive_id", "valid_from"),
     "drive_aliases": ("alias", "valid_from"),
+    "labels": ("drive_id",),
 }
 
 # Every inner list is one way to be complete: a file needs all the columns of at least one.
@@ -161,6 +170,7 @@ OPTIONS: dict[str, dict[str, pl.DataType]] = {
     "drive_events": {},
     "drives": {},
     "drive_aliases": {},
+    "labels": {},
 }
 
 RAW: dict[str, dict[str, pl.DataType]] = {kind: {**CONTRACT[kind], **OPTIONS[kind], **ORIGIN} for kind in RAW_KINDS}
@@ -173,6 +183,7 @@ IDENTITY: dict[str, dict[str, pl.DataType]] = {
     "drive_events": {"source": TEXT, "is_alias": FLAG},
     "drives": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
     "drive_aliases": {"source": TEXT},
+    "labels": {"source": TEXT},
 }
 
 _RETIREMENT: dict[str, pl.DataType] = {"reason": TEXT, **ORIGIN, "retired_by_delivery_seq": COUNT}
@@ -182,6 +193,7 @@ RETIRED: dict[str, dict[str, pl.DataType]] = {
     "drive_events": {"drive_id": TEXT, "occurred_at": TIME, "event_type": TEXT, **_RETIREMENT},
     "drives": {"drive_id": TEXT, "valid_from": TIME, **_RETIREMENT},
     "drive_aliases": {"alias": TEXT, "valid_from": TIME, **_RETIREMENT},
+    "labels": {"drive_id": TEXT, **_RETIREMENT},
 }
 
 REJECTED_RECORDS: dict[str, pl.DataType] = {

@@ -59,6 +59,20 @@ def write_cluster_c(folder: Path) -> None:
     hours.select(drive, group, pl.lit("data").alias("role"), pl.lit("ssd").alias("kind")).unique().write_csv(folder / "drives.csv")
 
 
+def verified() -> set[str]:
+    """The drives of A and C that were found slow."""
+    found = pl.concat([pl.read_csv(DATA / f"cluster_{cluster}_slow_drives.csv") for cluster in "AC"])
+    return {"/".join(row) for row in found.select("cluster", "host_name", "disk_id").rows()}
+
+
+def write_labels(path: Path) -> None:
+    """Every drive of both clusters: healthy is who was not found slow."""
+    drive = pl.format("cluster_{}/host_{}/disk{}", "cluster", "host", "disk").alias("drive_id")
+    hours = pl.concat([pl.read_csv(DATA / f"cluster_{cluster}_hourly.csv.gz").select(drive) for cluster in "AC"])
+    verdict = pl.when(pl.col("drive_id").is_in(list(verified()))).then(pl.lit("slow")).otherwise(pl.lit("healthy")).alias("verdict")
+    hours.unique().with_columns(verdict).write_csv(path)
+
+
 SPLIT = {"read_ios": pl.Int64(), "write_ios": pl.Int64(), "read_latency_us": pl.Float64(), "write_latency_us": pl.Float64()}
 
 
@@ -71,6 +85,8 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConne
     warehouse = folder / "warehouse"
     drivetail("ingest", "perseus", folder / "a", "--warehouse", warehouse, "--strict")
     drivetail("ingest", "bundle", folder / "c", "--warehouse", warehouse, "--strict")
+    write_labels(folder / "labels.csv")
+    drivetail("ingest", "labels", folder / "labels.csv", "--warehouse", warehouse, "--strict")
     drivetail("build", "--warehouse", warehouse)
     with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as opened:
         yield opened
@@ -119,11 +135,29 @@ def test_hours_of_one_sample_fall_to_low_coverage(connection: duckdb.DuckDBPyCon
 
 
 def test_every_verified_slow_drive_is_chronic_and_no_other(connection: duckdb.DuckDBPyConnection) -> None:
-    verified = pl.concat([pl.read_csv(DATA / f"cluster_{cluster}_slow_drives.csv") for cluster in "AC"])
-    expected = {"/".join(row) for row in verified.select("cluster", "host_name", "disk_id").rows()}
-    assert len(expected) == 34
+    assert len(verified()) == 34
     chronic = connection.execute("select drive_id from marts.fct_drive_slowness where is_chronic").fetchall()
-    assert {drive for (drive,) in chronic} == expected
+    assert {drive for (drive,) in chronic} == verified()
+
+
+def test_detectors_are_held_against_the_verified_drives(connection: duckdb.DuckDBPyConnection) -> None:
+    """Chronic finds every one and no other; an hour at 2x three of them."""
+    query = """
+        select detector, true_positive_count, false_positive_count, false_negative_count, precision_ratio, recall_ratio, f1
+        from marts.detector_scores where labelled_count > 0 and unseen_count = 0
+    """
+    scores = {detector: rest for detector, *rest in connection.execute(query).fetchall()}
+    assert scores["chronic"] == [34, 0, 0, 1.0, 1.0, 1.0]
+    assert scores["slow_2x"] == [3, 0, 31, 1.0, 3 / 34, 6 / 37]
+    # what else docs/detectors.md tells: found and false alarms
+    assert {detector: tuple(counts[:2]) for detector, counts in scores.items() if detector not in ("chronic", "slow_2x")} == {
+        "slow_1_5x": (18, 0),
+        "mean_3_sigma": (18, 2),
+        "tikv_slow_score": (2, 0),
+        "iaso_aimd": (2, 0),
+        "hdfs_outlier": (0, 0),
+        "zfs_sit_out": (0, 0),
+    }
 
 
 def test_the_sums_hold(connection: duckdb.DuckDBPyConnection) -> None:

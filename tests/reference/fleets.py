@@ -226,6 +226,7 @@ class Maker:
         self._maintenance()
         self._past_weeks()
         self._faster_once()
+        self._wide_group()
         return self.fleet
 
     # ---- groups and drives
@@ -461,6 +462,25 @@ class Maker:
                     row = self._row(drive, number - 168, "normal")
                     for side in ("read_latency_us", "write_latency_us", "latency_us"):
                         row[side] = row[side] and row[side] / faster
+                    self.rows.append(row)
+
+    def _wide_group(self) -> None:
+        """A group of twelve, wide enough for an outlier of its standard deviation; one drive is a hundred times as slow for hours."""
+        rng = self.later_rng
+        first = rng.randrange(self.hours - 26)
+        for number in range(first, first + 26):
+            for drive in range(12):
+                latency = 2000.0 + STEP * rng.choice((0, 0, 0, 1, 1, 2)) if drive else 2000.0 * rng.choice((1, 1, 1.5, 3, 15, 16, 100, 100))
+                row: Record = dict.fromkeys(DRIVE_HOURS)
+                row |= {
+                    "hour_utc": self.start + number * HOUR,
+                    "drive_id": f"w{drive:02d}",
+                    "raid_group_id": "w-wide",
+                    "latency_us": latency,
+                }
+                if drive == 1 and rng.random() < 0.1:
+                    row["latency_us"] = 200_000.0
+                if rng.random() > 0.03:
                     self.rows.append(row)
 
     # ---- inventory

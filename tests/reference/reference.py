@@ -30,6 +30,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .detectors import agreement, verdicts
+
 HOUR = timedelta(hours=1)
 DEFAULT_MIN_COVERAGE = 0.5
 DEFAULT_BLOCK_BYTES = 4096
@@ -176,6 +178,12 @@ RELATIONS: dict[str, dict[str, str]] = {
         bigint="slow_hours imbalanced_hours drive_count",
         double="max_slowdown latency_us median_latency_us",
     ),
+    "fct_detector_verdicts": columns_of_types(varchar="drive_id detector", date="day_utc", double="score", boolean="is_flagged"),
+    "detector_agreement": columns_of_types(
+        varchar="span detector other_detector",
+        bigint="drive_count flagged_count other_flagged_count both_count either_count",
+        double="jaccard kappa",
+    ),
     "rejected_records": columns_of_types(varchar="file column", bigint="row"),
     "ingested_files": columns_of_types(
         varchar="source file sha256 status",
@@ -197,6 +205,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "fct_drive_events": ("drive_id", "occurred_at", "event_type"),
     "fct_unplug_episodes": ("drive_id", "unplugged_at"),
     "fct_slow_alerts": ("subject_type", "subject_id", "reason", "raised_at"),
+    "fct_detector_verdicts": ("drive_id", "detector", "day_utc"),
+    "detector_agreement": ("span", "detector", "other_detector"),
     "rejected_records": ("file", "row", "column"),
     "ingested_files": ("file",),
 }
@@ -1468,6 +1478,7 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
     raid_hours = fct_raid_hours(fleet, drive_hours)
     slowdowns = slowdowns_by_drive(drive_hours)
     intervals = fct_slowdown_intervals(fleet, slowdowns)
+    found = verdicts(drive_hours, raid_hours, {drive: fleet.current_group(drive) for drive in fleet.drives()})
     relations = {
         "dim_drives": dim_drives(fleet),
         "dim_raid_groups": dim_raid_groups(fleet, raid_hours),
@@ -1480,6 +1491,8 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
         "fct_drive_events": fct_drive_events(fleet, slowdowns),
         "fct_unplug_episodes": fct_unplug_episodes(fleet, slowdowns, intervals),
         "fct_slow_alerts": fct_slow_alerts(fleet, drive_hours, raid_hours, slowdowns),
+        "fct_detector_verdicts": found,
+        "detector_agreement": agreement(found, drive_hours, raid_hours),
         "rejected_records": landed.rejected,
         "ingested_files": landed.files,
     }

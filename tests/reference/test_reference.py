@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from .compare import compare, compare_rows
+from .detectors import DETECTORS, hdfs_outliers, score_verdicts, sigma_outliers, sit_out_verdicts
 from .fleets import FORMATS, HOWS, deliveries, random_fleet, write_bundle
 from .reference import (
     KEYS,
@@ -340,6 +341,42 @@ def delivered(request, tmp_path_factory) -> dict[str, Marts]:
     return result
 
 
+def hour_of(drives: dict[str, float], hour: int = 0) -> list[Record]:
+    """One RAID-hour's rows of fct_drive_hours, as far as detectors look."""
+    middle = median(drives.values())
+    return [
+        {"drive_id": drive, "hour_utc": at(hour), "raid_group_id": "g", "latency_us": latency, "slowdown": latency / middle}
+        for drive, latency in drives.items()
+    ]
+
+
+def test_outliers_of_hdfs_and_of_three_sigmas():
+    five = hour_of({"a": 2000.0, "b": 2000.0, "c": 2000.0, "d": 6000.0, "e": 6001.0})
+    assert [(row["drive_id"], score) for row, score in hdfs_outliers(five)] == [("e", 6001 / 6000)]
+    assert hdfs_outliers(five[1:]) == [] == hdfs_outliers(hour_of({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0, "e": 5.0}))
+    eleven = {f"d{number}": 100.0 for number in range(10)} | {"e": 110.0}
+    assert [(row["drive_id"], round(score, 4)) for row, score in sigma_outliers(hour_of(eleven))] == [("e", 3.1623)]
+    assert sigma_outliers(hour_of(eleven)[1:]) == []
+
+
+def test_counts_of_zfs():
+    """Of six drives: 5, 10 that drop to 8, 13, 18 that drop to 16, 21."""
+    hours = {("g", at(24 * day)): hour_of(dict.fromkeys("bcdef", 1000.0) | {"a": 90_000.0}, 24 * day) for day in range(5)}
+    assert [(score, is_flagged) for _, _, _, score, is_flagged in sit_out_verdicts(hours)] == [
+        (5, False), (8, False), (13, False), (16, False), (21, True),
+    ]  # fmt: skip
+
+
+def test_score_of_tikv():
+    """Its own test: 5, 10, 20, 100 and 11 in 100 are slow, then none for 15 s."""
+    rows = [
+        {"drive_id": "d", "hour_utc": at(24 * day), "slowdown": 2.0 if number < slow else 1.0}
+        for day, slow in enumerate((5, 10, 20, 100, 11, 0))
+        for number in range(100)
+    ]
+    assert [verdict[3] for verdict in score_verdicts(rows) if verdict[1] == "tikv_slow_score"] == [1.5, 3, 6, 12, 24, 19]
+
+
 def test_sums(delivered):
     marts = delivered["at_once"]
     hours, raid_hours = marts["fct_drive_hours"], marts["fct_raid_hours"]
@@ -408,6 +445,9 @@ def test_fleets_reach_the_edges(delivered):
     assert {row["reason"] for row in alerts} == {"acute", "together", "whole_group", "chronic"}
     for edge in ("cleared_at", "part_of", "imbalanced_hours"):
         assert len({bool(row[edge]) for row in alerts if row["subject_type"] == "drive"}) == 2, edge
+    told = {(row["detector"], row["is_flagged"]) for row in marts["fct_detector_verdicts"]}
+    assert {detector for detector, _ in told} == set(DETECTORS)
+    assert {("zfs_sit_out", True), ("zfs_sit_out", False), ("iaso_aimd", True), ("iaso_aimd", False), ("chronic", True)} <= told
 
 
 # --------------------------------------------------------------------------------------------------------------------

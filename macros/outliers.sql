@@ -1,0 +1,21 @@
+{#- Whole nanoseconds for exact sums of squares, no more than a thousand seconds: nobody waits that long for an I/O on average, and the sums
+    of ten million drives still fit into 38 digits. -#}
+{% macro capped_nanoseconds(latency_us) -%}
+    cast(least({{ nanoseconds(latency_us) }}, 1e12) as decimal(13, 0))
+{%- endmacro %}
+
+{#- More than `sigma_multiple` standard deviations above the mean, in whole numbers: of n drives n * x - sum is n times the distance from
+    the mean and `spread_ns` n * n times the variance. -#}
+{% macro is_beyond_sigma(latency_ns) -%}
+    (
+        peer_count * {{ latency_ns }} > latency_sum_ns
+        and (peer_count * {{ latency_ns }} - latency_sum_ns) * (peer_count * {{ latency_ns }} - latency_sum_ns)
+        > {{ var('sigma_multiple') ** 2 }} * spread_ns
+    )
+{%- endmacro %}
+
+{#- No drive-hour below is an outlier of HDFS, nor one that ZFS counts. HDFS says it itself. A fence of Q3 + k * max(Q3 - Q1, f * Q1) is
+    lowest where both terms meet and Q3 is the median m: there Q1 = m / (1 + f), so the fence is m * (1 + k * f / (1 + f)). -#}
+{% macro least_outlying_slowdown() -%}
+    {{ [var('hdfs_median_multiple'), 1 + var('zfs_outlier_insensitivity') * var('zfs_least_iqr') / (1 + var('zfs_least_iqr'))] | min }}
+{%- endmacro %}

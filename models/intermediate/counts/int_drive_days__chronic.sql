@@ -1,0 +1,78 @@
+{{ config(materialized="view") }}
+-- Whether a drive was chronic when a day of its RAID group was over, by the counts of the window that ends with it; of drives that may have
+-- been on some day. Grain: drive_id, day_utc.
+-- a drive that is a little slow for good shows on some day; of the others the counts of their days are not read
+with suspects as (
+    select distinct drive_id
+    from {{ ref('int_drive_days') }}
+    where 2 * slowdown_hours_{{ edge_name(var('chronic_slowdown')) }} > slowdown_hours
+),
+
+suspect_days as (
+    select
+        days.drive_id,
+        days.day_utc,
+        days.slowdown_hours as drive_hours,
+        days.slowdown_hours_{{ edge_name(var('chronic_slowdown')) }} as chronic_hours,
+        days.slowdown_hours_{{ edge_name(var('alert_chronic_clear_slowdown')) }} as doubtful_hours,
+        0 as raid_hours
+    from {{ ref('int_drive_days') }} as days
+    inner join suspects on days.drive_id = suspects.drive_id
+    union all
+    -- its RAID group's days say what could have been seen of it
+    select
+        suspects.drive_id,
+        group_days.day_utc,
+        0 as drive_hours,
+        0 as chronic_hours,
+        0 as doubtful_hours,
+        group_days.raid_hours
+    from suspects
+    inner join {{ ref('dim_drives') }} as drives on suspects.drive_id = drives.drive_id
+    inner join {{ ref('int_raid_group_days') }} as group_days on drives.current_raid_group_id = group_days.raid_group_id
+),
+
+daily as (
+    select
+        drive_id,
+        day_utc,
+        sum(drive_hours) as drive_hours,
+        sum(chronic_hours) as chronic_hours,
+        sum(doubtful_hours) as doubtful_hours,
+        sum(raid_hours) as raid_hours
+    from suspect_days
+    group by drive_id, day_utc
+),
+
+windows as (
+    select
+        drive_id,
+        cast(day_utc as timestamp) as day_utc,
+        raid_hours,
+{%- for hours in ('drive_hours', 'chronic_hours', 'doubtful_hours', 'raid_hours') %}
+        sum({{ hours }}) over (
+            partition by drive_id order by day_utc
+            range between interval {{ var('chronic_window_days') - 1 }} day preceding and current row
+        ) as window_{{ hours }}{{ "," if not loop.last }}
+{%- endfor %}
+    from daily
+)
+
+-- more than half of its hours, in at least half of the RAID group's: is_chronic of fct_drive_slowness as it was when the day was over.
+-- Between the bounds nothing changes
+select
+    windows.drive_id,
+    windows.day_utc,
+    drives.current_raid_group_id as raid_group_id,
+    cast(windows.window_drive_hours as bigint) as window_drive_hours,
+    cast(windows.window_chronic_hours as bigint) as window_chronic_hours,
+    cast(windows.window_raid_hours as bigint) as window_raid_hours,
+    2 * windows.window_drive_hours >= windows.window_raid_hours
+    and 2 * windows.window_chronic_hours > windows.window_drive_hours as is_chronic,
+    2 * windows.window_drive_hours < windows.window_raid_hours
+    or 2 * windows.window_doubtful_hours <= windows.window_drive_hours as is_well
+from windows
+inner join {{ ref('dim_drives') }} as drives on windows.drive_id = drives.drive_id
+inner join {{ ref('dim_raid_groups') }} as raid_groups on drives.current_raid_group_id = raid_groups.raid_group_id
+where windows.raid_hours > 0
+    and windows.day_utc + interval 23 hour <= raid_groups.last_hour_utc

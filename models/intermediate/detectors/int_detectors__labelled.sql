@@ -1,0 +1,31 @@
+{{ config(materialized="view") }}
+-- Whether each detector ever flagged each labelled drive that it could see. Grain: detector, drive_id.
+with detectors as (
+{%- for detector in var('detectors') %}
+    select '{{ detector }}' as detector{{ "\n    union all" if not loop.last }}
+{%- endfor %}
+),
+
+seen as (
+    select distinct drive_id
+    from {{ ref('int_drive_days') }}
+    where slowdown_hours > 0
+),
+
+flagged as (
+    select distinct detector, drive_id
+    from {{ ref('fct_detector_verdicts') }}
+    where is_flagged
+)
+
+-- a detector without a labelled drive still has a row, for its counts of 0
+select
+    detectors.detector,
+    labels.drive_id,
+    labels.verdict = 'slow' as is_slow,
+    seen.drive_id is not null as is_seen,
+    flagged.drive_id is not null as is_flagged
+from detectors
+left join {{ ref('stg_raw__labels') }} as labels on true
+left join seen on labels.drive_id = seen.drive_id
+left join flagged on detectors.detector = flagged.detector and labels.drive_id = flagged.drive_id

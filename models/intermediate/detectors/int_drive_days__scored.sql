@@ -1,0 +1,77 @@
+{{ config(materialized="view") }}
+-- Scores that slow days drive up and quiet ones bring down, at the end of each day: TiKV's and one like IASO's. Of a drive with a slow hour,
+-- from its first slow day on. Grain: drive_id, day_utc.
+with slow_drives as (
+    select distinct drive_id
+    from {{ ref('int_drive_days') }}
+    where slowdown_hours_{{ edge_name(var('slow_threshold')) }} > 0
+),
+
+days as (
+    select
+        days.drive_id,
+        days.day_utc,
+        cast(sum(days.slowdown_hours) as bigint) as drive_hours,
+        cast(sum(days.slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_hours
+    from {{ ref('int_drive_days') }} as days
+    inner join slow_drives on days.drive_id = slow_drives.drive_id
+    group by days.drive_id, days.day_utc
+    -- a day without a slowdown says nothing: the scores stay
+    having sum(days.slowdown_hours) > 0
+),
+
+numbered as (
+    select
+        *,
+        row_number() over (partition by drive_id order by day_utc) as day_number,
+        count(case when slow_hours > 0 then 1 end) over (
+            partition by drive_id order by day_utc rows between unbounded preceding and current row
+        ) as slow_day_number
+    from days
+),
+
+placed as (
+    select
+        *,
+        day_number - max(case when slow_hours > 0 then day_number end) over (
+            partition by drive_id order by day_number rows between unbounded preceding and current row
+        ) as quiet_days,
+        day_number - max(case when slow_hours > 0 then day_number end) over (
+            partition by drive_id order by day_number rows between unbounded preceding and 1 preceding
+        ) - 1 as quiet_days_before
+    from numbered
+),
+
+slow_days as (
+    select
+        drive_id,
+        slow_day_number,
+        cast(slow_hours as double) as slow_hours,
+        coalesce(quiet_days_before, 0) as rest_days,
+        1.0 + least(cast(slow_hours as double) / drive_hours, {{ var('tikv_slow_share') }}) / {{ var('tikv_slow_share') }} as growth
+    from placed
+    where slow_hours > 0
+),
+
+-- quiet days bring a score down before the next slow one drives it up
+histories as (
+    select
+        drive_id,
+        {{ running_score(1, 'slow_day_number', ['rest_days', 'growth'], 'least(100.0, ' ~ tikv_after('score', 'day.rest_days') ~ ' * day.growth)') }} as tikv_scores,
+        {{ running_score(0, 'slow_day_number', ['rest_days', 'slow_hours'],
+            'least(100.0, ' ~ iaso_after('score', 'day.rest_days') ~ ' + ' ~ var('iaso_increase') ~ ' * day.slow_hours)') }} as iaso_scores
+    from slow_days
+    group by drive_id
+)
+
+select
+    placed.drive_id,
+    placed.day_utc,
+    placed.drive_hours,
+    placed.slow_hours,
+    placed.quiet_days,
+    {{ tikv_after(nth('histories.tikv_scores', 'placed.slow_day_number + 1'), 'placed.quiet_days') }} as tikv_score,
+    {{ iaso_after(nth('histories.iaso_scores', 'placed.slow_day_number + 1'), 'placed.quiet_days') }} as iaso_score
+from placed
+inner join histories on placed.drive_id = histories.drive_id
+where placed.slow_day_number > 0

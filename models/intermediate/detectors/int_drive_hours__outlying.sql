@@ -1,0 +1,127 @@
+{{ config(materialized="batch_file") }}
+-- Drive-hours that a rule of outliers speaks of, with what it compared; stored by RAID-hour. Grain: drive_id, hour_utc.
+-- Most RAID-hours hold none and are told by three sums: quartiles and deviations are taken of the others only.
+with peers as (
+    select
+        drive_id,
+        raid_group_id,
+        hour_utc,
+        latency_us,
+        median_latency_us,
+        slowdown,
+        build_seq,
+        {{ capped_nanoseconds('latency_us') }} as latency_ns
+    from {{ ref('int_drive_hours') }}
+    where is_in_population and slowdown is not null
+),
+
+raid_hours as (
+    select
+        raid_group_id,
+        hour_utc,
+        count(*) as peer_count,
+        max(slowdown) as max_slowdown,
+        max(latency_ns) as max_latency_ns,
+        sum(latency_ns) as latency_sum_ns,
+        -- peers squared times the variance: whole numbers, so the order of the rows leaves no trace
+        count(*) * sum(latency_ns * latency_ns) - sum(latency_ns) * sum(latency_ns) as spread_ns
+    from peers
+    group by raid_group_id, hour_utc
+),
+
+suspects as (
+    select *
+    from raid_hours
+    where max_slowdown >= {{ least_outlying_slowdown() }}
+        or {{ is_beyond_sigma('max_latency_ns') }}
+),
+
+placed as (
+    select
+        peers.*,
+        suspects.peer_count,
+        suspects.latency_sum_ns,
+        suspects.spread_ns,
+        abs(peers.latency_us - peers.median_latency_us) as deviation_us,
+        -- the last is the slowest; of equals the smallest drive
+        row_number() over (
+            partition by peers.raid_group_id, peers.hour_utc order by peers.latency_us asc, peers.drive_id desc
+        ) as place
+    from peers
+    inner join suspects
+        on peers.raid_group_id = suspects.raid_group_id and peers.hour_utc = suspects.hour_utc
+),
+
+spreads as (
+    select
+        raid_group_id,
+        hour_utc,
+        median(deviation_us) * {{ var('hdfs_mad_factor') }} as scaled_mad_us,
+        -- the middle one of an odd count is in neither half
+        median(case when 2 * place <= peer_count then latency_us end) as q1_latency_us,
+        median(case when 2 * place > peer_count + 1 then latency_us end) as q3_latency_us
+    from placed
+    group by raid_group_id, hour_utc
+),
+
+limits as (
+    select
+        placed.*,
+        case
+            when placed.peer_count >= {{ var('hdfs_min_drives') }}
+                then greatest(
+                    cast({{ var('hdfs_low_us') }} as double),
+                    placed.median_latency_us * {{ var('hdfs_median_multiple') }},
+                    placed.median_latency_us + {{ var('hdfs_deviations') }} * spreads.scaled_mad_us
+                )
+        end as hdfs_limit_us,
+        spreads.q3_latency_us,
+        greatest(spreads.q3_latency_us - spreads.q1_latency_us, spreads.q1_latency_us * {{ var('zfs_least_iqr') }}) as iqr_latency_us
+    from placed
+    inner join spreads
+        on placed.raid_group_id = spreads.raid_group_id and placed.hour_utc = spreads.hour_utc
+),
+
+fences as (
+    select
+        *,
+        coalesce(latency_us > hdfs_limit_us, false) as is_hdfs_outlier,
+        {{ is_beyond_sigma('latency_ns') }} as is_beyond_sigma,
+        case
+            when place = peer_count and peer_count >= {{ var('zfs_min_drives') }}
+                then q3_latency_us + {{ var('zfs_outlier_insensitivity') }} * iqr_latency_us
+        end as fence_us
+    from limits
+),
+
+risen as (
+    select
+        *,
+        case
+            when latency_us > fence_us
+                then cast(
+                    greatest(1.0, least(floor((latency_us - fence_us) / iqr_latency_us), cast({{ var('zfs_greatest_rise') }} as double))) as bigint
+                )
+        end as sit_out_rise
+    from fences
+)
+
+select
+    drive_id,
+    hour_utc,
+    raid_group_id,
+    peer_count,
+    latency_us,
+    median_latency_us,
+    hdfs_limit_us,
+    is_hdfs_outlier,
+    case when sit_out_rise is not null then fence_us end as fence_us,
+    case when sit_out_rise is not null then iqr_latency_us end as iqr_latency_us,
+    sit_out_rise,
+    case
+        when is_beyond_sigma
+            then cast(peer_count * latency_ns - latency_sum_ns as double) / sqrt(cast(spread_ns as double))
+    end as sigmas_above_mean,
+    build_seq
+from risen
+where is_hdfs_outlier or sit_out_rise is not null or is_beyond_sigma

@@ -1,0 +1,99 @@
+-- How far two detectors flag the same drives, on any day and in the fleet's last days. Grain: span, detector, other_detector.
+with detectors as (
+{%- for detector in var('detectors') %}
+    select '{{ detector }}' as detector{{ "\n    union all" if not loop.last }}
+{%- endfor %}
+),
+
+last_days as (
+    select cast(max(last_hour_utc) as date) as last_day_utc
+    from {{ ref('dim_raid_groups') }}
+),
+
+spans as (
+    select 'all' as span, cast('{{ var("beginning_of_time") }}' as date) as first_day_utc
+    union all
+    select
+        'last_{{ var("detector_recent_days") }}_days' as span,
+        cast(last_day_utc - interval {{ var('detector_recent_days') - 1 }} day as date) as first_day_utc
+    from last_days
+),
+
+flagged as (
+    select distinct spans.span, verdicts.detector, verdicts.drive_id
+    from spans
+    inner join {{ ref('fct_detector_verdicts') }} as verdicts on spans.first_day_utc <= verdicts.day_utc
+    where verdicts.is_flagged
+),
+
+-- whom a detector could have flagged; a window that ends in the span may flag a drive that is silent in it
+asked as (
+    select span, count(distinct drive_id) as drive_count
+    from (
+        select spans.span, days.drive_id
+        from spans
+        inner join {{ ref('int_drive_days') }} as days on spans.first_day_utc <= days.day_utc
+        where days.slowdown_hours > 0
+        union all
+        select span, drive_id from flagged
+    ) as seen
+    group by span
+),
+
+flag_counts as (
+    select span, detector, count(*) as flagged_count
+    from flagged
+    group by span, detector
+),
+
+common_counts as (
+    select flagged.span, flagged.detector, others.detector as other_detector, count(*) as both_count
+    from flagged
+    inner join flagged as others
+        on flagged.span = others.span and flagged.drive_id = others.drive_id and flagged.detector < others.detector
+    group by flagged.span, flagged.detector, others.detector
+),
+
+pairs as (
+    select
+        spans.span,
+        detectors.detector,
+        others.detector as other_detector,
+        coalesce(asked.drive_count, 0) as drive_count,
+        coalesce(counts.flagged_count, 0) as flagged_count,
+        coalesce(other_counts.flagged_count, 0) as other_flagged_count,
+        coalesce(common_counts.both_count, 0) as both_count
+    from spans
+    cross join detectors
+    inner join detectors as others on detectors.detector < others.detector
+    left join asked on spans.span = asked.span
+    left join flag_counts as counts on spans.span = counts.span and detectors.detector = counts.detector
+    left join flag_counts as other_counts on spans.span = other_counts.span and others.detector = other_counts.detector
+    left join common_counts
+        on spans.span = common_counts.span
+        and detectors.detector = common_counts.detector
+        and others.detector = common_counts.other_detector
+),
+
+compared as (
+    select
+        *,
+        flagged_count + other_flagged_count - both_count as either_count,
+        -- drive_count squared times the share that would agree by chance
+        flagged_count * other_flagged_count + (drive_count - flagged_count) * (drive_count - other_flagged_count) as chance
+    from pairs
+)
+
+select
+    span,
+    detector,
+    other_detector,
+    drive_count,
+    flagged_count,
+    other_flagged_count,
+    both_count,
+    either_count,
+    cast(both_count as double) / nullif(either_count, 0) as jaccard,
+    cast(drive_count * (drive_count - either_count + both_count) - chance as double)
+    / nullif(drive_count * drive_count - chance, 0) as kappa
+from compared
