@@ -37,3 +37,4 @@ select {{ (keys + counts) | join(', ') }} from {{ stored }}{% endmacro %}
 {% macro share_estimates(clusters) %}effective as (select * from {{ clusters }})
 
 select * from effective{% endmacro %}
+{% macro to_tenths(a) %}cast({{ a }} as varchar){% endmacro %}

@@ -79,6 +79,9 @@ ARRIVALS = "models/marts/slowdown/fct_slowdown_arrivals.sql"
 SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
 ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
 USUAL_MEDIAN = "macros/usual_median.sql"
+EVIDENCE = "models/intermediate/causes/int_intervals__evidence.sql"
+CAUSES, CAUSE_SHARES = "models/marts/causes/fct_interval_causes.sql", "models/intermediate/causes/int_causes__shares.sql"
+SLOW_HOURS = "models/intermediate/slowdown/int_drive_hours__slow.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
 EPISODES = "models/marts/events/fct_unplug_episodes.sql"
 EVENTS = "models/marts/events/fct_drive_events.sql"
@@ -876,6 +879,103 @@ FAULTS = (
     ),
     Fault("a group's own past begins five weeks before", USUAL_MEDIAN, "var('group_past_weeks') + 1", "var('group_past_weeks') + 2"),
     Fault("a group is held against the past of all groups", USUAL_MEDIAN, "partition by ' ~ raid_hours ~ '.raid_group_id order", "order"),
+    # causes
+    Fault("what was not seen counts before what is known", "seeds/cause_rules.csv", "censored,10,", "censored,0,"),
+    Fault(
+        "half of an interval's hours are most of them",
+        EVIDENCE,
+        "where 2 * {{ hours }} > interval_hours",
+        "where 2 * {{ hours }} >= interval_hours",
+    ),
+    Fault(
+        "twice the peers' I/Os to the last bit is no cause",
+        EVIDENCE,
+        "slow_hours.rate_imbalance >= {{ var('imbalanced') }}",
+        "slow_hours.rate_imbalance > {{ var('imbalanced') }}",
+    ),
+    Fault("large I/Os count as many", EVIDENCE, "case when slow_hours.size_imbalance >=", "case when slow_hours.rate_imbalance >="),
+    Fault(
+        "an event of two hours before the interval is its cause",
+        EVIDENCE,
+        "counted.started_at - interval {{ var('cause_event_hours') }} hour",
+        "counted.started_at - interval 2 hour",
+    ),
+    Fault(
+        "any event is a drive event",
+        EVIDENCE,
+        """events.event_type in ('{{ var("explicit_event_types") | join("', '") }}')""",
+        "events.event_type is not null",
+    ),
+    Fault("a scrub explains nothing", EVIDENCE, "events.event_type in ('rebuild', 'scrub')", "events.event_type in ('rebuild')"),
+    Fault(
+        "a rebuild without an end goes on for ever",
+        EVIDENCE,
+        "on slow_hours.raid_group_id = events.raid_group_id\n    where events.event_type in ('rebuild', 'scrub')\n"
+        "        and events.occurred_at < slow_hours.hour_utc + interval 1 hour\n"
+        "        and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow_hours.hour_utc",
+        "on slow_hours.raid_group_id = events.raid_group_id\n    where events.event_type in ('rebuild', 'scrub')\n"
+        "        and events.occurred_at < slow_hours.hour_utc + interval 1 hour\n"
+        "        and coalesce(events.ended_at > slow_hours.hour_utc, true)",
+    ),
+    Fault("any work on a drive is planned", EVIDENCE, "where events.event_type = 'maintenance'", "where events.event_type <> 'scrub'"),
+    Fault(
+        "a RAID group at exactly twice its usual is well",
+        EVIDENCE,
+        ">= {{ var('cause_group_slowdown') }}",
+        "> {{ var('cause_group_slowdown') }}",
+    ),
+    Fault(
+        "one slow drive of four is a whole group",
+        EVIDENCE,
+        "slow_drive_count >= {{ var('cause_group_drives') }} and reporting",
+        "reporting",
+    ),
+    Fault("two slow drives of seven are a whole group", EVIDENCE, "<= 2 * slow_drive_count + 2 as", "<= 2 * slow_drive_count + 3 as"),
+    Fault(
+        "two slow drives of a host share a cause", EVIDENCE, "having count(*) >= {{ var('cause_together_drives') }}", "having count(*) >= 2"
+    ),
+    Fault(
+        "a host and an enclosure of one name are one place",
+        EVIDENCE,
+        "when drives.enclosure is not null then 'enclosure' end",
+        "when drives.enclosure is not null then 'host' end",
+    ),
+    Fault("merged latencies in ticks are not looked at", EVIDENCE, "slow.is_side_in_ticks or (", "slow.is_side_in_ticks and ("),
+    Fault(
+        "a direction of exactly 1.5 times its peers is slow by ticks",
+        SLOW_HOURS,
+        "and {{ side }}_slowdown >= {{ var('slow_threshold') }}, false)",
+        "and {{ side }}_slowdown >= {{ var('mild_threshold') }}, false)",
+    ),
+    Fault(
+        "slow drives of one RAID group are a cohort",
+        EVIDENCE,
+        "where raid_group_count >= {{ var('cause_cohort_raid_groups') }}",
+        "where raid_group_count >= 1",
+    ),
+    Fault(
+        "a cohort is held against nobody",
+        EVIDENCE,
+        "and slow_drive_count * other_drive_count >= {{ var('cause_cohort_ratio') }} * other_slow_drive_count * drive_count",
+        "",
+    ),
+    Fault(
+        "a drive that left service counts among the others of its kind",
+        EVIDENCE,
+        "        and cohort_spans.last_day_utc >= slow_cohort_days.day_utc\n",
+        "",
+    ),
+    Fault(
+        "an interval whose end was not seen is silent", EVIDENCE, "where is_left_censored or is_right_censored", "where is_left_censored"
+    ),
+    Fault("the last rule that holds is the cause", CAUSES, "order by rules.cause_rank)", "order by rules.cause_rank desc)"),
+    Fault("a RAID group without a cause does not count against it", CAUSE_SHARES, "    left join by_cause\n", "    inner join by_cause\n"),
+    Fault(
+        "a week begins on Sunday",
+        CAUSE_SHARES,
+        "date_trunc('week', started_at)",
+        "date_trunc('week', started_at + interval 1 day)",
+    ),
 )
 
 

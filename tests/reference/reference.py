@@ -176,6 +176,15 @@ RELATIONS: dict[str, dict[str, str]] = {
         bigint="slow_hours imbalanced_hours drive_count",
         double="max_slowdown latency_us median_latency_us",
     ),
+    "fct_interval_causes": columns_of_types(
+        varchar="drive_id raid_group_id kind cause evidence", timestamp="started_at", bigint="interval_hours"
+    ),
+    "cause_shares": columns_of_types(
+        varchar="cause kind",
+        timestamp="week_utc",
+        bigint="interval_count all_interval_count slow_hours all_slow_hours raid_group_count",
+        double="interval_share interval_share_low interval_share_high slow_hour_share slow_hour_share_low slow_hour_share_high",
+    ),
     "rejected_records": columns_of_types(varchar="file column", bigint="row"),
     "ingested_files": columns_of_types(
         varchar="source file sha256 status",
@@ -197,6 +206,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "fct_drive_events": ("drive_id", "occurred_at", "event_type"),
     "fct_unplug_episodes": ("drive_id", "unplugged_at"),
     "fct_slow_alerts": ("subject_type", "subject_id", "reason", "raised_at"),
+    "fct_interval_causes": ("drive_id", "started_at"),
+    "cause_shares": ("cause", "kind", "week_utc"),
     "rejected_records": ("file", "row", "column"),
     "ingested_files": ("file",),
 }
@@ -1462,12 +1473,15 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
 
     -> {relation: rows sorted by key}; a row has exactly the contract's columns (rejected_records: file name, row, column).
     """
+    from .causes import cause_shares, fct_interval_causes  # it is made of what is here
+
     landed = land(deliveries)
     fleet = Fleet(landed)
     drive_hours = fct_drive_hours(fleet)
     raid_hours = fct_raid_hours(fleet, drive_hours)
     slowdowns = slowdowns_by_drive(drive_hours)
     intervals = fct_slowdown_intervals(fleet, slowdowns)
+    causes = fct_interval_causes(fleet, drive_hours, raid_hours, intervals)
     relations = {
         "dim_drives": dim_drives(fleet),
         "dim_raid_groups": dim_raid_groups(fleet, raid_hours),
@@ -1480,6 +1494,8 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
         "fct_drive_events": fct_drive_events(fleet, slowdowns),
         "fct_unplug_episodes": fct_unplug_episodes(fleet, slowdowns, intervals),
         "fct_slow_alerts": fct_slow_alerts(fleet, drive_hours, raid_hours, slowdowns),
+        "fct_interval_causes": causes,
+        "cause_shares": cause_shares(causes),
         "rejected_records": landed.rejected,
         "ingested_files": landed.files,
     }

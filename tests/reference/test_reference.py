@@ -303,6 +303,30 @@ def test_alerts_of_chronic_drives(marts_of):
     assert (alert["first_slow_hour_utc"], alert["last_slow_hour_utc"]) == (at(0), at(23))
 
 
+def test_causes(marts_of):
+    """a is slow in hours 1 and 2 with twice its peers' I/Os in one of them, which is not most, and a scrub in both; in 5 with both, where
+    the I/Os come first; in 8 with nothing; in 11, the last."""
+    hours = [row(peer, hour, 100.0) for hour in range(12) for peer in "bcde"]
+    hours += [row("a", hour, 301.0 if hour in (1, 2, 5, 8, 11) else 100.0, ios=25 if hour in (2, 5) else 10) for hour in range(12)]
+    scrubs = [(0.5, 3), (5, None)]
+    events = [
+        {"drive_id": "b", "occurred_at": at(begun), "event_type": "scrub", "ended_at": ended and at(ended)} for begun, ended in scrubs
+    ]
+    marts = marts_of(hours, events=events)
+    assert [(record["started_at"], record["cause"], record["evidence"]) for record in marts["fct_interval_causes"]] == [
+        (at(1), "rebuild_or_scrub", "rebuild or scrub in 2 of 2 hours"),
+        (at(5), "workload_rate", "its peers' I/Os times 2.5 at most, times 2.0 or more in 1 of 1 hours"),
+        (at(8), "silent", "none of the rules holds"),
+        (at(11), "censored", "no slowdown in the hour after it"),
+    ]
+    shares = {
+        record["cause"]: (record["slow_hours"], record["all_slow_hours"]) for record in marts["cause_shares"] if not record["week_utc"]
+    }
+    assert len(shares) == 11 and {cause: hits for cause, hits in shares.items() if hits[0]} == {
+        "rebuild_or_scrub": (2, 5), "workload_rate": (1, 5), "silent": (1, 5), "censored": (1, 5),
+    }  # fmt: skip
+
+
 def test_event_places(marts_of):
     """Group of an event by row, own id, period; replacement by slot; events of drives without rows are of no population."""
     hours = [row(drive, 0, 100.0) for drive in "abc"]
