@@ -36,7 +36,7 @@ LIMIT_SECONDS = 1800
 PYTEST = ("-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb=short")
 MISSED = "**not found**"
 ANSWER = "answer:"
-OWN, REFERENCE, UNIT, INGEST = "its unit tests", "reference", "unit tests", "tests/ingest"
+OWN, REFERENCE, UNIT, INGEST, WITHOUT = "its unit tests", "reference", "unit tests", "tests/ingest", "drives taken out of raw"
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Fault:
         """The tests in the order most likely to find it soon."""
         if self.file.startswith("ingest/"):
             return [INGEST, REFERENCE, UNIT]
+        if self.file == WHAT_IF:
+            return [WITHOUT]
         if self.file.startswith(("models/", "macros/")):
             return [OWN, REFERENCE, INGEST]
         return [REFERENCE, UNIT, INGEST]
@@ -81,6 +83,12 @@ ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
 USUAL_MEDIAN = "macros/usual_median.sql"
 EVIDENCE = "models/intermediate/causes/int_intervals__evidence.sql"
 CAUSES, CAUSE_SHARES = "models/marts/causes/fct_interval_causes.sql", "models/intermediate/causes/int_causes__shares.sql"
+COUNTERFACTUAL = "models/intermediate/slowdown/int_raid_hours__counterfactual.sql"
+COSTS, WEEKLY_COSTS, WHAT_IF = (
+    "models/marts/causes/fct_drive_costs.sql",
+    "models/marts/causes/fct_weekly_costs.sql",
+    "drivetail/what_if.sql",
+)
 SLOW_HOURS = "models/intermediate/slowdown/int_drive_hours__slow.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
 EPISODES = "models/marts/events/fct_unplug_episodes.sql"
@@ -879,6 +887,55 @@ FAULTS = (
     ),
     Fault("a group's own past begins five weeks before", USUAL_MEDIAN, "var('group_past_weeks') + 1", "var('group_past_weeks') + 2"),
     Fault("a group is held against the past of all groups", USUAL_MEDIAN, "partition by ' ~ raid_hours ~ '.raid_group_id order", "order"),
+    # costs
+    Fault(
+        "the others are held against the median that the drive was part of",
+        COUNTERFACTUAL,
+        "median(case when tail_rank > {{ removed }} then latency_us end)",
+        "median(latency_us)",
+    ),
+    Fault(
+        "without two drives only one is gone",
+        COUNTERFACTUAL,
+        "max(case when tail_rank > {{ removed }} then latency_us end)",
+        "max(case when tail_rank > 1 then latency_us end)",
+    ),
+    Fault("two drives that are left have a median", COUNTERFACTUAL, ">= {{ var('min_reporting_drives') }} and others", ">= 2 and others"),
+    Fault(
+        "of drives as slow the one of the greater id goes first", COUNTERFACTUAL, "drive_hours.drive_id asc", "drive_hours.drive_id desc"
+    ),
+    Fault("a RIO that fell after a tail hour counts", COUNTERFACTUAL, "raid_hours.transition = 'stable_to_tail' and", ""),
+    Fault(
+        "a tail hour that is one without the drive too is its doing",
+        COSTS,
+        "count(case when tail_1_without_one < {{ var('slow_threshold') }} then 1 end)",
+        "count(case when tail_1_without_one <= {{ var('slow_threshold') }} then 1 end)",
+    ),
+    Fault(
+        "tail hours that cannot be judged are in the mean before",
+        COSTS,
+        "case when tail_1_without_one is not null then tail_1 end as judged_tail_1",
+        "tail_1 as judged_tail_1",
+    ),
+    Fault("every transition says what RIO to expect", COSTS, "transition = 'stable_to_stable' and", ""),
+    Fault("a RAID group is expected to keep its RIO", COSTS, "tails.io_count_before * expected.io_ratio", "tails.io_count_before"),
+    Fault("a drive's costs are those of any RAID group it was in", COSTS, "    and slow_hours.raid_group_id = tails.raid_group_id\n", ""),
+    Fault("a drive in two RAID groups counts twice", WEEKLY_COSTS, "count(distinct drive_id)", "count(drive_id)"),
+    Fault("replaced drives stay in the median", WHAT_IF, "    where replaced.drive_id is null\n", ""),
+    Fault("RAID-hours of two drives are left", WHAT_IF, "count(*) >= max(thresholds.min_reporting_drives)", "count(*) >= 2"),
+    Fault("reads go round one tail at most", WHAT_IF, "else raid_hours.tail_3", "else raid_hours.tail_2"),
+    Fault(
+        "hours with a median of zero stay without slowdowns",
+        WHAT_IF,
+        "(slowdown is not null or exclusion_reason = 'zero_median')",
+        "slowdown is not null",
+    ),
+    Fault(
+        "the worst drives are those of the smallest ids",
+        WHAT_IF,
+        "order by count(*) desc, slowest_drive_id asc",
+        "order by slowest_drive_id asc",
+    ),
     # causes
     Fault("what was not seen counts before what is known", "seeds/cause_rules.csv", "censored,10,", "censored,0,"),
     Fault(
@@ -1045,6 +1102,7 @@ class Copy:
         command = {
             REFERENCE: [*PYTEST, f"--basetemp={base}", "tests/proof/test_marts_equal_reference.py"],
             INGEST: [*PYTEST, f"--basetemp={base}", "tests/ingest"],
+            WITHOUT: [*PYTEST, f"--basetemp={base}", "tests/proof/test_without.py"],
             UNIT: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit")],
         }[stage]
         try:

@@ -23,7 +23,7 @@ import duckdb
 
 from drivetail.warehouse import Warehouse, quoted
 
-RAID_HOUR_MODELS = ("int_drive_hours", "int_raid_hours", "int_drive_hours__slow")
+RAID_HOUR_MODELS = ("int_drive_hours", "int_raid_hours", "int_drive_hours__slow", "int_raid_hours__counterfactual")
 DAY_MODELS = ("int_drive_days", "int_imbalanced_days", "int_raid_group_days", "int_day_counts", "int_clock_hours")
 STORED_MODELS = (*RAID_HOUR_MODELS, *DAY_MODELS)
 

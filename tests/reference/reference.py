@@ -116,6 +116,11 @@ def columns_of_types(**kinds: str) -> dict[str, str]:
     return {name: kind for kind, names in kinds.items() for name in names.split()}
 
 
+COSTS = {
+    "timestamp": "week_utc",
+    "bigint": "slow_drive_count slow_hours tail_hours judged_tail_hours tail_hours_caused dropped_hours",
+    "double": "rio_lost",
+}
 RELATIONS: dict[str, dict[str, str]] = {
     "dim_drives": columns_of_types(
         varchar="drive_id kind vendor model firmware flash_cell interface host current_raid_group_id",
@@ -185,6 +190,15 @@ RELATIONS: dict[str, dict[str, str]] = {
         bigint="interval_count all_interval_count slow_hours all_slow_hours raid_group_count",
         double="interval_share interval_share_low interval_share_high slow_hour_share slow_hour_share_low slow_hour_share_high",
     ),
+    "fct_drive_costs": columns_of_types(
+        varchar="drive_id raid_group_id kind model",
+        timestamp="week_utc",
+        bigint="slow_hours tail_hours judged_tail_hours tail_hours_caused dropped_hours io_count_before io_count_after",
+        double="mean_tail_1 mean_tail_1_without rio_lost",
+    ),
+    "fct_raid_group_costs": columns_of_types(varchar="raid_group_id", **COSTS),
+    "fct_model_costs": columns_of_types(varchar="model kind", **COSTS),
+    "fct_weekly_costs": columns_of_types(varchar="kind", **COSTS),
     "rejected_records": columns_of_types(varchar="file column", bigint="row"),
     "ingested_files": columns_of_types(
         varchar="source file sha256 status",
@@ -208,6 +222,10 @@ KEYS: dict[str, tuple[str, ...]] = {
     "fct_slow_alerts": ("subject_type", "subject_id", "reason", "raised_at"),
     "fct_interval_causes": ("drive_id", "started_at"),
     "cause_shares": ("cause", "kind", "week_utc"),
+    "fct_drive_costs": ("drive_id", "raid_group_id", "week_utc"),
+    "fct_raid_group_costs": ("raid_group_id", "week_utc"),
+    "fct_model_costs": ("model", "kind", "week_utc"),
+    "fct_weekly_costs": ("kind", "week_utc"),
     "rejected_records": ("file", "row", "column"),
     "ingested_files": ("file",),
 }
@@ -1473,7 +1491,9 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
 
     -> {relation: rows sorted by key}; a row has exactly the contract's columns (rejected_records: file name, row, column).
     """
-    from .causes import cause_shares, fct_interval_causes  # it is made of what is here
+    # they are made of what is here
+    from .causes import cause_shares, fct_interval_causes
+    from .costs import added_up, fct_drive_costs
 
     landed = land(deliveries)
     fleet = Fleet(landed)
@@ -1482,6 +1502,7 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
     slowdowns = slowdowns_by_drive(drive_hours)
     intervals = fct_slowdown_intervals(fleet, slowdowns)
     causes = fct_interval_causes(fleet, drive_hours, raid_hours, intervals)
+    costs = fct_drive_costs(fleet, drive_hours, raid_hours)
     relations = {
         "dim_drives": dim_drives(fleet),
         "dim_raid_groups": dim_raid_groups(fleet, raid_hours),
@@ -1496,6 +1517,10 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
         "fct_slow_alerts": fct_slow_alerts(fleet, drive_hours, raid_hours, slowdowns),
         "fct_interval_causes": causes,
         "cause_shares": cause_shares(causes),
+        "fct_drive_costs": costs,
+        "fct_raid_group_costs": added_up(costs, "raid_group_id"),
+        "fct_model_costs": added_up(costs, "model", "kind"),
+        "fct_weekly_costs": added_up(costs, "kind"),
         "rejected_records": landed.rejected,
         "ingested_files": landed.files,
     }
