@@ -49,3 +49,4 @@ select * from effective{% endmacro %}
 {% macro sit_out_counts() %}max(sit_out_rise){% endmacro %}
 {% macro tikv_after(a, b) %}tikv_after({{ a }}, {{ b }}){% endmacro %}
 {% macro iaso_after(a, b) %}iaso_after({{ a }}, {{ b }}){% endmacro %}
+{% macro to_tenths(a) %}cast({{ a }} as varchar){% endmacro %}

@@ -36,7 +36,8 @@ LIMIT_SECONDS = 1800
 PYTEST = ("-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb=short")
 MISSED = "**not found**"
 ANSWER = "answer:"
-OWN, REFERENCE, UNIT, INGEST, PRUNE = "its unit tests", "reference", "unit tests", "tests/ingest", "tests of prune"
+OWN, REFERENCE, UNIT, INGEST = "its unit tests", "reference", "unit tests", "tests/ingest"
+PRUNE, WITHOUT = "tests of prune", "drives taken out of raw"
 OF_PRUNE = ("drivetail/past.py", "drivetail/prune.py", "drivetail/publish.py")
 
 
@@ -57,6 +58,8 @@ class Fault:
             return [PRUNE]
         if self.file.startswith("ingest/"):
             return [INGEST, REFERENCE, UNIT, PRUNE]
+        if self.file == WHAT_IF:
+            return [WITHOUT]
         if self.file.startswith(("models/", "macros/")):
             return [OWN, REFERENCE, INGEST, PRUNE]
         return [REFERENCE, UNIT, INGEST, PRUNE]
@@ -94,6 +97,15 @@ VERDICTS, AGREEMENT, SCORES, COSTS = (
 OUTLIERS, SIT_OUT_COUNTS, SLOW_SCORES = "macros/outliers.sql", "macros/engine/sit_out_counts.sql", "macros/slow_scores.sql"
 CHRONIC_DAYS = "models/intermediate/counts/int_drive_days__chronic.sql"
 USUAL_MEDIAN = "macros/usual_median.sql"
+EVIDENCE = "models/intermediate/causes/int_intervals__evidence.sql"
+CAUSES, CAUSE_SHARES = "models/marts/causes/fct_interval_causes.sql", "models/intermediate/causes/int_causes__shares.sql"
+COUNTERFACTUAL = "models/intermediate/slowdown/int_raid_hours__counterfactual.sql"
+COSTS, WEEKLY_COSTS, WHAT_IF = (
+    "models/marts/causes/fct_drive_costs.sql",
+    "models/marts/causes/fct_weekly_costs.sql",
+    "drivetail/what_if.sql",
+)
+SLOW_HOURS = "models/intermediate/slowdown/int_drive_hours__slow.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
 DECISIONS = "models/marts/events/fct_drive_decisions.sql"
 EPISODES = "models/marts/events/fct_unplug_episodes.sql"
@@ -1061,6 +1073,152 @@ FAULTS = (
     Fault("a miss costs what a needless replacement does", COSTS, "ratios.miss_cost_ratio * scores", "scores"),
     Fault("the label that came last counts", "ingest/labels.py", 'pl.col("labelled_on").cast(TIME)', "pl.lit(None, TIME)"),
     Fault("a label without a verdict is one", "ingest/labels.py", ".fill_null(False)", ""),
+    # costs
+    Fault(
+        "the others are held against the median that the drive was part of",
+        COUNTERFACTUAL,
+        "median(case when tail_rank > {{ removed }} then latency_us end)",
+        "median(latency_us)",
+    ),
+    Fault(
+        "without two drives only one is gone",
+        COUNTERFACTUAL,
+        "max(case when tail_rank > {{ removed }} then latency_us end)",
+        "max(case when tail_rank > 1 then latency_us end)",
+    ),
+    Fault("two drives that are left have a median", COUNTERFACTUAL, ">= {{ var('min_reporting_drives') }} and others", ">= 2 and others"),
+    Fault(
+        "of drives as slow the one of the greater id goes first", COUNTERFACTUAL, "drive_hours.drive_id asc", "drive_hours.drive_id desc"
+    ),
+    Fault("a RIO that fell after a tail hour counts", COUNTERFACTUAL, "raid_hours.transition = 'stable_to_tail' and", ""),
+    Fault(
+        "a tail hour that is one without the drive too is its doing",
+        COSTS,
+        "count(case when tail_1_without_one < {{ var('slow_threshold') }} then 1 end)",
+        "count(case when tail_1_without_one <= {{ var('slow_threshold') }} then 1 end)",
+    ),
+    Fault(
+        "tail hours that cannot be judged are in the mean before",
+        COSTS,
+        "case when tail_1_without_one is not null then tail_1 end as judged_tail_1",
+        "tail_1 as judged_tail_1",
+    ),
+    Fault("every transition says what RIO to expect", COSTS, "transition = 'stable_to_stable' and", ""),
+    Fault("a RAID group is expected to keep its RIO", COSTS, "tails.io_count_before * expected.io_ratio", "tails.io_count_before"),
+    Fault("a drive's costs are those of any RAID group it was in", COSTS, "    and slow_hours.raid_group_id = tails.raid_group_id\n", ""),
+    Fault("a drive in two RAID groups counts twice", WEEKLY_COSTS, "count(distinct drive_id)", "count(drive_id)"),
+    Fault("replaced drives stay in the median", WHAT_IF, "    where replaced.drive_id is null\n", ""),
+    Fault("RAID-hours of two drives are left", WHAT_IF, "count(*) >= max(thresholds.min_reporting_drives)", "count(*) >= 2"),
+    Fault("reads go round one tail at most", WHAT_IF, "else raid_hours.tail_3", "else raid_hours.tail_2"),
+    Fault(
+        "hours with a median of zero stay without slowdowns",
+        WHAT_IF,
+        "(slowdown is not null or exclusion_reason = 'zero_median')",
+        "slowdown is not null",
+    ),
+    Fault(
+        "the worst drives are those of the smallest ids",
+        WHAT_IF,
+        "order by count(*) desc, slowest_drive_id asc",
+        "order by slowest_drive_id asc",
+    ),
+    # causes
+    Fault("what was not seen counts before what is known", "seeds/cause_rules.csv", "censored,10,", "censored,0,"),
+    Fault(
+        "half of an interval's hours are most of them",
+        EVIDENCE,
+        "where 2 * {{ hours }} > interval_hours",
+        "where 2 * {{ hours }} >= interval_hours",
+    ),
+    Fault(
+        "twice the peers' I/Os to the last bit is no cause",
+        EVIDENCE,
+        "slow_hours.rate_imbalance >= {{ var('imbalanced') }}",
+        "slow_hours.rate_imbalance > {{ var('imbalanced') }}",
+    ),
+    Fault("large I/Os count as many", EVIDENCE, "case when slow_hours.size_imbalance >=", "case when slow_hours.rate_imbalance >="),
+    Fault(
+        "an event of two hours before the interval is its cause",
+        EVIDENCE,
+        "counted.started_at - interval {{ var('cause_event_hours') }} hour",
+        "counted.started_at - interval 2 hour",
+    ),
+    Fault(
+        "any event is a drive event",
+        EVIDENCE,
+        """events.event_type in ('{{ var("explicit_event_types") | join("', '") }}')""",
+        "events.event_type is not null",
+    ),
+    Fault("a scrub explains nothing", EVIDENCE, "events.event_type in ('rebuild', 'scrub')", "events.event_type in ('rebuild')"),
+    Fault(
+        "a rebuild without an end goes on for ever",
+        EVIDENCE,
+        "on slow_hours.raid_group_id = events.raid_group_id\n    where events.event_type in ('rebuild', 'scrub')\n"
+        "        and events.occurred_at < slow_hours.hour_utc + interval 1 hour\n"
+        "        and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow_hours.hour_utc",
+        "on slow_hours.raid_group_id = events.raid_group_id\n    where events.event_type in ('rebuild', 'scrub')\n"
+        "        and events.occurred_at < slow_hours.hour_utc + interval 1 hour\n"
+        "        and coalesce(events.ended_at > slow_hours.hour_utc, true)",
+    ),
+    Fault("any work on a drive is planned", EVIDENCE, "where events.event_type = 'maintenance'", "where events.event_type <> 'scrub'"),
+    Fault(
+        "a RAID group at exactly twice its usual is well",
+        EVIDENCE,
+        ">= {{ var('cause_group_slowdown') }}",
+        "> {{ var('cause_group_slowdown') }}",
+    ),
+    Fault(
+        "one slow drive of four is a whole group",
+        EVIDENCE,
+        "slow_drive_count >= {{ var('cause_group_drives') }} and reporting",
+        "reporting",
+    ),
+    Fault("two slow drives of seven are a whole group", EVIDENCE, "<= 2 * slow_drive_count + 2 as", "<= 2 * slow_drive_count + 3 as"),
+    Fault(
+        "two slow drives of a host share a cause", EVIDENCE, "having count(*) >= {{ var('cause_together_drives') }}", "having count(*) >= 2"
+    ),
+    Fault(
+        "a host and an enclosure of one name are one place",
+        EVIDENCE,
+        "when drives.enclosure is not null then 'enclosure' end",
+        "when drives.enclosure is not null then 'host' end",
+    ),
+    Fault("merged latencies in ticks are not looked at", EVIDENCE, "slow.is_side_in_ticks or (", "slow.is_side_in_ticks and ("),
+    Fault(
+        "a direction of exactly 1.5 times its peers is slow by ticks",
+        SLOW_HOURS,
+        "and {{ side }}_slowdown >= {{ var('slow_threshold') }}, false)",
+        "and {{ side }}_slowdown >= {{ var('mild_threshold') }}, false)",
+    ),
+    Fault(
+        "slow drives of one RAID group are a cohort",
+        EVIDENCE,
+        "where raid_group_count >= {{ var('cause_cohort_raid_groups') }}",
+        "where raid_group_count >= 1",
+    ),
+    Fault(
+        "a cohort is held against nobody",
+        EVIDENCE,
+        "and slow_drive_count * other_drive_count >= {{ var('cause_cohort_ratio') }} * other_slow_drive_count * drive_count",
+        "",
+    ),
+    Fault(
+        "a drive that left service counts among the others of its kind",
+        EVIDENCE,
+        "        and cohort_spans.last_day_utc >= slow_cohort_days.day_utc\n",
+        "",
+    ),
+    Fault(
+        "an interval whose end was not seen is silent", EVIDENCE, "where is_left_censored or is_right_censored", "where is_left_censored"
+    ),
+    Fault("the last rule that holds is the cause", CAUSES, "order by rules.cause_rank)", "order by rules.cause_rank desc)"),
+    Fault("a RAID group without a cause does not count against it", CAUSE_SHARES, "    left join by_cause\n", "    inner join by_cause\n"),
+    Fault(
+        "a week begins on Sunday",
+        CAUSE_SHARES,
+        "date_trunc('week', started_at)",
+        "date_trunc('week', started_at + interval 1 day)",
+    ),
 )
 
 
@@ -1131,6 +1289,7 @@ class Copy:
             REFERENCE: [*PYTEST, f"--basetemp={base}", "tests/proof/test_marts_equal_reference.py"],
             INGEST: [*PYTEST, f"--basetemp={base}", "tests/ingest"],
             PRUNE: [*PYTEST, f"--basetemp={base}", "-m", "soak or not soak", "tests/drivetail/test_prune.py", "tests/proof/test_prune.py"],
+            WITHOUT: [*PYTEST, f"--basetemp={base}", "tests/proof/test_without.py"],
             UNIT: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit")],
         }[stage]
         try:

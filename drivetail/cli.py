@@ -86,6 +86,7 @@ def main() -> None:
     Your own fleet:                           drivetail ingest bundle DELIVERY/ && drivetail build
     What has just become slow:                drivetail alerts --new
     What the week was like:                   drivetail report
+    What replacing drives would save:         drivetail what-if --worst 1
     Whether it is as in the paper:            drivetail study
     A question of your own:                   drivetail sql "select * from marts.fct_raid_hours where is_tail_hour"
     Where a number comes from:                drivetail explain DRIVE "2026-01-05 07:00"
@@ -667,6 +668,50 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
         say(render_study(rows, is_all=is_all))
     else:
         click.echo(study_json(rows) if output == "json" else study_csv(rows))
+
+
+@main.command("what-if")
+@click.option(
+    "--replace", "replaced", multiple=True, metavar="DRIVE", help="A drive that is replaced by a healthy one; may be given more than once."
+)
+@click.option(
+    "--worst", type=click.IntRange(1, 2), help="Replace the drive, or the two, of each RAID group that were the slowest of most tail hours."
+)
+@click.option("--route-round", "routed", type=click.IntRange(1, 2), help="Reads go round the longest tail, or the two longest.")
+@click.option("--since", type=click.DateTime(HOUR_FORMATS), help="First hour that counts (UTC).  [default: all]")
+@click.option("--until", type=click.DateTime(HOUR_FORMATS), help="First hour that counts no more (UTC).  [default: all]")
+@click.option(
+    "--format", "output", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True, help="How to print the answer."
+)
+@warehouse_option
+def what_if(
+    warehouse: Warehouse,
+    replaced: tuple[str, ...],
+    worst: int | None,
+    routed: int | None,
+    since: datetime | None,
+    until: datetime | None,
+    output: str,
+) -> None:
+    """How many tail hours would be left if slow drives were replaced, or if reads went round the slowest (docs/costs.md).
+
+    A replaced drive is one that is not there: every RAID-hour it was in is judged anew by the other drives' latencies.
+
+    \b
+    drivetail what-if --worst 1                          the worst drive of each RAID group
+    drivetail what-if --replace S00000612A --replace S00000613A --since 2026-02-01
+    drivetail what-if --route-round 1                    as reads that are rebuilt from parity do
+    """
+    from drivetail.what_if import Question, ask, what_if_csv, what_if_json, what_if_table
+
+    if not (replaced or worst or routed):
+        raise click.UsageError("nothing is changed: give --replace DRIVE, --worst 1 or --route-round 1")
+    if replaced and worst:
+        raise click.UsageError("--replace names the drives, --worst chooses them: give one of them")
+    if since is not None and until is not None and until <= since:
+        raise click.UsageError(f"--until {until} is not after --since {since}")
+    rows = ask(warehouse, Question(replaced, worst or 0, routed or 0, since, until))
+    say({"table": what_if_table, "csv": what_if_csv, "json": what_if_json}[output](rows))
 
 
 @main.command()

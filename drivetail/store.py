@@ -23,7 +23,9 @@ import duckdb
 
 from drivetail.warehouse import Warehouse, quoted
 
-RAID_HOUR_MODELS = ("int_drive_hours", "int_raid_hours", "int_drive_hours__slow", "int_drive_hours__outlying")
+RAID_HOUR_MODELS = (
+    "int_drive_hours", "int_raid_hours", "int_drive_hours__slow", "int_drive_hours__outlying", "int_raid_hours__counterfactual",
+)  # fmt: skip
 DAY_MODELS = ("int_drive_days", "int_imbalanced_days", "int_raid_group_days", "int_day_counts", "int_clock_hours")
 STORED_MODELS = (*RAID_HOUR_MODELS, *DAY_MODELS)
 

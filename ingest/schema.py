@@ -15,7 +15,7 @@ TEXT, COUNT, REAL, TIME, DAY, FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.D
 
 RECORD_KINDS = ("drive_hours", "drive_events", "drives")
 COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases", "labels")
-"""Records that deliveries are made of: the kinds of the bundle, the names under which hosts know drives, and what somebody found of a drive."""
+"""What deliveries are made of: the kinds of the bundle, the names under which hosts know drives, what somebody found of a drive."""
 RAW_KINDS = (*COUNTED_KINDS, "drive_samples")
 """What raw keeps: those, and what was measured within an hour where it was asked for (docs/decisions/0010)."""
 TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc"}

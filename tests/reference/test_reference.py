@@ -304,6 +304,50 @@ def test_alerts_of_chronic_drives(marts_of):
     assert (alert["first_slow_hour_utc"], alert["last_slow_hour_utc"]) == (at(0), at(23))
 
 
+def test_causes(marts_of):
+    """a is slow in hours 1 and 2 with twice its peers' I/Os in one of them, which is not most, and a scrub in both; in 5 with both, where
+    the I/Os come first; in 8 with nothing; in 11, the last."""
+    hours = [row(peer, hour, 100.0) for hour in range(12) for peer in "bcde"]
+    hours += [row("a", hour, 301.0 if hour in (1, 2, 5, 8, 11) else 100.0, ios=25 if hour in (2, 5) else 10) for hour in range(12)]
+    scrubs = [(0.5, 3), (5, None)]
+    events = [
+        {"drive_id": "b", "occurred_at": at(begun), "event_type": "scrub", "ended_at": ended and at(ended)} for begun, ended in scrubs
+    ]
+    marts = marts_of(hours, events=events)
+    assert [(record["started_at"], record["cause"], record["evidence"]) for record in marts["fct_interval_causes"]] == [
+        (at(1), "rebuild_or_scrub", "rebuild or scrub in 2 of 2 hours"),
+        (at(5), "workload_rate", "its peers' I/Os times 2.5 at most, times 2.0 or more in 1 of 1 hours"),
+        (at(8), "silent", "none of the rules holds"),
+        (at(11), "censored", "no slowdown in the hour after it"),
+    ]
+    shares = {
+        record["cause"]: (record["slow_hours"], record["all_slow_hours"]) for record in marts["cause_shares"] if not record["week_utc"]
+    }
+    assert len(shares) == 11 and {cause: hits for cause, hits in shares.items() if hits[0]} == {
+        "rebuild_or_scrub": (2, 5), "workload_rate": (1, 5), "silent": (1, 5), "censored": (1, 5),
+    }  # fmt: skip
+
+
+def test_costs(marts_of):
+    """Hour 1 is a's doing: without it d's 130 are 1.3 times the median of b to e. In hour 3 d is as slow, so that hour is not.
+
+    RIO rose from 40 to 50 in the one passage from stable to stable, so before hours 1 and 3 50 + 40 I/Os let expect 112.5; 50 + 40 came.
+    """
+    latencies = {0: {}, 1: {"a": 300.0, "d": 130.0}, 2: {}, 3: {"a": 300.0, "d": 300.0}}
+    hours = [row(drive, hour, of.get(drive, 100.0), ios=10 if hour in (0, 1) else 8) for hour, of in latencies.items() for drive in "abcde"]
+    hours += [row(drive, hour, 100.0, ios=ios) for hour, ios in ((10, 8), (11, 10)) for drive in "abcde"]
+    marts = marts_of(hours)
+    by_drive = {record["drive_id"]: record for record in marts["fct_drive_costs"]}
+    a, d = by_drive["a"], by_drive["d"]
+    assert (a["slow_hours"], a["tail_hours"], a["tail_hours_caused"]) == (2, 2, 1)
+    assert (a["mean_tail_1"], a["mean_tail_1_without"]) == (3.0, (1.3 + 3.0) / 2)
+    assert (d["slow_hours"], d["tail_hours"], d["tail_hours_caused"], d["rio_lost"]) == (1, 0, 0, None)
+    assert (a["dropped_hours"], a["io_count_before"], a["io_count_after"]) == (2, 90, 90)
+    assert a["rio_lost"] == 23.0  # 90 * 50 / 40 - 90 = 22.5, rounded up
+    (fleet,) = marts["fct_weekly_costs"]
+    assert (fleet["slow_drive_count"], fleet["slow_hours"], fleet["tail_hours_caused"], fleet["rio_lost"]) == (2, 3, 1, 23.0)
+
+
 def test_event_places(marts_of):
     """Group of an event by row, own id, period; replacement by slot; events of drives without rows are of no population."""
     hours = [row(drive, 0, 100.0) for drive in "abc"]
@@ -402,6 +446,12 @@ def test_sums(delivered):
     # 5
     slow_drives = {record["drive_id"] for record in hours if record["is_slow"]}
     assert slow == len(marts["fct_slowdown_arrivals"]) + len(slow_drives)
+    # causes and costs
+    assert sum(column(marts, "fct_interval_causes", "interval_hours")) == slow
+    for relation in ("fct_drive_costs", "fct_raid_group_costs", "fct_model_costs", "fct_weekly_costs"):
+        assert sum(column(marts, relation, "slow_hours")) == slow
+        assert sum(column(marts, relation, "tail_hours")) == sum(record["is_tail_hour"] for record in raid_hours)
+        assert sum(column(marts, relation, "tail_hours_caused")) > 0
 
 
 def test_any_order_ends_in_the_same_marts(delivered):

@@ -10,6 +10,10 @@ select
     slowdown,
     rate_imbalance,
     size_imbalance,
+    -- slow in one direction by an exact multiple of its peers, in whole ticks of the firmware's timer
+{%- for side in ('read', 'write') %}
+    coalesce(is_{{ side }}_multiple_in_ticks and {{ side }}_slowdown >= {{ var('slow_threshold') }}, false){{ " or" if not loop.last else " as is_side_in_ticks," }}
+{%- endfor %}
     was_slow,
     was_mild,
     build_seq

@@ -1,0 +1,105 @@
+"""`drivetail what-if`: how many tail hours would be left if drives were replaced, or if reads went round the longest tails (docs/costs.md).
+
+What that means is in what_if.sql beside this; here its parameters are passed and its rows written.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from drivetail.console import Row, human, render
+from drivetail.queries import QueryError, fetch, publication_of
+from drivetail.warehouse import Warehouse
+
+QUERY = Path(__file__).with_suffix(".sql")
+
+SHOWN = {
+    "kind": "kind",
+    "replaced_drive_count": "replaced",
+    "raid_hours": "RAID-hours",
+    "tail_hours": "tail hours",
+    "tail_ratio": "of all",
+    "tail_hours_left": "left",
+    "tail_ratio_left": "of those left",
+    "tail_hours_ended": "ended",
+    "tail_hours_begun": "begun",
+    "tail_hours_unknown": "unknown",
+}
+"""Column of the answer -> heading."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is changed: drives replaced, by id or so many of the worst of each RAID group; how many of the longest tails reads go round.
+
+    Hours from `since` and before `until` count, UTC, None for all.
+    """
+
+    replaced: tuple[str, ...] = ()
+    worst: int = 0
+    round: int = 0
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def ask(warehouse: Warehouse, question: Question) -> list[Row]:
+    """The answer, a row per kind of RAID group with a valid RAID-hour in the span.
+
+    Raises: QueryError without a publication, for a drive that nobody has seen, and where the span holds nothing.
+    """
+    with publication_of(warehouse) as connection:
+        known = {row["drive_id"] for row in fetch(connection, "select drive_id from marts.dim_drives")}
+        missing = [drive for drive in question.replaced if drive not in known]
+        if missing:
+            hint = 'drivetail sql "select drive_id from marts.fct_drive_costs order by tail_hours_caused desc"'
+            raise QueryError(f"{warehouse.published}: no drive {missing[0]} in marts.dim_drives; `{hint}` lists those that cost most")
+        rows = fetch(
+            connection,
+            QUERY.read_text(encoding="utf-8"),
+            {
+                "replaced": list(question.replaced),
+                "worst": question.worst,
+                "round": question.round,
+                "since": question.since,
+                "until": question.until,
+            },
+        )
+    if not rows:
+        raise QueryError(f"{warehouse.published}: no valid RAID-hour in that span; `drivetail status` says which hours there are")
+    return rows
+
+
+def what_if_table(rows: Sequence[Row]) -> str:
+    """The rows as a table for the terminal."""
+
+    def written(row: Row, column: str) -> object:
+        value = row[column]
+        if value is None or column == "kind":
+            return value
+        return f"{100 * value:.3g}%" if column.startswith("tail_ratio") else human(value)
+
+    return render(
+        list(SHOWN.values()),
+        [[written(row, column) for column in SHOWN] for row in rows],
+        right=[head for head in SHOWN.values() if head != "kind"],
+    )
+
+
+def what_if_csv(rows: Sequence[Row]) -> str:
+    """The rows as CSV with a header, every column; null is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().rstrip("\n")
+
+
+def what_if_json(rows: Sequence[Row]) -> str:
+    """The rows as a JSON array, every column."""
+    return json.dumps(rows, indent=2)

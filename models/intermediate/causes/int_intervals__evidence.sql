@@ -1,0 +1,282 @@
+-- What speaks for each cause of a slow interval: a row for every rule of the seed cause_rules that holds, `silent` always.
+-- Made of the slow drive-hours alone, and of what other sparse records say of them. Grain: drive_id, started_at, cause.
+with slow_hours as (
+    select
+        slow.drive_id,
+        slow.hour_utc,
+        slow.raid_group_id,
+        slow.rate_imbalance,
+        slow.size_imbalance,
+        slow.is_side_in_ticks or (
+            {{ is_multiple('slow.latency_us', 'slow.median_latency_us') }}
+            and {{ is_in_ticks('slow.latency_us') }}
+            and {{ is_in_ticks('slow.median_latency_us') }}
+        ) as is_in_ticks,
+        -- an interval begins at every slow hour that does not follow another
+        max(case when not coalesce(slow.was_slow, false) then slow.hour_utc end) over (
+            partition by slow.drive_id order by slow.hour_utc rows between unbounded preceding and current row
+        ) as started_at,
+        coalesce(drives.kind, 'unknown') as kind,
+        case when drives.host is not null then 'host' when drives.enclosure is not null then 'enclosure' end as place_type,
+        -- an enclosure's name need not be unique beyond its host
+        coalesce(drives.host, drives.enclosure) as place_id
+    from {{ ref('int_drive_hours__slow') }} as slow
+    left join {{ ref('dim_drives') }} as drives on slow.drive_id = drives.drive_id
+    where slow.slowdown >= {{ var('slow_threshold') }}
+),
+
+rebuild_hours as (
+    select distinct slow_hours.raid_group_id, slow_hours.hour_utc
+    from slow_hours
+    inner join {{ ref('int_drive_events__placed') }} as events on slow_hours.raid_group_id = events.raid_group_id
+    where events.event_type in ('rebuild', 'scrub')
+        and events.occurred_at < slow_hours.hour_utc + interval 1 hour
+        and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow_hours.hour_utc
+),
+
+maintenance_hours as (
+    select distinct slow_hours.drive_id, slow_hours.hour_utc
+    from slow_hours
+    inner join {{ ref('stg_raw__drive_events') }} as events on slow_hours.drive_id = events.drive_id
+    where events.event_type = 'maintenance'
+        and events.occurred_at < slow_hours.hour_utc + interval 1 hour
+        and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow_hours.hour_utc
+),
+
+-- RAID-hours with a slow drive, and their own past: windows over every RAID-hour would cost a hundred times as much
+looked_at as (
+    select raid_group_id, hour_utc from slow_hours
+{%- for week in range(1, var('group_past_weeks') + 1) %}
+    union
+    select raid_group_id, hour_utc - interval {{ 7 * week }} day as hour_utc from slow_hours
+{%- endfor %}
+),
+
+raid_hours as (
+    select
+        raid_hours.raid_group_id,
+        raid_hours.hour_utc,
+        raid_hours.median_latency_us,
+        raid_hours.reporting_drive_count,
+        raid_hours.slow_drive_count
+    from {{ ref('int_raid_hours') }} as raid_hours
+    inner join looked_at on raid_hours.raid_group_id = looked_at.raid_group_id and raid_hours.hour_utc = looked_at.hour_utc
+    where raid_hours.is_valid
+),
+
+judged_raid_hours as (
+    select
+        raid_group_id,
+        hour_utc,
+        median_latency_us / {{ usual_median('raid_hours') }} >= {{ var('cause_group_slowdown') }} as is_above_usual,
+        -- a slowdown is over the median: of n drives at most floor((n - 1) / 2) can show one of 2
+        slow_drive_count >= {{ var('cause_group_drives') }} and reporting_drive_count <= 2 * slow_drive_count + 2 as is_most_of_its_drives
+    from raid_hours
+),
+
+group_hours as (
+    select raid_group_id, hour_utc, coalesce(is_above_usual, false) as is_above_usual, is_most_of_its_drives
+    from judged_raid_hours
+    where is_above_usual or is_most_of_its_drives
+),
+
+neighbour_hours as (
+    select place_type, place_id, hour_utc, count(*) as drive_count
+    from slow_hours
+    where place_id is not null
+    group by place_type, place_id, hour_utc
+    having count(*) >= {{ var('cause_together_drives') }}
+),
+
+counted as (
+    select
+        slow_hours.drive_id,
+        slow_hours.started_at,
+        slow_hours.place_type,
+        slow_hours.place_id,
+        count(*) as interval_hours,
+        count(case when slow_hours.rate_imbalance >= {{ var('imbalanced') }} then 1 end) as rate_hours,
+        max(slow_hours.rate_imbalance) as max_rate,
+        count(case when slow_hours.size_imbalance >= {{ var('imbalanced') }} then 1 end) as size_hours,
+        max(slow_hours.size_imbalance) as max_size,
+        count(rebuild_hours.hour_utc) as rebuild_hours,
+        count(maintenance_hours.hour_utc) as maintenance_hours,
+        count(group_hours.hour_utc) as group_hours,
+        count(case when group_hours.is_above_usual then 1 end) as above_usual_hours,
+        count(case when group_hours.is_most_of_its_drives then 1 end) as most_drives_hours,
+        count(neighbour_hours.hour_utc) as neighbour_hours,
+        max(neighbour_hours.drive_count) as neighbour_count,
+        count(case when slow_hours.is_in_ticks then 1 end) as tick_hours
+    from slow_hours
+    left join rebuild_hours on slow_hours.raid_group_id = rebuild_hours.raid_group_id and slow_hours.hour_utc = rebuild_hours.hour_utc
+    left join maintenance_hours on slow_hours.drive_id = maintenance_hours.drive_id and slow_hours.hour_utc = maintenance_hours.hour_utc
+    left join group_hours on slow_hours.raid_group_id = group_hours.raid_group_id and slow_hours.hour_utc = group_hours.hour_utc
+    left join neighbour_hours
+        on slow_hours.place_type = neighbour_hours.place_type
+        and slow_hours.place_id = neighbour_hours.place_id
+        and slow_hours.hour_utc = neighbour_hours.hour_utc
+    group by slow_hours.drive_id, slow_hours.started_at, slow_hours.place_type, slow_hours.place_id
+),
+
+intervals as (
+    select drive_id, started_at, is_left_censored, is_right_censored
+    from {{ ref('fct_slowdown_intervals') }}
+    where threshold = {{ var('slow_threshold') }}
+),
+
+events as (
+    select counted.drive_id, counted.started_at, count(*) as event_count, min(events.event_type) as event_type
+    from counted
+    inner join {{ ref('stg_raw__drive_events') }} as events on counted.drive_id = events.drive_id
+    where events.event_type in ('{{ var("explicit_event_types") | join("', '") }}')
+        and events.hour_utc >= counted.started_at - interval {{ var('cause_event_hours') }} hour
+        and events.hour_utc <= counted.started_at + interval {{ var('cause_event_hours') }} hour
+    group by counted.drive_id, counted.started_at
+),
+
+-- drives of one model, and of one model with one firmware; the whole kind has no name
+cohort_drives as (
+    select drive_id, kind, cast(null as varchar) as cohort, first_hour_utc, last_hour_utc
+    from {{ ref('dim_drives') }}
+    union all
+    select drive_id, kind, 'model ' || model as cohort, first_hour_utc, last_hour_utc
+    from {{ ref('dim_drives') }}
+    where model is not null
+    union all
+    select drive_id, kind, 'model ' || model || ' firmware ' || firmware as cohort, first_hour_utc, last_hour_utc
+    from {{ ref('dim_drives') }}
+    where model is not null and firmware is not null
+),
+
+slow_drive_days as (
+    select drive_id, cast(hour_utc as date) as day_utc, min(raid_group_id) as raid_group_id
+    from slow_hours
+    group by drive_id, cast(hour_utc as date)
+),
+
+slow_cohort_days as (
+    select
+        cohort_drives.kind,
+        cohort_drives.cohort,
+        slow_drive_days.day_utc,
+        count(*) as slow_drive_count,
+        count(distinct slow_drive_days.raid_group_id) as raid_group_count
+    from slow_drive_days
+    inner join cohort_drives on slow_drive_days.drive_id = cohort_drives.drive_id
+    group by cohort_drives.kind, cohort_drives.cohort, slow_drive_days.day_utc
+    having count(*) >= {{ var('cause_cohort_drives') }}
+),
+
+-- drives that are in service as long as each other are counted once
+cohort_spans as (
+    select
+        kind,
+        cohort,
+        cast(first_hour_utc as date) as first_day_utc,
+        cast(last_hour_utc as date) as last_day_utc,
+        count(*) as drive_count
+    from cohort_drives
+    where first_hour_utc is not null
+    group by kind, cohort, cast(first_hour_utc as date), cast(last_hour_utc as date)
+),
+
+cohort_days as (
+    select
+        slow_cohort_days.kind,
+        slow_cohort_days.cohort,
+        slow_cohort_days.day_utc,
+        slow_cohort_days.slow_drive_count,
+        slow_cohort_days.raid_group_count,
+        cast(sum(cohort_spans.drive_count) as bigint) as drive_count
+    from slow_cohort_days
+    inner join cohort_spans
+        on slow_cohort_days.kind = cohort_spans.kind
+        and coalesce(slow_cohort_days.cohort, '') = coalesce(cohort_spans.cohort, '')
+        and cohort_spans.first_day_utc <= slow_cohort_days.day_utc
+        and cohort_spans.last_day_utc >= slow_cohort_days.day_utc
+    group by
+        slow_cohort_days.kind, slow_cohort_days.cohort, slow_cohort_days.day_utc,
+        slow_cohort_days.slow_drive_count, slow_cohort_days.raid_group_count
+),
+
+beside_others as (
+    select
+        cohort_days.*,
+        kind_days.slow_drive_count - cohort_days.slow_drive_count as other_slow_drive_count,
+        kind_days.drive_count - cohort_days.drive_count as other_drive_count
+    from cohort_days
+    inner join cohort_days as kind_days on cohort_days.kind = kind_days.kind and cohort_days.day_utc = kind_days.day_utc
+    where cohort_days.cohort is not null and kind_days.cohort is null
+),
+
+-- so many of the others would have been slow at the cohort's rate: too many for chance, and too many beside those that were
+bad_cohorts as (
+    select *
+    from beside_others
+    where raid_group_count >= {{ var('cause_cohort_raid_groups') }}
+        and slow_drive_count * other_drive_count >= {{ var('cause_cohort_drives') }} * drive_count
+        and slow_drive_count * other_drive_count >= {{ var('cause_cohort_ratio') }} * other_slow_drive_count * drive_count
+),
+
+-- the narrower one is named
+cohorts as (
+    select
+        counted.drive_id,
+        counted.started_at,
+        min(
+            bad_cohorts.cohort || ': ' || cast(bad_cohorts.slow_drive_count as varchar) || ' of ' || cast(bad_cohorts.drive_count as varchar)
+            || ' drives slow that day, of the other drives ' || cast(bad_cohorts.other_slow_drive_count as varchar) || ' of '
+            || cast(bad_cohorts.other_drive_count as varchar)
+        ) as evidence
+    from counted
+    inner join cohort_drives on counted.drive_id = cohort_drives.drive_id
+    inner join bad_cohorts
+        on cohort_drives.kind = bad_cohorts.kind
+        and cohort_drives.cohort = bad_cohorts.cohort
+        and cast(counted.started_at as date) = bad_cohorts.day_utc
+    group by counted.drive_id, counted.started_at
+)
+
+{%- set in_most_hours = [
+    ('workload_rate', 'rate_hours', "'its peers'' I/Os times ' || " ~ to_tenths('max_rate') ~ " || ' at most, times " ~ var('imbalanced') ~ " or more'"),
+    ('workload_size', 'size_hours', "'its peers'' I/O size times ' || " ~ to_tenths('max_size') ~ " || ' at most, times " ~ var('imbalanced') ~ " or more'"),
+    ('rebuild_or_scrub', 'rebuild_hours', "'rebuild or scrub'"),
+    ('maintenance', 'maintenance_hours', "'planned maintenance'"),
+    ('whole_group', 'group_hours', "'RAID group above its usual latency (' || cast(above_usual_hours as varchar) || ' h) or with as many slow drives as can show (' "
+        ~ "|| cast(most_drives_hours as varchar) || ' h)'"),
+    ('neighbours', 'neighbour_hours', "cast(neighbour_count as varchar) || ' drives of ' || place_type || ' ' || place_id || ' slow at once'"),
+    ('latency_quantum', 'tick_hours', "'exact multiple of its peers'' latency in ticks of " ~ var('latency_quantum_us') ~ " us'"),
+] %}
+{%- for cause, hours, evidence in in_most_hours %}
+
+select
+    drive_id,
+    started_at,
+    '{{ cause }}' as cause,
+    {{ evidence }} || ' in ' || cast({{ hours }} as varchar) || ' of ' || cast(interval_hours as varchar) || ' hours' as evidence
+from counted
+where 2 * {{ hours }} > interval_hours
+union all
+{%- endfor %}
+
+select
+    drive_id,
+    started_at,
+    'drive_event' as cause,
+    cast(event_count as varchar) || ' within {{ var("cause_event_hours") }} h of its start, such as ' || event_type as evidence
+from events
+union all
+select drive_id, started_at, 'cohort' as cause, evidence from cohorts
+union all
+select
+    drive_id,
+    started_at,
+    'censored' as cause,
+    'no slowdown in the hour '
+    || case when is_left_censored and is_right_censored then 'before and after' when is_left_censored then 'before' else 'after' end
+    || ' it' as evidence
+from intervals
+where is_left_censored or is_right_censored
+union all
+select drive_id, started_at, 'silent' as cause, 'none of the rules holds' as evidence
+from intervals

@@ -1,0 +1,75 @@
+-- What a slow drive cost its RAID group in an ISO week (UTC): tail hours that were its own doing, and I/Os that were not served.
+-- Drives without a slow hour in a week have no row. Grain: drive_id, raid_group_id, week_utc.
+with slow_hours as (
+    select
+        drive_id,
+        raid_group_id,
+        date_trunc('week', hour_utc) as week_utc,
+        count(*) as slow_hours
+    from {{ ref('int_drive_hours__slow') }}
+    where slowdown >= {{ var('slow_threshold') }}
+    group by drive_id, raid_group_id, date_trunc('week', hour_utc)
+),
+
+tail_hours as (
+    select
+        *,
+        date_trunc('week', hour_utc) as week_utc,
+        case when tail_1_without_one is not null then tail_1 end as judged_tail_1
+    from {{ ref('int_raid_hours__counterfactual') }}
+),
+
+tails as (
+    select
+        slowest_drive_id as drive_id,
+        raid_group_id,
+        week_utc,
+        count(*) as tail_hours,
+        count(tail_1_without_one) as judged_tail_hours,
+        count(case when tail_1_without_one < {{ var('slow_threshold') }} then 1 end) as tail_hours_caused,
+        {{ mean_of_group('judged_tail_1') }} as mean_tail_1,
+        {{ mean_of_group('tail_1_without_one') }} as mean_tail_1_without,
+        count(io_count_before) as dropped_hours,
+        cast(sum(io_count_before) as bigint) as io_count_before,
+        cast(sum(io_count_after) as bigint) as io_count_after
+    from tail_hours
+    group by slowest_drive_id, raid_group_id, week_utc
+),
+
+-- what becomes of a RAID group's I/Os from one stable hour to the next. Sums of whole numbers: their order leaves no trace
+expected as (
+    select
+        kind,
+        date_trunc('week', hour_utc) as week_utc,
+        cast(sum(raid_io_count) as double)
+        / nullif(cast(sum(cast(round(rio_degradation * raid_io_count) as decimal(38, 0))) as double), 0.0) as io_ratio
+    from {{ ref('fct_raid_hours') }}
+    where transition = 'stable_to_stable' and rio_degradation is not null
+    group by kind, date_trunc('week', hour_utc)
+)
+
+select
+    slow_hours.drive_id,
+    slow_hours.raid_group_id,
+    slow_hours.week_utc,
+    coalesce(drives.kind, 'unknown') as kind,
+    drives.model,
+    slow_hours.slow_hours,
+    coalesce(tails.tail_hours, 0) as tail_hours,
+    coalesce(tails.judged_tail_hours, 0) as judged_tail_hours,
+    coalesce(tails.tail_hours_caused, 0) as tail_hours_caused,
+    tails.mean_tail_1,
+    tails.mean_tail_1_without,
+    coalesce(tails.dropped_hours, 0) as dropped_hours,
+    tails.io_count_before,
+    tails.io_count_after,
+    -- in whole I/Os, so that they add up
+    floor(tails.io_count_before * expected.io_ratio - tails.io_count_after + 0.5) as rio_lost
+from slow_hours
+left join tails
+    on slow_hours.drive_id = tails.drive_id
+    and slow_hours.raid_group_id = tails.raid_group_id
+    and slow_hours.week_utc = tails.week_utc
+left join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
+left join {{ ref('int_raid_groups__kinds') }} as raid_groups on slow_hours.raid_group_id = raid_groups.raid_group_id
+left join expected on coalesce(raid_groups.kind, 'unknown') = expected.kind and slow_hours.week_utc = expected.week_utc
