@@ -91,7 +91,7 @@ OUTLYING, SIT_OUTS, SCORED, LABELLED = (
     f"models/intermediate/detectors/{model}.sql"
     for model in ("int_drive_hours__outlying", "int_drive_hours__sit_out", "int_drive_days__scored", "int_detectors__labelled")
 )
-VERDICTS, AGREEMENT, SCORES, COSTS = (
+VERDICTS, AGREEMENT, SCORES, SCORE_COSTS = (
     f"models/marts/detectors/{model}.sql" for model in ("fct_detector_verdicts", "detector_agreement", "detector_scores", "detector_costs")
 )
 OUTLIERS, SIT_OUT_COUNTS, SLOW_SCORES = "macros/outliers.sql", "macros/engine/sit_out_counts.sql", "macros/slow_scores.sql"
@@ -1070,7 +1070,7 @@ FAULTS = (
     Fault("drives without a slowdown could be flagged", AGREEMENT, "days.slowdown_hours > 0", "days.slowdown_hours >= 0"),
     Fault("a verdict that is no flag finds a drive", LABELLED, "    where is_flagged\n", ""),
     Fault("a label of a drive that was never seen is a miss", SCORES, "is_seen and is_slow and not", "is_slow and not"),
-    Fault("a miss costs what a needless replacement does", COSTS, "ratios.miss_cost_ratio * scores", "scores"),
+    Fault("a miss costs what a needless replacement does", SCORE_COSTS, "ratios.miss_cost_ratio * scores", "scores"),
     Fault("the label that came last counts", "ingest/labels.py", 'pl.col("labelled_on").cast(TIME)', "pl.lit(None, TIME)"),
     Fault("a label without a verdict is one", "ingest/labels.py", ".fill_null(False)", ""),
     # costs
