@@ -1071,7 +1071,12 @@ FAULTS = (
     Fault("a verdict that is no flag finds a drive", LABELLED, "    where is_flagged\n", ""),
     Fault("a label of a drive that was never seen is a miss", SCORES, "is_seen and is_slow and not", "is_slow and not"),
     Fault("a miss costs what a needless replacement does", SCORE_COSTS, "ratios.miss_cost_ratio * scores", "scores"),
-    Fault("the label that came last counts", "ingest/labels.py", 'pl.col("labelled_on").cast(TIME)', "pl.lit(None, TIME)"),
+    Fault(
+        "of two labels of a drive slow counts, whenever it was said",
+        "ingest/schema.py",
+        '"labelled_on": DAY,\n        "verdict": TEXT,',
+        '"verdict": TEXT,\n        "labelled_on": DAY,',
+    ),
     Fault("a label without a verdict is one", "ingest/labels.py", ".fill_null(False)", ""),
     # costs
     Fault(

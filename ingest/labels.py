@@ -15,7 +15,7 @@ from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.parse import Check, convert, split, type_checks
 from ingest.readers import format_of, read_chunks
-from ingest.schema import CONTRACT, TIME, VERDICTS, Layout
+from ingest.schema import CONTRACT, VERDICTS, Layout
 
 if TYPE_CHECKING:
     from ingest.landing import FileResult, Landing
@@ -54,8 +54,7 @@ def _take(chunk: RawChunk, landing: Landing, result: FileResult) -> None:
     labels, rejected = split(chunk, labels, _checks(unreadable))
     result.rows_delivered += chunk.delivered
     landing.reject(result, rejected)
-    # the day of the label decides between two: a correction is one of a later day
-    landing.accept("labels", labels.with_columns(pl.col("labelled_on").cast(TIME).alias("collected_at")), result)
+    landing.accept("labels", labels, result)
 
 
 def _checks(unreadable: dict[str, str]) -> list[Check]:
