@@ -25,6 +25,8 @@ from drivetail.publish import clean_up
 from drivetail.warehouse import PROJECT, Warehouse
 from ingest.raw_store import drive_hour_files, list_deliveries
 
+pytestmark = pytest.mark.xdist_group("prune")
+
 HORIZON = "2026-01-06"
 HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us,collected_at"
 STRETCHES = (range(20, 30), range(46 * 24, 46 * 24 + 4))
@@ -71,13 +73,19 @@ class Site:
             return connection.execute(query).fetchall()
 
 
-@pytest.fixture
-def site(tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]) -> Site:
-    made = Site(tmp_path, new_warehouse(tmp_path / "warehouse"))
+def built(folder: Path, new_warehouse: Callable[[Path], Warehouse]) -> Site:
+    """A warehouse of both stretches."""
+    made = Site(folder, new_warehouse(folder / "warehouse"))
     inventory = ["drive_id,raid_group_id,role,kind", *(f"{drive},g1,data,disk" for drive in "abcd")]
     made.deliver(rows(*STRETCHES[0], a=250) + rows(*STRETCHES[1], b=300), drives=inventory)
     build(made.warehouse)
     return made
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Site:
+    """One for the tests of this file, in their order: not pruned, pruned by a prune that died, and afterwards."""
+    return built(tmp_path_factory.mktemp("pruned"), new_warehouse)
 
 
 def test_what_is_promised_of_younger_days_is_what_the_windows_need() -> None:
@@ -105,20 +113,34 @@ def test_it_says_what_goes_and_refuses_what_it_must(site: Site) -> None:
     would = site.does(*PLAN, "--dry-run")
     assert would.startswith(f"Would prune 16 drive-hours before {HORIZON} (about ") and "and of raw 0 rows in 0 files" in would
     assert not (site.warehouse.raw / "pruned.json").exists()
-    assert site.does(*PLAN).startswith(f"Pruned 16 drive-hours before {HORIZON} (about ")
+
+
+def test_a_prune_that_died_after_its_commit_is_done_by_the_next_build(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state does not know of it, and maintenance comes before a build."""
+    raid_hours = "select * from marts.fct_raid_hours order by all"
+    before = site.ask(raid_hours)
+    with monkeypatch.context() as dying:
+        dying.setattr("drivetail.prune.enter_past", lambda *told, **options: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            prune(site.warehouse, 45)
+    assert site.ask("select pruned_before_utc from marts.publication") == [(None,)]
+    assert expire(site.warehouse) == 0
+    site.does("build")
+    horizon = datetime.fromisoformat(HORIZON)
+    assert site.ask("select pruned_before_utc, count(*) from marts.publication, marts.fct_drive_hours group by all") == [(horizon, 44)]
+    assert site.ask(raid_hours) == before
     assert site.does(*PLAN) == f"Everything before {HORIZON} was pruned already; nothing has changed\n"
 
 
 def test_what_comes_later_and_what_is_asked_of_what_went(site: Site) -> None:
-    site.does(*PLAN)
-    said = site.deliver(rows(21, latency_us=900) + rows(30, latency_us=100, c=500))
+    said = site.deliver(rows(21, latency_us=900) + rows(31, latency_us=100, c=500))
     assert "before the horizon of `drivetail prune`" in said
     # d was a spare in both stretches, says inventory that comes late
     site.deliver([], drives=["drive_id,raid_group_id,role,kind,valid_from", "d,g1,spare,disk,2026-01-05T00:00:00"])
     site.does("build")
     widths = "select hour_utc < timestamp '2026-01-06', data_drive_count, count(*) from marts.fct_raid_hours group by all order by all"
-    assert site.ask(widths) == [(False, 3, 11), (True, 4, 4)], "late inventory changes the hours from the horizon on"
-    assert site.ask("select drive_hours, slow_hours, max_slowdown from marts.fct_drive_slowness where drive_id = 'a'") == [(15, 10, 2.5)]
+    assert site.ask(widths) == [(False, 3, 12), (True, 4, 4)], "late inventory changes the hours from the horizon on"
+    assert site.ask("select drive_hours, slow_hours, max_slowdown from marts.fct_drive_slowness where drive_id = 'a'") == [(16, 10, 2.5)]
 
     status = site.does("status")
     assert "0 drive-hours of raw before 2026-01-06; no more are taken" in status and "before the horizon of `drivetail prune`" in status
@@ -134,23 +156,11 @@ def test_what_comes_later_and_what_is_asked_of_what_went(site: Site) -> None:
     )
 
 
-def test_a_prune_that_died_after_its_commit_is_done_by_the_next_build(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The state does not know of it, and maintenance comes before a build."""
-    raid_hours = "select * from marts.fct_raid_hours order by all"
-    before = site.ask(raid_hours)
-    with monkeypatch.context() as dying:
-        dying.setattr("drivetail.prune.enter_past", lambda *told, **options: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            prune(site.warehouse, 45)
-    assert site.ask("select pruned_before_utc from marts.publication") == [(None,)]
-    assert expire(site.warehouse) == 0
-    site.does("build")
-    assert site.ask("select pruned_before_utc, count(*) from marts.publication, marts.fct_drive_hours group by all")[0][1] == 40
-    assert site.ask(raid_hours) == before
-
-
 @pytest.mark.soak
-def test_raw_and_the_past_survive_the_store_and_other_models(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_raw_and_the_past_survive_the_store_and_other_models(
+    tmp_path: Path, new_warehouse: Callable[[Path], Warehouse], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = built(tmp_path, new_warehouse)
     site.does("prune", "--older-than", "35d")
     slowness, raid_hours = (f"select * from marts.{name} order by all" for name in ("fct_drive_slowness", "fct_raid_hours"))
     before = site.ask(slowness), site.ask(raid_hours)
