@@ -803,12 +803,6 @@ FAULTS = (
     Fault("samples of a rejected hour stay", "ingest/landing.py", "self._drop_samples_of(broken)", "pass"),
     Fault("five minutes take in what was counted long before", "ingest/prometheus/readings.py", "- min(span_us, LOOKBACK_US)", "- HOUR_US"),
     Fault(
-        "an hour depends on how often it was looked at",
-        "ingest/prometheus/readings.py",
-        "(pl.col(name) * 1e6).round(), (before * 1e6).round()",
-        "(pl.col(name) * 1e6), (before * 1e6)",
-    ),
-    Fault(
         "a drive that is gone still counts in its place",
         "ingest/prometheus/pull.py",
         'serials.filter(pl.col("serials") > 1)',

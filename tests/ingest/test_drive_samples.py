@@ -76,6 +76,15 @@ def test_five_minutes_hold_the_intervals_that_end_in_them(warehouse: Warehouse, 
     assert warehouse.live()["write_ios"].to_list() == [91]
 
 
+def test_what_sar_saw_of_ten_minutes_tells_nothing_of_five(warehouse: Warehouse, tmp_path: Path) -> None:
+    lines = [f"web1;{seconds};{UNIX + end};sda;{rate};1.00;1.00;2.00" for seconds, end, rate in ((600, 600, "9.00"), (301, 902, "3.00"))]
+    (tmp_path / "sadf.csv").write_text("\n".join(["# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await", *lines]) + "\n")
+    ingest("sysstat", tmp_path / "sadf.csv", warehouse.path, source_options=FIVE_MINUTES)
+    # its times are whole seconds: a second more than five minutes is still five
+    assert samples(warehouse).select("from_utc", "io_count", "coverage").rows() == [(START + 10 * MINUTE, 903, 1.0)]
+    assert warehouse.live()["io_count"].to_list() == [5400 + 903]
+
+
 def random_diskstats(folder: Path, draw: random.Random) -> Path:
     """Two hours of three drives, looked at every minute, then awkwardly: gaps, boots; and a look that comes twice."""
     counters = {device: [draw.randrange(1000), draw.randrange(1000)] for device in ("sda", "sdb", "sdc")}

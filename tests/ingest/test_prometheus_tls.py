@@ -193,11 +193,15 @@ def warning(path: str, parameters: dict[str, str], before: int) -> tuple[int, di
     return 200, {}, json.dumps({"status": "success", "data": none, "warnings": [f"store refused {SECRET}"]}).encode()
 
 
+def no_matrix(path: str, parameters: dict[str, str], before: int) -> tuple[int, dict[str, str], bytes]:
+    return 200, {}, json.dumps({"status": "success", "data": {"resultType": f"asked by {SECRET}", "result": []}}).encode()
+
+
 def elsewhere(path: str, parameters: dict[str, str], before: int) -> tuple[int, dict[str, str], bytes]:
     return 302, {"Location": f"http://127.0.0.1:1/?token={SECRET}"}, b""
 
 
-@pytest.mark.parametrize("fault", [echo, error_answer, warning, elsewhere, lambda *_: (401, {}, b""), lambda *_: None])
+@pytest.mark.parametrize("fault", [echo, error_answer, warning, no_matrix, elsewhere, lambda *_: (401, {}, b""), lambda *_: None])
 @pytest.mark.parametrize("given", [{TOKEN: SECRET}, {USER: "ada", PASSWORD: SECRET}, {TOKEN: f"{SECRET}\n"}])
 def test_no_credential_is_told_whatever_happens(
     given: dict[str, str],
