@@ -105,6 +105,7 @@ COSTS, WEEKLY_COSTS, WHAT_IF = (
     "models/marts/causes/fct_weekly_costs.sql",
     "drivetail/what_if.sql",
 )
+SLO, SLO_SHARES = "models/marts/causes/fct_fleet_slo.sql", "models/intermediate/causes/int_fleet__slo_shares.sql"
 SLOW_HOURS = "models/intermediate/slowdown/int_drive_hours__slow.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
 DECISIONS = "models/marts/events/fct_drive_decisions.sql"
@@ -1121,6 +1122,14 @@ FAULTS = (
         "order by count(*) desc, slowest_drive_id asc",
         "order by slowest_drive_id asc",
     ),
+    Fault(
+        "hours with tails are the good ones",
+        SLO_SHARES,
+        "raid_hours - tail_hours_{{ loop.index }} as hits",
+        "tail_hours_{{ loop.index }} as hits",
+    ),
+    Fault("a budget is kept where it may be", SLO, "shares.share_low >= 1 -", "shares.share_high >= 1 -"),
+    Fault("both thresholds have one budget", SLO, "then {{ var('slo_mild_budget') }} else", "then {{ var('slo_slow_budget') }} else"),
     # causes
     Fault("what was not seen counts before what is known", "seeds/cause_rules.csv", "censored,10,", "censored,0,"),
     Fault(

@@ -87,6 +87,7 @@ NOT_COMPARED = {
 # Sums over rows in whatever order the engine met them: equal to the last few bits only.
 ROUNDED = {("fct_slowdown_intervals", "mean_slowdown")}
 ROUNDED |= {("cause_shares", f"{of}_share_{end}") for of in ("interval", "slow_hour") for end in ("low", "high")}
+ROUNDED |= {("fct_fleet_slo", f"good_ratio_{end}") for end in ("low", "high")}
 
 
 def drivetail(*arguments: object, cwd: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -11,6 +11,9 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 from .reference import HOUR, Fleet, Record, median, raid_io_count
+from .study import effective_size, wilson
+
+BUDGETS = {1.5: 0.05, 2.0: 0.02}
 
 
 def week_of(h: datetime) -> datetime:
@@ -121,3 +124,34 @@ def added_up(costs: list[Record], *keys: str) -> list[Record]:
             }
         )
     return result
+
+
+def fct_fleet_slo(raid_hours: list[Record]) -> list[Record]:
+    """By week, kind and threshold: the valid RAID-hours below it, held against the budget of those that are not."""
+    hours: dict[tuple[datetime, str], list[Record]] = defaultdict(list)
+    for hour in raid_hours:
+        hours[week_of(hour["hour_utc"]), hour["kind"]].append(hour)
+    return [slo(week, kind, threshold, rows) for (week, kind), rows in hours.items() for threshold in BUDGETS]
+
+
+def slo(week: datetime, kind: str, threshold: float, rows: list[Record]) -> Record:
+    clusters: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for row in rows:
+        clusters[row["raid_group_id"]][0] += row["tail_1"] < threshold
+        clusters[row["raid_group_id"]][1] += 1
+    good, size, budget = sum(x for x, _ in clusters.values()), len(rows), BUDGETS[threshold]
+    low, high = wilson(good / size, float(effective_size(good, size, [(x, n) for x, n in clusters.values()])))
+    low, high = (0.0 if good == 0 else low), (1.0 if good == size else high)
+    return {
+        "week_utc": week,
+        "kind": kind,
+        "threshold": threshold,
+        "raid_hours": size,
+        "good_hours": good,
+        "good_ratio": good / size,
+        "good_ratio_low": low,
+        "good_ratio_high": high,
+        "budget_ratio": budget,
+        "budget_used": float(size - good) / (budget * size),
+        "verdict": "kept" if low >= 1 - budget else "missed" if high < 1 - budget else "open",
+    }

@@ -207,6 +207,12 @@ RELATIONS: dict[str, dict[str, str]] = {
     "fct_raid_group_costs": columns_of_types(varchar="raid_group_id", **COSTS),
     "fct_model_costs": columns_of_types(varchar="model kind", **COSTS),
     "fct_weekly_costs": columns_of_types(varchar="kind", **COSTS),
+    "fct_fleet_slo": columns_of_types(
+        varchar="kind verdict",
+        timestamp="week_utc",
+        bigint="raid_hours good_hours",
+        double="threshold good_ratio good_ratio_low good_ratio_high budget_ratio budget_used",
+    ),
     "rejected_records": columns_of_types(varchar="file column", bigint="row"),
     "ingested_files": columns_of_types(
         varchar="source file sha256 status",
@@ -236,6 +242,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "fct_raid_group_costs": ("raid_group_id", "week_utc"),
     "fct_model_costs": ("model", "kind", "week_utc"),
     "fct_weekly_costs": ("kind", "week_utc"),
+    "fct_fleet_slo": ("week_utc", "kind", "threshold"),
     "rejected_records": ("file", "row", "column"),
     "ingested_files": ("file",),
 }
@@ -1503,7 +1510,7 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
     """
     # they are made of what is here
     from .causes import cause_shares, fct_interval_causes
-    from .costs import added_up, fct_drive_costs
+    from .costs import added_up, fct_drive_costs, fct_fleet_slo
 
     landed = land(deliveries)
     fleet = Fleet(landed)
@@ -1534,6 +1541,7 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
         "fct_raid_group_costs": added_up(costs, "raid_group_id"),
         "fct_model_costs": added_up(costs, "model", "kind"),
         "fct_weekly_costs": added_up(costs, "kind"),
+        "fct_fleet_slo": fct_fleet_slo(raid_hours),
         "rejected_records": landed.rejected,
         "ingested_files": landed.files,
     }

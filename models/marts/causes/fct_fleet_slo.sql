@@ -1,0 +1,35 @@
+-- How many RAID-hours were free of tails in an ISO week (UTC), at both thresholds, against the budget of tail hours. Grain: week_utc, kind, threshold.
+with weeks as (
+    select distinct
+        date_trunc('week', cast(day_utc as timestamp)) as week_utc,
+        cast({{ hour_index("date_trunc('week', day_utc)") }} as double) as x
+    from {{ ref('int_raid_group_days') }}
+),
+
+shares as (
+    select
+        *,
+        cast(case class when 'mild' then {{ var('mild_threshold') }} else {{ var('slow_threshold') }} end as double) as threshold,
+        cast(case class when 'mild' then {{ var('slo_mild_budget') }} else {{ var('slo_slow_budget') }} end as double) as budget_ratio
+    from {{ ref('int_fleet__slo_shares') }}
+)
+
+select
+    weeks.week_utc,
+    shares.kind,
+    shares.threshold,
+    shares.denominator as raid_hours,
+    shares.numerator as good_hours,
+    shares.share as good_ratio,
+    shares.share_low as good_ratio_low,
+    shares.share_high as good_ratio_high,
+    shares.budget_ratio,
+    cast(shares.denominator - shares.numerator as double) / (shares.budget_ratio * shares.denominator) as budget_used,
+    -- a week of few RAID groups may miss the budget by chance
+    case
+        when shares.share_low >= 1 - shares.budget_ratio then 'kept'
+        when shares.share_high < 1 - shares.budget_ratio then 'missed'
+        else 'open'
+    end as verdict
+from shares
+inner join weeks on shares.x = weeks.x
