@@ -62,7 +62,7 @@ UNKNOWN_MODEL_YEARS = 0.7
 """SSDs of unknown model are at most this old: the first year is the slowest by far, and no figure by model has its slow hours."""
 STEADY_YEAR = 3
 """In this year of age SSDs differ least from each other."""
-PATH_OF_FAMILY = 0.72
+PATH_OF_FAMILY = 0.75
 """Paths to drives of a slow family are slow as its rate of episodes to this power."""
 COARSE_NOISE, COARSE_HAZARD = 0.5, 0.1
 """Latency noise of a group with a coarse timer, and its rate of episodes (ratios to an ordinary group's)."""
