@@ -32,6 +32,12 @@ NOT_MOVED: frozenset[str] = frozenset(
     )
 )
 
+UNUSED: dict[Kind, frozenset[str]] = {
+    "disk": frozenset(),
+    "ssd": frozenset(("hot_spot_latency_sigma", "shared_drive_share", "steady_year_noise", "unknown_age_exponent")),
+}
+"""What no judged id of a kind shows."""
+
 
 def write_preset(parameters: Parameters) -> None:
     """Rewrite the preset, numbers to four digits."""
@@ -52,7 +58,7 @@ def run_fit(kind: Kind, passes: int, say: Callable[[str], Any]) -> None:
             f"{plain}.{place}" if isinstance(value, list) else plain
             for name, value in base.flat().items()
             for of, _, plain in [name.partition(".")]
-            if of == kind and plain not in NOT_MOVED
+            if of == kind and plain not in NOT_MOVED | UNUSED[kind]
             for place in range(len(value) if isinstance(value, list) else 1)
         ],
         references=[ref for ref in references(SEEDS) if kind in ref["fitted"].split()],

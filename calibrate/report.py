@@ -36,11 +36,11 @@ SENSITIVE: dict[str, tuple[float, str]] = {
     "disk.unplug_share": (1.5, "F14-01"),
     "disk.burst_rate_per_hour": (0.5, "F10A-stable-2"),
     "ssd.hour_latency_sigma": (1.5, "F02-06"),
-    "ssd.severity_exponent": (0.5, "F01-02"),
-    "ssd.episode_rate_per_drive_year": (1.5, "F11-03"),
-    "ssd.shared_rate_per_group_year": (1.5, "F13-02"),
-    "ssd.idle_hour_share": (0.5, "F07-04"),
-    "ssd.burst_factor_sigma": (1.5, "F13-01"),
+    "ssd.severity_exponent": (0.5, "F06-02"),
+    "ssd.episode_rate_per_drive_year": (1.5, "F06-02"),
+    "ssd.shared_rate_per_group_year": (1.5, "T1-18"),
+    "ssd.ailing_hazard": (0.5, "F6A-ssd-8"),
+    "ssd.burst_factor_sigma": (1.5, "F10B-stable-4"),
 }
 """Mechanisms that are off by half, by which factor, and an id that the study must refuse then."""
 
@@ -48,8 +48,8 @@ SENSITIVE: dict[str, tuple[float, str]] = {
 FAR_CURVES = (
     "Far off by the paper's own contradictions: 2a (PI-16: disk widths are simulated as weighted by drives, SSD widths by Table 1's mean),",
     "5a and 5b of disks (PI-04), 6b (PI-11), 4b's T2 and T3 (PI-05). Of too few events: 11a to 11d at 4x and more, all of 11c and 11d.",
-    "Not made by any mechanism here: SSDs of the third year, 99% of whose hours lie below 1.02 in 8b (here hourly noise is of a group,",
-    "not of an age), and the corners of 7a to 7d.",
+    "Not made by any mechanism here: the corners of 7a to 7d, and of 10b between 1.0 and 1.1. SSDs of the third year, 99% of whose hours",
+    "lie below 1.02 in 8b, differ less here than others do, but their reads and writes still differ by more than that.",
 )
 
 
@@ -121,6 +121,9 @@ def _head(parameters: Parameters, distances: Distances) -> list[str]:
         "over its groups, drives and episodes, not drawn, and alike for every seed (`simulate/streams.py`). Another seed shuffles the",
         "groups and has loads, noise, outages and aftermaths of its own. So the rows of other seeds show how much hangs on these, not how",
         "much hangs on the make-up: dealt from sequences that begin elsewhere, fleets agreed on 37 to 40%.",
+        "The SSDs' mechanisms of 2026-11-22 and the constants in code that shape them (shelves, paths, hiccups, retries; they are not",
+        "among the counted numbers), and most of their numbers, were set by hand with all ids of SSDs in view: for these the held-out half",
+        "is no test.",
         f"The aims are 85% of the judged ids and distances below 0.02; {near} of {len(distances)} curves are that near.",
         "",
         "An id agrees where the paper's value meets the 95% interval and the estimate is within a factor of 1.25.",

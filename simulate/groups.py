@@ -62,15 +62,15 @@ UNKNOWN_MODEL_YEARS = 0.7
 """SSDs of unknown model are at most this old: the first year is the slowest by far, and no figure by model has its slow hours."""
 STEADY_YEAR = 3
 """In this year of age SSDs differ least from each other."""
-PATH_OF_FAMILY = 0.69
+PATH_OF_FAMILY = 0.75
 """Paths to drives of a slow family are slow as its rate of episodes to this power."""
 COARSE_NOISE, COARSE_HAZARD = 0.5, 0.1
 """Latency noise of a group with a coarse timer, and its rate of episodes (ratios to an ordinary group's)."""
 IDLE_GROUP_SHARE: dict[Kind, float] = {"disk": 1.0, "ssd": 0.016}
 """So many groups are ever idle: the others' clients never sleep."""
-LARGE_IO_NOISE: dict[Kind, float] = {"disk": 0.6, "ssd": 0.22}
+LARGE_IO_NOISE: dict[Kind, float] = {"disk": 0.6, "ssd": 0.4}
 """Hourly latency noise of a group whose clients send large I/Os to some drives (ratio to an ordinary group's)."""
-LARGE_IO_HAZARD: dict[Kind, float] = {"disk": 1.0, "ssd": 0.05}
+LARGE_IO_HAZARD: dict[Kind, float] = {"disk": 1.0, "ssd": 0.5}
 """Rate of episodes of the drive that serves large I/Os (ratio to its group's)."""
 LARGE_IO_DRIVE_SHARE: dict[Kind, float] = {"disk": 0.35, "ssd": 0.15}
 """In a group whose clients send large I/Os to some drives, this share of them; at half, the median would move along."""
@@ -264,7 +264,11 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     z = rng.standard_normal((len(roles), 5))
     size_u = rng.random((len(roles), 2))
     u = rng.random((len(roles), 4))
-    large = set(rng.permutation(width)[: max(math.floor(LARGE_IO_DRIVE_SHARE[kind] * width), 1)].tolist()) if has_large_io else set()
+    if kind == "ssd":  # which drive is of which family and age decides too much among so few
+        u = np.asarray([dealer.deal(Trait.SWAP, PARITY * (role != "data"), 4) for role in roles])
+    served = max(math.floor(LARGE_IO_DRIVE_SHARE[kind] * width), 1) if has_large_io else 0
+    order = rng.permutation(width).tolist() if kind == "disk" and has_large_io else list(range(width))[::-1]
+    large = set(order[:served])
     for slot, role in enumerate(roles):
         own_family = family if u[slot, 0] >= MIXED_MODEL_SHARE else int(u[slot, 1] * len(CATALOGUE[kind]))
         # drives of a group came together; one in twelve was swapped in at some time since

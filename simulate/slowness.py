@@ -35,9 +35,9 @@ PATH_DRIVES: dict[Kind, int] = {"disk": 2, "ssd": 3}
 """So many drives at least hang on a weak path."""
 SHARED_SPREAD: dict[Kind, float] = {"disk": 0.2, "ssd": 0.04}
 """Log spread over the drives of a shared path of what a slow spell of it does to them."""
-FULL_QUEUE_EXCESS = 4.4
+FULL_QUEUE_EXCESS = 5.0
 """A path's queue is bounded: no more than this for the drive next to it (ratio)."""
-MILD_PATHS, MLC_STRATA = 0.2, 4
+MILD_PATHS, MLC_STRATA = 0.17, 4
 """Paths to MLC drives of known model are so much milder (ratio); these have the strata from the second on."""
 SHARED_DECAY = 0.92
 """Each next drive along a path that queues feels so much of what the one before does (ratio)."""

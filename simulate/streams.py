@@ -68,6 +68,7 @@ class Trait(IntEnum):
     IDLE = 33
     HICCUP = 34
     HICCUPS = 35
+    SWAP = 38
 
 
 PRIMES = (
@@ -107,6 +108,10 @@ PRIMES = (
     139,
     149,
     151,
+    157,
+    163,
+    167,
+    173,
 )
 STANDARD_NORMAL = NormalDist()
 MAKE_UP = 1
