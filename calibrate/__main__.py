@@ -23,16 +23,13 @@ NOT_MOVED: frozenset[str] = frozenset(
     (
         # widths, durations, ages and what inventory knows follow from the curves and tables without a fleet
         *("width_median", "width_sigma", "common_widths", "common_width_shares", "observation_shares", "short_observation_share"),
-        *("age_year_shares", "unknown_model_share", "unknown_age_share", "coarse_timer_group_share"),
-        # levels that no ratio shows
-        *("base_latency_us", "rate_median_iops", "capacity_iops", "io_blocks_median", "read_share_mean"),
+        *("age_year_shares", "unknown_model_share", "unknown_age_share"),
+        # a level that no ratio shows
+        "read_share_mean",
         # who has a trait at all: a few groups or drives more or fewer, no slope
         *("striped_group_share", "large_io_group_share", "shared_group_share", "ailing_share"),
         # what happens too seldom in a fleet of this size
         *("explicit_event_rate_per_drive_year", "replacement_share", "routine_unplug_rate_per_drive_year"),
-        *("outage_median_hours", "outage_sigma"),
-        # told apart from another parameter by nothing in the curves
-        "closed_loop_share",
     )
 )
 

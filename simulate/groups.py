@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from simulate.parameters import Kind, KindParameters
-from simulate.streams import Dealer, Purpose, Trait, normal, stream
+from simulate.streams import LEVELLED, Dealer, Purpose, Trait, normal, stream
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,8 +25,10 @@ MIXED_MODEL_SHARE = 0.06
 """Share of drives of another family than their group's."""
 LEAST_EXTRA_SIZE = 1.1
 LARGEST_EXTRA_SIZE = 40.0
-NOISE_OF_HAZARD = 0.25
+NOISE_OF_HAZARD: dict[Kind, float] = {"disk": 0.0, "ssd": 0.25}
 """The hourly latency noise grows as what age does to the rates of slowness, to this power."""
+NOISE_PER_OLD_YEAR: dict[Kind, float] = {"disk": 0.25, "ssd": 0.0}
+"""And by this for every year beyond the fourth (ratio)."""
 OLDEST_YEARS = {"disk": 9.9, "ssd": 3.95}
 WIDEST: dict[Kind, int] = {"disk": 26, "ssd": 22}
 """Data drives of the widest group; the narrowest has 3."""
@@ -36,6 +38,16 @@ LATEST_DAYS = 5
 """Whole days by which a group's records may be collected longer."""
 RATE_SIGMA = 1.15
 """Log spread over groups of their drives' I/O rate."""
+BASE_LATENCY_US: dict[Kind, float] = {"disk": 7500.0, "ssd": 550.0}
+"""Median latency of an unloaded drive, microseconds."""
+COARSE_TIMER_GROUP_SHARE: dict[Kind, float] = {"disk": 0.0, "ssd": 0.025}
+"""Groups that report latencies as whole timer ticks."""
+CLOSED_LOOP_GROUP_SHARE: dict[Kind, float] = {"disk": 0.25, "ssd": 0.55}
+"""Groups whose clients wait for the slowest drive."""
+AILING_SPREAD: dict[Kind, float] = {"disk": 0.6, "ssd": 0.0}
+"""The episode rate of ailing drives grows as their rank among these falls, to this power."""
+SHARED_SPREAD: dict[Kind, float] = {"disk": 0.35, "ssd": 0.0}
+"""The same of the rate of slow spells of weak paths."""
 BASE_LATENCY_SIGMA = 0.2
 """Log spread over groups of the latency of an unloaded drive."""
 LATENCY_SIGMA_PER_YEAR = 0.003
@@ -44,12 +56,20 @@ FAIL_SLOW_SIGMA = 0.25
 """Log spread of the extra latency of a drive that is mildly slow for good."""
 PARITY, SUCCESSOR = 1000, 4000
 """Parity drives and drives that replaced another are strata of their own: what the others are dealt does not hang on them."""
-SHARED_WIDTH_POWER = 2.0
-"""More drives hang on more paths, and more of them on each."""
+LEAST_RANK = 0.005
+"""The most ailing of the ailing drives are those of this rank (0..1)."""
 COARSE_LATENCY_US = 336.0
 """Unloaded latency of a group with a coarse timer: little more than a tick, or the ticks would not be seen."""
-LARGE_IO_NOISE = 0.6
+LARGE_IO_NOISE = 0.36
 """Hourly latency noise of a group whose clients send large I/Os to some drives (ratio to an ordinary group's)."""
+LARGE_IO_NOISE_SIGMA: dict[Kind, float] = {"disk": 1.7, "ssd": 0.0}
+"""Log spread over such groups of that noise."""
+LARGE = 9000
+"""Groups of large I/Os are a stratum of their own."""
+NOISIEST: dict[Kind, float] = {"disk": 6.0, "ssd": math.inf}
+"""No group's hourly latency noise is more than this times the median group's."""
+SWAPPED_SHARE: dict[Kind, float] = {"disk": 1 / 30, "ssd": 1 / 12}
+"""Drives swapped in at some time since the group was built."""
 LARGE_IO_DRIVE_SHARE = 0.35
 """In a group whose clients send large I/Os to some drives, this share of them; at half, the median would move along."""
 
@@ -171,15 +191,21 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     is_model_known = record_u < 1 - p.unknown_model_share
     is_age_known = record_u < 1 - p.unknown_age_share
     # groups with such timers are among those of no known model: the steps they make are in no figure by model
-    is_coarse = 0 <= record_u - (1 - p.unknown_model_share) < p.coarse_timer_group_share
+    is_coarse = 0 <= record_u - (1 - p.unknown_model_share) < COARSE_TIMER_GROUP_SHARE[kind]
     family = _family(kind, dealer.deal(Trait.FAMILY, is_model_known)[0])
-    years = _years(dealer.deal(Trait.AGE, 2 * is_age_known + is_model_known)[0], p, OLDEST_YEARS[kind])
+    if kind in LEVELLED:
+        age_u = dealer.level(Trait.AGE, int(is_age_known), width)
+    else:
+        age_u = dealer.deal(Trait.AGE, 2 * is_age_known + is_model_known)[0]
+    years = _years(age_u, p, OLDEST_YEARS[kind])
     if kind == "ssd" and not is_model_known:
         years %= 1.0
     stratum = _stratum(kind, years, family, is_model_known, is_age_known)
     joined_at, left_at = _observation(dealer.deal(Trait.OBSERVATION, 0, 2), float(rng.random()), p, hours)
     # most hours with several slow SSDs are of groups whose inventory names no model
-    has_weak_path = (kind == "ssd" and not is_model_known) or chance(Trait.SHARED_PATH, p.shared_group_share, stratum)
+    path_u = dealer.deal(Trait.SHARED_PATH, stratum)[0] if kind == "disk" or is_model_known else 0.0
+    has_weak_path = path_u < p.shared_group_share
+    weakness = max(path_u / p.shared_group_share, LEAST_RANK) ** -SHARED_SPREAD[kind] if has_weak_path else 0.0
     # in the paper next to no hour of large I/Os is slow: not where most slow hours are
     has_large_io = chance(Trait.LARGE_IO, p.large_io_group_share, is_model_known) and (is_model_known or kind == "disk")
     standing = (p.large_io_hazard if has_large_io else 1.0) * (1.0 if is_model_known or is_coarse else p.unknown_model_hazard)
@@ -187,6 +213,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     # slower than the whole fleet
     ageing, exponent = _ageing(p, years, is_age_known)
     group_hazard = standing * ageing
+    striped_u = dealer.level(Trait.STRIPED, 0, group_hazard * (weakness + 1) * width) if kind in LEVELLED else None
     group = Group(
         raid_group_id=f"{kind}-g{place:06d}",
         kind=kind,
@@ -202,16 +229,16 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
         deployed_on=(start - timedelta(days=years * 365.25)).date(),
         joined_at=joined_at,
         left_at=left_at,
-        base_latency_us=p.base_latency_us * CATALOGUE[kind][family].speed * math.exp(BASE_LATENCY_SIGMA * rng.standard_normal()),
+        base_latency_us=BASE_LATENCY_US[kind] * CATALOGUE[kind][family].speed * math.exp(BASE_LATENCY_SIGMA * rng.standard_normal()),
         is_coarse=is_coarse,
-        is_closed_loop=chance(Trait.CLOSED_LOOP, p.closed_loop_share),
-        is_striped=chance(Trait.STRIPED, p.striped_group_share, stratum),
+        is_closed_loop=chance(Trait.CLOSED_LOOP, CLOSED_LOOP_GROUP_SHARE[kind]),
+        is_striped=chance(Trait.STRIPED, p.striped_group_share, stratum) if striped_u is None else striped_u < p.striped_group_share,
         rate_factor=math.exp(RATE_SIGMA * normal(dealer.deal(Trait.RATE)[0])),
         standing=standing,
         shared_hazard_per_hour=p.shared_rate_per_group_year
         / HOURS_PER_YEAR
         * group_hazard
-        * has_weak_path
+        * weakness
         * _of_family(p.family_hazards, family),
         severity_exponent=p.severity_exponent * exponent,
         stratum=stratum,
@@ -223,9 +250,9 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     noise = (
         1.0
         if is_coarse
-        else LARGE_IO_NOISE
+        else LARGE_IO_NOISE * math.exp(LARGE_IO_NOISE_SIGMA[kind] * normal(dealer.deal(Trait.NOISE, LARGE)[0]))
         if has_large_io
-        else math.exp(p.hour_latency_group_sigma * normal(dealer.deal(Trait.NOISE, stratum)[0]))
+        else min(math.exp(p.hour_latency_group_sigma * normal(dealer.deal(Trait.NOISE, stratum)[0])), NOISIEST[kind])
     )
     roles = ["data"] * width + ["parity_p"] + ["parity_q"] * group.has_double_parity
     firmware = f"{kind[0].upper()}{family}{int(rng.integers(1, 5)):02d}"
@@ -235,13 +262,14 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     large = set(rng.permutation(width)[: math.floor(LARGE_IO_DRIVE_SHARE * width)].tolist()) if has_large_io else set()
     for slot, role in enumerate(roles):
         own_family = family if u[slot, 0] >= MIXED_MODEL_SHARE else int(u[slot, 1] * len(CATALOGUE[kind]))
-        # drives of a group came together; one in twelve was swapped in at some time since
-        age_years = years if u[slot, 2] >= 1 / 12 else years * u[slot, 3]
+        # drives of a group came together; a few were swapped in at some time since
+        age_years = years if u[slot, 2] >= SWAPPED_SHARE[kind] else years * u[slot, 3]
         own_stratum = _stratum(kind, age_years, family, is_model_known, is_age_known) + PARITY * (role != "data")
         z[slot, 1] = normal(dealer.deal(Trait.LATENCY, own_stratum)[0])
         ageing, exponent = _ageing(p, age_years, is_age_known)
         group.members.append(
             _member(
+                kind,
                 p,
                 f"{kind[0].upper()}{place:06d}{slot:02d}A",
                 slot,
@@ -258,7 +286,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
                 z[slot],
                 size_u[slot, 1] if slot in large else None,
                 dealer.deal(Trait.FAIL_SLOW, own_stratum)[0],
-                dealer.deal(Trait.AILING, own_stratum)[0] < p.ailing_share,
+                dealer.deal(Trait.AILING, own_stratum)[0],
                 group.is_striped,
             )
         )
@@ -272,6 +300,7 @@ def successor(rng: np.random.Generator, dealer: Dealer, group: Group, old: Membe
     ageing, exponent = _ageing(p, 0.0, group.is_age_known)
     stratum = _stratum(group.kind, 0.0, group.family, group.is_model_known, group.is_age_known) + PARITY * (old.role != "data") + SUCCESSOR
     return _member(
+        group.kind,
         p,
         old.drive_id[:-1] + chr(ord(old.drive_id[-1]) + 1),
         old.slot,
@@ -288,13 +317,14 @@ def successor(rng: np.random.Generator, dealer: Dealer, group: Group, old: Membe
         rng.standard_normal(5),
         None,
         dealer.deal(Trait.FAIL_SLOW, stratum)[0],
-        False,
+        1.0,
         group.is_striped,
         is_replacement=True,
     )
 
 
 def _member(
+    kind: Kind,
     p: KindParameters,
     drive_id: str,
     slot: int,
@@ -311,12 +341,13 @@ def _member(
     z: Floats,
     size_u: float | None,
     u: float,
-    is_ailing: bool,
+    ailing_u: float,
     is_striped: bool,
     is_replacement: bool = False,
 ) -> Member:
-    """A drive from five normal and two uniform draws: `ageing` multiplies its hazards, `size_u` is None unless its I/Os are large."""
-    frailty = p.ailing_hazard if is_ailing else 1.0
+    """A drive from five normal and three uniform draws: `ageing` multiplies its hazards, `size_u` is None unless its I/Os are large."""
+    # few ail, and of these few hold most of the slow hours
+    frailty = p.ailing_hazard * max(ailing_u / p.ailing_share, LEAST_RANK) ** -AILING_SPREAD[kind] if ailing_u < p.ailing_share else 1.0
     extra_size = 0.0 if size_u is None else min(LEAST_EXTRA_SIZE * (1 - size_u) ** (-1 / p.hot_spot_exponent), LARGEST_EXTRA_SIZE)
     hazard = ageing * _of_family(p.family_hazards, family)
     is_fail_slow = u < p.fail_slow_share * hazard
@@ -334,7 +365,10 @@ def _member(
         ),
         io_size_factor=1 + extra_size,
         rate_share=1.0 if is_striped else math.exp(p.rate_share_sigma * z[2]),
-        noise_factor=group_noise * _of_family(p.family_noises, family) * ageing**NOISE_OF_HAZARD,
+        noise_factor=group_noise
+        * _of_family(p.family_noises, family)
+        * ageing ** NOISE_OF_HAZARD[kind]
+        * (1 + NOISE_PER_OLD_YEAR[kind] * max(age_years - 4, 0.0)),
         fail_slow_excess=p.fail_slow_median_excess * math.exp(FAIL_SLOW_SIGMA * z[3]) if is_fail_slow else 0.0,
         frailty=frailty,
         hazard_per_hour=p.episode_rate_per_drive_year / HOURS_PER_YEAR * frailty * hazard,

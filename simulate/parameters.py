@@ -57,7 +57,6 @@ class KindParameters:
     family_noises: tuple[float, ...] = _means("hourly latency noise multiplier per model family (ratio)")
 
     # workload
-    rate_median_iops: float = _means("median over groups of a drive's mean I/O rate, I/Os per second")
     hour_rate_sigma: float = _means("log spread of a group's rate from hour to hour")
     burst_rate_per_hour: float = _means("batch jobs a group starts per hour")
     burst_mean_hours: float = _means("mean length of a batch job, hours")
@@ -68,7 +67,6 @@ class KindParameters:
     striped_group_share: float = _means("share of groups whose clients ask for whole stripes, the same of every drive")
     rate_share_sigma: float = _means("log spread over the drives of a group of their share of the I/Os")
     rate_hour_sigma: float = _means("log spread of that share from hour to hour")
-    io_blocks_median: float = _means("median I/O size, blocks of 4096 bytes")
     hot_spot_rate_per_drive_year: float = _means("times a drive attracts more I/Os than its peers, per year")
     hot_spot_median_hours: float = _means("median length of a hot spot, hours")
     hot_spot_exponent: float = _means("Pareto exponent of a hot spot's extra rate (0.3 and more) and of the extra size of larger I/Os")
@@ -80,23 +78,28 @@ class KindParameters:
     large_io_hazard: float = _means("episode rate in such a group over that in others (ratio)")
     retry_sigma: float = _means("log extra I/Os of a slow drive, half-normal: retries")
     merge_sigma: float = _means("log extra I/O size of a slow drive, half-normal: waiting I/Os are merged")
+    retried_share_median_sigma: tuple[float, ...] = _means(
+        "share of episodes during which a slow drive is asked again, median extra I/Os then (ratio) and their log spread; none = never"
+    )
+    merged_share_median_sigma: tuple[float, ...] = _means(
+        "share of episodes during which I/Os that wait for a slow drive are merged, median extra size (ratio), log spread; none = never"
+    )
+    hot_spot_latencies: tuple[float, ...] = _means(
+        "latency during a hot spot over the normal latency (ratio) at the ranks HOT_SPOT_RANKS; none = log-normal by the next five"
+    )
     spared_share: float = _means("share of episodes during which the array reads around the drive")
-    closed_loop_share: float = _means("share of groups whose clients wait for the slowest drive")
     closed_loop_exponent: float = _means("such a group's rate is divided by its largest slowness to this power")
 
     # latency
-    base_latency_us: float = _means("median latency of an unloaded drive, microseconds")
     drive_latency_sigma: float = _means("log spread of the drives of a group, fixed for life")
     hour_latency_sigma: float = _means("log spread of a drive's latency from hour to hour")
     hour_latency_group_sigma: float = _means("log spread over groups of that noise")
     single_io_sigma: float = _means("noise of one I/O over its mean; an hourly average of n I/Os has this over sqrt(n)")
-    capacity_iops: float = _means("I/O rate at which a drive saturates, I/Os per second")
     io_size_exponent: float = _means("latency grows as a drive's I/O size over its group's to this power")
-    coarse_timer_group_share: float = _means("share of groups that report latencies as whole timer ticks")
 
     # slowness
     ailing_share: float = _means("share of drives that ail: most slow hours are of few drives")
-    ailing_hazard: float = _means("episode rate of an ailing drive over that of another (ratio)")
+    ailing_hazard: float = _means("episode rate of the least ailing drive over that of a drive that does not ail (ratio)")
     ailing_length_exponent: float = _means("its episodes are longer by that ratio to this power")
     episode_rate_per_drive_year: float = _means("mean number of first episodes of a drive, per year, where all ratios are 1")
     aftershock_count: float = _means("mean number of episodes that one episode brings after it (below 1)")
@@ -104,10 +107,12 @@ class KindParameters:
     aftershock_sigma: float = _means("log spread of that wait")
     episode_median_hours: float = _means("median length of an episode, hours")
     episode_sigma: float = _means("log spread of that length")
+    episode_maximum_hours: float = _means("no episode of a drive or of a path is longer, hours")
     severity_minimum_excess: float = _means("least extra latency of an episode over the normal latency (ratio)")
     severity_exponent: float = _means("Pareto exponent of the extra latency")
     episode_severity_exponent: float = _means("an episode's length falls as its extra latency to this power")
-    severity_knee_excess: float = _means("beyond this the extra latency grows as its cube root: timeouts cut in (ratio)")
+    severity_knee_excess: float = _means("beyond this the extra latency grows less: timeouts cut in (ratio)")
+    severity_knee_power: float = _means("beyond that knee the extra latency grows to this power only")
     fail_slow_share: float = _means("share of drives that are, where all ratios are 1, mildly slow for good")
     fail_slow_median_excess: float = _means("median extra latency of such a drive (ratio)")
     shared_group_share: float = _means("share of groups in which several drives share a weak path")
@@ -126,8 +131,6 @@ class KindParameters:
     unplug_wait_sigma: float = _means("log spread of that wait")
     routine_unplug_rate_per_drive_year: float = _means("unplugs without a cause, per drive and year")
     replacement_share: float = _means("share of unplugs that end in another drive in the slot")
-    outage_median_hours: float = _means("median time from unplug to replug, hours; a new drive takes 10 times as long")
-    outage_sigma: float = _means("log spread of the outage and of the wait for a new drive")
     cure_share: float = _means("share of replugs that end the drive's present series of episodes")
     recurrence_median_hours: float = _means("median wait from a replug that cured nothing to the next episode, hours")
     recurrence_sigma: float = _means("log spread of that wait")
@@ -191,8 +194,6 @@ def _range(plain_name: str) -> tuple[float, float]:
     if plain_name in (
         "severity_exponent",
         "hot_spot_exponent",
-        "capacity_iops",
-        "base_latency_us",
         "unknown_age_exponent",
         "age_year_exponents",
     ):

@@ -10,14 +10,22 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from simulate.groups import HOURS_PER_YEAR, Group
-from simulate.parameters import KindParameters
+from simulate.groups import HOURS_PER_YEAR, LEAST_EXTRA_SIZE, Group
+from simulate.parameters import Kind, KindParameters
 from simulate.slowness import moments
 from simulate.streams import Dealer, Purpose, Sequence, Trait, normal, stream
 
 Floats = npt.NDArray[np.float32]
+Spot = tuple[int, float, float, float, float]
+"""Member index, from, to, rate factor, log of the latency factor."""
 
 PEAK_LOCAL_HOUR = 14
+RATE_MEDIAN_IOPS: dict[Kind, float] = {"disk": 18.0, "ssd": 220.0}
+"""Median over groups of a drive's mean I/O rate, I/Os per second."""
+CAPACITY_IOPS: dict[Kind, float] = {"disk": 700.0, "ssd": 9000.0}
+"""I/O rate at which a drive saturates, I/Os per second."""
+IO_BLOCKS_MEDIAN: dict[Kind, float] = {"disk": 6.0, "ssd": 4.0}
+"""Median I/O size, blocks of 4096 bytes."""
 WEEKEND_FACTOR = 0.65
 """Rate on Saturday and Sunday over the rate on a weekday."""
 READ_SHARE_SPREAD = 0.7
@@ -33,8 +41,12 @@ HOT_SPOT_SIGMA = 1.2
 """Log spread of the length of a hot spot."""
 HOT_GROUP_SIGMA = 1.8
 """Log spread over groups of the rate of hot spots."""
-HOT_DRIVE_POWER = 12.0
+HOT_DRIVE_POWER = 8.0
 """Hot spots keep to a few drives of a group: the drive at rank r of n gets them as r/n to 1/this less 1."""
+HOT_SPOT_RANKS = (0.03, 0.139, 0.262, 0.452, 0.64, 0.806, 0.906, 0.97)
+"""Ranks (0..1) of the latencies of `hot_spot_latencies`; log-linear between, the first and last beyond."""
+HOT_SPOTS_OF_LARGE_IO = 0.35
+"""Who reads and writes in large pieces streams: fewer hot spots (ratio)."""
 LEAST_EXTRA = 0.3
 """A hot spot is at least this much over an even share."""
 
@@ -46,8 +58,7 @@ class GroupWorkload:
     rate_iops: Floats  # per hour, per drive
     read_share: Floats  # per hour
     io_blocks: float  # mean I/O size, blocks of 4096 bytes
-    hot_spots: list[tuple[int, float, float, float, float]] = field(default_factory=list)
-    """Member index, from, to, rate factor, log of the latency factor."""
+    hot_spots: list[Spot] = field(default_factory=list)
 
 
 def group_workload(
@@ -56,9 +67,9 @@ def group_workload(
     """Draw the workload of `group`; `loads` are (from, to, factor) of rebuilds and scrubs, hours since the start."""
     seed = dealer.seed
     rng = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD)
-    level = p.rate_median_iops * group.rate_factor
+    level = RATE_MEDIAN_IOPS[group.kind] * group.rate_factor
     odds = math.log(p.read_share_mean / (1 - p.read_share_mean)) + READ_SHARE_SPREAD * rng.standard_normal()
-    io_blocks = min(max(p.io_blocks_median * math.exp(IO_BLOCKS_SIGMA * rng.standard_normal()), 1.0), 64.0)
+    io_blocks = min(max(IO_BLOCKS_MEDIAN[group.kind] * math.exp(IO_BLOCKS_SIGMA * rng.standard_normal()), 1.0), 64.0)
     amplitude = DAILY_AMPLITUDE * (0.5 + rng.random())
 
     hour = np.arange(hours) + start.hour + group.utc_offset_hours
@@ -75,7 +86,7 @@ def group_workload(
     bursts = np.stack([at, at + p.burst_mean_hours * lengths.standard_exponential(most), factor], axis=1)
     _load(rate, np.concatenate([bursts, np.reshape(loads, (-1, 3))]))
     # clients are held back by a group that is full
-    rate = np.minimum(rate, 0.9 * p.capacity_iops)
+    rate = np.minimum(rate, 0.9 * CAPACITY_IOPS[group.kind])
     idle = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 4)
     for since in moments(idle, p.idle_hour_share / (1 + IDLE_MEAN_HOURS), 0, hours):
         # whole hours in which only the array itself asks, a few I/Os each: what they take on average says little
@@ -108,9 +119,7 @@ def _load(rate: npt.NDArray[np.float64], loads: npt.NDArray[np.float64]) -> None
     np.multiply.at(rate, hour, 1 + (factor[of] - 1) * covered)
 
 
-def _spots(
-    rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: Group, hours: int
-) -> list[tuple[int, float, float, float, float]]:
+def _spots(rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: Group, hours: int) -> list[Spot]:
     """Stretches during which one drive gets more than its share: member index, from, to, rate factor, log latency factor.
 
     What is asked for again and again is often in the drive's cache, or lies close together.
@@ -120,6 +129,8 @@ def _spots(
     order = rng.permutation(width)
     rate = p.hot_spot_rate_per_drive_year * math.exp(HOT_GROUP_SIGMA * normal(dealer.deal(Trait.HOT_GROUP)[0]) - HOT_GROUP_SIGMA**2 / 2)
     count = dealer.count(Trait.HOT_SPOTS, 0, rate / HOURS_PER_YEAR * width * hours)
+    if p.hot_spot_latencies:
+        return _apart(rng, dealer, p, group, count, hours)
     shapes = Sequence(dealer.deal(Trait.HOT_SPOT, 0, 3))
     for _ in range(count):
         extra_u, latency_u, length_u = shapes.next()
@@ -132,3 +143,21 @@ def _spots(
             log_latency = p.hot_spot_latency_sigma * normal((latency_u - p.hot_spot_cached_share) / (1 - p.hot_spot_cached_share))
         made.append((int(order[int(width * rng.random() ** HOT_DRIVE_POWER)]), since, until, 1 + min(extra, 50.0), log_latency))
     return made
+
+
+def _apart(rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: Group, count: int, hours: int) -> list[Spot]:
+    """Hot spots of which a drive has one at a time: where one begins the one before ends. Extra rates and latencies are dealt evenly."""
+    width = len(group.members)
+    if any(member.io_size_factor > 1 + LEAST_EXTRA_SIZE / 2 for member in group.members):
+        count = round(count * HOT_SPOTS_OF_LARGE_IO)
+    order = rng.permutation(width)
+    index = order[(width * rng.random(count) ** HOT_DRIVE_POWER).astype(np.int64)]
+    since, length = hours * rng.random(count), np.exp(HOT_SPOT_SIGMA * rng.standard_normal(count))
+    at = np.lexsort((since, index))
+    index, since = index[at], since[at]
+    until = since + p.hot_spot_median_hours * length[at]
+    until[:-1] = np.where(index[1:] == index[:-1], np.minimum(until[:-1], since[1:]), until[:-1])
+    extra_u, latency_u = dealer.deal_many(Trait.HOT_SPOT, count, 2)
+    factor = 1 + np.minimum(LEAST_EXTRA * (1 - extra_u) ** (-1 / p.hot_spot_exponent), 49.0)
+    log_latency = np.interp(latency_u, HOT_SPOT_RANKS, np.log(p.hot_spot_latencies))
+    return list(zip(index.tolist(), since.tolist(), until.tolist(), factor.tolist(), log_latency.tolist(), strict=True))
