@@ -33,6 +33,12 @@ NOT_MOVED: frozenset[str] = frozenset(
     )
 )
 
+UNUSED: dict[Kind, frozenset[str]] = {
+    "disk": frozenset(("hot_spot_cached_share", "hot_spot_cached_factor", "hot_spot_cached_sigma", "hot_spot_latency_sigma")),
+    "ssd": frozenset(),
+}
+"""Parameters of a mechanism that drives of the kind do not have: a form of it with more corners took its place."""
+
 
 def write_preset(parameters: Parameters) -> None:
     """Rewrite the preset, numbers to four digits."""
@@ -53,7 +59,7 @@ def run_fit(kind: Kind, passes: int, say: Callable[[str], Any]) -> None:
             f"{plain}.{place}" if isinstance(value, list) else plain
             for name, value in base.flat().items()
             for of, _, plain in [name.partition(".")]
-            if of == kind and plain not in NOT_MOVED
+            if of == kind and plain not in NOT_MOVED | UNUSED[kind]
             for place in range(len(value) if isinstance(value, list) else 1)
         ],
         references=[ref for ref in references(SEEDS) if kind in ref["fitted"].split()],

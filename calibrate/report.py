@@ -31,7 +31,7 @@ SENSITIVE: dict[str, tuple[float, str]] = {
     "disk.ailing_hazard": (0.5, "F03-01"),
     "disk.unknown_age_hazard": (1.5, "F01-01"),
     "disk.hour_latency_sigma": (1.5, "F02-05"),
-    "disk.hot_spot_latency_sigma": (1.5, "F02-05"),
+    "disk.hot_spot_rate_per_drive_year": (0.5, "F08-04"),
     "disk.idle_hour_share": (0.5, "F07-03"),
     "disk.unplug_share": (1.5, "F14-01"),
     "disk.burst_rate_per_hour": (0.5, "F10A-stable-2"),

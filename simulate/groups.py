@@ -34,6 +34,8 @@ WIDEST: dict[Kind, int] = {"disk": 26, "ssd": 22}
 """Data drives of the widest group; the narrowest has 3."""
 CAMPAIGN_HOURS = 2108
 """Most groups' records are collected for this long, or for some whole days more: one campaign of 87.8 days."""
+DEPLOYMENT_SEASON: dict[Kind, float] = {"disk": 0.74, "ssd": 1.0}
+"""The part of a year, before the season of the span, in which drives are deployed: few disks change their year within a span."""
 LATEST_DAYS = 5
 """Whole days by which a group's records may be collected longer."""
 RATE_SIGMA = 1.15
@@ -60,13 +62,13 @@ LEAST_RANK = 0.005
 """The most ailing of the ailing drives are those of this rank (0..1)."""
 COARSE_LATENCY_US = 336.0
 """Unloaded latency of a group with a coarse timer: little more than a tick, or the ticks would not be seen."""
-LARGE_IO_NOISE = 0.36
+LARGE_IO_NOISE: dict[Kind, float] = {"disk": 0.27, "ssd": 0.6}
 """Hourly latency noise of a group whose clients send large I/Os to some drives (ratio to an ordinary group's)."""
-LARGE_IO_NOISE_SIGMA: dict[Kind, float] = {"disk": 1.7, "ssd": 0.0}
+LARGE_IO_NOISE_SIGMA: dict[Kind, float] = {"disk": 2.0, "ssd": 0.0}
 """Log spread over such groups of that noise."""
 LARGE = 9000
 """Groups of large I/Os are a stratum of their own."""
-NOISIEST: dict[Kind, float] = {"disk": 6.0, "ssd": math.inf}
+NOISIEST: dict[Kind, float] = {"disk": 7.5, "ssd": math.inf}
 """No group's hourly latency noise is more than this times the median group's."""
 SWAPPED_SHARE: dict[Kind, float] = {"disk": 1 / 30, "ssd": 1 / 12}
 """Drives swapped in at some time since the group was built."""
@@ -197,7 +199,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
         age_u = dealer.level(Trait.AGE, int(is_age_known), width)
     else:
         age_u = dealer.deal(Trait.AGE, 2 * is_age_known + is_model_known)[0]
-    years = _years(age_u, p, OLDEST_YEARS[kind])
+    years = _years(age_u, p, OLDEST_YEARS[kind], DEPLOYMENT_SEASON[kind])
     if kind == "ssd" and not is_model_known:
         years %= 1.0
     stratum = _stratum(kind, years, family, is_model_known, is_age_known)
@@ -250,7 +252,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     noise = (
         1.0
         if is_coarse
-        else LARGE_IO_NOISE * math.exp(LARGE_IO_NOISE_SIGMA[kind] * normal(dealer.deal(Trait.NOISE, LARGE)[0]))
+        else LARGE_IO_NOISE[kind] * math.exp(LARGE_IO_NOISE_SIGMA[kind] * normal(dealer.deal(Trait.NOISE, LARGE)[0]))
         if has_large_io
         else min(math.exp(p.hour_latency_group_sigma * normal(dealer.deal(Trait.NOISE, stratum)[0])), NOISIEST[kind])
     )
@@ -361,7 +363,7 @@ def _member(
         active_from=active_from,
         active_to=FAR_FUTURE,
         latency_factor=math.exp(
-            (1.0 if size_u is None else LARGE_IO_NOISE) * (p.drive_latency_sigma + LATENCY_SIGMA_PER_YEAR * age_years) * z[1]
+            (1.0 if size_u is None else LARGE_IO_NOISE[kind]) * (p.drive_latency_sigma + LATENCY_SIGMA_PER_YEAR * age_years) * z[1]
         ),
         io_size_factor=1 + extra_size,
         rate_share=1.0 if is_striped else math.exp(p.rate_share_sigma * z[2]),
@@ -390,11 +392,11 @@ def _width(u: float, p: KindParameters, widest: int) -> int:
     return drawn if 3 <= drawn <= widest else 3 + drawn % (widest - 2)
 
 
-def _years(u: float, p: KindParameters, oldest: float) -> float:
-    """The age at rank `u`: a year by its share, and any part of it."""
+def _years(u: float, p: KindParameters, oldest: float, season: float) -> float:
+    """The age at rank `u`: a year by its share, and any part of the season of it in which drives are deployed."""
     for year, share in enumerate(p.age_year_shares):
         if u < share:
-            return year + u / share
+            return year + season * u / share
         u -= share
     return len(p.age_year_shares) + u * (oldest - len(p.age_year_shares))
 

@@ -62,6 +62,9 @@ class KindParameters:
     burst_mean_hours: float = _means("mean length of a batch job, hours")
     burst_factor_median: float = _means("median rate during a batch job over the rate without (ratio)")
     burst_factor_sigma: float = _means("log spread of that factor")
+    small_burst_share_extra: tuple[float, ...] = _means(
+        "share of batch jobs that are small, and the median extra rate of these (ratio); none = all alike"
+    )
     idle_hour_share: float = _means("share of a group's hours that are idle")
     read_share_mean: float = _means("mean share of reads among I/Os (0..1)")
     striped_group_share: float = _means("share of groups whose clients ask for whole stripes, the same of every drive")

@@ -123,6 +123,8 @@ def first_episodes(
 
 def mean_hours(p: KindParameters, median: float, sigma: float, relapse: float) -> float:
     """The mean length of episodes of that median and log spread, those that follow them included, hours."""
+    if min(median, sigma, p.episode_maximum_hours) <= 0:
+        return min(median, p.episode_maximum_hours) / (1 - relapse)
     cap = math.log(p.episode_maximum_hours / median) / sigma
     mean = median * math.exp(sigma**2 / 2) * STANDARD_NORMAL.cdf(cap - sigma) + p.episode_maximum_hours * STANDARD_NORMAL.cdf(-cap)
     return mean / (1 - relapse)

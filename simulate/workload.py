@@ -37,13 +37,15 @@ HOUR_RATE_MEMORY = 0.72
 IDLE_MEAN_HOURS = 0.5
 IDLE_IOS_PER_HOUR = 7.0
 """I/Os per drive in an idle hour."""
+SMALL_BURST_SIGMA = 0.3
+"""Log spread of the extra rate of small batch jobs."""
 HOT_SPOT_SIGMA = 1.2
 """Log spread of the length of a hot spot."""
 HOT_GROUP_SIGMA = 1.8
 """Log spread over groups of the rate of hot spots."""
-HOT_DRIVE_POWER = 8.0
+HOT_DRIVE_POWER: dict[Kind, float] = {"disk": 8.0, "ssd": 12.0}
 """Hot spots keep to a few drives of a group: the drive at rank r of n gets them as r/n to 1/this less 1."""
-HOT_SPOT_RANKS = (0.03, 0.139, 0.262, 0.452, 0.64, 0.806, 0.906, 0.97)
+HOT_SPOT_RANKS = (0.03, 0.262, 0.452, 0.64, 0.806, 0.906, 0.97)
 """Ranks (0..1) of the latencies of `hot_spot_latencies`; log-linear between, the first and last beyond."""
 HOT_SPOTS_OF_LARGE_IO = 0.35
 """Who reads and writes in large pieces streams: fewer hot spots (ratio)."""
@@ -82,7 +84,12 @@ def group_workload(
     whens, factors, lengths = (stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 1 + i) for i in range(3))
     most = int(2 * p.burst_rate_per_hour * hours) + 50
     at = np.cumsum(whens.standard_exponential(most)) / max(p.burst_rate_per_hour, 1e-12)
-    factor = 1 + p.burst_factor_median * np.exp(p.burst_factor_sigma * factors.standard_normal(most))
+    z = factors.standard_normal(most)
+    factor = 1 + p.burst_factor_median * np.exp(p.burst_factor_sigma * z)
+    if p.small_burst_share_extra:
+        share, extra = p.small_burst_share_extra
+        is_small = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 6).random(most) < share
+        factor = np.where(is_small, 1 + extra * np.exp(SMALL_BURST_SIGMA * z), factor)
     bursts = np.stack([at, at + p.burst_mean_hours * lengths.standard_exponential(most), factor], axis=1)
     _load(rate, np.concatenate([bursts, np.reshape(loads, (-1, 3))]))
     # clients are held back by a group that is full
@@ -141,7 +148,7 @@ def _spots(rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: G
             log_latency = math.log(p.hot_spot_cached_factor) + p.hot_spot_cached_sigma * normal(latency_u / p.hot_spot_cached_share)
         else:
             log_latency = p.hot_spot_latency_sigma * normal((latency_u - p.hot_spot_cached_share) / (1 - p.hot_spot_cached_share))
-        made.append((int(order[int(width * rng.random() ** HOT_DRIVE_POWER)]), since, until, 1 + min(extra, 50.0), log_latency))
+        made.append((int(order[int(width * rng.random() ** HOT_DRIVE_POWER[group.kind])]), since, until, 1 + min(extra, 50.0), log_latency))
     return made
 
 
@@ -151,7 +158,7 @@ def _apart(rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: G
     if any(member.io_size_factor > 1 + LEAST_EXTRA_SIZE / 2 for member in group.members):
         count = round(count * HOT_SPOTS_OF_LARGE_IO)
     order = rng.permutation(width)
-    index = order[(width * rng.random(count) ** HOT_DRIVE_POWER).astype(np.int64)]
+    index = order[(width * rng.random(count) ** HOT_DRIVE_POWER[group.kind]).astype(np.int64)]
     since, length = hours * rng.random(count), np.exp(HOT_SPOT_SIGMA * rng.standard_normal(count))
     at = np.lexsort((since, index))
     index, since = index[at], since[at]
