@@ -9,7 +9,7 @@ from calibrate.evaluate import Population, Share, _intervals, fleet_data, wilson
 from calibrate.judge import Verdict, curves, judge, ks_distance, references
 from calibrate.report import DAYS, GROUPS, SEED, SENSITIVE, moved_ids
 from simulate.parameters import KINDS, MAXIMUM_NUMBERS, PRESETS, Kind, defaults, number_count
-from simulate.streams import BLOCK, Dealer, Trait, places, poisson
+from simulate.streams import BLOCK, Dealer, Leveller, Trait, places, poisson
 
 SEEDS = Path(__file__).parents[2] / "seeds"
 
@@ -41,6 +41,16 @@ def test_numbers_dealt_are_even_in_every_stratum_and_do_not_hang_on_how_many_fol
     drawn = np.array([poisson(dealer.deal(Trait.AFTERSHOCK, 2)[0], 0.5) for _ in range(1000)])
     assert drawn.mean() == pytest.approx(0.5, abs=0.02)
     assert np.mean(drawn == 0) == pytest.approx(np.exp(-0.5), abs=0.01)
+
+
+def test_ranks_are_level_by_weight_however_unequal_the_weights_are() -> None:
+    leveller, rng = Leveller(), np.random.default_rng(1)
+    weights = rng.pareto(1.1, 2000) + 0.1
+    ranks = np.array([leveller.next(weight) for weight in weights])
+    shares = np.array([weights[(ranks >= i / 8) & (ranks < (i + 1) / 8)].sum() for i in range(8)]) / weights.sum()
+    drawn = rng.random(len(weights))
+    by_chance = np.array([weights[(drawn >= i / 8) & (drawn < (i + 1) / 8)].sum() for i in range(8)]) / weights.sum()
+    assert np.abs(shares - 1 / 8).max() < max(np.abs(by_chance - 1 / 8).max() / 2, weights.max() / weights.sum())
 
 
 def test_every_seed_deals_the_same_to_shuffled_groups() -> None:
