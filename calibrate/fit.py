@@ -54,7 +54,7 @@ BLOCKS: dict[Kind, list[tuple[str, str]]] = {
     ],
 }
 """Ids, and the parameters that concern these and hardly any other."""
-NEGATIVE = ("io_size_exponent",)
+NEGATIVE = ("io_size_exponent", "unplug_severity_exponent")
 
 
 @dataclass
@@ -146,7 +146,7 @@ def _from_number(name: str, value: float) -> float:
     if name in NEGATIVE:
         return value / 0.2
     if _is_share(name):
-        value = min(max(value, 0.002), 0.97)
+        value = min(max(value, 1e-5), 0.97)
         return math.log(value / (1 - value))
     return math.log(max(value, 1e-4))
 
