@@ -19,7 +19,7 @@ from benchmarks.commit import ROOT, current_commit
 
 RESULT = ROOT / "docs/results/soak.md"
 TESTS = {
-    "fleets": ["tests/proof/test_marts_equal_reference.py"],
+    "fleets": ["tests/proof/test_marts_equal_reference.py", "tests/proof/test_drive_samples.py"],
     "moved": ["tests/proof/test_metamorphic.py"],
     "kills": ["tests/proof/test_killed.py"],
     "prunes": ["tests/proof/test_prune.py", "tests/drivetail/test_prune.py"],
