@@ -22,19 +22,18 @@ SEEDS = Path("seeds")
 NOT_MOVED: frozenset[str] = frozenset(
     (
         # widths, durations, ages and what inventory knows follow from the curves and tables without a fleet
-        *("width_median", "width_sigma", "common_widths", "common_width_shares", "observation_shares"),
-        *("age_year_shares", "unknown_model_share", "unknown_age_share", "coarse_timer_group_share"),
+        *("width_median", "width_sigma", "common_widths", "common_width_shares"),
+        *("age_year_shares", "unknown_model_share", "unknown_age_share"),
         # who has a trait at all: a few groups or drives more or fewer, no slope
         *("striped_group_share", "large_io_group_share", "shared_group_share", "ailing_share"),
         # what happens too seldom in a fleet of this size
         *("explicit_event_rate_per_drive_year", "replacement_share", "routine_unplug_rate_per_drive_year"),
-        *("outage_median_hours", "outage_sigma"),
     )
 )
 
 UNUSED: dict[Kind, frozenset[str]] = {
     "disk": frozenset(),
-    "ssd": frozenset(("hot_spot_latency_sigma", "shared_drive_share", "steady_year_noise", "unknown_age_exponent")),
+    "ssd": frozenset(("shared_drive_share", "steady_year_noise", "unknown_age_exponent")),
 }
 """What no judged id of a kind shows."""
 

@@ -6,7 +6,7 @@ fleets and a build of the warehouse takes minutes. Definitions follow the study'
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -127,6 +127,13 @@ class KindData:
     replugged: Population  # 1 or 0 per unplug
     explicit_led: Population  # 1 or 0 per explicit event
     extras: dict[str, float] = field(default_factory=dict)
+    populations: dict[str, Population] = field(default_factory=dict)
+
+    def kept(self, name: str, make: Callable[[], Population]) -> Population:
+        """A population that several ids ask of, made once."""
+        if name not in self.populations:
+            self.populations[name] = make()
+        return self.populations[name]
 
 
 def fleet_data(parameters: Parameters, seed: int, days: int, counts: Mapping[Kind, int], start: datetime = START) -> dict[Kind, KindData]:

@@ -30,17 +30,17 @@ MISFIT_PER_VERDICT = 40.0
 PRIOR = 1.0
 """How far a parameter is expected to move, in its own logarithm or log odds."""
 HEADLINES = ("T1", "T3A", "T3B", "F01", "F02", "F03", "F04", "F05", "F06", "F07", "F08", "F11", "F12", "F13", "F14", "F15", "UPD", "VST")
-WEIGHTS: dict[tuple[str, Kind], float] = {("F5B", "disk"): 0.5, ("F4B", "ssd"): 0.7}
+WEIGHTS: dict[tuple[str, Kind], float] = {("F5A", "disk"): 0.5, ("F4B", "ssd"): 0.7}
 """Where the paper disagrees with itself (PI-04, PI-05), the side not chosen counts less."""
 REACH = 0.2
 """A trial of the search moves a parameter by about this much, in its own logarithm or log odds."""
 BLOCKS: dict[Kind, list[tuple[str, str]]] = {
     "disk": [
-        *((f"F8A-Y{year + 1:02}", rf"age_year_(hazards|exponents)\.{year}") for year in range(7)),
-        (r"F7B|F08-04", "hot_spot_(cached_share|cached_factor|cached_sigma|latency_sigma)"),
-        (r"F7[AC]|F08-0[236]", "hot_spot_(rate_per_drive_year|exponent)|retry_sigma|merge_sigma|spared_share"),
+        *((f"F8A-Y{year + 1:02}", rf"age_year_(hazards|exponents)\.{year}") for year in range(6)),
+        (r"F7B|F08-04", r"hot_spot_(latencies\.\d|rate_per_drive_year)"),
+        (r"F7[AC]|F08-0[236]", r"(retried|merged)_share_median_sigma\.\d|spared_share|rate_hour_sigma"),
         (r"F7D|F08-08", "large_io_hazard|io_size_exponent"),
-        (r"F10A|F13", "hour_rate_sigma|burst_.*|closed_loop_exponent"),
+        (r"F10A|F13", r"hour_rate_sigma|(small_)?burst_.*|closed_loop_exponent"),
         (r"F11|F14|F15|UPD", "unplug_.*|cure_share|recurrence_.*"),
     ],
     "ssd": [
@@ -57,7 +57,7 @@ BLOCKS: dict[Kind, list[tuple[str, str]]] = {
     ],
 }
 """Ids, and the parameters that concern these and hardly any other."""
-NEGATIVE = ("io_size_exponent",)
+NEGATIVE = ("io_size_exponent", "unplug_severity_exponent")
 
 
 @dataclass
@@ -149,7 +149,7 @@ def _from_number(name: str, value: float) -> float:
     if name in NEGATIVE:
         return value / 0.2
     if _is_share(name):
-        value = min(max(value, 0.002), 0.97)
+        value = min(max(value, 1e-5), 0.97)
         return math.log(value / (1 - value))
     return math.log(max(value, 1e-4))
 

@@ -91,7 +91,7 @@ def measure(ref: Mapping[str, str], data: KindData) -> Measure | None:
         if rest == "ORDER":
             return None
         year, x = rest.split("-")
-        aged = s.within(data.age_year == int(year[1:]))
+        aged = data.kept(year, lambda: s.within(data.age_year == int(year[1:])))
         return Percentile(aged, float(x[1:]) / 100) if x.startswith("P") else aged.below(float(x))
     if family == "FG9":
         cell, x = rest.split("-")
@@ -107,6 +107,10 @@ def measure(ref: Mapping[str, str], data: KindData) -> Measure | None:
 
 def figure_7(part: str, data: KindData) -> Population:
     """The population of figure 7a, b, c or d."""
+    return data.kept(part, lambda: _figure_7(part, data))
+
+
+def _figure_7(part: str, data: KindData) -> Population:
     s = data.slowdown
     if part in "AC":
         value = data.rate_imbalance if part == "A" else data.size_imbalance

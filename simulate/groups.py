@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from simulate.parameters import Kind, KindParameters
-from simulate.streams import Dealer, Purpose, Trait, normal, stream
+from simulate.streams import LEVELLED, Dealer, Purpose, Trait, normal, stream
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,8 +25,10 @@ MIXED_MODEL_SHARE = 0.06
 """Share of drives of another family than their group's."""
 LEAST_EXTRA_SIZE = 1.1
 LARGEST_EXTRA_SIZE = 40.0
-NOISE_OF_HAZARD = 0.25
+NOISE_OF_HAZARD: dict[Kind, float] = {"disk": 0.0, "ssd": 0.25}
 """The hourly latency noise grows as what age does to the rates of slowness, to this power."""
+NOISE_PER_OLD_YEAR: dict[Kind, float] = {"disk": 0.25, "ssd": 0.0}
+"""And by this for every year beyond the fourth (ratio)."""
 OLDEST_YEARS = {"disk": 9.9, "ssd": 3.95}
 WIDEST: dict[Kind, int] = {"disk": 26, "ssd": 22}
 """Data drives of the widest group; the narrowest has 3."""
@@ -36,6 +38,10 @@ AGE_AHEAD: dict[Kind, float] = {"disk": 0.0, "ssd": 0.12}
 """A drive behaves as it does at this many years more than at the start: SSDs as in the middle of the campaign."""
 SHORT_OBSERVATION_SHARE: dict[Kind, float] = {"disk": 0.17, "ssd": 0.2}
 """Share of groups whose records are collected for less, by any part of it."""
+DEPLOYMENT_SEASON: dict[Kind, float] = {"disk": 0.74, "ssd": 1.0}
+"""The part of a year, before the season of the span, in which drives are deployed: few disks change their year within a span."""
+OBSERVATION_SHARES: dict[Kind, tuple[float, ...]] = {"disk": (0.48, 0.415), "ssd": (0.46, 0.42)}
+"""Share of the other groups whose records are collected for the campaign, and for a day more."""
 LATEST_DAYS = 5
 """Whole days by which a group's records may be collected longer."""
 CLOSED_LOOP_SHARE: dict[Kind, float] = {"disk": 0.25, "ssd": 0.55}
@@ -43,7 +49,13 @@ CLOSED_LOOP_SHARE: dict[Kind, float] = {"disk": 0.25, "ssd": 0.55}
 RATE_SIGMA = 1.15
 """Log spread over groups of their drives' I/O rate."""
 BASE_LATENCY_US: dict[Kind, float] = {"disk": 7500.0, "ssd": 550.0}
-"""Median latency of an unloaded drive. No ratio shows it."""
+"""Median latency of an unloaded drive, microseconds. No ratio shows it."""
+COARSE_TIMER_GROUP_SHARE: dict[Kind, float] = {"disk": 0.0, "ssd": 0.025}
+"""Groups that report latencies as whole timer ticks."""
+AILING_SPREAD: dict[Kind, float] = {"disk": 0.6, "ssd": 0.0}
+"""The episode rate of ailing drives grows as their rank among these falls, to this power."""
+PATH_SPREAD: dict[Kind, float] = {"disk": 0.35, "ssd": 0.0}
+"""The same of the rate of slow spells of weak paths."""
 BASE_LATENCY_SIGMA = 0.2
 """Log spread over groups of the latency of an unloaded drive."""
 LATENCY_SIGMA_PER_YEAR = 0.003
@@ -68,10 +80,20 @@ COARSE_NOISE, COARSE_HAZARD = 0.5, 0.1
 """Latency noise of a group with a coarse timer, and its rate of episodes (ratios to an ordinary group's)."""
 IDLE_GROUP_SHARE: dict[Kind, float] = {"disk": 1.0, "ssd": 0.016}
 """So many groups are ever idle: the others' clients never sleep."""
-LARGE_IO_NOISE: dict[Kind, float] = {"disk": 0.6, "ssd": 0.4}
+LARGE_IO_NOISE: dict[Kind, float] = {"disk": 0.27, "ssd": 0.4}
 """Hourly latency noise of a group whose clients send large I/Os to some drives (ratio to an ordinary group's)."""
 LARGE_IO_HAZARD: dict[Kind, float] = {"disk": 1.0, "ssd": 0.5}
 """Rate of episodes of the drive that serves large I/Os (ratio to its group's)."""
+LEAST_RANK = 0.005
+"""The most ailing of the ailing drives are those of this rank (0..1)."""
+LARGE_IO_NOISE_SIGMA: dict[Kind, float] = {"disk": 2.0, "ssd": 0.0}
+"""Log spread over such groups of that noise."""
+LARGE = 9000
+"""Groups of large I/Os are a stratum of their own."""
+NOISIEST: dict[Kind, float] = {"disk": 7.5, "ssd": math.inf}
+"""No group's hourly latency noise is more than this times the median group's."""
+SWAPPED_SHARE: dict[Kind, float] = {"disk": 1 / 30, "ssd": 1 / 12}
+"""Drives swapped in at some time since the group was built."""
 LARGE_IO_DRIVE_SHARE: dict[Kind, float] = {"disk": 0.35, "ssd": 0.15}
 """In a group whose clients send large I/Os to some drives, this share of them; at half, the median would move along."""
 
@@ -194,17 +216,22 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     is_model_known = record_u < 1 - p.unknown_model_share
     is_age_known = record_u < 1 - p.unknown_age_share
     # groups with such timers are among those of no known model: the steps they make are in no figure by model
-    is_coarse = 0 <= record_u - (1 - p.unknown_model_share) < p.coarse_timer_group_share
+    is_coarse = 0 <= record_u - (1 - p.unknown_model_share) < COARSE_TIMER_GROUP_SHARE[kind]
     family = _family(kind, dealer.deal(Trait.FAMILY, is_model_known)[0])
-    years = _years(dealer.deal(Trait.AGE, 2 * is_age_known + is_model_known)[0], p, OLDEST_YEARS[kind])
+    if kind in LEVELLED:
+        age_u = dealer.level(Trait.AGE, int(is_age_known), width)
+    else:
+        age_u = dealer.deal(Trait.AGE, 2 * is_age_known + is_model_known)[0]
+    years = _years(age_u, p, OLDEST_YEARS[kind], DEPLOYMENT_SEASON[kind])
     if kind == "ssd" and not is_model_known:
         years = years % 1.0 * UNKNOWN_MODEL_YEARS
     stratum = _stratum(kind, years, family, is_model_known, is_age_known)
-    joined_at, left_at = _observation(dealer.deal(Trait.OBSERVATION, 0, 2), float(rng.random()), p, SHORT_OBSERVATION_SHARE[kind], hours)
+    joined_at, left_at = _observation(dealer.deal(Trait.OBSERVATION, 0, 2), float(rng.random()), kind, hours)
     # most hours with several slow SSDs are of groups whose inventory names no model
     typical, power = SHARED_WIDTHS[kind]
-    has_path = chance(Trait.SHARED_PATH, p.shared_group_share * (width / typical) ** power, stratum)
-    has_weak_path = (has_path and width >= NARROWEST_PATH[kind]) or (kind == "ssd" and not is_model_known)
+    path_share, path_u = p.shared_group_share * (width / typical) ** power, dealer.deal(Trait.SHARED_PATH, stratum)[0]
+    has_weak_path = (path_u < path_share and width >= NARROWEST_PATH[kind]) or (kind == "ssd" and not is_model_known)
+    weakness = max(path_u / path_share, LEAST_RANK) ** -PATH_SPREAD[kind] if has_weak_path else 0.0
     # in the paper next to no hour of large I/Os is slow: not where most slow hours are
     is_ever_idle = chance(Trait.IDLE, IDLE_GROUP_SHARE[kind])
     wants_large_io = chance(Trait.LARGE_IO, p.large_io_group_share, is_model_known)
@@ -216,6 +243,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     group_hazard = standing * ageing
     # drives of a group whose models nobody knows are as any drives
     family_hazards = p.family_hazards if is_model_known else ()
+    striped_u = dealer.level(Trait.STRIPED, 0, group_hazard * (weakness + 1) * width) if kind in LEVELLED else None
     group = Group(
         raid_group_id=f"{kind}-g{place:06d}",
         kind=kind,
@@ -235,7 +263,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
         is_coarse=is_coarse,
         is_closed_loop=chance(Trait.CLOSED_LOOP, CLOSED_LOOP_SHARE[kind]),
         is_ever_idle=is_ever_idle,
-        is_striped=chance(Trait.STRIPED, p.striped_group_share, stratum),
+        is_striped=chance(Trait.STRIPED, p.striped_group_share, stratum) if striped_u is None else striped_u < p.striped_group_share,
         rate_factor=math.exp(RATE_SIGMA * normal(dealer.deal(Trait.RATE)[0])),
         standing=standing,
         shared_hazard_per_hour=p.shared_rate_per_group_year
@@ -243,7 +271,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
         * group_hazard
         # their drives are as others are, their paths are worse
         * (1.0 if is_model_known or is_coarse else p.unknown_model_hazard)
-        * has_weak_path
+        * weakness
         * _of_family(family_hazards, family) ** PATH_OF_FAMILY,
         severity_exponent=p.severity_exponent * exponent,
         stratum=stratum,
@@ -255,9 +283,9 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     noise = (
         COARSE_NOISE
         if is_coarse
-        else LARGE_IO_NOISE[kind]
+        else LARGE_IO_NOISE[kind] * math.exp(LARGE_IO_NOISE_SIGMA[kind] * normal(dealer.deal(Trait.NOISE, LARGE)[0]))
         if has_large_io
-        else math.exp(p.hour_latency_group_sigma * normal(dealer.deal(Trait.NOISE, stratum)[0]))
+        else min(math.exp(p.hour_latency_group_sigma * normal(dealer.deal(Trait.NOISE, stratum)[0])), NOISIEST[kind])
     )
     roles = ["data"] * width + ["parity_p"] + ["parity_q"] * group.has_double_parity
     firmware = f"{kind[0].upper()}{family}{int(rng.integers(1, 5)):02d}"
@@ -271,8 +299,8 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     large = set(order[:served])
     for slot, role in enumerate(roles):
         own_family = family if u[slot, 0] >= MIXED_MODEL_SHARE else int(u[slot, 1] * len(CATALOGUE[kind]))
-        # drives of a group came together; one in twelve was swapped in at some time since
-        age_years = years if u[slot, 2] >= 1 / 12 else years * u[slot, 3]
+        # drives of a group came together; a few were swapped in at some time since
+        age_years = years if u[slot, 2] >= SWAPPED_SHARE[kind] else years * u[slot, 3]
         own_stratum = _stratum(kind, age_years, family, is_model_known, is_age_known) + PARITY * (role != "data")
         z[slot, 1] = normal(dealer.deal(Trait.LATENCY, own_stratum)[0])
         ageing, exponent = _ageing(p, age_years + AGE_AHEAD[kind], is_age_known)
@@ -296,7 +324,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
                 z[slot],
                 size_u[slot, 1] if slot in large else None,
                 dealer.deal(Trait.FAIL_SLOW, own_stratum)[0],
-                dealer.deal(Trait.AILING, own_stratum)[0] < p.ailing_share,
+                dealer.deal(Trait.AILING, own_stratum)[0],
                 group.is_striped,
                 group.is_coarse,
             )
@@ -329,7 +357,7 @@ def successor(rng: np.random.Generator, dealer: Dealer, group: Group, old: Membe
         rng.standard_normal(5),
         None,
         dealer.deal(Trait.FAIL_SLOW, stratum)[0],
-        False,
+        1.0,
         group.is_striped,
         group.is_coarse,
         is_replacement=True,
@@ -355,13 +383,14 @@ def _member(
     z: Floats,
     size_u: float | None,
     u: float,
-    is_ailing: bool,
+    ailing_u: float,
     is_striped: bool,
     is_coarse: bool,
     is_replacement: bool = False,
 ) -> Member:
-    """A drive from five normal and two uniform draws: `hazard` multiplies its rates, `size_u` is None unless its I/Os are large."""
-    frailty = p.ailing_hazard if is_ailing else 1.0
+    """A drive from five normal and three uniform draws: `hazard` multiplies its rates, `size_u` is None unless its I/Os are large."""
+    # few ail, and of these few hold most of the slow hours
+    frailty = p.ailing_hazard * max(ailing_u / p.ailing_share, LEAST_RANK) ** -AILING_SPREAD[kind] if ailing_u < p.ailing_share else 1.0
     extra_size = 0.0 if size_u is None else min(LEAST_EXTRA_SIZE * (1 - size_u) ** (-1 / p.hot_spot_exponent), LARGEST_EXTRA_SIZE)
     # drives of a steady age, or behind a coarse timer, differ less for good, too
     is_steady = bool(p.steady_year_noise) and int(age_years + AGE_AHEAD[kind]) == STEADY_YEAR - 1
@@ -385,7 +414,10 @@ def _member(
         ),
         io_size_factor=1 + extra_size,
         rate_share=1.0 if is_striped else math.exp(p.rate_share_sigma * z[2]),
-        noise_factor=group_noise * _of_family(p.family_noises, family) * (steadiness if p.steady_year_noise else ageing**NOISE_OF_HAZARD),
+        noise_factor=group_noise
+        * _of_family(p.family_noises, family)
+        * (steadiness if p.steady_year_noise else ageing ** NOISE_OF_HAZARD[kind])
+        * (1 + NOISE_PER_OLD_YEAR[kind] * max(age_years - 4, 0.0)),
         fail_slow_excess=p.fail_slow_median_excess * math.exp(FAIL_SLOW_SIGMA * z[3]) if is_fail_slow else 0.0,
         frailty=frailty,
         hazard_per_hour=p.episode_rate_per_drive_year / HOURS_PER_YEAR * frailty * hazard,
@@ -407,11 +439,11 @@ def _width(u: float, p: KindParameters, widest: int) -> int:
     return drawn if 3 <= drawn <= widest else 3 + drawn % (widest - 2)
 
 
-def _years(u: float, p: KindParameters, oldest: float) -> float:
-    """The age at rank `u`: a year by its share, and any part of it."""
+def _years(u: float, p: KindParameters, oldest: float, season: float) -> float:
+    """The age at rank `u`: a year by its share, and any part of the season of it in which drives are deployed."""
     for year, share in enumerate(p.age_year_shares):
         if u < share:
-            return year + u / share
+            return year + season * u / share
         u -= share
     return len(p.age_year_shares) + u * (oldest - len(p.age_year_shares))
 
@@ -423,16 +455,17 @@ def _stratum(kind: Kind, years: float, family: int, is_model_known: bool, is_age
     return 2 + family if is_model_known else int(is_age_known)
 
 
-def _observation(u: Sequence[float], u_start: float, p: KindParameters, short_share: float, hours: int) -> tuple[float, float]:
+def _observation(u: Sequence[float], u_start: float, kind: Kind, hours: int) -> tuple[float, float]:
     """From when to when the group's records are collected: the campaign and some whole days, or less of it."""
+    short_share, shares = SHORT_OBSERVATION_SHARE[kind], OBSERVATION_SHARES[kind]
     if u[0] < short_share:
         length = max(round(min(CAMPAIGN_HOURS, hours) * u[0] / short_share), 1)
     else:
         rest, days = u[1], 0
-        while days < len(p.observation_shares) and rest >= p.observation_shares[days]:
-            rest, days = rest - p.observation_shares[days], days + 1
-        if days == len(p.observation_shares):
-            days += math.floor((LATEST_DAYS + 1 - days) * rest / (1 - sum(p.observation_shares)))
+        while days < len(shares) and rest >= shares[days]:
+            rest, days = rest - shares[days], days + 1
+        if days == len(shares):
+            days += math.floor((LATEST_DAYS + 1 - days) * rest / (1 - sum(shares)))
         length = CAMPAIGN_HOURS + 24 * days
     if length >= hours:
         return FAR_PAST, FAR_FUTURE

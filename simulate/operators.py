@@ -17,6 +17,7 @@ from simulate.shelves import shelf_episodes
 from simulate.slowness import (
     BURN_IN_HOURS,
     Episode,
+    Severities,
     aftershocks,
     draw_fate,
     first_episodes,
@@ -26,10 +27,14 @@ from simulate.slowness import (
     shared_episodes,
     typical_hours,
 )
-from simulate.streams import Dealer, Purpose, Sequence, Trait, normal, stream
+from simulate.streams import LEVELLED, Dealer, Purpose, Sequence, Trait, normal, stream
 
 CURE_HOURS = 14 * 24.0
 """A replug that helps keeps the drive well at least this long."""
+OUTAGE_MEDIAN_HOURS: dict[Kind, float] = {"disk": 1.7, "ssd": 1.5}
+"""Median time from unplug to replug, hours."""
+OUTAGE_SIGMA: dict[Kind, float] = {"disk": 1.3, "ssd": 1.0}
+"""Log spread of the outage and of the wait for a new drive."""
 REPLACEMENT_OVER_OUTAGE = 10
 """A new drive takes this many times as long as a replug: it has to be sent."""
 UNPLUG_VISIBLE_EXCESS = 0.4
@@ -64,14 +69,16 @@ class Event:
 class Fates:
     """What befalls the drive of one slot, in order: even over the slots of a fleet, and over what befalls one."""
 
+    severities: Severities
     after: Sequence
     acts: Sequence
     replugs: Sequence
 
     @classmethod
-    def of(cls, dealer: Dealer, member: Member) -> "Fates":
+    def of(cls, dealer: Dealer, p: KindParameters, member: Member, since: float, until: float) -> "Fates":
         is_parity = PARITY * (member.role != "data")
         return cls(
+            Severities(dealer, Trait.SEVERITY, member.stratum, p, member.severity_exponent, since, until),
             Sequence(dealer.deal(Trait.AFTERSHOCK, member.stratum, 4)),
             Sequence(dealer.deal(Trait.UNPLUG, is_parity, 2)),
             Sequence(dealer.deal(Trait.REPLUG, is_parity, 4)),
@@ -105,13 +112,13 @@ def live(group: Group, p: KindParameters, dealer: Dealer, start: datetime, hours
         begins = _explicit_events(rng, p, group, member, int(count), since, hours, history) + shared.get(index, [])
         for at in rng.uniform(0, hours, rng.poisson(QUIET_EVENTS_PER_DRIVE_YEAR * hours / HOURS_PER_YEAR)).tolist():
             history.events.append(Event(at, member.drive_id, str(rng.choice(QUIET_EVENT_TYPES)), member.slot))
-        begins += first_episodes(rng, dealer, p, member, since, until)
-        fates = Fates.of(dealer, member)
+        fates = Fates.of(dealer, p, member, since + BURN_IN_HOURS, until)
+        begins += first_episodes(rng, dealer, fates.severities, p, member, since, until)
         current: Member | None = member
         while current is not None and (begins or routine_at < hours):
             current = _drive_life(rng, dealer, fates, p, group, current, begins, routine_at, start, hours, history)
             if current is not None:
-                begins = first_episodes(rng, dealer, p, current, current.active_from, until)
+                begins = first_episodes(rng, dealer, fates.severities, p, current, current.active_from, until)
                 routine_at = math.inf
     rng = stream(dealer.seed, group.kind, group.ordinal, Purpose.LIVES, 1 + len(members))
     _group_routine(rng, group, start, hours, history)
@@ -146,11 +153,13 @@ def _drive_life(
             if episode.started_at >= hours:
                 continue
             lived.append(episode)
-            # what a path brings after a spell is its own series
-            if episode.cause not in ("shared_path", "throttling", "hiccup") and (
-                member.frailty > 1 or group.kind in HEALTHY_HAVE_AFTERSHOCKS
+            # what a path brings after a spell is its own series, and what is dealt by slow hours comes in whole series
+            if (
+                group.kind not in LEVELLED
+                and episode.cause not in ("shared_path", "throttling", "hiccup")
+                and (member.frailty > 1 or group.kind in HEALTHY_HAVE_AFTERSHOCKS)
             ):
-                for aftershock in aftershocks(fates.after, p, episode, typical_hours(p, member), p.episode_sigma):
+                for aftershock in aftershocks(fates.after, fates.severities, p, episode, typical_hours(p, member), p.episode_sigma):
                     heapq.heappush(queue, aftershock)
             if episode.excess >= UNPLUG_VISIBLE_EXCESS:
                 share = p.unplug_share * ((1 + episode.excess) / 2) ** p.unplug_severity_exponent
@@ -169,7 +178,7 @@ def _drive_life(
         # replug and replacement wait are told apart first: a drive that never comes back is out for good
         fate = fates.replugs.next()
         is_replaced = fate[0] < p.replacement_share and unplugged_at >= max(0.0, member.active_from)
-        outage = p.outage_median_hours * math.exp(p.outage_sigma * normal(fate[1]))
+        outage = OUTAGE_MEDIAN_HOURS[group.kind] * math.exp(OUTAGE_SIGMA[group.kind] * normal(fate[1]))
         if member.active_from > unplugged_at:
             continue  # not in the group yet
         history.events.append(Event(unplugged_at, member.drive_id, "unplug", member.slot))

@@ -43,7 +43,6 @@ class KindParameters:
     width_sigma: float = _means("log spread of that number")
     common_widths: tuple[float, ...] = _means("widths that are built most, data drives")
     common_width_shares: tuple[float, ...] = _means("share of groups of each of them")
-    observation_shares: tuple[float, ...] = _means("share of the other groups whose records are collected for the campaign, a day more")
     age_year_shares: tuple[float, ...] = _means("share of groups in each year of age; what is missing to 1 is older")
     age_year_hazards: tuple[float, ...] = _means("episode rate in each year of age (ratio), the last for all later years")
     age_year_exponents: tuple[float, ...] = _means("severity exponent in each year of age (ratio), none = all alike")
@@ -62,6 +61,9 @@ class KindParameters:
     burst_mean_hours: float = _means("mean length of a batch job, hours")
     burst_factor_median: float = _means("median rate during a batch job over the rate without (ratio)")
     burst_factor_sigma: float = _means("log spread of that factor")
+    small_burst_share_extra: tuple[float, ...] = _means(
+        "share of batch jobs that are small, and the median extra rate of these (ratio); none = all alike"
+    )
     idle_hour_share: float = _means("share of a group's hours that are idle")
     striped_group_share: float = _means("share of groups whose clients ask for whole stripes, the same of every drive")
     rate_share_sigma: float = _means("log spread over the drives of a group of their share of the I/Os")
@@ -69,16 +71,26 @@ class KindParameters:
     hot_spot_rate_per_drive_year: float = _means("times a drive attracts more I/Os than its peers, per year")
     hot_spot_median_hours: float = _means("median length of a hot spot, hours")
     hot_spot_exponent: float = _means("Pareto exponent of a hot spot's extra rate (0.3 and more) and of the extra size of larger I/Os")
-    hot_spot_cached_share: float = _means("share of hot spots that the drive's cache or locality speeds up")
-    hot_spot_cached_factor: float = _means("median latency during such a hot spot over the normal latency (ratio)")
-    hot_spot_cached_sigma: float = _means("log spread of that latency")
-    hot_spot_latency_sigma: float = _means("log spread of the latency during the other hot spots")
-    hot_spot_slowed: tuple[float, ...] = _means("or: share of the others that are slowed, and their greatest extra latency (ratio)")
+    hot_spot_cached: tuple[float, ...] = _means(
+        "share of hot spots that the drive's cache or locality speeds up, median latency then over the normal one (ratio), its log spread"
+    )
+    hot_spot_slowed: tuple[float, ...] = _means(
+        "share of the others that are slowed, and their greatest extra latency (ratio); none = none"
+    )
     large_io_group_share: float = _means("share of groups some of whose drives serve I/Os larger by 1.1 and more (ratio)")
     large_io_hazard: float = _means("episode rate in such a group over that in others (ratio)")
     retry_sigma: float = _means("log extra I/Os of a slow drive, half-normal: retries")
     merge_sigma: float = _means("log extra I/O size of a slow drive, half-normal: waiting I/Os are merged")
     queue_excess: tuple[float, ...] = _means("mean log extra I/Os, and I/O size, of a slow drive in the hours in which a queue shows")
+    retried_share_median_sigma: tuple[float, ...] = _means(
+        "share of episodes during which a slow drive is asked again, median extra I/Os then (ratio) and their log spread; none = never"
+    )
+    merged_share_median_sigma: tuple[float, ...] = _means(
+        "share of episodes during which I/Os that wait for a slow drive are merged, median extra size (ratio), log spread; none = never"
+    )
+    hot_spot_latencies: tuple[float, ...] = _means(
+        "or: latency during a hot spot over the normal latency (ratio) at the ranks HOT_SPOT_RANKS; a drive then has one at a time"
+    )
     spared_share: float = _means("share of episodes during which the array reads around the drive")
     spared_power: tuple[float, ...] = _means("the part of its I/Os that it keeps, to this power, is uniform; none = 1")
     closed_loop_exponent: float = _means("such a group's rate is divided by its largest slowness to this power")
@@ -89,11 +101,10 @@ class KindParameters:
     hour_latency_group_sigma: float = _means("log spread over groups of that noise")
     single_io_sigma: float = _means("noise of one I/O over its mean; an hourly average of n I/Os has this over sqrt(n)")
     io_size_exponent: float = _means("latency grows as a drive's I/O size over its group's to this power")
-    coarse_timer_group_share: float = _means("share of groups that report latencies as whole timer ticks")
 
     # slowness
     ailing_share: float = _means("share of drives that ail: most slow hours are of few drives")
-    ailing_hazard: float = _means("episode rate of an ailing drive over that of another (ratio)")
+    ailing_hazard: float = _means("episode rate of the least ailing drive over that of a drive that does not ail (ratio)")
     ailing_length_exponent: float = _means("its episodes are longer by that ratio to this power")
     episode_rate_per_drive_year: float = _means("mean number of first episodes of a drive, per year, where all ratios are 1")
     aftershock_count: float = _means("mean number of episodes that one episode brings after it (below 1)")
@@ -101,10 +112,12 @@ class KindParameters:
     aftershock_sigma: float = _means("log spread of that wait")
     episode_median_hours: float = _means("median length of an episode, hours")
     episode_sigma: float = _means("log spread of that length")
+    episode_maximum_hours: tuple[float, ...] = _means("no episode of a drive or of a path is longer, hours; none = two months")
     severity_minimum_excess: float = _means("least extra latency of an episode over the normal latency (ratio)")
     severity_exponent: float = _means("Pareto exponent of the extra latency")
     episode_severity_exponent: float = _means("an episode's length falls as its extra latency to this power")
-    severity_knee_excess: float = _means("beyond this the extra latency grows as its cube root: timeouts cut in (ratio)")
+    severity_knee_excess: float = _means("beyond this the extra latency grows less: timeouts cut in (ratio)")
+    severity_knee_power: tuple[float, ...] = _means("beyond that knee the extra latency grows to this power only; none = a third")
     severity_tail: tuple[float, ...] = _means(
         "or: Pareto exponent beyond the knee of SLC drives, and the knee of the others: theirs is next to flat"
     )
@@ -132,8 +145,6 @@ class KindParameters:
     unplug_wait_sigma: float = _means("log spread of that wait")
     routine_unplug_rate_per_drive_year: float = _means("unplugs without a cause, per drive and year")
     replacement_share: float = _means("share of unplugs that end in another drive in the slot")
-    outage_median_hours: float = _means("median time from unplug to replug, hours; a new drive takes 10 times as long")
-    outage_sigma: float = _means("log spread of the outage and of the wait for a new drive")
     cure_share: float = _means("share of replugs that end the drive's present series of episodes")
     recurrence_median_hours: float = _means("median wait from a replug that cured nothing to the next episode, hours")
     recurrence_sigma: float = _means("log spread of that wait")
@@ -199,7 +210,7 @@ def _range(plain_name: str) -> tuple[float, float]:
         "age_year_exponents",
     ):
         return 0.01, 1e9
-    if plain_name in ("hot_spot_cached_factor",):
+    if plain_name in ("hot_spot_cached", "hot_spot_latencies"):
         return 0.01, 1e6
     if plain_name.endswith("_exponent"):
         return -10.0, 10.0

@@ -10,6 +10,7 @@ from functools import cache
 from statistics import NormalDist
 
 import numpy as np
+import numpy.typing as npt
 
 from simulate.parameters import KINDS, Kind
 
@@ -68,6 +69,8 @@ class Trait(IntEnum):
     IDLE = 33
     HICCUP = 34
     HICCUPS = 35
+    SEVERITY = 36
+    SHARED_SEVERITY = 37
     SWAP = 38
 
 
@@ -116,6 +119,10 @@ PRIMES = (
 STANDARD_NORMAL = NormalDist()
 MAKE_UP = 1
 """Where the sequences that are dealt begin. It is no seed: fleets of all seeds have the same make-up."""
+LEVELLED: frozenset[Kind] = frozenset(("disk",))
+"""Kinds of drives that have their ages dealt by drives and their severities by slow hours, not by groups and episodes."""
+HALVINGS = 11
+"""Ranks are levelled down to so small a part of 0..1."""
 BLOCK = 10
 """Groups change places within so many, by the seed."""
 
@@ -192,6 +199,35 @@ class EvenHours:
         return float(sum(CELLS[:cell]) + CELLS[cell] * self.within[cell])
 
 
+class Plan:
+    """What slowness is still owed to the drives of one stratum, and the sequences that it takes its shapes from."""
+
+    def __init__(self, first: "Sequence", after: "Sequence") -> None:
+        self.owed_hours, self.first, self.after = 0.0, first, after
+
+
+class Leveller:
+    """Hands out ranks in 0..1 to things of different weight, so that every part of 0..1 gets its share of the weight.
+
+    Of ten episodes one may hold half of all slow hours: dealt by count, how severe most slow hours are hangs on that one.
+    At each halving of 0..1 the half with less weight so far gets the next thing.
+    """
+
+    def __init__(self) -> None:
+        self.surplus: dict[int, float] = {}
+
+    def next(self, weight: float) -> float:
+        """The rank of the next thing."""
+        node = 1
+        for _ in range(HALVINGS):
+            # which half comes first is no matter, but not always the same one
+            surplus = self.surplus.get(node, 1e-9 if node * 2654435761 >> 7 & 1 else -1e-9)
+            is_upper = surplus < 0
+            self.surplus[node] = surplus + max(weight, 1e-3) * (1 if is_upper else -1)
+            node = 2 * node + is_upper
+        return float((node - 2**HALVINGS + 0.5) / 2**HALVINGS)
+
+
 class Dealer:
     """Hands out numbers in 0..1, spread evenly over all those of one kind who ask for the same trait in the same stratum.
 
@@ -206,6 +242,9 @@ class Dealer:
         self.seed, self.kind = seed, kind
         self.dealt: dict[tuple[Trait, int, int], tuple[int, tuple[float, ...]]] = {}
         self.hours: dict[tuple[Trait, int], EvenHours] = {}
+        self.plans: dict[tuple[Trait, int], Plan] = {}
+        self.run_of: dict[Trait, int] = {}
+        self.levelled: dict[tuple[Trait, int], Leveller] = {}
 
     def deal(self, trait: Trait, stratum: int = 0, count: int = 1) -> list[float]:
         """The next `count` numbers of `trait` among those of `stratum`."""
@@ -217,6 +256,25 @@ class Dealer:
         # a step of its own for every trait, or the widest groups would be the oldest
         steps = _steps(count) if count > 1 else (math.sqrt(PRIMES[trait]),)
         return [(shift + number * step) % 1.0 for shift, step in zip(shifts, steps, strict=True)]
+
+    def deal_many(self, trait: Trait, count: int, dimensions: int) -> npt.NDArray[np.float64]:
+        """The next `count` points of a sequence of so many dimensions: an array of (dimension, point)."""
+        first = self.run_of.get(trait, 0)
+        self.run_of[trait] = first + count
+        points: npt.NDArray[np.float64] = (np.arange(first, first + count) * np.asarray(_steps(dimensions))[:, None] + 0.5) % 1.0
+        return points
+
+    def level(self, trait: Trait, stratum: int, weight: float) -> float:
+        """A rank for something of that weight, even by weight over all those of the same trait and stratum."""
+        return self.levelled.setdefault((trait, stratum), Leveller()).next(weight)
+
+    def plan(self, trait: Trait, stratum: int) -> Plan:
+        """The plan of a stratum, the same for all who ask."""
+        if (trait, stratum) not in self.plans:
+            self.plans[trait, stratum] = Plan(
+                Sequence(self.deal(trait, stratum, 4)), Sequence(self.deal(Trait.AFTERSHOCK, 100 * trait + stratum, 3))
+            )
+        return self.plans[trait, stratum]
 
     def count(self, trait: Trait, stratum: int, expected: float) -> int:
         """How often something happens that is expected to happen so often: the fleet's sum is about exact."""

@@ -15,9 +15,9 @@ import polars as pl
 
 from simulate.groups import FAR_FUTURE, FAR_PAST, HOURS_PER_YEAR, Group, Member
 from simulate.operators import GroupHistory
-from simulate.parameters import Kind, Parameters
-from simulate.slowness import hourly_excess
-from simulate.streams import Purpose, stream
+from simulate.parameters import KINDS, Kind, KindParameters, Parameters
+from simulate.slowness import SEVERITY_HOUR_SIGMA, Episode, hourly_excess
+from simulate.streams import LEVELLED, Leveller, Purpose, normal, stream
 from simulate.workload import CAPACITY_IOPS, GroupWorkload
 
 Floats = npt.NDArray[np.float32]
@@ -25,6 +25,12 @@ Ints = npt.NDArray[np.int64]
 
 TIMER_TICK_US = 250.0
 MAXIMUM_UTILISATION = 0.85
+SLOW = 2.0
+"""Latency over the normal latency from which a drive-hour counts as slow here (ratio)."""
+KEPT_POWER = 0.7
+"""A drive that the array reads around keeps the rank of it, 0..1, to this power of its I/Os."""
+MOST_EXTRA = 40.0
+"""A slow drive's extra I/Os, or the extra size of its I/Os, are at most this (ratio)."""
 GAP_MEDIAN_HOURS = 2.0
 GAPS_PER_GROUP_YEAR = 12.0
 DIRECTION_SIGMA = 0.015
@@ -151,6 +157,7 @@ def assemble(
     gaps: list[tuple[int, int, int]] = []
     ordered: list[Member] = []
     first_member = [0]
+    asked, merged = ({kind: Leveller() for kind in KINDS} for _ in range(2))
     rates = np.empty((hours, len(groups)), dtype=np.float32)
     read_shares = np.empty((hours, len(groups)), dtype=np.float32)
     for g, (group, history, workload) in enumerate(zip(groups, histories, workloads, strict=True)):
@@ -163,15 +170,21 @@ def assemble(
         slow_from = len(excess[0])
         for member, episode in history.episodes:
             own = episode.stream(2)
-            is_spared, kept_rate, kept_size = own.random() < p.spared_share, own.random(), own.random()
+            spared_u, kept_rate, kept_size = own.random(), own.random(), own.random()
             if p.spared_power:
                 # mostly it keeps I/Os as large as before; else the smaller ones
                 kept_rate, kept_size = kept_rate ** (1 / p.spared_power[0]), min(kept_size / SMALLER_SHARE, 1.0) ** SMALLER_POWER
-            at, values = hourly_excess(own, episode, hours)
+            at, values = hourly_excess(own, episode, hours, SEVERITY_HOUR_SIGMA[group.kind])
             excess[0].extend(at)
             excess[1].extend([column[id(member)]] * len(at))
             excess[2].extend(values)
-            if is_spared:
+            if group.kind in LEVELLED:
+                if member.role == "data":
+                    # who is read around and who is asked again is spread evenly over slow hours
+                    slow_hours = float(sum(1 + value >= SLOW for value in values))
+                    asked_u, merged_u = asked[group.kind].next(slow_hours), merged[group.kind].next(slow_hours)
+                    _ask_again(p, column[id(member)], episode, asked_u, merged_u, hot, shrunk)
+            elif spared_u < p.spared_share:
                 # the array reads around the drive: fewer I/Os reach it, and smaller ones
                 hot.append((column[id(member)], episode.started_at, episode.ended_at, kept_rate - 1))
                 shrunk.append((column[id(member)], episode.started_at, episode.ended_at, math.log(kept_size)))
@@ -218,6 +231,20 @@ def assemble(
         gone=gone,
         gaps=gaps,
     )
+
+
+def _ask_again(
+    p: KindParameters, column: int, episode: Episode, asked_u: float, merged_u: float, hot: list[Span], shrunk: list[Span]
+) -> None:
+    """What a slow drive is asked for during some episodes: little, because the array reads around it, or twice, or in larger pieces."""
+    for found, u, shape in ((hot, asked_u, p.retried_share_median_sigma), (shrunk, merged_u, p.merged_share_median_sigma)):
+        factor, (share, median, sigma) = 1.0, shape or (0.0, 0.0, 0.0)
+        if u < p.spared_share:
+            factor = (u / p.spared_share) ** KEPT_POWER
+        elif u >= 1 - share:
+            factor = 1 + min(median * math.exp(sigma * normal((u - 1 + share) / share)), MOST_EXTRA)
+        if factor != 1:
+            found.append((column, episode.started_at, episode.ended_at, factor - 1 if found is hot else math.log(factor)))
 
 
 def _hold_back(rate: Floats, hour: list[int], excess: list[float], exponent: float) -> None:

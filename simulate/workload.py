@@ -10,12 +10,14 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from simulate.groups import HOURS_PER_YEAR, IDLE_GROUP_SHARE, Group
+from simulate.groups import HOURS_PER_YEAR, IDLE_GROUP_SHARE, LEAST_EXTRA_SIZE, Group
 from simulate.parameters import Kind, KindParameters
 from simulate.slowness import moments
 from simulate.streams import Dealer, Purpose, Sequence, Trait, normal, stream
 
 Floats = npt.NDArray[np.float32]
+Spot = tuple[int, float, float, float, float]
+"""Member index, from, to, rate factor, log of the latency factor."""
 
 # levels that no ratio shows
 RATE_MEDIAN_IOPS: dict[Kind, float] = {"disk": 18.0, "ssd": 220.0}
@@ -38,14 +40,20 @@ HOUR_RATE_MEMORY = 0.72
 IDLE_MEAN_HOURS = 0.5
 IDLE_IOS_PER_HOUR = 7.0
 """I/Os per drive in an idle hour."""
+SMALL_BURST_SIGMA = 0.3
+"""Log spread of the extra rate of small batch jobs."""
 HOT_SPOT_SIGMA = 1.2
 """Log spread of the length of a hot spot."""
 HOT_GROUP_SIGMA: dict[Kind, float] = {"disk": 1.8, "ssd": 1.2}
 """Log spread over groups of the rate of hot spots."""
-HOT_DRIVE_POWER: dict[Kind, float] = {"disk": 12.0, "ssd": 3.0}
+HOT_DRIVE_POWER: dict[Kind, float] = {"disk": 8.0, "ssd": 3.0}
 """Hot spots keep to a few drives of a group: the drive at rank r of n gets them as r/n to 1/this less 1."""
 LEAST_SLOWED = 0.05
 """Least extra latency of a hot spot that slows its drive (ratio); log-uniform from there."""
+HOT_SPOT_RANKS = (0.03, 0.262, 0.452, 0.64, 0.806, 0.906, 0.97)
+"""Ranks (0..1) of the latencies of `hot_spot_latencies`; log-linear between, the first and last beyond."""
+HOT_SPOTS_OF_LARGE_IO = 0.35
+"""Who reads and writes in large pieces streams: fewer hot spots (ratio)."""
 LEAST_EXTRA = 0.3
 """A hot spot is at least this much over an even share."""
 
@@ -57,8 +65,7 @@ class GroupWorkload:
     rate_iops: Floats  # per hour, per drive
     read_share: Floats  # per hour
     io_blocks: float  # mean I/O size, blocks of 4096 bytes
-    hot_spots: list[tuple[int, float, float, float, float]] = field(default_factory=list)
-    """Member index, from, to, rate factor, log of the latency factor."""
+    hot_spots: list[Spot] = field(default_factory=list)
 
 
 def group_workload(
@@ -82,7 +89,12 @@ def group_workload(
     whens, factors, lengths = (stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 1 + i) for i in range(3))
     most = int(2 * p.burst_rate_per_hour * hours) + 50
     at = np.cumsum(whens.standard_exponential(most)) / max(p.burst_rate_per_hour, 1e-12)
-    factor = 1 + p.burst_factor_median * np.exp(p.burst_factor_sigma * factors.standard_normal(most))
+    z = factors.standard_normal(most)
+    factor = 1 + p.burst_factor_median * np.exp(p.burst_factor_sigma * z)
+    if p.small_burst_share_extra:
+        share, extra = p.small_burst_share_extra
+        is_small = stream(seed, group.kind, group.ordinal, Purpose.WORKLOAD, 6).random(most) < share
+        factor = np.where(is_small, 1 + extra * np.exp(SMALL_BURST_SIGMA * z), factor)
     bursts = np.stack([at, at + p.burst_mean_hours * lengths.standard_exponential(most), factor], axis=1)
     _load(rate, np.concatenate([bursts, np.reshape(loads, (-1, 3))]))
     # clients are held back by a group that is full
@@ -120,9 +132,7 @@ def _load(rate: npt.NDArray[np.float64], loads: npt.NDArray[np.float64]) -> None
     np.multiply.at(rate, hour, 1 + (factor[of] - 1) * covered)
 
 
-def _spots(
-    rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: Group, hours: int
-) -> list[tuple[int, float, float, float, float]]:
+def _spots(rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: Group, hours: int) -> list[Spot]:
     """Stretches during which one drive gets more than its share: member index, from, to, rate factor, log latency factor.
 
     What is asked for again and again is often in the drive's cache, or lies close together.
@@ -133,6 +143,9 @@ def _spots(
     sigma = HOT_GROUP_SIGMA[group.kind]
     rate = p.hot_spot_rate_per_drive_year * math.exp(sigma * normal(dealer.deal(Trait.HOT_GROUP)[0]) - sigma**2 / 2)
     count = dealer.count(Trait.HOT_SPOTS, 0, rate / HOURS_PER_YEAR * width * hours)
+    if p.hot_spot_latencies:
+        return _apart(rng, dealer, p, group, count, hours)
+    cached_share, cached_factor, cached_sigma = p.hot_spot_cached
     shapes = Sequence(dealer.deal(Trait.HOT_SPOT, 0, 3))
     for _ in range(count):
         extra_u, latency_u, length_u = shapes.next()
@@ -145,10 +158,10 @@ def _spots(
                 continue  # a drive has one at a time
             # what they are like counts by the hours at twice the rate and more
             latency_u = dealer.over_hours(Trait.HOT_HOURS, 0, min(until, hours) - since) if extra >= 1 else latency_u
-        if latency_u < p.hot_spot_cached_share:
-            log_latency = math.log(p.hot_spot_cached_factor) + p.hot_spot_cached_sigma * normal(latency_u / p.hot_spot_cached_share)
+        if latency_u < cached_share:
+            log_latency = math.log(cached_factor) + cached_sigma * normal(latency_u / cached_share)
         else:
-            log_latency = _uncached(p, (latency_u - p.hot_spot_cached_share) / (1 - p.hot_spot_cached_share))
+            log_latency = _uncached(p, (latency_u - cached_share) / (1 - cached_share))
         made.append((index, since, until, 1 + min(extra, 50.0), log_latency))
     return made
 
@@ -156,8 +169,26 @@ def _spots(
 def _uncached(p: KindParameters, u: float) -> float:
     """Log factor on the latency, at rank `u`, of a hot spot that no cache speeds up: some wait for each other."""
     if not p.hot_spot_slowed:
-        return p.hot_spot_latency_sigma * normal(u)
+        return 0.0
     share, most = p.hot_spot_slowed
     if u < 1 - share:
         return 0.0
     return math.log1p(most * (LEAST_SLOWED / most) ** ((1 - u) / share))
+
+
+def _apart(rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: Group, count: int, hours: int) -> list[Spot]:
+    """Hot spots of which a drive has one at a time: where one begins the one before ends. Extra rates and latencies are dealt evenly."""
+    width = len(group.members)
+    if any(member.io_size_factor > 1 + LEAST_EXTRA_SIZE / 2 for member in group.members):
+        count = round(count * HOT_SPOTS_OF_LARGE_IO)
+    order = rng.permutation(width)
+    index = order[(width * rng.random(count) ** HOT_DRIVE_POWER[group.kind]).astype(np.int64)]
+    since, length = hours * rng.random(count), np.exp(HOT_SPOT_SIGMA * rng.standard_normal(count))
+    at = np.lexsort((since, index))
+    index, since = index[at], since[at]
+    until = since + p.hot_spot_median_hours * length[at]
+    until[:-1] = np.where(index[1:] == index[:-1], np.minimum(until[:-1], since[1:]), until[:-1])
+    extra_u, latency_u = dealer.deal_many(Trait.HOT_SPOT, count, 2)
+    factor = 1 + np.minimum(LEAST_EXTRA * (1 - extra_u) ** (-1 / p.hot_spot_exponent), 49.0)
+    log_latency = np.interp(latency_u, HOT_SPOT_RANKS, np.log(p.hot_spot_latencies))
+    return list(zip(index.tolist(), since.tolist(), until.tolist(), factor.tolist(), log_latency.tolist(), strict=True))

@@ -9,7 +9,7 @@ from calibrate.evaluate import Population, Share, _intervals, fleet_data, wilson
 from calibrate.judge import Verdict, curves, judge, ks_distance, references
 from calibrate.report import DAYS, GROUPS, SEED, SENSITIVE, moved_ids
 from simulate.parameters import KINDS, MAXIMUM_NUMBERS, PRESETS, Kind, defaults, number_count
-from simulate.streams import BLOCK, Dealer, Trait, places, poisson
+from simulate.streams import BLOCK, Dealer, Leveller, Trait, places, poisson
 
 SEEDS = Path(__file__).parents[2] / "seeds"
 
@@ -50,6 +50,16 @@ def test_hours_are_spread_evenly_however_long_each_thing_lasts() -> None:
     assert 0 <= numbers.min() < numbers.max() < 1
     for share in (0.25, 0.5, 0.75, 0.9, 0.97):
         assert lengths[numbers >= share].sum() / lengths.sum() == pytest.approx(1 - share, abs=0.03)
+
+
+def test_ranks_are_level_by_weight_however_unequal_the_weights_are() -> None:
+    leveller, rng = Leveller(), np.random.default_rng(1)
+    weights = rng.pareto(1.1, 2000) + 0.1
+    ranks = np.array([leveller.next(weight) for weight in weights])
+    shares = np.array([weights[(ranks >= i / 8) & (ranks < (i + 1) / 8)].sum() for i in range(8)]) / weights.sum()
+    drawn = rng.random(len(weights))
+    by_chance = np.array([weights[(drawn >= i / 8) & (drawn < (i + 1) / 8)].sum() for i in range(8)]) / weights.sum()
+    assert np.abs(shares - 1 / 8).max() < max(np.abs(by_chance - 1 / 8).max() / 2, weights.max() / weights.sum())
 
 
 def test_every_seed_deals_the_same_to_shuffled_groups() -> None:

@@ -253,7 +253,7 @@ def test_every_format_holds_the_same_rows(week: Path, tmp_path: Path, file_forma
     if file_format == "parquet":
         rows = pl.read_parquet(path)
     elif file_format == "ndjson":
-        rows = pl.read_ndjson(path, schema_overrides={"hour_utc": pl.Datetime("us"), "collected_at": pl.Datetime("us")})
+        rows = pl.read_ndjson(path, schema_overrides=DRIVE_HOUR_COLUMNS)
     else:
         rows = pl.read_csv(path, schema=DRIVE_HOUR_COLUMNS)
     sim.simulate(tmp_path / "again", disk_groups=6, ssd_groups=3, hours=24, seed=5)
