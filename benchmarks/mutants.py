@@ -1296,7 +1296,7 @@ class Copy:
         command = {
             REFERENCE: [*PYTEST, f"--basetemp={base}", "tests/proof/test_marts_equal_reference.py"],
             INGEST: [*PYTEST, f"--basetemp={base}", "tests/ingest"],
-            PRUNE: [*PYTEST, f"--basetemp={base}", "-m", "soak or not soak", "tests/drivetail/test_prune.py", "tests/proof/test_prune.py"],
+            PRUNE: [*PYTEST, f"--basetemp={base}", "-m", "soak or not soak", "tests/drivetail/test_prune.py", "tests/proof/test_pruned.py"],
             WITHOUT: [*PYTEST, f"--basetemp={base}", "tests/proof/test_without.py"],
             UNIT: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit")],
         }[stage]

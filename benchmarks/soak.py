@@ -19,10 +19,10 @@ from benchmarks.commit import ROOT, current_commit
 
 RESULT = ROOT / "docs/results/soak.md"
 TESTS = {
-    "fleets": ["tests/proof/test_marts_equal_reference.py"],
+    "fleets": ["tests/proof/test_marts_equal_reference.py", "tests/proof/test_sample_answers.py"],
     "moved": ["tests/proof/test_metamorphic.py"],
     "kills": ["tests/proof/test_killed.py"],
-    "prunes": ["tests/proof/test_prune.py", "tests/drivetail/test_prune.py"],
+    "prunes": ["tests/proof/test_pruned.py", "tests/drivetail/test_prune.py"],
     "strains": ["tests/proof/test_reliability.py", "tests/proof/test_exactly_once.py"],
     "servers": ["tests/proof/test_prometheus_answers.py"],
     "parsers": ["tests/ingest", "-k", "any_", "-s", "-n", "0"],

@@ -38,7 +38,7 @@ PULLED, TEXT = "readings", "samples"
 SUFFIXES = (".prom", ".txt", ".om", ".openmetrics", ".dump")
 EXPECTED = f"the address of a server (http://prometheus:9090), or files *{', *'.join(SUFFIXES)}, also .gz or .zst, with {EXPECTED_TEXT}"
 DEFAULT_HOURS = 24
-OPTIONS = ("match", "host_label", "device_label", "group_label", "resolution")
+OPTIONS = ("match", "host_label", "device_label", "group_label", "resolution", "allow_partial")
 
 
 def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:

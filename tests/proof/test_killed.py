@@ -227,6 +227,7 @@ def test_a_killed_build_is_simply_done_again(site: Site) -> None:
     site.check_end("models")
 
 
+@pytest.mark.soak
 @pytest.mark.xdist_group("killed-1")
 def test_a_build_without_room_or_over_a_damaged_file_is_done_again(site: Site) -> None:
     """A full disk, then a file of raw that was cut off: said, nothing published, and done when it can be."""

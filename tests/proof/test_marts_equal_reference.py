@@ -1,8 +1,9 @@
 """Every mart equals an independent computation, whatever way the records came; and all ways end in the same marts.
 
-Two random fleets per run, each delivered at once, hour by hour with builds in between, and shuffled (corrections and inventory
-last, events twice). DRIVETAIL_SEEDS="5,17" repeats a run; DRIVETAIL_FLEETS says how many fleets; DRIVETAIL_BUILDS how many builds
-in between. Of the first fleet, and of every one where there are more, all hours are computed at once in the end.
+Two random fleets per run, delivered at once, hour by hour with builds in between, and shuffled (corrections and inventory last,
+events twice); of two the second only shuffled, of more each in all three ways. DRIVETAIL_SEEDS="5,17" repeats a run;
+DRIVETAIL_FLEETS says how many fleets; DRIVETAIL_BUILDS how many builds in between. Of the first fleet, and of every one where there
+are more than two, all hours are computed at once in the end.
 """
 
 from __future__ import annotations
@@ -49,11 +50,12 @@ def test_every_mart_equals_the_reference_in_three_ways_of_delivery(
     print(f"repeat with DRIVETAIL_SEEDS={seed}")
     fleet = random_fleet(seed)
     published = []
-    for how in HOWS:
+    is_first_or_of_many = seed == seeds()[0] or len(seeds()) > 2
+    for how in HOWS if is_first_or_of_many else HOWS[-1:]:
         published.append(deliver(fleet, how, tmp_path / how, new_warehouse))
         differences = marts_differences(published[0], published[-1]) if published[1:] else []
         assert not differences, f"seed {seed}: {HOWS[0]} and {how} end in different marts:\n" + "\n".join(differences)
-    if seed == seeds()[0] or len(seeds()) > 2:
+    if is_first_or_of_many:
         corrected = Warehouse(published[-1].parent)
         kept = counts(corrected)
         anew = build(corrected, full_refresh=True)

@@ -129,6 +129,7 @@ def renamed(records: Records) -> Records:
     return hours, drives, events
 
 
+@pytest.mark.soak
 def test_doubling_every_latency_moves_no_slowdown(told: Callable[..., Study]) -> None:
     plain, double = told("plain"), told("doubled", doubled)
     assert any(row[2] is not None and row[2] >= 2 for row in plain.hours.values()), "nothing is slow: the fleet shows nothing"

@@ -48,7 +48,8 @@ def watched(command: list[str], output: Path, readings: Callable[[], int]) -> Br
     """Run a tool to its end; `readings`: how many times it is known to have read the counters by now."""
     before = look()
     with output.open("w") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=PLAIN)
+        # fio leaves files where it runs
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=PLAIN, cwd=output.parent)
     while not readings():
         assert process.poll() is None, f"{command[0]}: {output.read_text()}"
         time.sleep(0.01)

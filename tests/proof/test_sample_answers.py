@@ -71,6 +71,7 @@ def mapped(folder: Path, draw: random.Random) -> tuple[Path, dict[tuple[str, str
     return path, places
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", seeds()[:1])
 def test_samples_equal_the_reference(seed: int, tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]) -> None:
     print(f"repeat with DRIVETAIL_SEEDS={seed}")

@@ -132,6 +132,7 @@ def one(path: Path, query: str) -> list[tuple]:
         return connection.execute(query).fetchall()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", seeds())
 def test_no_number_moves(seed: int, tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]) -> None:
     print(f"repeat with DRIVETAIL_SEEDS={seed}")
