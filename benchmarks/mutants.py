@@ -1010,6 +1010,7 @@ FAULTS = (
     Fault("a group's own past begins five weeks before", USUAL_MEDIAN, "var('group_past_weeks') + 1", "var('group_past_weeks') + 2"),
     Fault("a group is held against the past of all groups", USUAL_MEDIAN, "partition by ' ~ raid_hours ~ '.raid_group_id order", "order"),
     # detectors
+    Fault("squares of seconds have no more than 18 digits", "macros/outliers.sql", "as decimal(20, 0))", "as decimal(13, 0))"),
     Fault("four drives are enough for HDFS", OUTLYING, "peer_count >= {{ var('hdfs_min_drives') }}", "peer_count >= 4"),
     Fault("HDFS has no low bound", OUTLYING, "cast({{ var('hdfs_low_us') }} as double)", "0.0"),
     Fault("three medians are above HDFS's limit", OUTLYING, "latency_us > hdfs_limit_us", "latency_us >= hdfs_limit_us"),

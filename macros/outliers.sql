@@ -1,7 +1,7 @@
 {#- Whole nanoseconds for exact sums of squares, no more than a thousand seconds: nobody waits that long for an I/O on average, and the sums
-    of ten million drives still fit into 38 digits. -#}
+    of ten million drives still fit into 38 digits. Wider than it need be: DuckDB keeps products of decimals of up to 18 digits in 18. -#}
 {% macro capped_nanoseconds(latency_us) -%}
-    cast(least({{ nanoseconds(latency_us) }}, 1e12) as decimal(13, 0))
+    cast(least({{ nanoseconds(latency_us) }}, 1e12) as decimal(20, 0))
 {%- endmacro %}
 
 {#- More than `sigma_multiple` standard deviations above the mean, in whole numbers: of n drives n * x - sum is n times the distance from
