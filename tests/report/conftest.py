@@ -20,8 +20,9 @@ from simulate import simulate
 # slow and unplugged often enough that three weeks of a few groups fill every section
 EVENTFUL = {
     "disk.episode_rate_per_drive_year": 20.0,
-    "ssd.episode_rate_per_drive_year": 20.0,
+    "ssd.episode_rate_per_drive_year": 60.0,
     "disk.episode_median_hours": 2.0,
+    "ssd.episode_median_hours": 2.0,
     "disk.fail_slow_share": 0.1,
     "ssd.fail_slow_share": 0.1,
     "disk.unplug_share": 0.6,
