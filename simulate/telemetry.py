@@ -24,7 +24,8 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 
 TIMER_TICK_US = 250.0
-MAXIMUM_UTILISATION = 0.85
+MAXIMUM_UTILISATION = 0.45
+"""Load makes a whole group slower by no more than 1 / (1 - this): less than twice, or every busy night were an alert."""
 SLOW = 2.0
 """Latency over the normal latency from which a drive-hour counts as slow here (ratio)."""
 KEPT_POWER = 0.7
