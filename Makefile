@@ -21,7 +21,7 @@ airflow: .venv/.airflow  ## run the warehouse by itself: INBOX=folder with deliv
 docs: .venv/.ready  ## what the tables mean, with lineage: target/docs.html
 	$(RUN)/drivetail docs --out target/docs.html
 
-test: .venv/.airflow lint  ## everything that must hold: lint, types, models, marts against the reference (about 13 minutes)
+test: .venv/.airflow lint  ## everything that must hold: lint, types, models, marts against the reference (about 15 minutes)
 	$(RUN)/pytest
 
 lint: .venv/.airflow  ## style and types, Python and SQL
