@@ -205,6 +205,7 @@ def test_a_moved_warehouse_says_so_and_works_after_a_build(fleet: Fleet) -> None
     fleet.check()
 
 
+@pytest.mark.soak
 def test_what_a_publication_writes_does_not_grow_with_history(tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]) -> None:
     """The same drives, day after day: the file does not hold what happened to them, it shows it where it lies."""
     warehouse = new_warehouse(tmp_path / "warehouse")
