@@ -50,3 +50,5 @@ select * from effective{% endmacro %}
 {% macro tikv_after(a, b) %}tikv_after({{ a }}, {{ b }}){% endmacro %}
 {% macro iaso_after(a, b) %}iaso_after({{ a }}, {{ b }}){% endmacro %}
 {% macro to_tenths(a) %}cast({{ a }} as varchar){% endmacro %}
+{% macro exclusion_reason() %}case when slowdown is null then 'no_io' end{% endmacro %}
+{% macro drive_costs_by(keys) %}select {{ keys | join(', ') }} from a{% endmacro %}

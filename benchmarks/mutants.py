@@ -100,9 +100,9 @@ USUAL_MEDIAN = "macros/usual_median.sql"
 EVIDENCE = "models/intermediate/causes/int_intervals__evidence.sql"
 CAUSES, CAUSE_SHARES = "models/marts/causes/fct_interval_causes.sql", "models/intermediate/causes/int_causes__shares.sql"
 COUNTERFACTUAL = "models/intermediate/slowdown/int_raid_hours__counterfactual.sql"
-COSTS, WEEKLY_COSTS, WHAT_IF = (
+COSTS, COSTS_BY, WHAT_IF = (
     "models/marts/causes/fct_drive_costs.sql",
-    "models/marts/causes/fct_weekly_costs.sql",
+    "macros/drive_costs_by.sql",
     "drivetail/what_if.sql",
 )
 SLO, SLO_SHARES = "models/marts/causes/fct_fleet_slo.sql", "models/intermediate/causes/int_fleet__slo_shares.sql"
@@ -1107,7 +1107,7 @@ FAULTS = (
     Fault("every transition says what RIO to expect", COSTS, "transition = 'stable_to_stable' and", ""),
     Fault("a RAID group is expected to keep its RIO", COSTS, "tails.io_count_before * expected.io_ratio", "tails.io_count_before"),
     Fault("a drive's costs are those of any RAID group it was in", COSTS, "    and slow_hours.raid_group_id = tails.raid_group_id\n", ""),
-    Fault("a drive in two RAID groups counts twice", WEEKLY_COSTS, "count(distinct drive_id)", "count(drive_id)"),
+    Fault("a drive in two RAID groups counts twice", COSTS_BY, "count(distinct drive_id)", "count(drive_id)"),
     Fault("replaced drives stay in the median", WHAT_IF, "    where replaced.drive_id is null\n", ""),
     Fault("RAID-hours of two drives are left", WHAT_IF, "count(*) >= max(thresholds.min_reporting_drives)", "count(*) >= 2"),
     Fault("reads go round one tail at most", WHAT_IF, "else raid_hours.tail_3", "else raid_hours.tail_2"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from drivetail.console import human, ingest_table, progress, say, some, visible
+from drivetail.console import as_csv, as_json, human, ingest_table, progress, say, some, visible
 from drivetail.settings import COLLECTED, SOURCES
 from drivetail.warehouse import Warehouse
 
@@ -653,7 +653,7 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
     \b
     drivetail study --html study.html      also the figures, drawn over the paper's; prints only where the file is
     """
-    from drivetail.study import fetch_results, open_study, render_study, study_csv, study_json
+    from drivetail.study import fetch_results, open_study, render_study
 
     if page is not None:
         from report import write_study
@@ -667,7 +667,7 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
     if output is None or output == "table":
         say(render_study(rows, is_all=is_all))
     else:
-        click.echo(study_json(rows) if output == "json" else study_csv(rows))
+        click.echo(as_json(rows) if output == "json" else as_csv(rows))
 
 
 @main.command("what-if")
@@ -702,7 +702,7 @@ def what_if(
     drivetail what-if --replace S00000612A --replace S00000613A --since 2026-02-01
     drivetail what-if --route-round 1                    as reads that are rebuilt from parity do
     """
-    from drivetail.what_if import Question, ask, what_if_csv, what_if_json, what_if_table
+    from drivetail.what_if import Question, ask, what_if_table
 
     if not (replaced or worst or routed):
         raise click.UsageError("nothing is changed: give --replace DRIVE, --worst 1 or --route-round 1")
@@ -711,7 +711,7 @@ def what_if(
     if since is not None and until is not None and until <= since:
         raise click.UsageError(f"--until {until} is not after --since {since}")
     rows = ask(warehouse, Question(replaced, worst or 0, routed or 0, since, until))
-    say({"table": what_if_table, "csv": what_if_csv, "json": what_if_json}[output](rows))
+    say({"table": what_if_table, "csv": as_csv, "json": as_json}[output](rows))
 
 
 @main.command()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
 import sys
 import unicodedata
@@ -155,6 +158,20 @@ def table_with_files(rows: Sequence[Row], columns: Columns, count: int | None = 
     numbers = {name: number for number, name in enumerate(dict.fromkeys(row["file"] for row in rows if row["file"] is not None), 1)}
     shown = table([{**row, "file_number": numbers.get(row["file"] or "")} for row in rows], {**columns, "of file": "file_number"}, count)
     return "\n".join([shown, *(f"file {number}: {name}" for name, number in numbers.items())])
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    """Rows as a JSON array, every column."""
+    return json.dumps(rows, indent=2)
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Rows as CSV with a header, every column; null is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().rstrip("\n")
 
 
 def ingest_table(files: Sequence[FileResult]) -> str:

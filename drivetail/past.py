@@ -13,6 +13,7 @@ import shutil
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -102,9 +103,9 @@ def read_past(warehouse: Warehouse) -> Past | None:
     return Past(datetime.fromisoformat(record["before_utc"]), record["row_count"], kept, rest, record["replaced"])
 
 
-def _kept(record: dict[str, object]) -> Kept:
-    hours = {name: datetime.fromisoformat(str(record[name])) for name in ("first_hour_utc", "last_hour_utc")}
-    return Kept(**{**record, **hours})  # type: ignore[arg-type]
+def _kept(record: dict[str, Any]) -> Kept:
+    hours = {name: datetime.fromisoformat(record[name]) for name in ("first_hour_utc", "last_hour_utc")}
+    return Kept(**{**record, **hours})
 
 
 def write_past(warehouse: Warehouse, past: Past) -> None:

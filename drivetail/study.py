@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 import re
 from collections import Counter
@@ -214,17 +211,3 @@ def render_study(rows: Sequence[Row], *, is_all: bool = False) -> str:
     return (
         render(columns, printed, right=("this fleet", "counted", "95% interval", "paper"), folded=("metric", "reason")) + "\n\n" + closing
     )
-
-
-def study_json(rows: Sequence[Row]) -> str:
-    """The results as a JSON array, every column."""
-    return json.dumps(rows, indent=2)
-
-
-def study_csv(rows: Sequence[Row]) -> str:
-    """The results as CSV with a header, every column; null is empty."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().rstrip("\n")

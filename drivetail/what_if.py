@@ -5,9 +5,6 @@ What that means is in what_if.sql beside this; here its parameters are passed an
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -54,7 +51,8 @@ def ask(warehouse: Warehouse, question: Question) -> list[Row]:
     Raises: QueryError without a publication, for a drive that nobody has seen, and where the span holds nothing.
     """
     with publication_of(warehouse) as connection:
-        known = {row["drive_id"] for row in fetch(connection, "select drive_id from marts.dim_drives")}
+        query = "select drive_id from marts.dim_drives where drive_id in (select unnest($replaced))"
+        known = {row["drive_id"] for row in fetch(connection, query, {"replaced": list(question.replaced)})}
         missing = [drive for drive in question.replaced if drive not in known]
         if missing:
             hint = 'drivetail sql "select drive_id from marts.fct_drive_costs order by tail_hours_caused desc"'
@@ -89,17 +87,3 @@ def what_if_table(rows: Sequence[Row]) -> str:
         [[written(row, column) for column in SHOWN] for row in rows],
         right=[head for head in SHOWN.values() if head != "kind"],
     )
-
-
-def what_if_csv(rows: Sequence[Row]) -> str:
-    """The rows as CSV with a header, every column; null is empty."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().rstrip("\n")
-
-
-def what_if_json(rows: Sequence[Row]) -> str:
-    """The rows as a JSON array, every column."""
-    return json.dumps(rows, indent=2)

@@ -31,8 +31,8 @@ SECTOR_BYTES = 512
 MAX_GAP_SECONDS = 900
 """Snapshots further apart say too little of when the I/Os were, unless one hour holds both."""
 
-# of major, minor, name and 11 (2.6), 15 (4.18) or 17 (5.5) counters; 4 were those of a partition before 2.6.25
 OPTIONS = ("resolution",)
+# of major, minor, name and 11 (2.6), 15 (4.18) or 17 (5.5) counters; 4 were those of a partition before 2.6.25
 _WIDTHS = (14, 18, 20)
 _COUNTERS = {"read_ios": 3, "read_sectors": 5, "read_ms": 6, "write_ios": 7, "write_sectors": 9, "write_ms": 10}
 _WRAP = 2**32

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 import polars as pl
@@ -15,8 +16,8 @@ from ingest.files import SourceFile, sha256_of
 from ingest.judge import Verdict, judge_table, judge_timed
 from ingest.quarantine import DROPPED, Held
 from ingest.raw_store import Part, StagedDelivery, known_files, utc_now
-from ingest.readers import one_line
-from ingest.schema import DEFAULT_MIN_COVERAGE, IDENTITY, INGESTED_FILES, RAW_KINDS, REJECTED_RECORDS, TIMED, raw_columns
+from ingest.readers import RawChunk, one_line, read_chunks
+from ingest.schema import DEFAULT_MIN_COVERAGE, IDENTITY, INGESTED_FILES, RAW_KINDS, REJECTED_RECORDS, TIMED, Layout, raw_columns
 
 T = TypeVar("T")
 LANDED, UNREADABLE, ALREADY_LANDED, QUARANTINED = "landed", "unreadable", "already landed", "quarantined"
@@ -132,6 +133,18 @@ class Landing:
         end = object()
         while (chunk := self.guard(lambda: next(chunks, end))) is not end:
             yield chunk  # type: ignore[misc]
+
+    def read_tables(self, files: list[SourceFile], layout: Layout, take: Callable[[RawChunk, FileResult], None]) -> None:
+        """Read files of rows chunk by chunk, `take` staging each; one that cannot be read, or holds what breaks `take`, lands nothing."""
+        for file in files:
+            result = self.start(file)
+            if result is None:
+                continue
+            try:
+                for chunk in self.guarded(read_chunks(file.path, layout, result.notes)):
+                    self.guard(partial(take, chunk, result))
+            except UnreadableFile as error:
+                self.mark_unreadable(result, str(error))
 
     def reject(self, result: FileResult, rejected: pl.DataFrame) -> None:
         """Count and keep rejections (columns row, reason, column, value) of a file."""

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.parse import Check, convert, split, type_checks
-from ingest.readers import format_of, read_chunks
+from ingest.readers import format_of
 from ingest.schema import CONTRACT, DRIVE_KINDS, ROLES, TEXT, Layout
 
 if TYPE_CHECKING:
@@ -41,18 +40,10 @@ def identity(file: SourceFile) -> str:
 
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every mapping. Counts are in records: a row that names both serial and device is one, its RAID group another."""
-    for file in files:
-        result = landing.start(file)
-        if result is None:
-            continue
-        try:
-            for chunk in landing.guarded(read_chunks(file.path, _LAYOUT, result.notes)):
-                landing.guard(partial(_take, chunk, landing, result))
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
+    landing.read_tables(files, _LAYOUT, partial(_take, landing))
 
 
-def _take(chunk: RawChunk, landing: Landing, result: FileResult) -> None:
+def _take(landing: Landing, chunk: RawChunk, result: FileResult) -> None:
     mappings, unreadable = convert(chunk.frame, _TYPES)
     mappings, rejected = split(chunk, mappings, _checks(unreadable))
     result.rows_delivered += rejected.height

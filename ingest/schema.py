@@ -94,25 +94,6 @@ CONTRACT: dict[str, dict[str, pl.DataType]] = {
         "valid_to": TIME,
         "collected_at": TIME,
     },
-    # a drive over a part of an hour: the columns of a drive-hour but those per block
-    "drive_samples": {
-        "from_utc": TIME,
-        "to_utc": TIME,
-        "drive_id": TEXT,
-        "raid_group_id": TEXT,
-        "read_ios": COUNT,
-        "write_ios": COUNT,
-        "read_latency_us": REAL,
-        "write_latency_us": REAL,
-        "read_blocks": COUNT,
-        "write_blocks": COUNT,
-        "block_bytes": COUNT,
-        "latency_us": REAL,
-        "io_count": COUNT,
-        "bytes": COUNT,
-        "coverage": REAL,
-        "collected_at": TIME,
-    },
     # `HOST/DEVICE` or `wwn:...` -> serial number, for a period
     "drive_aliases": {
         "alias": TEXT,
@@ -129,6 +110,12 @@ CONTRACT: dict[str, dict[str, pl.DataType]] = {
         "labelled_by": TEXT,
         "collected_at": TIME,
     },
+}
+# a drive over a part of an hour: the columns of a drive-hour but those per block
+CONTRACT["drive_samples"] = {
+    "from_utc": TIME,
+    "to_utc": TIME,
+    **{name: kind for name, kind in CONTRACT["drive_hours"].items() if name != "hour_utc" and not name.endswith("_per_block_us")},
 }
 
 # One record per key is live; the others of that key lost a conflict (OP-08).

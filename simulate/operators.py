@@ -43,8 +43,6 @@ UNPLUG_MAXIMUM_SHARE = 0.4
 EXPLICIT_EVENT_SLOW_SHARE = 0.9
 """So many of the explicit events begin a slow episode."""
 MAINTENANCE_PER_YEAR = 1.0
-HEALTHY_HAVE_AFTERSHOCKS: tuple[Kind, ...] = ("disk",)
-"""A disk that does not ail has aftershocks, too; an SSD hiccups once, and half of the slow ones are slow in a single hour."""
 REBUILD_MEDIAN_HOURS = {"disk": 6.0, "ssd": 2.0}
 REBUILD_RATE_FACTOR = 1.35
 """The group's I/O rate during a rebuild or scrub over the rate without."""
@@ -154,12 +152,8 @@ def _drive_life(
                 continue
             lived.append(episode)
             # what a path brings after a spell is its own series, and what is dealt by slow hours comes in whole series
-            if (
-                group.kind not in LEVELLED
-                and episode.cause not in ("shared_path", "throttling", "hiccup")
-                and (member.frailty > 1 or group.kind in HEALTHY_HAVE_AFTERSHOCKS)
-            ):
-                for aftershock in aftershocks(fates.after, fates.severities, p, episode, typical_hours(p, member), p.episode_sigma):
+            if group.kind not in LEVELLED and member.frailty > 1 and episode.cause not in ("shared_path", "throttling", "hiccup"):
+                for aftershock in aftershocks(fates.after, p, episode, typical_hours(p, member), p.episode_sigma):
                     heapq.heappush(queue, aftershock)
             if episode.excess >= UNPLUG_VISIBLE_EXCESS:
                 share = p.unplug_share * ((1 + episode.excess) / 2) ** p.unplug_severity_exponent

@@ -98,24 +98,16 @@ def first_excess(u: float, p: KindParameters, exponent: float, family: int = 0) 
 
 
 class Severities:
-    """How severe the episodes of one stratum are, and how long they last."""
+    """How severe the episodes of one stratum are, where that is dealt by slow hours."""
 
     def __init__(self, dealer: Dealer, trait: Trait, stratum: int, p: KindParameters, exponent: float, since: float, until: float) -> None:
         self.dealer, self.trait, self.stratum, self.p, self.exponent = dealer, trait, stratum, p, exponent
         self.since, self.until = since, until  # when the records see it
 
-    def excess(self, u: float, started_at: float, typical_hours: float) -> float:
-        """The extra latency of an episode of about so many hours: levelled by them, or at rank `u`."""
-        if self.dealer.kind in LEVELLED:
-            seen = min(started_at + typical_hours, self.until) - max(started_at, self.since)
-            u = self.dealer.level(self.trait, self.stratum, seen)
-        return first_excess(u, self.p, self.exponent)
-
-    def following(self, z: float, parent: Episode, started_at: float, typical_hours: float) -> float:
-        """The extra latency of an episode that `parent` brought."""
-        if self.dealer.kind in LEVELLED:
-            return self.excess(0.5, started_at, typical_hours)
-        return min(parent.excess * math.exp(AFTERSHOCK_SEVERITY_SIGMA * z), SEVERITY_MAXIMUM - 1)
+    def excess(self, started_at: float, typical_hours: float) -> float:
+        """The extra latency of an episode of about so many hours, levelled by those that the records see."""
+        seen = min(started_at + typical_hours, self.until) - max(started_at, self.since)
+        return first_excess(self.dealer.level(self.trait, self.stratum, seen), self.p, self.exponent)
 
 
 def moments(rng: np.random.Generator, rate_per_hour: float, since: float, until: float) -> Iterator[float]:
@@ -195,19 +187,19 @@ def planned_series(
     cause: str,
 ) -> list[Episode]:
     """An episode and those that follow one another after it: after each there is another with chance `relapse`."""
-    length_u, when, many_u, severity = plan.first.next()
+    length_u, when, many_u, _ = plan.first.next()
     until = severities.until
     started_at = severities.since - LEVELLED_BURN_IN_HOURS + when * (until - severities.since + LEVELLED_BURN_IN_HOURS)
     count = 1 + math.floor(math.log(max(1 - many_u, 1e-9)) / math.log(max(relapse, 1e-9)))
     made: list[Episode] = []
     while started_at < until:
         z = normal(length_u)
-        excess = severities.excess(severity, started_at, length_hours(z, p, median, sigma))
+        excess = severities.excess(started_at, length_hours(z, p, median, sigma))
         ended_at = started_at + length_hours(z, p, median, sigma, excess)
         made.append(Episode(started_at, ended_at, excess, "aftershock" if made and cause == "background" else cause, draw_fate(rng)))
         if len(made) >= count:
             break
-        severity, length_u, wait_u = plan.after.next()
+        _, length_u, wait_u = plan.after.next()
         started_at = ended_at + p.aftershock_median_hours * math.exp(p.aftershock_sigma * normal(wait_u))
     return made
 
@@ -245,16 +237,15 @@ def planned_episodes(
     return kept
 
 
-def aftershocks(after: Sequence, severities: Severities, p: KindParameters, parent: Episode, median: float, sigma: float) -> list[Episode]:
+def aftershocks(after: Sequence, p: KindParameters, parent: Episode, median: float, sigma: float) -> list[Episode]:
     """The episodes that `parent` brings after its end; each may bring more."""
     made = []
     rng = parent.stream(0)
     for _ in range(poisson(after.next()[0], p.aftershock_count)):
         _, severity, length_u, wait_u = after.next()
         started_at = parent.ended_at + p.aftershock_median_hours * math.exp(p.aftershock_sigma * normal(wait_u))
-        z = normal(length_u)
-        excess = severities.following(normal(severity), parent, started_at, length_hours(z, p, median, sigma))
-        length = length_hours(z, p, median, sigma, excess)
+        excess = min(parent.excess * math.exp(AFTERSHOCK_SEVERITY_SIGMA * normal(severity)), SEVERITY_MAXIMUM - 1)
+        length = length_hours(normal(length_u), p, median, sigma, excess)
         made.append(Episode(started_at, started_at + length, excess, "aftershock", draw_fate(rng)))
     return made
 
@@ -276,8 +267,8 @@ def shared_episodes(
     made: dict[int, list[Episode]] = {}
     width = group.data_width
     path = rng.permutation(width).tolist()
-    severities = Severities(dealer, Trait.SHARED_SEVERITY, group.stratum, p, group.severity_exponent, since + BURN_IN_HOURS, until)
     if dealer.kind in LEVELLED:
+        severities = Severities(dealer, Trait.SHARED_SEVERITY, group.stratum, p, group.severity_exponent, since + BURN_IN_HOURS, until)
         spells, hit_count = _planned_spells(rng, dealer, severities, p, group)
         for spell in spells:
             _strike(made, spell, path[:hit_count], group.kind)
@@ -302,7 +293,7 @@ def shared_episodes(
             spell = series.pop()
             if spell.started_at >= until:
                 continue
-            series += aftershocks(after, severities, p, spell, p.shared_median_hours, p.shared_sigma)
+            series += aftershocks(after, p, spell, p.shared_median_hours, p.shared_sigma)
             _strike(made, spell, path[:hit_count], group.kind, is_queued=bool(p.shared_excess))
     return made
 

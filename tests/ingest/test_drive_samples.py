@@ -150,9 +150,9 @@ def assert_hours_are_the_same_and_hold_their_samples(hourly: Warehouse, finer: W
     rounding = 0.5 + 1800 / seconds if "sysstat" in whole["source" if "source" in whole.columns else "drive_id"] else 0.0
     for name in ("read_ios", "write_ios", "io_count", "bytes"):
         off = (whole[name].fill_null(0) - whole[f"{name}_parts"].fill_null(0)).abs()
-        assert off.max() <= (rounding if name != "bytes" or rounding else 3600 / seconds), name  # type: ignore[operator]
+        assert off.max() <= (rounding if name != "bytes" or rounding else 3600 / seconds), name
     took = (whole["write_ios"] * whole["write_latency_us"] - whole["write_us"]).abs().drop_nulls()
-    assert not took.len() or took.max() < 1e-3  # type: ignore[operator]
+    assert not took.len() or took.max() < 1e-3
 
 
 @pytest.mark.parametrize("resolution", RESOLUTIONS)

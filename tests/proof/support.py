@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,16 @@ NOT_COMPARED = {
 ROUNDED = {("fct_slowdown_intervals", "mean_slowdown")}
 ROUNDED |= {("cause_shares", f"{of}_share_{end}") for of in ("interval", "slow_hour") for end in ("low", "high")}
 ROUNDED |= {("fct_fleet_slo", f"good_ratio_{end}") for end in ("low", "high")}
+
+
+def seeds(count: int) -> list[int]:
+    """The seeds of this run, DRIVETAIL_SEEDS ("5,17") or `count` (DRIVETAIL_FLEETS) drawn; every worker of one pytest-xdist run
+    has to collect the same tests."""
+    given = os.environ.get("DRIVETAIL_SEEDS")
+    if given:
+        return [int(seed) for seed in given.split(",")]
+    drawn = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
+    return drawn.sample(range(1, 1_000_000), int(os.environ.get("DRIVETAIL_FLEETS", count)))
 
 
 def drivetail(*arguments: object, cwd: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -23,34 +23,26 @@ from drivetail.store import DAY_MODELS
 from drivetail.warehouse import Warehouse
 from ingest import ingest
 from ingest.raw_store import list_deliveries
-from tests.proof.support import broken_sums, marts_differences
+from tests.proof.support import broken_sums, marts_differences, seeds
 from tests.reference.compare import compare
 from tests.reference.compare_study import compare_study
 from tests.reference.fleets import HOWS, Fleet, Record, deliveries, random_fleet, write_bundle
 from tests.reference.reference import Delivery, compute, timezones
 from tests.reference.study import read_references, references_file, study
 
+SEEDS = seeds(2)
 BUILDS_BETWEEN = int(os.environ.get("DRIVETAIL_BUILDS", "1"))
 """A build of a small fleet takes about 5 s, nearly all of it dbt's; one in between keeps a run under three minutes on two busy cores."""
 
 
-def seeds() -> list[int]:
-    """The seeds of this run, drawn once: every worker of one pytest-xdist run has to collect the same tests."""
-    given = os.environ.get("DRIVETAIL_SEEDS")
-    if given:
-        return [int(seed) for seed in given.split(",")]
-    drawn = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
-    return drawn.sample(range(1, 1_000_000), int(os.environ.get("DRIVETAIL_FLEETS", "2")))
-
-
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("seed", SEEDS)
 def test_every_mart_equals_the_reference_in_three_ways_of_delivery(
     seed: int, tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]
 ) -> None:
     print(f"repeat with DRIVETAIL_SEEDS={seed}")
     fleet = random_fleet(seed)
     published = []
-    is_first_or_of_many = seed == seeds()[0] or len(seeds()) > 2
+    is_first_or_of_many = seed == SEEDS[0] or len(SEEDS) > 2
     for how in HOWS if is_first_or_of_many else HOWS[-1:]:
         published.append(deliver(fleet, how, tmp_path / how, new_warehouse))
         differences = marts_differences(published[0], published[-1]) if published[1:] else []

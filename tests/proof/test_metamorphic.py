@@ -6,7 +6,6 @@ One random fleet, its records changed in three ways, each delivered at once and 
 from __future__ import annotations
 
 import math
-import os
 import random
 from collections.abc import Callable
 from datetime import timedelta
@@ -19,6 +18,7 @@ import pytest
 from drivetail.build import build
 from drivetail.warehouse import Warehouse
 from ingest import ingest
+from tests.proof.support import seeds
 from tests.reference.fleets import Fleet, Records, join, random_fleet, write_bundle
 
 LATENCIES = ("read_latency_us", "write_latency_us", "latency_us", "read_latency_per_block_us", "write_latency_per_block_us")
@@ -60,15 +60,12 @@ class Study:
             self.intervals = set(rows("select drive_id, threshold, started_at, ended_at, severity, wait_hours from fct_slowdown_intervals"))
 
 
-def seed() -> int:
-    """One seed a run, the same in every worker."""
-    given = os.environ.get("DRIVETAIL_SEEDS")
-    return int(given.split(",")[0]) if given else random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID")).randrange(1, 1_000_000)
+SEED = seeds(1)[0]
 
 
 @pytest.fixture(scope="module")
 def fleet() -> Fleet:
-    return random_fleet(seed())
+    return random_fleet(SEED)
 
 
 def accepted(fleet: Fleet) -> Records:

@@ -79,7 +79,7 @@ def test_drive_hours_of_a_server_are_those_of_the_arrays(day: tuple[Path, str]) 
     assert counted.select(size).equals(told.select(size))
     for way in ("read", "write"):
         off = (counted[f"{way}_latency_us"] - told[f"{way}_latency_us"]).abs() * told[f"{way}_ios"]
-        assert RESOLUTION_US / 2 < off.max() < RESOLUTION_US  # type: ignore[operator]  # near: the bound is no room to hide in
+        assert RESOLUTION_US / 2 < off.max() < RESOLUTION_US  # near: the bound is no room to hide in
     assert counted["coverage"].is_between(3599 / 3600, 1.0).all()
 
 

@@ -6,8 +6,6 @@ Tail hours of int_raid_hours__counterfactual and answers of `drivetail what-if`,
 from __future__ import annotations
 
 import json
-import os
-import random
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import timedelta
@@ -23,17 +21,14 @@ from drivetail.queries import fetch, open_published
 from drivetail.warehouse import Warehouse
 from drivetail.what_if import Question, ask
 from ingest import ingest
+from tests.proof.support import seeds
 from tests.reference.fleets import Fleet, join, random_fleet, write_bundle
 
 pytestmark = pytest.mark.xdist_group("without")
 
+SEED = seeds(1)[0]
+
 Row = dict[str, Any]
-
-
-def seed() -> int:
-    """One seed a run, the same in every worker."""
-    given = os.environ.get("DRIVETAIL_SEEDS")
-    return int(given.split(",")[0]) if given else random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID")).randrange(1, 1_000_000)
 
 
 def built(fleet: Fleet, without: set[str], folder: Path, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
@@ -53,8 +48,8 @@ def rows(warehouse: Warehouse, query: str) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def fleet() -> Fleet:
-    print(f"repeat with DRIVETAIL_SEEDS={seed()}")
-    return random_fleet(seed())
+    print(f"repeat with DRIVETAIL_SEEDS={SEED}")
+    return random_fleet(SEED)
 
 
 @pytest.fixture(scope="module")

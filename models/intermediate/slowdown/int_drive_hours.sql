@@ -66,13 +66,7 @@ select
     latency_us,
     case when is_valid then raid_median_latency_us end as median_latency_us,
     slowdown,
-    case
-        when slowdown is not null then null
-        when not is_covered then 'low_coverage'
-        when latency_us is null then 'no_io'
-        when latency_count < {{ var('min_reporting_drives') }} then 'too_few_drives'
-        else 'zero_median'
-    end as exclusion_reason,
+    {{ exclusion_reason() }} as exclusion_reason,
     coverage,
     io_count,
     case when is_peer then cast(io_count as double) / nullif(median_io_count, 0.0) end as rate_imbalance,

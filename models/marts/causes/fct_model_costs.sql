@@ -1,14 +1,2 @@
 -- What the slow drives of each model cost in an ISO week (UTC). Grain: model, kind, week_utc.
-select
-    model,
-    kind,
-    week_utc,
-    count(distinct drive_id) as slow_drive_count,
-    cast(sum(slow_hours) as bigint) as slow_hours,
-    cast(sum(tail_hours) as bigint) as tail_hours,
-    cast(sum(judged_tail_hours) as bigint) as judged_tail_hours,
-    cast(sum(tail_hours_caused) as bigint) as tail_hours_caused,
-    cast(sum(dropped_hours) as bigint) as dropped_hours,
-    sum(rio_lost) as rio_lost
-from {{ ref('fct_drive_costs') }}
-group by model, kind, week_utc
+{{ drive_costs_by(['model', 'kind', 'week_utc']) }}

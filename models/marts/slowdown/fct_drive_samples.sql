@@ -78,13 +78,7 @@ select
     latency_us,
     median_latency_us,
     slowdown,
-    case
-        when slowdown is not null then null
-        when not is_covered then 'low_coverage'
-        when latency_us is null then 'no_io'
-        when latency_count < {{ var('min_reporting_drives') }} then 'too_few_drives'
-        else 'zero_median'
-    end as exclusion_reason,
+    {{ exclusion_reason() }} as exclusion_reason,
     coalesce(slowdown >= {{ var('slow_threshold') }}, false) as is_slow,
     coverage,
     io_count,
