@@ -29,7 +29,7 @@ lint: .venv/.airflow  ## style and types, Python and SQL
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy & types=$$!; $(RUN)/sqlfluff lint models --processes 2 --disable-progress-bar; sql=$$?; wait $$types && exit $$sql
 
-bench: .venv/.airflow  ## a day of 460,000 drives, one more hour, the study; writes docs/results/bench.md
+bench: .venv/.airflow  ## a day of 460,000 drives, one more hour, the study, the sources; writes docs/results/bench.md
 	$(RUN)/python -m benchmarks.bench
 
 soak: .venv/.airflow  ## 20 random fleets, 50 kills, 50 tasks killed under a real scheduler; writes docs/results/soak.md

@@ -1,4 +1,4 @@
-"""What a day of 460,000 drives costs, beside a hand-written kernel in the same run; what one more hour costs; what the study costs.
+"""What a day of 460,000 drives costs, beside a hand-written kernel in the same run; what one more hour, the study and the sources cost.
 
     make bench            (about 25 minutes on 2 cores; writes docs/results/bench.md)
 
@@ -18,16 +18,21 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import polars as pl
 
 from benchmarks.commit import ROOT, current_commit
+from benchmarks.parsers import bench_parsers
+from ingest import drive_hour_files, list_deliveries
+from simulate import simulate as simulate_fleet
+from tests.proof.prometheus_fleet import prometheus, write_openmetrics
 
 STUDY_DAYS = 39
 MONTH_DAYS = STUDY_DAYS + 1
+SERVER_DAYS = 30
 DRIVETAIL = Path(sys.executable).parent / "drivetail"
 RESULTS = ROOT / "docs" / "results" / "bench.md"
 
@@ -287,10 +292,40 @@ def bench_study(work: Path, repetitions: int) -> list[str]:
     return [*lines, ""]
 
 
+def bench_server(work: Path, repetitions: int) -> list[str]:
+    """A month of 60 drives out of a Prometheus server, and a quarter of it: lines of the result."""
+    lines = [
+        "## A month of 60 drives from Prometheus",
+        "",
+        f"A simulated fleet, scraped every five minutes, in a real server; `drivetail ingest prometheus`. Medians of {repetitions}.",
+        "",
+        "| days | drive-hours | seconds | peak memory (MiB) |",
+        "|--:|--:|--:|--:|",
+    ]
+    with tempfile.TemporaryDirectory(dir=work) as name:
+        folder = Path(name)
+        simulate_fleet(folder / "bundle", disk_groups=3, ssd_groups=2, days=SERVER_DAYS, seed=12)
+        write_openmetrics(folder / "bundle", folder, 12)
+        with prometheus(folder) as url:
+            for days in (7, SERVER_DAYS):
+                costs = []
+                for repetition in range(repetitions):
+                    warehouse = folder / f"{days}-{repetition}"
+                    span = "--from", "2026-01-05", "--to", f"{datetime(2026, 1, 5) + timedelta(days=days):%Y-%m-%d}"
+                    costs.append(measure(DRIVETAIL, "ingest", "prometheus", url, *span, "--warehouse", warehouse))
+                files = [path for delivery in list_deliveries(warehouse) for path in drive_hour_files(delivery)]
+                rows = sum(pl.scan_parquet(path).select(pl.len()).collect().item() for path in files)
+                taken = statistics.median(cost.seconds for cost in costs)
+                lines.append(f"| {days} | {rows:,} | {taken:.1f} | {max(cost.peak_mib for cost in costs):,.0f} |")
+                print(lines[-1], flush=True)
+    return [*lines, ""]
+
+
 PARTS = {
     "day": {"One day of 460,000 drives": bench_day, "One more hour of 460,000 drives": bench_full_hour},
     "hour": {"One more hour at 46,000 drives": bench_hour},
     "study": {"The study": bench_study},
+    "sources": {"Parsers": bench_parsers, "A month of 60 drives from Prometheus": bench_server},
 }
 """What `--only` names: how each section of the result begins, and what measures it."""
 

@@ -1,6 +1,6 @@
-"""Rows per second of each parser beside a plain Polars read of the same bytes: python -m benchmarks.parsers.
+"""Rows per second of each parser beside a plain Polars read of the same bytes: a part of `make bench`.
 
-CPU seconds of this process, the best of three. The plain read splits the bytes into lines and does nothing with them.
+CPU seconds of this process. The plain read splits the bytes into lines and does nothing with them.
 """
 
 from __future__ import annotations
@@ -108,21 +108,29 @@ def plain(path: Path) -> None:
     pl.read_csv(path, has_header=False, separator="\x01", quote_char=None, new_columns=["line"])
 
 
-def seconds(run: Callable[[], object]) -> float:
-    """CPU seconds, the best of three."""
+def seconds(run: Callable[[], object], repetitions: int) -> float:
+    """CPU seconds, the best of so many."""
     taken = []
-    for _ in range(3):
+    for _ in range(repetitions):
         begun = time.process_time()
         run()
         taken.append(time.process_time() - begun)
     return min(taken)
 
 
-def main() -> None:
+def bench_parsers(work: Path, repetitions: int) -> list[str]:
+    """Each parser beside a plain read: lines of the result."""
     utc = zone_of("UTC")
-    with tempfile.TemporaryDirectory() as name:
+    lines = [
+        "## Parsers",
+        "",
+        f"CPU seconds of one process, the best of {repetitions}. The plain read is Polars splitting the same bytes into lines.",
+        "",
+        "| source | rows | MB | rows per CPU second | times a plain read |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    with tempfile.TemporaryDirectory(dir=work) as name:
         folder = Path(name)
-        print("| source | rows | MB | rows per CPU second | times a plain read |\n|---|---:|---:|---:|---:|")
         for what, (path, rows), run in (
             ("prometheus, tsdb dump (lines)", samples(folder), lambda path: read_samples(path, "host", Labels())),
             ("sysstat, sadf -d (drives in an interval)", sadf(folder), partial(read_intervals, zone=utc)),
@@ -132,9 +140,7 @@ def main() -> None:
             ("labels, landed (rows)", labels(folder), partial(landed, "labels")),
             ("backblaze, landed (drive-days)", drive_days(folder), partial(landed, "backblaze")),
         ):
-            own, bare = seconds(partial(run, path)), seconds(partial(plain, path))
-            print(f"| {what} | {rows:,} | {path.stat().st_size / 1e6:.0f} | {rows / own:,.0f} | {own / bare:.0f} |")
-
-
-if __name__ == "__main__":
-    main()
+            own, bare = (seconds(partial(read, path), repetitions) for read in (run, plain))
+            lines.append(f"| {what} | {rows:,} | {path.stat().st_size / 1e6:.0f} | {rows / own:,.0f} | {own / bare:.0f} |")
+            print(lines[-1], flush=True)
+    return [*lines, ""]

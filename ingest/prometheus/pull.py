@@ -120,7 +120,8 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
 
 def _points(series: Iterable[Series], hosts: dict[str, str], labels: Labels) -> pl.DataFrame:
     """Answers in long form: _POINT, a row per point."""
-    frames = [pl.DataFrame(schema=_POINT)]
+    told: list[tuple[str | None, ...]] = []
+    points: list[tuple[int, float, str]] = []
     for one in series:
         target = one.labels.get(labels.host, "")
         if target not in hosts:  # it says who a drive is, but the drive has no counters
@@ -130,12 +131,11 @@ def _points(series: Iterable[Series], hosts: dict[str, str], labels: Labels) -> 
             raise PrometheusError(
                 f"series of {one.labels.get('__name__', 'counters')} have no label {labels.device!r}; name theirs with --device-label"
             )
-        fixed = {"metric": one.labels.get("__name__"), "host": host, "device": device, "path": path, "told_group": group, "target": target}
-        text = json.dumps(one.labels, sort_keys=True)
-        frame = pl.DataFrame(one.points, schema={"seconds": pl.Float64(), "value": pl.String()}, orient="row")
-        columns = {**fixed, "labels": text}
-        frames.append(frame.with_columns(pl.lit(value, pl.String()).alias(name) for name, value in columns.items()).select(*_POINT))
-    return pl.concat(frames)
+        points += ((len(told), float(seconds), value) for seconds, value in one.points)
+        told.append((one.labels.get("__name__"), host, device, path, group, target, json.dumps(one.labels, sort_keys=True)))
+    numbered = pl.DataFrame(points, schema={"series": pl.UInt32(), "seconds": pl.Float64(), "value": pl.String()}, orient="row")
+    about = pl.DataFrame(told, schema={name: kind for name, kind in _POINT.items() if name not in numbered.columns}, orient="row")
+    return pl.concat([about[numbered["series"]], numbered], how="horizontal").select(*_POINT)
 
 
 def _told(infos: pl.DataFrame, members: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
