@@ -233,11 +233,14 @@ def polish(problem: Problem, passes: int, say: Callable[[str], Any], keep: Calla
     rest = sorted(set(range(len(x))) - {j for _, moving in blocks for j in moving})
     groups: dict[Kind, int] = {"disk": 0, "ssd": 0, problem.kind: problem.groups}
 
-    def costs(at: Floats) -> Floats:
-        data = fleet_data(problem.parameters(at), problem.seeds[0], problem.days, groups)
-        verdicts = judge(problem.references, data)
-        differs = np.asarray([v.verdict == "differs" for v in verdicts], dtype=float)
+    def cost_of(seed: int, at: Floats) -> Floats:
+        data = fleet_data(problem.parameters(at), seed, problem.days, groups)
+        differing = {v.id for v in judge(problem.references, data) if v.verdict == "differs"}
+        differs = np.asarray([ref["id"] in differing for ref in problem.references], dtype=float)
         return np.asarray(differs + np.square(_soft(problem.of_data(data[problem.kind]))) / MISFIT_PER_VERDICT)
+
+    def costs(at: Floats) -> Floats:
+        return np.asarray(np.mean([cost_of(seed, at) for seed in problem.seeds], axis=0))
 
     best = costs(x)
     say(f"{problem.kind}: polish from {best.sum():.2f}")

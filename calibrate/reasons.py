@@ -15,7 +15,7 @@ REASONS: tuple[tuple[str, str, str], ...] = (
     (
         r"F4A-T\d-.*EQ",
         "disk",
-        "the paper's disks step at exact multiples, too; here only SSDs have a coarse timer, and disk latencies are 30 ticks and more",
+        "one group of 130 has the coarse timer that makes exact multiples: what its drives do in 90 days is all there is",
     ),
     (
         r"F4B-Si-2EQ",
@@ -104,6 +104,7 @@ REASONS: tuple[tuple[str, str, str], ...] = (
     (r"F04|F05|INT|F5", "ssd", "intervals and gaps of a few drives with hundreds of slow hours weigh most"),
     (r"T3A", "ssd", "a tail carried by one or two groups"),
     (r"T3A|F01|F4A|T3B|F02|F03|T1|F6A|F06|F4B|F5", "both", "a tail carried by few drives and paths"),
+    (r"TOD", "ssd", "what stalled paths bring after a stall begins at any hour of the day, and two wide groups hold most of it"),
     (r"MOD|TOD", "both", "not fitted: a distance over classes or hours, in which the few drives with most slow hours weigh most"),
 )
 """Pattern of the id, kind, reason; the first that matches counts. PI-nn are inconsistencies inside the paper (metrics.md)."""

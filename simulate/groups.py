@@ -50,7 +50,7 @@ RATE_SIGMA = 1.15
 """Log spread over groups of their drives' I/O rate."""
 BASE_LATENCY_US: dict[Kind, float] = {"disk": 7500.0, "ssd": 550.0}
 """Median latency of an unloaded drive, microseconds. No ratio shows it."""
-COARSE_TIMER_GROUP_SHARE: dict[Kind, float] = {"disk": 0.0, "ssd": 0.025}
+COARSE_TIMER_GROUP_SHARE: dict[Kind, float] = {"disk": 0.01, "ssd": 0.025}
 """Groups that report latencies as whole timer ticks."""
 AILING_SPREAD: dict[Kind, float] = {"disk": 0.6, "ssd": 0.0}
 """The episode rate of ailing drives grows as their rank among these falls, to this power."""
@@ -67,7 +67,7 @@ PARITY, SUCCESSOR = 1000, 4000
 SHARED_WIDTHS: dict[Kind, tuple[float, float]] = {"disk": (12.0, 0.0), "ssd": (7.0, 5.0)}
 """More drives hang on more paths: a group's chance of a weak one goes by its width over the first, to the second power."""
 COARSE_LATENCY_US = 500.0
-"""Unloaded latency of a group with a coarse timer: two ticks, or the ticks would not be seen."""
+"""Unloaded latency of a group with a coarse timer: two ticks, or the ticks would not be seen (disks: streams out of their caches)."""
 NARROWEST_PATH: dict[Kind, int] = {"disk": 3, "ssd": 5}
 """Two drives of a narrower SSD group would be half of it."""
 UNKNOWN_MODEL_YEARS = 0.7
@@ -76,8 +76,10 @@ STEADY_YEAR = 3
 """In this year of age SSDs differ least from each other."""
 PATH_OF_FAMILY = 0.75
 """Paths to drives of a slow family are slow as its rate of episodes to this power."""
-COARSE_NOISE, COARSE_HAZARD = 0.5, 0.1
-"""Latency noise of a group with a coarse timer, and its rate of episodes (ratios to an ordinary group's)."""
+COARSE_NOISE = 0.5
+"""Latency noise of a group with a coarse timer (ratio to an ordinary group's)."""
+COARSE_HAZARD: dict[Kind, float] = {"disk": 1.0, "ssd": 0.1}
+"""Its rate of episodes (ratio)."""
 IDLE_GROUP_SHARE: dict[Kind, float] = {"disk": 1.0, "ssd": 0.016}
 """So many groups are ever idle: the others' clients never sleep."""
 LARGE_IO_NOISE: dict[Kind, float] = {"disk": 0.27, "ssd": 0.4}
@@ -236,7 +238,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     is_ever_idle = chance(Trait.IDLE, IDLE_GROUP_SHARE[kind])
     wants_large_io = chance(Trait.LARGE_IO, p.large_io_group_share, is_model_known)
     has_large_io = wants_large_io and (kind == "disk" or (is_model_known and not has_weak_path and not is_ever_idle))
-    standing = (p.large_io_hazard if has_large_io else 1.0) * (COARSE_HAZARD if is_coarse else 1.0)
+    standing = (p.large_io_hazard if has_large_io else 1.0) * (COARSE_HAZARD[kind] if is_coarse else 1.0)
     # groups whose inventory says how old they are, or of what model, differ from the others in the paper: their years are
     # slower than the whole fleet
     ageing, exponent = _ageing(p, years + AGE_AHEAD[kind], is_age_known)
@@ -270,7 +272,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
         / HOURS_PER_YEAR
         * group_hazard
         # their drives are as others are, their paths are worse
-        * (1.0 if is_model_known or is_coarse else p.unknown_model_hazard)
+        * (1.0 if is_model_known or is_coarse else math.prod(p.unknown_model_hazard))
         * weakness
         * _of_family(family_hazards, family) ** PATH_OF_FAMILY,
         severity_exponent=p.severity_exponent * exponent,
@@ -281,12 +283,12 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     group.host = f"{SITES[group.site][0]}-{kind}-h{place // 4:05d}"
     # clients that read and write large pieces have steady drives
     noise = (
-        COARSE_NOISE
-        if is_coarse
-        else LARGE_IO_NOISE[kind] * math.exp(LARGE_IO_NOISE_SIGMA[kind] * normal(dealer.deal(Trait.NOISE, LARGE)[0]))
+        LARGE_IO_NOISE[kind] * math.exp(LARGE_IO_NOISE_SIGMA[kind] * normal(dealer.deal(Trait.NOISE, LARGE)[0]))
         if has_large_io
         else min(math.exp(p.hour_latency_group_sigma * normal(dealer.deal(Trait.NOISE, stratum)[0])), NOISIEST[kind])
     )
+    if is_coarse:
+        noise = COARSE_NOISE
     roles = ["data"] * width + ["parity_p"] + ["parity_q"] * group.has_double_parity
     firmware = f"{kind[0].upper()}{family}{int(rng.integers(1, 5)):02d}"
     z = rng.standard_normal((len(roles), 5))

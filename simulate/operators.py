@@ -40,6 +40,8 @@ REPLACEMENT_OVER_OUTAGE = 10
 UNPLUG_VISIBLE_EXCESS = 0.4
 """Operators see no slowness below this."""
 UNPLUG_MAXIMUM_SHARE = 0.4
+HICCUP_UNPLUG_SHARE: dict[Kind, float] = {"disk": 0.2, "ssd": 0.0075}
+"""Share of hiccups after which an operator acts; a disk stops altogether then, an SSD hardly."""
 EXPLICIT_EVENT_SLOW_SHARE = 0.9
 """So many of the explicit events begin a slow episode."""
 MAINTENANCE_PER_YEAR = 1.0
@@ -73,10 +75,10 @@ class Fates:
     replugs: Sequence
 
     @classmethod
-    def of(cls, dealer: Dealer, p: KindParameters, member: Member, since: float, until: float) -> "Fates":
+    def of(cls, dealer: Dealer, p: KindParameters, member: Member, since: float, until: float, utc_offset: int) -> "Fates":
         is_parity = PARITY * (member.role != "data")
         return cls(
-            Severities(dealer, Trait.SEVERITY, member.stratum, p, member.severity_exponent, since, until),
+            Severities(dealer, Trait.SEVERITY, member.stratum, p, member.severity_exponent, since, until, utc_offset),
             Sequence(dealer.deal(Trait.AFTERSHOCK, member.stratum, 4)),
             Sequence(dealer.deal(Trait.UNPLUG, is_parity, 2)),
             Sequence(dealer.deal(Trait.REPLUG, is_parity, 4)),
@@ -110,7 +112,7 @@ def live(group: Group, p: KindParameters, dealer: Dealer, start: datetime, hours
         begins = _explicit_events(rng, p, group, member, int(count), since, hours, history) + shared.get(index, [])
         for at in rng.uniform(0, hours, rng.poisson(QUIET_EVENTS_PER_DRIVE_YEAR * hours / HOURS_PER_YEAR)).tolist():
             history.events.append(Event(at, member.drive_id, str(rng.choice(QUIET_EVENT_TYPES)), member.slot))
-        fates = Fates.of(dealer, p, member, since + BURN_IN_HOURS, until)
+        fates = Fates.of(dealer, p, member, since + BURN_IN_HOURS, until, group.utc_offset_hours)
         begins += first_episodes(rng, dealer, fates.severities, p, member, since, until)
         current: Member | None = member
         while current is not None and (begins or routine_at < hours):
@@ -156,7 +158,11 @@ def _drive_life(
                 for aftershock in aftershocks(fates.after, p, episode, typical_hours(p, member), p.episode_sigma):
                     heapq.heappush(queue, aftershock)
             if episode.excess >= UNPLUG_VISIBLE_EXCESS:
-                share = p.unplug_share * ((1 + episode.excess) / 2) ** p.unplug_severity_exponent
+                share = (
+                    HICCUP_UNPLUG_SHARE[group.kind]
+                    if episode.cause == "hiccup"
+                    else p.unplug_share * ((1 + episode.excess) / 2) ** p.unplug_severity_exponent
+                )
                 acts_u, wait_u = fates.acts.next()
                 if acts_u < min(share, UNPLUG_MAXIMUM_SHARE):
                     wait = p.unplug_wait_median_hours * math.exp(p.unplug_wait_sigma * normal(wait_u))
@@ -171,7 +177,7 @@ def _drive_life(
         lived = [e._replace(ended_at=min(e.ended_at, unplugged_at)) for e in lived]
         # replug and replacement wait are told apart first: a drive that never comes back is out for good
         fate = fates.replugs.next()
-        is_replaced = fate[0] < p.replacement_share and unplugged_at >= max(0.0, member.active_from)
+        is_replaced = fate[0] < sum(p.replacement_share) and unplugged_at >= max(0.0, member.active_from)
         outage = OUTAGE_MEDIAN_HOURS[group.kind] * math.exp(OUTAGE_SIGMA[group.kind] * normal(fate[1]))
         if member.active_from > unplugged_at:
             continue  # not in the group yet

@@ -47,7 +47,9 @@ class KindParameters:
     age_year_hazards: tuple[float, ...] = _means("episode rate in each year of age (ratio), the last for all later years")
     age_year_exponents: tuple[float, ...] = _means("severity exponent in each year of age (ratio), none = all alike")
     unknown_model_share: float = _means("share of groups whose inventory carries no model information")
-    unknown_model_hazard: float = _means("episode rate of their drives over that of drives whose model is known (ratio)")
+    unknown_model_hazard: tuple[float, ...] = _means(
+        "episode rate of their drives over that of drives whose model is known (ratio), none = 1"
+    )
     unknown_age_share: float = _means("share of groups whose inventory does not say when the drives were deployed")
     unknown_age_hazard: float = _means("episode rate of their drives, as of a year of age (ratio)")
     unknown_age_exponent: float = _means("severity exponent of their drives, as of a year of age (ratio)")
@@ -126,15 +128,15 @@ class KindParameters:
     fail_slow_median_excess: float = _means("median extra latency of such a drive (ratio)")
     shared_group_share: float = _means("share of groups in which several drives share a weak path")
     shared_rate_per_group_year: float = _means("times such a path is slow of itself, per year, where all ratios are 1")
-    shared_drive_share: float = _means(
-        "mean share of a group's data drives on that path, the same ones for good (always under half of them)"
+    shared_drive_share: tuple[float, ...] = _means(
+        "mean share of a group's data drives on that path beyond the least, the same ones for good (always under half of them); none = 0"
     )
     shared_median_hours: float = _means("median length of such an episode, hours")
     shared_sigma: float = _means("log spread of that length")
     shared_excess: tuple[float, ...] = _means("least extra latency of such a path, and mean of what is above: a queue; none = as of drives")
     stall: tuple[float, ...] = _means("of groups of unknown age: stalls of half the shelf per year, and their median extra latency (ratio)")
     throttle: tuple[float, ...] = _means(
-        "of groups with a coarse timer: share of hours in which firmware throttles drives, and of these in which it does a single one"
+        "of groups with a coarse timer: share of hours in which firmware throttles drives, and of these with one drive slower than the others"
     )
     explicit_event_rate_per_drive_year: float = _means("not_spinning (disks) and not_responding events, per drive and year")
 
@@ -144,7 +146,7 @@ class KindParameters:
     unplug_wait_median_hours: float = _means("median wait from an episode's start to the unplug, hours")
     unplug_wait_sigma: float = _means("log spread of that wait")
     routine_unplug_rate_per_drive_year: float = _means("unplugs without a cause, per drive and year")
-    replacement_share: float = _means("share of unplugs that end in another drive in the slot")
+    replacement_share: tuple[float, ...] = _means("share of unplugs that end in another drive in the slot; none = 0")
     cure_share: float = _means("share of replugs that end the drive's present series of episodes")
     recurrence_median_hours: float = _means("median wait from a replug that cured nothing to the next episode, hours")
     recurrence_sigma: float = _means("log spread of that wait")

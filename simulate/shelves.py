@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from simulate.groups import Group
-from simulate.parameters import KindParameters
+from simulate.parameters import Kind, KindParameters
 from simulate.slowness import Episode, draw_fate
 from simulate.streams import Dealer, Sequence, Trait, normal
 
@@ -18,15 +18,14 @@ STALL_EXCESS_SIGMA = 0.4
 """Log spread of what a stall does."""
 STALL_SPREAD = 0.1
 """Log spread over the drives of what a stall does to them."""
-THROTTLED = 3
-LEAST_THROTTLED = 1
-"""So many drives at most are held back by two ticks, and as many beside them by one; beside a single one, so few."""
 TICK_EXCESS = 0.5
 """One tick over the two that an ordinary hour's latency rounds to (ratio)."""
 THROTTLE_HOURS = 2.0
 """Mean length of a throttling."""
-TWO_THROTTLED = 0.245
-"""Share of throttlings that hold two drives back by two ticks."""
+THROTTLINGS: dict[Kind, tuple[tuple[int, int], ...]] = {"disk": ((1, 2), (0, 3)), "ssd": ((1, 1), (2, 3), (3, 3))}
+"""How many drives a throttling holds back by two ticks and by one: of the first sort are as many as `throttle` says."""
+SECOND_SORT = 0.245
+"""Share of throttlings that are of the second sort, where there is a third."""
 GAP_SIGMA = 1.5
 """Log spread of the hours from one throttling to the next."""
 
@@ -83,8 +82,8 @@ def _throttlings(
         length = 1 + math.floor(math.log(1 - length_u) / math.log(1 - 1 / THROTTLE_HOURS))
         if at >= until:
             return made
-        doubled = 1 if reach < one else 2 if reach < one + TWO_THROTTLED else THROTTLED
-        beside = LEAST_THROTTLED if doubled == 1 else THROTTLED
+        sorts = THROTTLINGS[group.kind]
+        doubled, beside = sorts[0] if reach < one else sorts[1] if reach < one + SECOND_SORT else sorts[-1]
         for place, index in enumerate(order[: min(doubled + beside, most)]):
             ticks = 2 if place < doubled else 1
             made[index].append(Episode(float(at), float(at + length), TICK_EXCESS * ticks, "throttling", draw_fate(rng)))

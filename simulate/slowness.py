@@ -23,8 +23,9 @@ SEVERITY_MAXIMUM = 3000.0
 """No episode multiplies the latency by more than this (ratio)."""
 TIMEOUT_EXCESS = 60.0
 """No episode of a single SSD adds more than this to the latency of its hours (ratio)."""
-HICCUP_LEAST, HICCUP_EXPONENT, HICCUP_HOURS = 1.05, 2.2, 0.1
-"""Least extra latency of an hour with a hiccup (ratio), its Pareto exponent, and how long that lasts."""
+HICCUPS: dict[Kind, tuple[float, float]] = {"disk": (3.0, 1.0), "ssd": (1.05, 2.2)}
+"""Least extra latency of an hour with a hiccup (ratio) and its Pareto exponent."""
+HICCUP_HOURS = 0.1
 FLAT_TAIL_EXPONENT = 0.1
 """Pareto exponent of what is beyond the knee for SSDs other than SLC: it hangs for long, or not at all."""
 AFTERSHOCK_SEVERITY_SIGMA = 0.5
@@ -100,8 +101,10 @@ def first_excess(u: float, p: KindParameters, exponent: float, family: int = 0) 
 class Severities:
     """How severe the episodes of one stratum are, where that is dealt by slow hours."""
 
-    def __init__(self, dealer: Dealer, trait: Trait, stratum: int, p: KindParameters, exponent: float, since: float, until: float) -> None:
-        self.dealer, self.trait, self.stratum, self.p, self.exponent = dealer, trait, stratum, p, exponent
+    def __init__(
+        self, dealer: Dealer, trait: Trait, stratum: int, p: KindParameters, exponent: float, since: float, until: float, utc_offset: int
+    ) -> None:
+        self.dealer, self.trait, self.stratum, self.p, self.exponent, self.utc_offset = dealer, trait, stratum, p, exponent, utc_offset
         self.since, self.until = since, until  # when the records see it
 
     def excess(self, started_at: float, typical_hours: float) -> float:
@@ -129,8 +132,10 @@ def first_episodes(
     rng: np.random.Generator, dealer: Dealer, severities: Severities, p: KindParameters, member: Member, since: float, until: float
 ) -> list[Episode]:
     """The member's episodes that begin of themselves in [since, until)."""
+    has_hiccups = bool(p.hiccup) and member.role == "data" and member.frailty == 1
     if dealer.kind in LEVELLED:
-        return planned_episodes(rng, dealer, severities, p, member, since)
+        planned = planned_episodes(rng, dealer, severities, p, member, since)
+        return planned + _hiccups(rng, dealer, p, member, max(since, severities.since), until) if has_hiccups else planned
     made = []
     count = dealer.count(Trait.EPISODES, member.stratum, member.hazard_per_hour * max(until - since, 0.0))
     shapes = Sequence(dealer.deal(Trait.EPISODE, member.stratum, 3))
@@ -144,7 +149,7 @@ def first_episodes(
         excess = first_excess(severity, p, member.severity_exponent, member.family if member.frailty > 1 else 0)
         length = length_hours(normal(length_u), p, typical_hours(p, member), sigma, excess)
         made.append(Episode(started_at, started_at + length, excess, "background", draw_fate(rng)))
-    if p.hiccup and member.role == "data" and member.frailty == 1:
+    if has_hiccups:
         made += _hiccups(rng, dealer, p, member, since, until)
     return made
 
@@ -152,10 +157,11 @@ def first_episodes(
 def _hiccups(rng: np.random.Generator, dealer: Dealer, p: KindParameters, member: Member, since: float, until: float) -> list[Episode]:
     """Stops of some minutes, within one hour each: a drive that collects garbage or rescues a block is slow once."""
     made = []
+    least, exponent = HICCUPS[dealer.kind]
     for _ in range(dealer.count(Trait.HICCUPS, 0, p.hiccup[0] / HOURS_PER_YEAR * max(until - since, 0.0))):
         at, severity = dealer.deal(Trait.HICCUP, 0, 2)
         started_at = math.floor(since + at * (until - since)) + 0.5
-        excess = HICCUP_LEAST * (1 - severity) ** (-1 / HICCUP_EXPONENT) / HICCUP_HOURS
+        excess = min(least * (1 - severity) ** (-1 / exponent), SEVERITY_MAXIMUM - 1) / HICCUP_HOURS
         made.append(Episode(started_at, started_at + HICCUP_HOURS, excess, "hiccup", draw_fate(rng)))
     return made
 
@@ -185,8 +191,9 @@ def planned_series(
     sigma: float,
     relapse: float,
     cause: str,
+    drive_count: int = 1,
 ) -> list[Episode]:
-    """An episode and those that follow one another after it: after each there is another with chance `relapse`."""
+    """An episode of so many drives and those that follow one another after it: after each there is another with chance `relapse`."""
     length_u, when, many_u, _ = plan.first.next()
     until = severities.until
     started_at = severities.since - LEVELLED_BURN_IN_HOURS + when * (until - severities.since + LEVELLED_BURN_IN_HOURS)
@@ -201,7 +208,16 @@ def planned_series(
             break
         _, length_u, wait_u = plan.after.next()
         started_at = ended_at + p.aftershock_median_hours * math.exp(p.aftershock_sigma * normal(wait_u))
-    return made
+    # moved together by whole hours to where the local day has fewest slow hours yet
+    shift = severities.dealer.clock.shift([hour for e in made for hour in slow_hours(e, severities)], drive_count)
+    return [e._replace(started_at=e.started_at + shift, ended_at=e.ended_at + shift) for e in made]
+
+
+def slow_hours(episode: Episode, severities: Severities) -> list[int]:
+    """The hours of local time in which an episode doubles the latency, of those that the records see."""
+    first, last = max(episode.started_at, severities.since), min(episode.ended_at, severities.until)
+    touched = range(math.floor(first), math.ceil(last))
+    return [h + severities.utc_offset for h in touched if episode.excess * (min(h + 1, last) - max(h, first)) >= 1]
 
 
 def seen_hours(episodes: list[Episode], severities: Severities) -> float:
@@ -268,7 +284,9 @@ def shared_episodes(
     width = group.data_width
     path = rng.permutation(width).tolist()
     if dealer.kind in LEVELLED:
-        severities = Severities(dealer, Trait.SHARED_SEVERITY, group.stratum, p, group.severity_exponent, since + BURN_IN_HOURS, until)
+        severities = Severities(
+            dealer, Trait.SHARED_SEVERITY, group.stratum, p, group.severity_exponent, since + BURN_IN_HOURS, until, group.utc_offset_hours
+        )
         spells, hit_count = _planned_spells(rng, dealer, severities, p, group)
         for spell in spells:
             _strike(made, spell, path[:hit_count], group.kind)
@@ -287,7 +305,7 @@ def shared_episodes(
         else:
             excess = first_excess(severity, p, group.severity_exponent)
         ended_at = started_at + length_hours(normal(length_u), p, p.shared_median_hours, p.shared_sigma, excess)
-        hit_count = min(PATH_DRIVES[group.kind] + math.floor(p.shared_drive_share * max(width - 2, 0) + reach), (width - 1) // 2)
+        hit_count = min(PATH_DRIVES[group.kind] + math.floor(sum(p.shared_drive_share) * max(width - 2, 0) + reach), (width - 1) // 2)
         series = [Episode(started_at, ended_at, excess, "shared_path", draw_fate(rng))]
         while series:
             spell = series.pop()
@@ -303,7 +321,7 @@ def _planned_spells(
 ) -> tuple[list[Episode], int]:
     """The slow spells of a weak path and how many drives they strike: as many drive-hours as the group's stratum is owed by now."""
     width = group.data_width
-    share = p.shared_drive_share * max(width - 2, 0)
+    share = sum(p.shared_drive_share) * max(width - 2, 0)
     plan = dealer.plan(Trait.SHARED_EPISODES, group.stratum)
     mean = mean_hours(p, p.shared_median_hours, p.shared_sigma, p.aftershock_count) * min(2 + share, (width - 1) // 2)
     plan.owed_hours += group.shared_hazard_per_hour * max(severities.until - severities.since, 0.0) * mean
@@ -311,7 +329,9 @@ def _planned_spells(
     reach = dealer.deal(Trait.SHARED_EPISODE, group.stratum)[0]
     hit_count = min(2 + math.floor(share + reach), (width - 1) // 2)
     while group.shared_hazard_per_hour and plan.owed_hours > 0 and len(made) < MOST_EPISODES:
-        series = planned_series(rng, plan, severities, p, p.shared_median_hours, p.shared_sigma, p.aftershock_count, "shared_path")
+        series = planned_series(
+            rng, plan, severities, p, p.shared_median_hours, p.shared_sigma, p.aftershock_count, "shared_path", hit_count
+        )
         plan.owed_hours -= seen_hours(series, severities) * hit_count
         made += series
     kept = apart(made)

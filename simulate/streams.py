@@ -190,6 +190,26 @@ class Leveller:
         return float((node - 2**HALVINGS + 0.5) / 2**HALVINGS)
 
 
+class Clock:
+    """Spreads slow hours evenly over the hours of the local day, as the paper finds them."""
+
+    def __init__(self) -> None:
+        self.slow_hours = [0.0] * 24
+
+    def shift(self, hours: list[int], weight: float) -> int:
+        """By how many hours, -12 to 11, something of slow `hours` (of local time) is moved to fill the emptiest hours of the day."""
+        own = [0.0] * 24
+        for hour in hours:
+            own[hour % 24] += weight
+
+        def unevenness(moved: int) -> float:
+            return sum(had * own[(hour - moved) % 24] for hour, had in enumerate(self.slow_hours))
+
+        best = min(sorted(range(-12, 12), key=abs), key=unevenness)
+        self.slow_hours = [had + own[(hour - best) % 24] for hour, had in enumerate(self.slow_hours)]
+        return best
+
+
 class Dealer:
     """Hands out numbers in 0..1, spread evenly over all those of one kind who ask for the same trait in the same stratum.
 
@@ -207,6 +227,7 @@ class Dealer:
         self.plans: dict[tuple[Trait, int], Plan] = {}
         self.run_of: dict[Trait, int] = {}
         self.levelled: dict[tuple[Trait, int], Leveller] = {}
+        self.clock = Clock()
 
     def deal(self, trait: Trait, stratum: int = 0, count: int = 1) -> list[float]:
         """The next `count` numbers of `trait` among those of `stratum`."""

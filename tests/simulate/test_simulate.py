@@ -61,8 +61,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def busy_operators(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four weeks in which drives are unplugged, and replaced, far more often than by default."""
     out = tmp_path_factory.mktemp("operators")
-    often = {"routine_unplug_rate_per_drive_year": 2.0, "replacement_share": 0.3}
-    overrides = {f"{kind}.{name}": value for kind in ("disk", "ssd") for name, value in often.items()}
+    overrides = {f"{kind}.routine_unplug_rate_per_drive_year": 2.0 for kind in ("disk", "ssd")} | {"disk.replacement_share": [0.3]}
     sim.simulate(out, disk_groups=15, ssd_groups=10, days=28, seed=7, parameters=overrides)
     return out
 
