@@ -172,7 +172,7 @@ select
     windows.tail_weeks_28d,
     windows.latest_tail_hour_utc,
     coalesce(unplugs.unplug_count, 0) as unplug_count,
-    unplugs.last_replug_hour_utc is not null and windows.latest_slow_hour_utc >= unplugs.last_replug_hour_utc as is_slow_since_replug,
+    coalesce(windows.latest_slow_hour_utc >= unplugs.last_replug_hour_utc, false) as is_slow_since_replug,
     windows.weeks_seen,
     -- of the weeks it was seen in, each at its weight; four of them make 28 days
     4.0 * coalesce(weighted.weighted_tail_hours, 0) / 1000000.0

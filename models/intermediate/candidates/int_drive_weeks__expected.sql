@@ -102,15 +102,20 @@ slopes as (
         cast(coalesce(kind_sums.n, 0.0) as bigint) as training_drive_weeks,
         coalesce(kind_sums.x / kind_sums.n, 0.0) as mean_own,
         coalesce(kind_sums.y / kind_sums.n, 0.0) as mean_after,
-        coalesce(
-            least(greatest(
-                (kind_sums.n * kind_sums.xy - kind_sums.x * kind_sums.y) / nullif(kind_sums.n * kind_sums.xx - kind_sums.x * kind_sums.x, 0.0),
-                0.0
-            ), 1.0),
-            {{ var('candidate_default_credibility') }}
-        ) as credibility
+        kind_sums.n * kind_sums.xx - kind_sums.x * kind_sums.x as variation,
+        kind_sums.n * kind_sums.xy - kind_sums.x * kind_sums.y as covariation
     from boundaries
     left join kind_sums on boundaries.kind = kind_sums.kind and boundaries.week_no = kind_sums.week_no
+),
+
+believed as (
+    select
+        *,
+        case
+            when variation > 0 then least(greatest(covariation / variation, 0.0), 1.0)
+            else {{ var('candidate_default_credibility') }}
+        end as credibility
+    from slopes
 ),
 
 credibilities as (
@@ -120,7 +125,7 @@ credibilities as (
         training_drive_weeks,
         credibility,
         greatest(mean_after - credibility * mean_own, {{ var('candidate_least_share') }} * mean_after) as floor_tail_hours
-    from slopes
+    from believed
 ),
 
 known_0 as (

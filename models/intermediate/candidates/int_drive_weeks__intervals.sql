@@ -138,9 +138,13 @@ select
     banded.band,
     coalesce(ends.outcome_count, 0) as outcome_count,
     banded.expected_tail_hours,
-    banded.expected_tail_hours
-    * least(greatest(ratios.ratio - {{ var('candidate_interval_deviations') }} * ratios.deviation, 0.0), 1.0) as expected_low,
-    banded.expected_tail_hours * greatest(ratios.ratio + {{ var('candidate_interval_deviations') }} * ratios.deviation, 1.0) as expected_high,
+    banded.expected_tail_hours * case
+        when ratios.ratio is not null
+            then least(greatest(ratios.ratio - {{ var('candidate_interval_deviations') }} * ratios.deviation, 0.0), 1.0)
+    end as expected_low,
+    banded.expected_tail_hours * case
+        when ratios.ratio is not null then greatest(ratios.ratio + {{ var('candidate_interval_deviations') }} * ratios.deviation, 1.0)
+    end as expected_high,
     case when ends.high_ratio is not null then ends.low_ratio * banded.expected_tail_hours end as tail_hours_low,
     ends.high_ratio * banded.expected_tail_hours as tail_hours_high,
     banded.tail_hours_caused_after
