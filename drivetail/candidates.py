@@ -14,7 +14,10 @@ from drivetail.warehouse import Warehouse
 
 
 def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:
-    """Rows of marts.replacement_candidates, the most worthwhile first; is_all: also those to leave. Raises: QueryError without a publication."""
+    """Rows of marts.replacement_candidates, the most worthwhile first; is_all: also those to leave.
+
+    Raises: QueryError without a publication.
+    """
     with publication_of(warehouse) as connection:
         return fetch(
             connection,
@@ -30,7 +33,7 @@ def list_evidence(warehouse: Warehouse, drive: str) -> list[Row]:
         rows = fetch(connection, "select * from marts.candidate_evidence where drive_id = $drive order by step", {"drive": drive})
     if not rows:
         raise QueryError(
-            f"{drive} was not slow in the 28 days before the last week boundary and is no candidate; `drivetail candidates --all` lists them"
+            f"{drive} is no candidate: not slow in the 28 days before the last week boundary; `drivetail candidates --all` lists those"
         )
     return rows
 
@@ -44,7 +47,7 @@ def list_backtest(warehouse: Warehouse) -> list[Row]:
 def candidates_table(rows: Sequence[Row]) -> str:
     """The candidates as a table for the terminal."""
     if not rows:
-        return "No drive to replace, watch or check; `drivetail candidates --all` lists those that were slow. A first answer needs a whole week of data"
+        return "No drive to replace, watch or check; `drivetail candidates --all` lists those that were slow. It takes a whole week of data"
     columns: Columns = {
         "drive": "drive_id",
         "verdict": "verdict",
@@ -59,7 +62,9 @@ def candidates_table(rows: Sequence[Row]) -> str:
         "shared": "together_hours_28d",
         "decided": "decision",
     }
-    head = f"{some(len(rows), 'drive')}; tail hours expected in the 28 days from {rows[0]['boundary_utc']:%Y-%m-%d} (UTC), cost in tail hours"
+    head = (
+        f"{some(len(rows), 'drive')}; tail hours expected in the 28 days from {rows[0]['boundary_utc']:%Y-%m-%d} (UTC), cost in tail hours"
+    )
     return "\n".join([head, table(rows, columns)])
 
 
@@ -77,7 +82,9 @@ def evidence_table(rows: Sequence[Row]) -> str:
 def backtest_table(rows: Sequence[Row]) -> str:
     """The backtest as a table for the terminal."""
     if not rows:
-        return "No backtest yet: it begins nine weeks after the first data, when an outcome can be held against what was learnt from another"
+        return (
+            "No backtest yet: it begins nine weeks after the first data, when an outcome can be held against what was learnt from another"
+        )
     columns: Columns = {
         "kind": "kind",
         "replaced": ("top_ratio", lambda ratio: f"{100 * ratio:g}%"),

@@ -856,7 +856,9 @@ def decisions(warehouse: Warehouse, is_pending: bool, is_all: bool, output: str)
 @main.command()
 @click.option("--all", "is_all", is_flag=True, help="Also the drives to leave where they are.")
 @click.option("--explain", "drive", metavar="DRIVE", help="How the expectation of one drive comes about, row by row.")
-@click.option("--backtest", "is_backtest", is_flag=True, help="What following the model would have saved beside other rankings, losses included.")
+@click.option(
+    "--backtest", "is_backtest", is_flag=True, help="What following the model would have saved beside other rankings, losses included."
+)
 @click.option(
     "--format",
     "output",
