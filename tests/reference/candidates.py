@@ -168,7 +168,7 @@ def enclose(here: list[Record], known: list[Record]) -> None:
     for band in {below(row["expected"], BANDS) for row in here}:
         alike = [row for row in known if below(row["expected"], BANDS) == band]
         tenths = sorted(min(math.ceil(10 * row["y"] / row["expected"]), 10000) for row in alike if row["expected"] > 0)
-        low, high = math.floor((len(tenths) + 1) * 0.1), math.ceil((len(tenths) + 1) * 0.9)
+        low, high = (len(tenths) + 1) // 10, -(-9 * (len(tenths) + 1) // 10)
         of_group: dict[str, list[float]] = defaultdict(lambda: [0, 0])
         for row in alike:
             of_group[row["raid_group_id"]][0] += row["y"]

@@ -1,4 +1,5 @@
-{%- set low, high = (1 - var('candidate_interval')) / 2, (1 + var('candidate_interval')) / 2 %}
+{#- rounded: half of what is left of 0.8 is not 0.1 in binary -#}
+{%- set low, high = ((1 - var('candidate_interval')) / 2) | round(6), ((1 + var('candidate_interval')) / 2) | round(6) %}
 -- What is expected of each drive at a week boundary, with two intervals, both from what drives did of which as much had been expected, where that
 -- was known by then: of the expectation (what came over what was expected, RAID groups being drawn), and of what the one drive will do (split
 -- conformal prediction). Grain: drive_id, boundary_utc.
