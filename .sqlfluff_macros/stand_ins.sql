@@ -7,7 +7,7 @@
 {% macro disjoint_segments(periods, keys) %}ranked as (select * from {{ periods }})
 
 select * from ranked{% endmacro %}
-{% macro var(name) %}{% if name in ('explicit_event_types', 'snapshot_sources', 'detectors') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
+{% macro var(name) %}{% if name in ('explicit_event_types', 'snapshot_sources', 'detectors', 'candidate_classes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_band_edges', 'candidate_top_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_training_weeks', 'candidate_interval') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
 {% macro local_hour(a, b) %}local_hour({{ a }}, {{ b }}){% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
@@ -52,3 +52,6 @@ select * from effective{% endmacro %}
 {% macro to_tenths(a) %}cast({{ a }} as varchar){% endmacro %}
 {% macro exclusion_reason() %}case when slowdown is null then 'no_io' end{% endmacro %}
 {% macro drive_costs_by(keys) %}select {{ keys | join(', ') }} from a{% endmacro %}
+{% macro hash_ratio(text) %}hash_ratio({{ text }}){% endmacro %}
+{% macro poisson_draw(text) %}poisson_draw({{ text }}){% endmacro %}
+{% macro week_no(instant) %}week_no({{ instant }}){% endmacro %}

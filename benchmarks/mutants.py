@@ -106,6 +106,12 @@ COSTS, COSTS_BY, WHAT_IF = (
     "drivetail/what_if.sql",
 )
 SLO, SLO_SHARES = "models/marts/causes/fct_fleet_slo.sql", "models/intermediate/causes/int_fleet__slo_shares.sql"
+PANEL, OUTCOMES, EXPECTED, CANDIDATE_INTERVALS, RANKED = (
+    f"models/intermediate/candidates/int_drive_weeks{of}.sql" for of in ("", "__outcomes", "__expected", "__intervals", "__ranked")
+)
+REPLACEMENTS, BACKTEST_SUMMARY = (
+    f"models/marts/candidates/{model}.sql" for model in ("replacement_candidates", "candidate_backtest_summary")
+)
 SLOW_HOURS = "models/intermediate/slowdown/int_drive_hours__slow.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
 DECISIONS = "models/marts/events/fct_drive_decisions.sql"
@@ -1074,6 +1080,27 @@ FAULTS = (
         '"verdict": TEXT,\n        "labelled_on": DAY,',
     ),
     Fault("a label without a verdict is one", "ingest/labels.py", ".fill_null(False)", ""),
+    # candidates
+    Fault("an outcome is known three weeks later", EXPECTED, "and boundaries.week_no - 4", "and boundaries.week_no - 3"),
+    Fault("intervals look at what came a week too late", CANDIDATE_INTERVALS, "boundaries.week_no - 4", "boundaries.week_no - 3", count=2),
+    Fault("28 days are three weeks", OUTCOMES, "drive_weeks.week_no + 3", "drive_weeks.week_no + 2"),
+    Fault("a RAID group that has stopped says its drives are well", OUTCOMES, "interval 27 day", "interval 1 day"),
+    Fault(
+        "a drive's past weighs alike", PANEL, "power(0.5, (weekly.week_no - past.week_no)", "power(0.5, 0 * (weekly.week_no - past.week_no)"
+    ),
+    Fault("an event after a boundary is known at it", PANEL, " and events.occurred_at < weekly.boundary_utc", ""),
+    Fault("the hour after is a recurrence", PANEL, "between 2 and 24", "between 1 and 24"),
+    Fault(
+        "a tail hour that stays without the drive is its doing", PANEL, "where tail_1_without_one < ", "where tail_1_without_one >= 0 * "
+    ),
+    Fault("nothing of an own rate is drawn to the mean", EXPECTED, "mean_after - credibility * mean_own", "mean_after"),
+    Fault("a class of few drives counts in full", EXPECTED, "(sum(y) + {{ var('candidate_factor_prior_hours') }})", "(sum(y) + 1)"),
+    Fault("who caused least is the model's first", RANKED, "expected_tail_hours desc", "expected_tail_hours asc"),
+    Fault("a shared path is replaced", REPLACEMENTS, "2 * priced.together_hours_28d >", "0 * priced.together_hours_28d >"),
+    Fault("the expectation alone says replace", REPLACEMENTS, "priced.expected_low > priced", "priced.expected_tail_hours > priced"),
+    Fault("labour costs nothing", REPLACEMENTS, "+ {{ var('replace_labour_hours') }} *", "+ 0 * {{ var('replace_labour_hours') }} *"),
+    Fault("a superseded decision stands", REPLACEMENTS, "('pending', 'standing')", "('pending', 'standing', 'superseded')"),
+    Fault("losses are open", BACKTEST_SUMMARY, "when ends.gain_high < 0 then 'loses'\n", ""),
     # costs
     Fault(
         "the others are held against the median that the drive was part of",

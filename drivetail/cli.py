@@ -854,6 +854,42 @@ def decisions(warehouse: Warehouse, is_pending: bool, is_all: bool, output: str)
 
 
 @main.command()
+@click.option("--all", "is_all", is_flag=True, help="Also the drives to leave where they are.")
+@click.option("--explain", "drive", metavar="DRIVE", help="How the expectation of one drive comes about, row by row.")
+@click.option(
+    "--backtest", "is_backtest", is_flag=True, help="What following the model would have saved beside other rankings, losses included."
+)
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print them; csv and json hold every column.",
+)
+@warehouse_option
+def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtest: bool, output: str) -> None:
+    """Which drives to replace: tail hours that each is expected to cause in 28 days, against what a replacement costs (docs/candidates.md).
+
+    \b
+    drivetail candidates                      what to do, the most worthwhile first
+    drivetail candidates --explain DRIVE      why
+    drivetail candidates --backtest           would it have helped so far?
+    """
+    from drivetail.candidates import backtest_table, candidates_table, evidence_table, list_backtest, list_candidates, list_evidence
+
+    if is_all + is_backtest + (drive is not None) > 1:
+        raise click.UsageError("--all, --explain and --backtest ask different things: give one of them")
+    if is_backtest:
+        rows, written = list_backtest(warehouse), backtest_table
+    elif drive is not None:
+        rows, written = list_evidence(warehouse, drive), evidence_table
+    else:
+        rows, written = list_candidates(warehouse, is_all=is_all), candidates_table
+    say({"table": written, "csv": as_csv, "json": as_json}[output](rows))
+
+
+@main.command()
 @click.option(
     "--out",
     metavar="FILE.prom",

@@ -161,8 +161,8 @@ def table_with_files(rows: Sequence[Row], columns: Columns, count: int | None = 
 
 
 def as_json(rows: Sequence[Row]) -> str:
-    """Rows as a JSON array, every column."""
-    return json.dumps(rows, indent=2)
+    """Rows as a JSON array, every column; instants are ISO texts, UTC."""
+    return json.dumps(rows, indent=2, default=lambda value: value.isoformat())
 
 
 def as_csv(rows: Sequence[Row]) -> str:

@@ -136,7 +136,7 @@ class KindParameters:
     shared_excess: tuple[float, ...] = _means("least extra latency of such a path, and mean of what is above: a queue; none = as of drives")
     stall: tuple[float, ...] = _means("of groups of unknown age: stalls of half the shelf per year, and their median extra latency (ratio)")
     throttle: tuple[float, ...] = _means(
-        "of groups with a coarse timer: share of hours in which firmware throttles drives, and of these with one drive slower than the others"
+        "of groups with a coarse timer: share of hours in which firmware throttles drives, and of these with one slower than the rest"
     )
     explicit_event_rate_per_drive_year: float = _means("not_spinning (disks) and not_responding events, per drive and year")
 

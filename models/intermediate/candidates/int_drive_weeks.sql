@@ -1,0 +1,184 @@
+-- What was known of each drive when an ISO week (UTC) was over, of drives with a slowdown in it; nothing at or after the boundary is looked at.
+-- Grain: drive_id, boundary_utc.
+with known as (
+    select last_hour_utc + interval 1 hour as until_utc from {{ ref('publication') }}
+),
+
+drive_weeks as (
+    select
+        drive_id,
+        date_trunc('week', cast(day_utc as timestamp)) + interval 7 day as boundary_utc,
+        max_by(raid_group_id, cast(day_utc as varchar) || ' ' || raid_group_id) as raid_group_id,
+        cast(sum(slowdown_hours) as bigint) as drive_hours,
+        cast(sum(slowdown_hours_{{ edge_name(var('chronic_slowdown')) }}) as bigint) as chronic_hours
+    from {{ ref('int_drive_days') }}
+    where slowdown_hours > 0
+    group by drive_id, date_trunc('week', cast(day_utc as timestamp)) + interval 7 day
+),
+
+slow_hours as (
+    select
+        drive_id,
+        raid_group_id,
+        hour_utc,
+        slowdown,
+        date_trunc('week', hour_utc) + interval 7 day as boundary_utc,
+        {{ hour_index('hour_utc') }}
+        - {{ hour_index('lag(hour_utc) over (partition by drive_id order by hour_utc)') }} as hours_since_last
+    from {{ ref('int_drive_hours__slow') }}
+    where slowdown >= {{ var('slow_threshold') }}
+),
+
+places as (
+    select drive_id, hour_utc, 'raid group' as place_type, raid_group_id as place_id
+    from slow_hours
+{%- for place in ('host', 'enclosure') %}
+    union all
+    select slow_hours.drive_id, slow_hours.hour_utc, '{{ place }}' as place_type, drives.{{ place }} as place_id
+    from slow_hours
+    inner join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
+    where drives.{{ place }} is not null
+{%- endfor %}
+),
+
+crowded as (
+    select place_type, place_id, hour_utc
+    from places
+    group by place_type, place_id, hour_utc
+    having count(*) >= {{ var('cause_together_drives') }}
+),
+
+together as (
+    select distinct places.drive_id, places.hour_utc
+    from places
+    inner join crowded
+        on places.place_type = crowded.place_type and places.place_id = crowded.place_id and places.hour_utc = crowded.hour_utc
+),
+
+slow_weeks as (
+    select
+        slow_hours.drive_id,
+        slow_hours.boundary_utc,
+        count(*) as slow_hours,
+        -- slow again within a day, after an hour at least that was not
+        count(case when slow_hours.hours_since_last between 2 and 24 then 1 end) as recurrence_count,
+        count(together.hour_utc) as together_hours,
+        max(slow_hours.hour_utc) as last_slow_hour_utc,
+        max(case when slow_hours.hour_utc >= slow_hours.boundary_utc - interval 24 hour then slow_hours.slowdown end) as last_day_max_slowdown
+    from slow_hours
+    left join together on slow_hours.drive_id = together.drive_id and slow_hours.hour_utc = together.hour_utc
+    group by slow_hours.drive_id, slow_hours.boundary_utc
+),
+
+tail_weeks as (
+    select
+        slowest_drive_id as drive_id,
+        date_trunc('week', hour_utc) + interval 7 day as boundary_utc,
+        count(*) as tail_hours_caused,
+        max(hour_utc) as last_tail_hour_utc
+    from {{ ref('int_raid_hours__counterfactual') }}
+    where tail_1_without_one < {{ var('slow_threshold') }}
+    group by slowest_drive_id, date_trunc('week', hour_utc) + interval 7 day
+),
+
+weekly as (
+    select
+        drive_weeks.*,
+        {{ week_no('drive_weeks.boundary_utc') }} as week_no,
+        coalesce(slow_weeks.slow_hours, 0) as slow_hours,
+        coalesce(slow_weeks.recurrence_count, 0) as recurrence_count,
+        coalesce(slow_weeks.together_hours, 0) as together_hours,
+        slow_weeks.last_slow_hour_utc,
+        slow_weeks.last_day_max_slowdown,
+        coalesce(tail_weeks.tail_hours_caused, 0) as tail_hours_caused,
+        tail_weeks.last_tail_hour_utc
+    from drive_weeks
+    cross join known
+    left join slow_weeks on drive_weeks.drive_id = slow_weeks.drive_id and drive_weeks.boundary_utc = slow_weeks.boundary_utc
+    left join tail_weeks on drive_weeks.drive_id = tail_weeks.drive_id and drive_weeks.boundary_utc = tail_weeks.boundary_utc
+    where drive_weeks.boundary_utc <= known.until_utc
+),
+
+-- a drive's own rate: recent weeks weigh more. Weights are whole millionths, so that the order of summing leaves no trace
+weighted as (
+    select
+        weekly.drive_id,
+        weekly.week_no,
+        cast(
+            sum(
+                past.tail_hours_caused
+                * cast(round(1000000 * power(0.5, (weekly.week_no - past.week_no) / cast({{ var('candidate_half_life_weeks') }} as double))) as bigint)
+            ) as bigint
+        ) as weighted_tail_hours
+    from weekly
+    inner join weekly as past
+        on weekly.drive_id = past.drive_id
+        and past.week_no between weekly.week_no - {{ var('candidate_history_weeks') - 1 }} and weekly.week_no
+    where past.tail_hours_caused > 0
+    group by weekly.drive_id, weekly.week_no
+),
+
+unplugs as (
+    select
+        weekly.drive_id,
+        weekly.week_no,
+        count(case when events.event_type = 'unplug' then 1 end) as unplug_count,
+        max(case when events.event_type = 'replug' then events.hour_utc end) as last_replug_hour_utc
+    from weekly
+    inner join {{ ref('stg_raw__drive_events') }} as events
+        on weekly.drive_id = events.drive_id and events.occurred_at < weekly.boundary_utc
+    where events.event_type in ('unplug', 'replug')
+    group by weekly.drive_id, weekly.week_no
+),
+
+windows as (
+    select
+        *,
+{%- for hours in ('drive_hours', 'chronic_hours', 'slow_hours', 'recurrence_count', 'together_hours', 'tail_hours_caused') %}
+        cast(
+            sum({{ hours }}) over (partition by drive_id order by week_no range between 3 preceding and current row) as bigint
+        ) as {{ hours }}_28d,
+{%- endfor %}
+        count(case when tail_hours_caused > 0 then 1 end) over (
+            partition by drive_id order by week_no range between 3 preceding and current row
+        ) as tail_weeks_28d,
+        max(last_tail_hour_utc) over (
+            partition by drive_id order by week_no range between unbounded preceding and current row
+        ) as latest_tail_hour_utc,
+        max(last_slow_hour_utc) over (
+            partition by drive_id order by week_no range between unbounded preceding and current row
+        ) as latest_slow_hour_utc,
+        least(
+            week_no - min(week_no) over (partition by drive_id) + 1, {{ var('candidate_history_weeks') }}
+        ) as weeks_seen
+    from weekly
+)
+
+select
+    windows.drive_id,
+    windows.boundary_utc,
+    windows.week_no,
+    coalesce(drives.kind, 'unknown') as kind,
+    windows.raid_group_id,
+    drives.model,
+    {{ age_year('drives.deployed_on', 'windows.boundary_utc') }} as age_year,
+    windows.drive_hours_28d,
+    windows.chronic_hours_28d,
+    windows.slow_hours_28d,
+    windows.last_day_max_slowdown,
+    windows.recurrence_count_28d,
+    windows.together_hours_28d,
+    windows.tail_hours_caused_28d,
+    windows.tail_weeks_28d,
+    windows.latest_tail_hour_utc,
+    coalesce(unplugs.unplug_count, 0) as unplug_count,
+    coalesce(windows.latest_slow_hour_utc >= unplugs.last_replug_hour_utc, false) as is_slow_since_replug,
+    windows.weeks_seen,
+    -- of the weeks it was seen in, each at its weight; four of them make 28 days
+    4.0 * coalesce(weighted.weighted_tail_hours, 0) / 1000000.0
+    * (1 - power(0.5, 1.0 / {{ var('candidate_half_life_weeks') }}))
+    / (1 - power(0.5, windows.weeks_seen / cast({{ var('candidate_half_life_weeks') }} as double))) as own_tail_hours
+from windows
+left join weighted on windows.drive_id = weighted.drive_id and windows.week_no = weighted.week_no
+left join unplugs on windows.drive_id = unplugs.drive_id and windows.week_no = unplugs.week_no
+left join {{ ref('dim_drives') }} as drives on windows.drive_id = drives.drive_id

@@ -1,0 +1,114 @@
+-- What the model's ranking saved beyond each other one over all week boundaries, with the 95% interval of a bootstrap over RAID groups.
+-- Grain: kind, top_ratio, rule.
+with group_gains as (
+    select
+        other.kind,
+        other.top_ratio,
+        other.rule,
+        other.raid_group_id,
+        sum(model.avoided_hundredths) as model_hundredths,
+        sum(other.avoided_hundredths) as rule_hundredths
+    from {{ ref('int_raid_groups__backtest') }} as other
+    inner join {{ ref('int_raid_groups__backtest') }} as model
+        on other.kind = model.kind
+        and other.boundary_utc = model.boundary_utc
+        and other.raid_group_id = model.raid_group_id
+        and other.top_ratio = model.top_ratio
+    where other.rule <> 'model' and model.rule = 'model'
+    group by other.kind, other.top_ratio, other.rule, other.raid_group_id
+),
+
+totals as (
+    select
+        group_gains.kind,
+        group_gains.top_ratio,
+        group_gains.rule,
+        count(*) as raid_group_count,
+        cast(sum(group_gains.model_hundredths) as double) / 100.0 as model_tail_hours_avoided,
+        cast(sum(group_gains.rule_hundredths) as double) / 100.0 as tail_hours_avoided,
+        cast(sum(group_gains.model_hundredths - group_gains.rule_hundredths) as double) / 100.0 as gain_tail_hours
+    from group_gains
+    group by group_gains.kind, group_gains.top_ratio, group_gains.rule
+),
+
+boundaries as (
+    select
+        kind,
+        top_ratio,
+        rule,
+        count(*) as boundary_count,
+        cast(sum(pick_count) as bigint) as pick_count,
+        cast(sum(tail_hours_caused) as bigint) as tail_hours_caused
+    from {{ ref('candidate_backtest') }}
+    group by kind, top_ratio, rule
+),
+
+digits as (
+{%- for digit in range(10) %}
+    select {{ digit }} as digit{{ "
+    union all" if not loop.last }}
+{%- endfor %}
+),
+
+replicates as (
+    select 100 * hundreds.digit + 10 * tens.digit + ones.digit as replicate
+    from digits as hundreds
+    cross join digits as tens
+    cross join digits as ones
+    where 100 * hundreds.digit < {{ var('candidate_bootstrap_replicates') }}
+),
+
+-- as often as a RAID group is drawn; the same in every build, for it hangs on its name only
+draws as (
+    select
+        raid_groups.raid_group_id,
+        replicates.replicate,
+        {{ poisson_draw("raid_groups.raid_group_id || ' ' || cast(replicates.replicate as varchar)") }} as draw_count
+    from (select distinct raid_group_id from group_gains where model_hundredths <> rule_hundredths) as raid_groups
+    cross join replicates
+),
+
+resampled as (
+    select
+        group_gains.kind,
+        group_gains.top_ratio,
+        group_gains.rule,
+        draws.replicate,
+        cast(sum(draws.draw_count * (group_gains.model_hundredths - group_gains.rule_hundredths)) as double) / 100.0 as gain_tail_hours
+    from group_gains
+    inner join draws on group_gains.raid_group_id = draws.raid_group_id
+    group by group_gains.kind, group_gains.top_ratio, group_gains.rule, draws.replicate
+),
+
+ends as (
+    select
+        kind,
+        top_ratio,
+        rule,
+        percentile_cont(0.025) within group (order by gain_tail_hours) as gain_low,
+        percentile_cont(0.975) within group (order by gain_tail_hours) as gain_high
+    from resampled
+    group by kind, top_ratio, rule
+)
+
+select
+    totals.kind,
+    totals.top_ratio,
+    totals.rule,
+    boundaries.boundary_count,
+    boundaries.pick_count,
+    totals.raid_group_count,
+    boundaries.tail_hours_caused,
+    totals.model_tail_hours_avoided,
+    totals.tail_hours_avoided,
+    totals.gain_tail_hours,
+    coalesce(ends.gain_low, 0.0) as gain_low,
+    coalesce(ends.gain_high, 0.0) as gain_high,
+    case
+        when ends.gain_low > 0 then 'gains'
+        when ends.gain_high < 0 then 'loses'
+        else 'open'
+    end as verdict
+from totals
+inner join boundaries on totals.kind = boundaries.kind and totals.top_ratio = boundaries.top_ratio and totals.rule = boundaries.rule
+left join ends on totals.kind = ends.kind and totals.top_ratio = ends.top_ratio and totals.rule = ends.rule

@@ -1,0 +1,203 @@
+"""Which drives to replace, computed the slow way: every week boundary by itself, from lists of hours before it.
+
+`expectations()` is given what a fleet did, hour by hour; nothing here is shared with the models but the thresholds of dbt_project.yml.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from .costs import week_of
+
+Record = dict[str, Any]
+DAY, WEEK = timedelta(days=1), timedelta(days=7)
+HISTORY, HALF_LIFE, TRAINING, PRIOR = 26, 4, 26, 500
+LEVELS, BANDS = (1, 4, 16, 64), (0.5, 2, 8)
+CLASSES = ("level", "recency", "persistence", "recurrence", "together", "chronic", "unplug", "age", "model")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a fleet did: hours with a slowdown (drive_id, raid_group_id, hour_utc, slowdown), tail hours that a drive caused
+    (drive_id, hour_utc), unplugs and replugs (drive_id, event_type, occurred_at), drives by id, the last hour of every RAID group."""
+
+    hours: list[Record]
+    caused: list[Record]
+    events: list[Record]
+    drives: dict[str, Record]
+    last_hours: dict[str, datetime]
+
+
+def below(value: float, edges: Iterable[float]) -> str:
+    return next((f"below {edge}" for edge in edges if value < edge), f"{list(edges)[-1]} and more")
+
+
+def panel(facts: Facts) -> list[Record]:
+    """Every drive at every boundary: its classes and its own rate."""
+    until = max(facts.last_hours.values()) + timedelta(hours=1)
+    of_drive: dict[str, list[Record]] = defaultdict(list)
+    for row in facts.hours:
+        of_drive[row["drive_id"]].append(row)
+    slow = [row for row in facts.hours if row["slowdown"] >= 2]
+    crowd: Counter[tuple[str, str | None, datetime]] = Counter()
+    for row in slow:
+        for place in places(row, facts.drives):
+            crowd[*place, row["hour_utc"]] += 1
+    caused: dict[str, list[datetime]] = defaultdict(list)
+    for row in facts.caused:
+        caused[row["drive_id"]].append(row["hour_utc"])
+    result = []
+    for drive, rows in of_drive.items():
+        rows.sort(key=lambda row: (row["hour_utc"].date(), row["raid_group_id"]))
+        about, boundary = facts.drives[drive], week_of(rows[0]["hour_utc"]) + WEEK
+        first = boundary
+        while boundary <= until:
+            before = [row for row in rows if row["hour_utc"] < boundary]
+            if before and before[-1]["hour_utc"] >= boundary - WEEK:
+                recent = [row for row in before if row["hour_utc"] >= boundary - 4 * WEEK]
+                slows = sorted(row["hour_utc"] for row in before if row["slowdown"] >= 2)
+                slow_28 = [row for row in recent if row["slowdown"] >= 2]
+                again = sum(1 for one, two in pairwise(slows) if two >= boundary - 4 * WEEK and 2 <= (two - one) / timedelta(hours=1) <= 24)
+                together = sum(any(crowd[*place, row["hour_utc"]] >= 3 for place in places(row, facts.drives)) for row in slow_28)
+                tails = [h for h in caused[drive] if h < boundary]
+                seen = min((boundary - first) // WEEK + 1, HISTORY)
+                weights = sum(
+                    round(1e6 * 0.5 ** (((boundary - week_of(h)) // WEEK - 1) / HALF_LIFE)) for h in tails if h >= boundary - HISTORY * WEEK
+                )
+                own = 4 * weights / 1e6 * (1 - 0.5 ** (1 / HALF_LIFE)) / (1 - 0.5 ** (seen / HALF_LIFE))
+                events = [event for event in facts.events if event["drive_id"] == drive and event["occurred_at"] < boundary]
+                replugs = [event["occurred_at"] for event in events if event["event_type"] == "replug"]
+                replugged = max(replugs).replace(minute=0, second=0, microsecond=0) if replugs else None
+                unplugs = sum(event["event_type"] == "unplug" for event in events)
+                age = (boundary.date() - about["deployed_on"]).days if about["deployed_on"] else None
+                after = [h for h in caused[drive] if boundary <= h < boundary + 4 * WEEK]
+                group = before[-1]["raid_group_id"]
+                is_known = boundary + 4 * WEEK <= until and facts.last_hours[group] >= boundary + 27 * DAY
+                last = max(tails, default=None)
+                is_back = replugged is not None and bool(slows) and slows[-1] >= replugged
+                result.append(
+                    {
+                        "drive_id": drive,
+                        "boundary_utc": boundary,
+                        "kind": about["kind"],
+                        "raid_group_id": group,
+                        "own": own,
+                        "slow_hours_28d": len(slow_28),
+                        "together_hours_28d": together,
+                        "tail_hours_caused_28d": sum(h >= boundary - 4 * WEEK for h in tails),
+                        "now": max(
+                            (row["slowdown"] for row in recent if row["slowdown"] >= 2 and row["hour_utc"] >= boundary - DAY), default=0
+                        ),
+                        "y": len(after) if is_known else None,
+                        "level": "none" if own == 0 else below(own, LEVELS),
+                        "recency": recency(None if last is None else boundary - last),
+                        "persistence": str(len({week_of(h) for h in tails if h >= boundary - 4 * WEEK})),
+                        "recurrence": "not slow" if not slow_28 else "none within a day" if not again else "some" if again < 3 else "often",
+                        "together": "together" if 2 * together > len(slow_28) else "alone",
+                        "chronic": "chronic" if 2 * sum(row["slowdown"] >= 1.2 for row in recent) > len(recent) else "not chronic",
+                        "unplug": "never unplugged" if not unplugs else "slow since replug" if is_back else "not slow since",
+                        "age": "unknown" if age is None or age < 0 else str(int(age // 365.25) + 1),
+                        "model": about["model"] or "unknown",
+                    }
+                )
+            boundary += WEEK
+    return result
+
+
+def recency(since: timedelta | None) -> str:
+    if since is None:
+        return "never"
+    return next((name for name, span in (("day", DAY), ("week", WEEK), ("28 days", 4 * WEEK)) if since <= span), "earlier")
+
+
+def places(row: Record, drives: dict[str, Record]) -> list[tuple[str, str]]:
+    about = drives[row["drive_id"]]
+    named = [("raid group", row["raid_group_id"]), ("host", about["host"]), ("enclosure", about["enclosure"])]
+    return [(place, name) for place, name in named if name is not None]
+
+
+def expectations(facts: Facts) -> list[Record]:
+    """Every drive at every boundary with what was expected of it, its interval, and what came (`y`, None where it is not known)."""
+    rows = panel(facts)
+    for kind in {row["kind"] for row in rows}:
+        of_kind = [row for row in rows if row["kind"] == kind]
+        for boundary in sorted({row["boundary_utc"] for row in of_kind}):
+            known = [
+                row
+                for row in of_kind
+                if row["y"] is not None and boundary - (TRAINING + 3) * WEEK <= row["boundary_utc"] <= boundary - 4 * WEEK
+            ]
+            here = [row for row in of_kind if row["boundary_utc"] == boundary]
+            expect(here, known)
+            enclose(here, [row for row in known if row["n"] > 0])
+    return rows
+
+
+def expect(here: list[Record], known: list[Record]) -> None:
+    """What is expected of the drives of a boundary, by outcomes that were known then."""
+    n, y = len(known), sum(row["y"] for row in known)
+    xs = [round(100 * row["own"]) / 100 for row in known]
+    variation = n * sum(x * x for x in xs) - sum(xs) ** 2
+    covariation = n * sum(x * row["y"] for x, row in zip(xs, known, strict=True)) - sum(xs) * y
+    share = min(max(covariation / variation, 0.0), 1.0) if variation > 1e-9 else 0.5
+    mean, mean_own = (y / n, sum(xs) / n) if n else (0.0, 0.0)
+    base = max(mean - share * mean_own, 0.05 * mean)
+    expected = [base + share * x for x in xs]
+    for row in here:
+        row["n"], row["expected"] = n, base + share * round(100 * row["own"]) / 100
+    for name in CLASSES:
+        came: dict[str, float] = defaultdict(float)
+        hoped: dict[str, float] = defaultdict(float)
+        for row, value in zip(known, expected, strict=True):
+            came[row[name]] += row["y"]
+            hoped[row[name]] += value
+        factors = {value: (came[value] + PRIOR) / (hoped[value] + PRIOR) for value in came}
+        expected = [value * factors[row[name]] for row, value in zip(known, expected, strict=True)]
+        for row in here:
+            row["expected"] *= factors.get(row[name], 1.0)
+
+
+def enclose(here: list[Record], known: list[Record]) -> None:
+    """The interval of the expectation and that of the one drive."""
+    for band in {below(row["expected"], BANDS) for row in here}:
+        alike = [row for row in known if below(row["expected"], BANDS) == band]
+        tenths = sorted(min(math.ceil(10 * row["y"] / row["expected"]), 10000) for row in alike if row["expected"] > 0)
+        low, high = (len(tenths) + 1) // 10, -(-9 * (len(tenths) + 1) // 10)
+        of_group: dict[str, list[float]] = defaultdict(lambda: [0, 0])
+        for row in alike:
+            of_group[row["raid_group_id"]][0] += row["y"]
+            of_group[row["raid_group_id"]][1] += row["expected"]
+        e, count = sum(e for _, e in of_group.values()), len(of_group)
+        ratio = sum(y for y, _ in of_group.values()) / e if e else 0.0
+        squares = sum((y - ratio * e) ** 2 for y, e in of_group.values())
+        deviation = math.sqrt(squares * count / (count - 1)) / e if count >= 5 and e else None
+        for row in here:
+            if below(row["expected"], BANDS) == band:
+                has_end = bool(tenths) and high <= len(tenths)
+                row["tail_hours_low"] = row["expected"] * (max(tenths[low - 1] - 1, 0) / 10 if low >= 1 else 0.0) if has_end else None
+                row["tail_hours_high"] = row["expected"] * tenths[high - 1] / 10 if has_end else None
+                row["low"] = None if deviation is None else row["expected"] * min(max(ratio - 1.2816 * deviation, 0.0), 1.0)
+                row["high"] = None if deviation is None else row["expected"] * max(ratio + 1.2816 * deviation, 1.0)
+
+
+def backtest(rows: list[Record]) -> dict[tuple[str, datetime, float, str], float]:
+    """Tail hours avoided by kind, boundary, share of drives and ranking."""
+    boundaries: dict[tuple[str, datetime], list[Record]] = defaultdict(list)
+    for row in rows:
+        if row["y"] is not None and row["n"] > 0:
+            boundaries[row["kind"], row["boundary_utc"]].append(row)
+    result = {}
+    for (kind, boundary), ranked in boundaries.items():
+        for share in (0.002, 0.01, 0.05):
+            picked = max(math.ceil(share * len(ranked)), 1)
+            for rule, key in (("model", "expected"), ("most_slow_hours_28d", "slow_hours_28d"), ("slowest_now", "now")):
+                order = sorted(ranked, key=lambda row: (-row[key], row["drive_id"]))
+                result[kind, boundary, share, rule] = float(sum(row["y"] for row in order[:picked]))
+            result[kind, boundary, share, "random"] = sum(row["y"] for row in ranked) * picked / len(ranked)
+    return result
