@@ -105,7 +105,8 @@ REASONS: tuple[tuple[str, str, str], ...] = (
     (r"T3A", "ssd", "a tail carried by one or two groups"),
     (r"T3A|F01|F4A|T3B|F02|F03|T1|F6A|F06|F4B|F5", "both", "a tail carried by few drives and paths"),
     (r"TOD", "ssd", "what stalled paths bring after a stall begins at any hour of the day, and two wide groups hold most of it"),
-    (r"MOD|TOD", "both", "not fitted: a distance over classes or hours, in which the few drives with most slow hours weigh most"),
+    (r"TOD", "disk", "dealt evenly over the hours of standard time; summer time moves the hours of whole sites"),
+    (r"MOD", "both", "not fitted: a distance over classes, in which the few drives with most slow hours weigh most"),
 )
 """Pattern of the id, kind, reason; the first that matches counts. PI-nn are inconsistencies inside the paper (metrics.md)."""
 
