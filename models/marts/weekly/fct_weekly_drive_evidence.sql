@@ -42,6 +42,7 @@ causes as (
         cause_hours.drive_id,
         cause_hours.cause,
         cause_hours.cause_hours,
+        rules.action,
         rules.next_step,
         row_number() over (
             partition by cause_hours.week_utc, cause_hours.drive_id order by cause_hours.cause_hours desc, rules.cause_rank asc
@@ -98,6 +99,7 @@ select
     cast({{ var('detectors') | length }} as bigint) as detector_count,
     events.event_type as last_event_type,
     events.occurred_at as last_event_at,
+    causes.action,
     causes.next_step
 from drive_weeks
 left join {{ ref('dim_drives') }} as drives on drive_weeks.drive_id = drives.drive_id
