@@ -624,8 +624,12 @@ def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bo
     show_default=True,
     help="html writes the same numbers as JSON beside it; pdf needs Chromium.",
 )
-@click.option("--publication", metavar="ID", help="An earlier publication that is still kept.")
-@click.option("--as-known-at", type=click.DateTime(HOUR_FORMATS), help="The last publication of that instant (UTC), if it is still kept.")
+@click.option("--publication", metavar="ID", help="An earlier publication, kept for an hour after the next one.")
+@click.option(
+    "--as-known-at",
+    type=click.DateTime(HOUR_FORMATS),
+    help="What had landed by that instant (UTC); built again unless that publication is kept.",
+)
 @click.option(
     "--due", "is_due", is_flag=True, help="Write those that are due: complete weeks without a report, or with deliveries that it lacks."
 )

@@ -67,7 +67,7 @@ def current_publication(warehouse: Warehouse) -> Publication | None:
 
 
 def kept_publications(warehouse: Warehouse) -> list[Publication]:
-    """The publications that are still kept and can be read, the oldest first."""
+    """The publications that are still kept, can be read and were made for this place, the oldest first."""
     found = []
     for path in sorted(warehouse.publications.glob("*-*.duckdb")):
         try:
@@ -75,9 +75,11 @@ def kept_publications(warehouse: Warehouse) -> list[Publication]:
                 ((published_at, last_hour, horizon),) = connection.execute(
                     "select published_at, last_hour_utc, pruned_before_utc from marts.publication"
                 ).fetchall()
+                ((root,),) = connection.execute("select root from plan.root").fetchall()
         except (duckdb.Error, ValueError):
             continue
-        found.append(Publication(path.stem, published_at, last_hour, horizon, path))
+        if root == str(warehouse.root):
+            found.append(Publication(path.stem, published_at, last_hour, horizon, path))
     return found
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import duckdb
 
-from drivetail.publish import kept_publications
+from drivetail.publish import Publication, kept_publications
 from drivetail.queries import QueryError, first_line, open_published
 from drivetail.warehouse import Warehouse
 from report.due import report_file
 from report.html import replace_file
-from report.numbers import instant, week_name
+from report.numbers import week_name
 from report.page import render_page
 from report.pdf import print_page
 from report.queries import Row, WeekFacts, fetch_publication, fetch_week, fetch_weeks
@@ -34,13 +34,15 @@ def write_report(
     publication: str | None = None,
     as_known_at: datetime | None = None,
 ) -> Path:
-    """Write the report of one ISO week (UTC) from the current publication, or from an earlier one that is still kept.
+    """Write the report of one ISO week (UTC) from the current publication, or as known earlier.
 
     week: `2026-W03`; by default the last complete one that has a valid RAID-hour, or, in a fleet that has none yet, the last one.
         A week is complete once the fleet's data reach its last hour.
-    out: file; by default WAREHOUSE/reports/WEEK.FORMAT, of an earlier publication WEEK.PUBLICATION.FORMAT. It is replaced in one step.
+    out: file; by default WAREHOUSE/reports/WEEK.FORMAT, as known earlier WEEK.known-TIME.FORMAT. It is replaced in one step.
     output: `html`, with the same numbers as JSON beside it; `json` alone; or `pdf`, the page printed by Chromium.
-    publication, as_known_at: which earlier publication, by its id or the last one of that instant (UTC); decisions of later are left out.
+    publication: an earlier publication that is still kept, by its id.
+    as_known_at: only what had landed and been decided by that instant (UTC): the publication of then where it is kept, else a build of
+        its own.
     Returns: the file.
     Raises: QueryError without a publication, or when the week is none or has no valid RAID-hour; it names those that have.
     """
@@ -54,7 +56,7 @@ def write_report(
             ) from error
     page = report_file(warehouse, week_name(chosen["week_utc"]))
     if known_at is not None:
-        page = page.with_name(f"{page.stem}.{facts.publication['publication_id']}.html")
+        page = page.with_name(f"{page.stem}.known-{known_at:%Y%m%dT%H%M}.html")
     path = out or page.with_suffix(f".{output}")
     if output == "pdf":
         return replace_file(path, print_page(render_page(facts)))
@@ -74,20 +76,33 @@ def _opened(
             yield connection, None
         return
     kept = kept_publications(warehouse)
-    found = [
-        each
-        for each in kept
-        if (each.publication_id == publication if publication is not None else each.published_at <= (as_known_at or each.published_at))
-    ]
-    if not found:
-        wanted = f"publication {publication}" if publication is not None else f"what was known at {instant(as_known_at)} UTC"
-        names = ", ".join(f"{each.publication_id} ({instant(each.published_at)} UTC)" for each in kept) or "none"
-        raise QueryError(
-            f"{wanted} is not kept any more; kept are: {names}. A publication is kept for an hour after the "
-            "next one, and while somebody reads it; the report of a week itself stays in the reports folder"
-        )
-    with open_published(warehouse, found[-1].path) as connection:
-        yield connection, as_known_at or found[-1].published_at
+    if publication is not None:
+        named = next((each for each in kept if each.publication_id == publication), None)
+        if named is None:
+            names = ", ".join(each.publication_id for each in kept) or "none"
+            raise QueryError(
+                f"publication {publication} is not kept; kept are: {names}. Each is for an hour after the next one; "
+                "`--as-known-at TIME` builds again what was known then"
+            )
+    else:
+        named = _shown_at(kept, as_known_at or datetime.max)
+    if named is not None:
+        with open_published(warehouse, named.path) as connection:
+            yield connection, as_known_at or named.published_at
+        return
+    from drivetail.as_known import built_as_known_at  # brings dbt, which no other report needs
+
+    with built_as_known_at(warehouse, as_known_at or datetime.max) as then, open_published(then) as connection:
+        yield connection, as_known_at
+
+
+def _shown_at(kept: list[Publication], instant: datetime) -> Publication | None:
+    """The publication that readers saw at an instant; None where it is not kept, or one between it and the next kept one was."""
+    earlier = [each for each in kept if each.published_at <= instant]
+    if not earlier:
+        return None
+    number, *later = [int(each.publication_id.split("-")[0]) for each in kept[len(earlier) - 1 :]]
+    return earlier[-1] if not later or later[0] == number + 1 else None
 
 
 def as_document(facts: WeekFacts) -> str:
