@@ -341,8 +341,6 @@ def test_it_opens_offline_without_a_complaint(browser: Any, request: pytest.Fixt
     path = request.getfixturevalue(f"{fleet}_report")
     for width in widths:
         page, troubles = opened(browser, path, width)
-        page.evaluate("drawAll()")
-        page.wait_for_timeout(300)
         assert troubles == []
         figures = page.eval_on_selector_all(
             ".plotly-graph-div",
@@ -373,11 +371,15 @@ def test_tables_sort_by_number_and_filter_by_word(browser: Any, eventful_report:
     page.context.close()
 
 
-def test_it_is_dark_where_the_reader_wants_it(browser: Any, eventful_report: Path):
+def test_it_is_dark_where_the_reader_wants_it_and_draws_what_is_near(browser: Any, eventful_report: Path):
     context = browser.new_context(color_scheme="dark")
     page = context.new_page()
     page.goto(eventful_report.as_uri())
+    drawn = "[document.querySelectorAll('.js-plotly-plot').length, document.querySelectorAll('.plotly-graph-div').length]"
+    before, all_of_them = page.evaluate(drawn)
+    assert before < all_of_them
     page.evaluate("drawAll()")
+    assert page.evaluate(drawn) == [all_of_them, all_of_them]
     style = "one => [getComputedStyle(one).backgroundColor, getComputedStyle(one).color]"
     assert page.eval_on_selector("body", style) == ["rgb(20, 25, 31)", "rgb(228, 232, 237)"]
     assert page.eval_on_selector(".plotly-graph-div .xtick text", "one => getComputedStyle(one).fill") == "rgb(228, 232, 237)"
