@@ -98,6 +98,13 @@ OUTLIERS, SIT_OUT_COUNTS, SLOW_SCORES = "macros/outliers.sql", "macros/engine/si
 CHRONIC_DAYS = "models/intermediate/counts/int_drive_days__chronic.sql"
 USUAL_MEDIAN = "macros/usual_median.sql"
 EVIDENCE = "models/intermediate/causes/int_intervals__evidence.sql"
+WEEKLY_TAILS = "models/marts/weekly/fct_weekly_tails.sql"
+DRIVE_STATES = "models/marts/weekly/fct_weekly_drive_states.sql"
+DRIVE_EVIDENCE = "models/marts/weekly/fct_weekly_drive_evidence.sql"
+CLASSES = "models/marts/weekly/fct_weekly_classes.sql"
+CLASS_SHARES = "models/intermediate/causes/int_classes__shares.sql"
+GROUP_HOURS = "models/marts/slowdown/fct_slow_group_hours.sql"
+WEEKLY_EVENTS = "models/marts/weekly/fct_weekly_events.sql"
 CAUSES, CAUSE_SHARES = "models/marts/causes/fct_interval_causes.sql", "models/intermediate/causes/int_causes__shares.sql"
 COUNTERFACTUAL = "models/intermediate/slowdown/int_raid_hours__counterfactual.sql"
 COSTS, COSTS_BY, WHAT_IF = (
@@ -1209,6 +1216,50 @@ FAULTS = (
         "slow_drive_count >= {{ var('cause_group_drives') }} and reporting",
         "reporting",
     ),
+    Fault(
+        "who cuts one tail waits for the third drive",
+        WEEKLY_TAILS,
+        "tail_1_hours - tail_2_hours as saved",
+        "tail_1_hours - tail_3_hours as saved",
+    ),
+    Fault("Sunday is of the next week's tails", WEEKLY_TAILS, "cast(days.day_utc as timestamp)", "days.day_utc + interval 1 day", 2),
+    Fault("a drive that nobody measured got well", DRIVE_STATES, "measured.drive_hours > 0", "coalesce(measured.drive_hours, 0) >= 0"),
+    Fault(
+        "slow a fortnight ago is slow last week",
+        DRIVE_STATES,
+        "= followed.week_utc - interval 7 day then",
+        ">= followed.week_utc - interval 14 day then",
+    ),
+    Fault(
+        "a drive is no longer slow though it is", DRIVE_STATES, "where coalesce(followed.next_slow_week_utc <> weeks.week_utc, true)\n", ""
+    ),
+    Fault(
+        "the longest interval names the cause",
+        DRIVE_EVIDENCE,
+        "order by cause_hours.cause_hours desc",
+        "order by cause_hours.cause_hours asc",
+    ),
+    Fault("a verdict without a flag counts", DRIVE_EVIDENCE, "    where is_flagged\n", ""),
+    Fault("the first event is the last", DRIVE_EVIDENCE, "order by events.occurred_at desc", "order by events.occurred_at asc"),
+    Fault("an event of next week was the last", DRIVE_EVIDENCE, " and events.occurred_at < drive_weeks.week_utc + interval 7 day", ""),
+    Fault("a few drives are compared", CLASSES, ">= {{ var('class_drives') }} and", ">= 1 and"),
+    Fault("drives of a few groups are compared", CLASSES, ">= {{ var('class_raid_groups') }} as", ">= 1 as"),
+    Fault(
+        "age is that of another day",
+        CLASS_SHARES,
+        "age_year('drives.deployed_on', 'days.day_utc')",
+        "age_year('drives.deployed_on', 'drives.deployed_on')",
+        2,
+    ),
+    Fault("a group's past is next week", GROUP_HOURS, "hour_utc + interval {{ 7 * week }} day", "hour_utc - interval {{ 7 * week }} day"),
+    Fault(
+        "a group at exactly twice its usual is well",
+        GROUP_HOURS,
+        "group_slowdown >= {{ var('cause_group_slowdown') }}",
+        "group_slowdown > {{ var('cause_group_slowdown') }}",
+        2,
+    ),
+    Fault("an event of which nothing is known is not slow", WEEKLY_EVENTS, "nullif(count(slow_within_window), 0)", "count(*)"),
     Fault("two slow drives of seven are a whole group", EVIDENCE, "<= 2 * slow_drive_count + 2 as", "<= 2 * slow_drive_count + 3 as"),
     Fault(
         "two slow drives of a host share a cause", EVIDENCE, "having count(*) >= {{ var('cause_together_drives') }}", "having count(*) >= 2"

@@ -615,25 +615,50 @@ def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bo
 
 @main.command()
 @click.option("--week", metavar="2026-W46", help="ISO week (UTC).  [default: the last complete one]")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.  [default: DIR/reports/WEEK.html]")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write.  [default: DIR/reports/WEEK.html]")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["html", "json", "pdf"]),
+    default="html",
+    show_default=True,
+    help="html writes the same numbers as JSON beside it; pdf needs Chromium.",
+)
+@click.option("--publication", metavar="ID", help="An earlier publication, kept for an hour after the next one.")
+@click.option(
+    "--as-known-at",
+    type=click.DateTime(HOUR_FORMATS),
+    help="What had landed by that instant (UTC); built again unless that publication is kept.",
+)
 @click.option(
     "--due", "is_due", is_flag=True, help="Write those that are due: complete weeks without a report, or with deliveries that it lacks."
 )
 @warehouse_option
-def report(warehouse: Warehouse, week: str | None, out: Path | None, is_due: bool) -> None:
+def report(
+    warehouse: Warehouse,
+    week: str | None,
+    out: Path | None,
+    output: str,
+    publication: str | None,
+    as_known_at: datetime | None,
+    is_due: bool,
+) -> None:
     """Write the weekly fleet report: one HTML file that needs nothing else."""
     from report import due_weeks, write_report
 
+    if publication and as_known_at:
+        raise click.UsageError("--publication and --as-known-at both name a publication; leave out one")
     if is_due:
-        if week or out:
-            raise click.UsageError("--due finds the weeks and their files itself; leave out --week and --out")
+        if week or out or publication or as_known_at or output != "html":
+            raise click.UsageError("--due finds the weeks and their files itself; leave out the other options")
         weeks = due_weeks(warehouse)
         for each in weeks:
             say(f"Report: {write_report(warehouse, week=each)}")
         if not weeks:
             say("No report is due")
         return
-    say(f"Report: {write_report(warehouse, week=week, out=out)}")
+    path = write_report(warehouse, week=week, out=out, output=output, publication=publication, as_known_at=as_known_at)
+    say(f"Report: {path}")
 
 
 @main.command()

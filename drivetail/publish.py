@@ -66,6 +66,23 @@ def current_publication(warehouse: Warehouse) -> Publication | None:
     return Publication(publication_id, published_at, last_hour, horizon, path)
 
 
+def kept_publications(warehouse: Warehouse) -> list[Publication]:
+    """The publications that are still kept, can be read and were made for this place, the oldest first."""
+    found = []
+    for path in sorted(warehouse.publications.glob("*-*.duckdb")):
+        try:
+            with duckdb.connect(str(path), read_only=True) as connection:
+                ((published_at, last_hour, horizon),) = connection.execute(
+                    "select published_at, last_hour_utc, pruned_before_utc from marts.publication"
+                ).fetchall()
+                ((root,),) = connection.execute("select root from plan.root").fetchall()
+        except (duckdb.Error, ValueError):
+            continue
+        if root == str(warehouse.root):
+            found.append(Publication(path.stem, published_at, last_hour, horizon, path))
+    return found
+
+
 def publish(
     warehouse: Warehouse, manifest: Any, version: str, deliveries: Sequence[Delivery], past: Past | None, started: float
 ) -> Publication:

@@ -22,8 +22,10 @@ class QueryError(RuntimeError):
     """A question that has no answer; the message says why and what to do."""
 
 
-def open_published(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
+def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.DuckDBPyConnection:
     """Open the current publication, read-only; it stays the one that is seen, whatever is published meanwhile.
+
+    path: an earlier one that is kept.
 
     Raises: QueryError when there is none, it cannot be read, or the folder has moved since it was made.
     """
@@ -31,7 +33,7 @@ def open_published(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
         hint = "run `drivetail build`" if warehouse.raw.exists() else "nothing has landed there: `drivetail ingest`, then `drivetail build`"
         raise QueryError(f"{warehouse.published}: no such warehouse; {hint}, or name another with --warehouse DIR")
     try:
-        connection = duckdb.connect(str(warehouse.published), read_only=True)
+        connection = duckdb.connect(str(path or warehouse.published), read_only=True)
         connection.execute(f"set memory_limit = {quoted(os.environ.get('DRIVETAIL_MEMORY_LIMIT', MEMORY_LIMIT))}")
         ((root,),) = connection.execute("select root from plan.root").fetchall()
     except (duckdb.Error, ValueError) as error:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from report.look import INK, SLOW, colour, kinds_of, nice_ticks, safe, styled
-from report.numbers import KIND_NAMES, TIMES, count, instant, kind_name, percent, ratio, week_name
+from report.numbers import KIND_NAMES, TIMES, count, instant, kind_name, percent, week_name
 from report.queries import Row
 
 TAIL_COLOURS = {"S": None, "T1": SLOW, "T2": "#E69F00", "T3": "#8C6D1F"}
@@ -20,6 +22,7 @@ PERCENTILE_TICKS = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 SLOWDOWN_TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 500, 1000, 5000, 10000)
 HOUR_TICKS = (0, 1, 2, 4, 8, 24, 72, 168, 336, 720, 2160, 8760)
 FEW_HOUR_TICKS = (0, 1, 4, 24, 168, 720, 8760)
+HOUR_MS = 3_600_000
 EVENT_SYMBOLS = {"unplug": "triangle-down", "replug": "triangle-up", "replacement": "diamond"}
 
 
@@ -51,6 +54,39 @@ def weekly_trend(rows: Sequence[Row], week: datetime, *, numerator: str, denomin
     digits = 0 if top > 0.04 else 1 if top > 0.004 else 2 if top > 0.0004 else 3
     figure.update_xaxes(type="category", title_text="ISO week (UTC)", showgrid=False)
     figure.update_yaxes(title_text=f"share of {of}", tickformat=f".{digits}%", range=[0, top * 1.08 or 0.01], nticks=6)
+    return figure
+
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def heat_map(rows: Sequence[Row], week: datetime) -> go.Figure:
+    """Share of RAID groups with a tail, hour by day; hours without a valid RAID-hour stay empty."""
+    given = {row["hour_utc"]: row for row in rows}
+    days = [[given.get(week + timedelta(days=day, hours=hour)) for hour in range(24)] for day in range(7)]
+    figure = go.Figure()
+    figure.add_heatmap(
+        x=list(range(24)),
+        y=[f"{name} {week + timedelta(days=day):%d}" for day, name in enumerate(DAYS)],
+        z=[[row and row["tail_hour_ratio"] for row in day] for day in days],
+        text=[
+            [f"{count(row['tail_hours'])} of {count(row['raid_hours'])} RAID groups had a tail" if row else "not measured" for row in day]
+            for day in days
+        ],
+        hovertemplate="%{y}, %{x}:00 UTC: %{text}<extra></extra>",
+        hoverongaps=False,
+        zmin=0,
+        colorscale=[[0, "rgba(213, 94, 0, 0.05)"], [1, "rgba(213, 94, 0, 1)"]],
+        colorbar={"tickformat": ".0%", "thickness": 12, "outlinewidth": 0, "tickfont": {"color": INK}},
+        xgap=1,
+        ygap=1,
+    )
+    styled(figure, 280, hovermode="closest")
+    figure.update_layout(margin={"l": 64, "r": 12, "t": 12, "b": 46})
+    figure.update_xaxes(
+        tickvals=list(range(0, 24, 3)), ticktext=[f"{hour:02d}:00" for hour in range(0, 24, 3)], title_text="hour (UTC)", showgrid=False
+    )
+    figure.update_yaxes(autorange="reversed", showgrid=False)
     return figure
 
 
@@ -97,14 +133,16 @@ def slowdown_distribution(rows: Sequence[Row]) -> go.Figure:
                 continue
             ink = fixed or colour(kind)
             figure.add_scatter(
-                x=[row["slowdown"] for row in part],
-                y=[nines(row["percentile"]) for row in part],
-                customdata=[[f"P{row['percentile']:g}", ratio(row["slowdown"]), count(row["population_count"])] for row in part],
+                x=packed([row["slowdown"] for row in part]),
+                y=packed([nines(row["percentile"]) for row in part]),
+                # P99.999 needs more than seven digits
+                customdata=np.array([row["percentile"] for row in part]),
                 mode="lines",
                 name=SERIES_WORDS[series],
                 line={"color": ink, "width": 2.4 if series in {"S", "T1"} else 1.6, "shape": "vh"},
                 showlegend=False,
-                hovertemplate="%{customdata[0]}: %{customdata[1]} (n = %{customdata[2]})<extra>" + SERIES_WORDS[series] + "</extra>",
+                hovertemplate=f"P%{{customdata}}: %{{x:.2f}}{TIMES} (n = {count(part[0]['population_count'])})"
+                f"<extra>{SERIES_WORDS[series]}</extra>",
                 row=1,
                 col=column,
             )
@@ -116,7 +154,6 @@ def slowdown_distribution(rows: Sequence[Row]) -> go.Figure:
                 y=nines(last["percentile"]),
                 text=f"<b>{series}</b>",
                 showarrow=False,
-                bgcolor="rgba(255, 255, 255, 0.8)",
                 borderpad=1,
                 font={"color": ink, "size": 13},
                 xanchor=side,
@@ -160,46 +197,48 @@ def drive_week(
     ]
     figure = go.Figure()
     for lower, upper, shade, name in (
-        ([band and band["lowest_slowdown"] for band in others], highest, "rgba(97, 110, 124, 0.16)", "all other drives of the group"),
+        ([band and band["lowest_slowdown"] for band in others], highest, "rgba(97, 110, 124, 0.16)", "the others"),
         (
             [band and band["lower_quartile_slowdown"] for band in others],
             [band and band["upper_quartile_slowdown"] for band in others],
             "rgba(97, 110, 124, 0.42)",
-            "middle half of the group",
+            "their middle half",
         ),
     ):
         for stretch in stretches([low is not None and high is not None for low, high in zip(lower, upper, strict=True)]):
-            x = [hours_of_week[index] for index in stretch]
-            figure.add_scatter(
-                x=[*x, *reversed(x)],
-                y=[*(lower[index] for index in stretch), *(upper[index] for index in reversed(stretch))],
-                mode="lines",
-                fill="toself",
-                line={"width": 0},
-                fillcolor=shade,
-                hoverinfo="skip",
-                showlegend=False,
-                name=name,
-            )
+            start = hours_of_week[stretch[0]]
+            # the second is filled down to the first
+            for edge, fill, words in ((lower, None, f"{name} from"), (upper, "tonexty", f"{name} up to")):
+                figure.add_scatter(
+                    x0=start,
+                    dx=HOUR_MS,
+                    y=packed([edge[index] for index in stretch]),
+                    mode="lines",
+                    fill=fill,
+                    line={"width": 0, "color": shade},
+                    fillcolor=shade,
+                    hovertemplate=f"{words} %{{y:.2f}}{TIMES}<extra></extra>",
+                    showlegend=False,
+                )
     slowdowns = [own[hour]["slowdown"] if hour in own else None for hour in hours_of_week]
     figure.add_scatter(
-        x=hours_of_week,
-        y=slowdowns,
+        x0=week,
+        dx=HOUR_MS,
+        y=packed(slowdowns),
         mode="lines+markers",
         connectgaps=False,
-        name="this drive",
         line={"color": colour(drive["kind"]), "width": 1.6},
-        marker={
-            "size": [6 if hour in own and own[hour]["is_slow"] else 2.5 for hour in hours_of_week],
-            "color": [SLOW if hour in own and own[hour]["is_slow"] else colour(drive["kind"]) for hour in hours_of_week],
-            "opacity": 1,
-            "line": {"width": 0},
-        },
-        customdata=[
-            [ratio(value), f"{ratio(band['lowest_slowdown'])} to {ratio(most)}" if band and most is not None else "not measured"]
-            for value, band, most in zip(slowdowns, others, highest, strict=True)
-        ],
-        hovertemplate="slowdown %{customdata[0]}<br>the others %{customdata[1]}<extra></extra>",
+        marker={"size": 2.5, "color": colour(drive["kind"])},
+        hovertemplate=f"slowdown %{{y:.2f}}{TIMES}<extra></extra>",
+        showlegend=False,
+    )
+    figure.add_scatter(
+        x0=week,
+        dx=HOUR_MS,
+        y=packed([value if hour in own and own[hour]["is_slow"] else None for hour, value in zip(hours_of_week, slowdowns, strict=True)]),
+        mode="markers",
+        marker={"size": 6, "color": SLOW, "line": {"width": 0}},
+        hoverinfo="skip",
         showlegend=False,
     )
     figure.add_hline(y=2.0, line={"color": SLOW, "width": 1.2, "dash": "dash"})
@@ -244,6 +283,11 @@ def drive_week(
         title_text="slowdown (ratio)",
     )
     return figure
+
+
+def packed(values: Sequence[Any]) -> np.ndarray:
+    """Numbers as Plotly packs them, a third as long as text: seven digits, of which a picture shows three; a gap for none."""
+    return np.array([math.nan if value is None else value for value in values], dtype=np.float32)
 
 
 def stretches(given: Sequence[bool]) -> list[list[int]]:

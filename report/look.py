@@ -34,8 +34,10 @@ def styled(figure: go.Figure, height: int, *, hovermode: str = "x unified") -> g
     figure.update_layout(
         height=height,
         autosize=True,
-        paper_bgcolor="white",
-        plot_bgcolor="white",
+        # the page's own background, light or dark, and its ink: base.html.j2 maps INK, QUIET, GRID and the kinds' colours
+        template="none",
+        paper_bgcolor="rgba(0, 0, 0, 0)",
+        plot_bgcolor="rgba(0, 0, 0, 0)",
         font={"family": FONT, "size": 13, "color": INK},
         margin={"l": 64, "r": 24, "t": 36, "b": 52},
         hovermode=hovermode,
@@ -60,14 +62,13 @@ def styled(figure: go.Figure, height: int, *, hovermode: str = "x unified") -> g
 
 
 def figure_html(figure: go.Figure, div_id: str) -> str:
-    """A figure without plotly.js, which the page holds once."""
-    config = {
-        "displaylogo": False,
-        "displayModeBar": "hover",
-        "responsive": True,
-        "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "pan2d"],
-    }
-    return str(figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, div_id=div_id, config=config))
+    """A figure as data, without plotly.js, which the page holds once; the page draws it when somebody comes near it."""
+    # a script ends at the first "</script", whatever the language
+    data = str(figure.to_json()).replace("<", "\\u003c")
+    return (
+        f'<div id="{html.escape(div_id)}" class="plotly-graph-div" style="height: {figure.layout.height}px">'
+        f'<script type="application/json">{data}</script></div>'
+    )
 
 
 def kinds_of(rows: Sequence[Row]) -> list[str]:

@@ -37,6 +37,11 @@ def ratio(value: float | None) -> str:
     return f"{value:,.2f}{TIMES}" if value < 10 else f"{value:,.1f}{TIMES}" if value < 100 else f"{value:,.0f}{TIMES}"
 
 
+def times(threshold: float) -> str:
+    """A threshold of slowdown: 2 times, 1.5 times."""
+    return f"{threshold:g}{TIMES}"
+
+
 def hours(value: float | None) -> str:
     """A duration: 12 h, 1.7 h."""
     if value is None:
@@ -52,6 +57,11 @@ def instant(value: datetime | None) -> str:
 def day(value: date | datetime | None) -> str:
     """A date."""
     return NONE if value is None else f"{value:%Y-%m-%d}"
+
+
+def whole(value: float | None) -> str:
+    """A number that is whole, or nearly: -1,234."""
+    return NONE if value is None else f"{value:,.0f}"
 
 
 def week_name(monday: datetime) -> str:

@@ -10,8 +10,18 @@ from markupsafe import Markup
 from report import figures, numbers
 from report.html import render
 from report.look import drawn, kinds_of
-from report.numbers import count, hours, listed, noun, of_kind, percent, plural, ratio, week_name
-from report.queries import CHRONIC_LISTED, DRIVES_DRAWN, EPISODES_LISTED, Row, WeekFacts
+from report.numbers import count, hours, listed, noun, of_kind, percent, plural, ratio, times, week_name
+from report.queries import (
+    CHRONIC_LISTED,
+    DECISIONS_LISTED,
+    DRIVES_LISTED,
+    EPISODES_LISTED,
+    GROUP_HOURS_LISTED,
+    GROUPS_LISTED,
+    STATES_LISTED,
+    Row,
+    WeekFacts,
+)
 
 RECORD_KINDS = {
     "all": "All records",
@@ -26,6 +36,36 @@ EXCLUSIONS = {
     "too_few_drives": "fewer than 3 drives of the group with I/O",
     "zero_median": "median latency of the group is 0",
 }
+STATES = {
+    "new": "new",
+    "reopened": "slow again",
+    "continuing": "as last week",
+    "resolved": "no longer",
+    "unseen": "not measured",
+}
+CAUSES = {
+    "workload_rate": "load: more I/Os",
+    "workload_size": "load: larger I/Os",
+    "drive_event": "error of the drive",
+    "rebuild_or_scrub": "rebuild or scrub",
+    "maintenance": "maintenance",
+    "whole_group": "whole group",
+    "neighbours": "host or enclosure",
+    "latency_quantum": "firmware timer",
+    "cohort": "model or firmware",
+    "censored": "beginning or end not seen",
+    "silent": "silent",
+}
+LIMITS = {
+    "drives": DRIVES_LISTED,
+    "raid_groups": GROUPS_LISTED,
+    "episodes": EPISODES_LISTED,
+    "chronic": CHRONIC_LISTED,
+    "states": STATES_LISTED,
+    "group_hours": GROUP_HOURS_LISTED,
+    "decisions": DECISIONS_LISTED,
+}
+"""How many rows a table has at most; one that is full says so."""
 
 
 def render_page(facts: WeekFacts) -> str:
@@ -37,19 +77,48 @@ def render_page(facts: WeekFacts) -> str:
         sunday=facts.week["week_utc"] + timedelta(days=6),
         digest=digest(facts),
         coverage_words=coverage_words(facts),
+        slowness_words=[sentence for row in facts.slowness if (sentence := against_before(row))],
         trend=trend(facts),
         distribution=distribution(facts),
+        heat_maps=heat_maps(facts),
         drive_figures=drive_figures(facts),
+        drive_verdicts=rows_by(facts.drive_verdicts, "drive_id"),
+        drive_events=rows_by(facts.drive_events, "drive_id"),
+        group_drives=rows_by(facts.group_drives, "raid_group_id"),
+        anchors={
+            **{row["drive_id"]: f"drive-{row['cost_rank']}" for row in facts.drives},
+            **{row["raid_group_id"]: f"group-{row['cost_rank']}" for row in facts.raid_groups},
+        },
+        matrix=detector_matrix(facts),
         duration_figures=duration_figures(facts),
         interval_words=interval_words(facts),
         gap_words=gap_words(facts),
         unplug_words=unplug_words(facts),
+        unplug_digest=unplug_digest(facts),
+        chronic_words=chronic_words(facts),
         record_kinds=RECORD_KINDS,
         exclusion_words=EXCLUSIONS,
+        state_words=STATES,
+        cause_words=CAUSES,
         explain=lambda drive: f"drivetail explain {shlex.quote(drive)}",
         baseline_weeks=max((row["baseline_week_count"] or 0 for row in facts.slowness), default=0),
-        limits={"episodes": EPISODES_LISTED, "chronic": CHRONIC_LISTED},
+        limits=LIMITS,
     )
+
+
+def rows_by(rows: list[Row], column: str) -> dict[str, list[Row]]:
+    """The rows of each value of a column, in their order."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[column], []).append(row)
+    return found
+
+
+def detector_matrix(facts: WeekFacts) -> tuple[list[str], dict[tuple[str, str], Row]]:
+    """The detectors in their order, and how far each two agree, found under both orders."""
+    names = sorted({row["detector"] for row in facts.detectors} | {row["other_detector"] for row in facts.detectors})
+    pairs = {(row["detector"], row["other_detector"]): row for row in facts.detectors}
+    return names, {**pairs, **{(other, name): row for (name, other), row in pairs.items()}}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -84,17 +153,25 @@ def distribution(facts: WeekFacts) -> Markup | None:
 
 def drive_figures(facts: WeekFacts) -> list[tuple[Row, Markup]]:
     """The costliest drives, hour by hour, on one scale."""
-    shown = facts.drives[:DRIVES_DRAWN]
     bands = {(row["raid_group_id"], row["hour_utc"]): row for row in facts.peer_bands}
-    top = max([row["max_slowdown"] for row in shown] + [4.0])
+    top = max([row["max_slowdown"] for row in facts.drives] + [4.0])
     result = []
-    for drive in shown:
+    for drive in facts.drives:
         series = [row for row in facts.drive_series if row["drive_id"] == drive["drive_id"]]
         events = [row for row in facts.drive_events if row["drive_id"] == drive["drive_id"]]
         result.append(
             (drive, drawn(figures.drive_week(drive, series, bands, events, facts.week["week_utc"], top), f"drive-{drive['cost_rank']}"))
         )
     return result
+
+
+def heat_maps(facts: WeekFacts) -> list[tuple[str, Markup]]:
+    """Tail hours by hour and day, one figure a kind; none where there is no tail hour."""
+    return [
+        (kind, drawn(figures.heat_map([row for row in facts.fleet_hours if row["kind"] == kind], facts.week["week_utc"]), f"heat-{kind}"))
+        for kind in kinds_of(facts.fleet_hours)
+        if any(row["tail_hours"] for row in facts.fleet_hours if row["kind"] == kind)
+    ]
 
 
 def duration_figures(facts: WeekFacts) -> dict[str, Markup]:
@@ -119,21 +196,59 @@ def duration_figures(facts: WeekFacts) -> dict[str, Markup]:
 
 
 def digest(facts: WeekFacts) -> list[str]:
-    """The week in a few sentences."""
+    """The week in five lines: how slow, against the budget, by whom, why, and what has changed or is to be done."""
+    lines = [slow_words(facts), slo_words(facts), concentration(facts), cause_digest(facts), change_words(facts)]
+    return [line for line in lines if line]
+
+
+def slow_words(facts: WeekFacts) -> str:
+    """How slow the fleet was."""
     fleet = facts.fleet
     if not fleet["slow_drive_hours"]:
-        first = (
-            f"No drive was slow this week: none of {count(fleet['drive_hours'])} drive-hours reached twice the median of its RAID group."
-        )
-    else:
-        first = (
-            f"{count(fleet['tail_hours'])} of {count(fleet['raid_hours'])} RAID-hours ({percent(fleet['tail_hour_ratio'])}) "
-            "were tail hours: at least one drive took twice as long as its group's median or longer. "
-            f"{noun(fleet['slow_drive_count'], 'drive was', 'drives were')} slow, of {count(fleet['drive_count'])}, "
-            f"in {noun(fleet['tail_raid_group_count'], 'group', 'groups')}."
-        )
-    sentences = [first, *(sentence for row in facts.slowness if (sentence := against_before(row)))]
-    return [sentence for sentence in [*sentences, concentration(facts), chronic_words(facts), unplug_digest(facts)] if sentence]
+        return f"No drive was slow this week: none of {count(fleet['drive_hours'])} drive-hours reached twice the median of its RAID group."
+    return (
+        f"{count(fleet['tail_hours'])} of {count(fleet['raid_hours'])} RAID-hours ({percent(fleet['tail_hour_ratio'])}) "
+        "were tail hours: at least one drive took twice as long as its group's median or longer. "
+        f"{noun(fleet['slow_drive_count'], 'drive was', 'drives were')} slow, of {count(fleet['drive_count'])}, "
+        f"in {noun(fleet['tail_raid_group_count'], 'group', 'groups')}."
+    )
+
+
+def slo_words(facts: WeekFacts) -> str:
+    """The budgets of tail hours, kept, missed or open: the interval reaches both sides."""
+    by_threshold: dict[float, list[Row]] = {}
+    for row in facts.slo:
+        by_threshold.setdefault(row["threshold"], []).append(row)
+    parts = [
+        f"the {percent(rows[0]['budget_ratio'])} of RAID-hours at {times(threshold)} "
+        + listed([f"{plural(row['kind'])} used {ratio(row['budget_used'])} ({row['verdict']})" for row in rows])
+        for threshold, rows in sorted(by_threshold.items(), reverse=True)
+    ]
+    return f"Of {'; of '.join(parts)}." if parts else ""
+
+
+def cause_digest(facts: WeekFacts) -> str:
+    """What most slow hours of each kind come from."""
+    first = {row["kind"]: row for row in reversed(facts.causes)}
+    parts = [
+        f"of {plural(kind)} {CAUSES.get(first[kind]['cause'], first[kind]['cause'])} "
+        f"({percent(first[kind]['slow_hour_share'])} of {noun(first[kind]['all_slow_hours'], 'hour', 'hours')})"
+        for kind in kinds_of(facts.causes)
+    ]
+    return f"Most frequent cause of the slow intervals that began this week: {'; '.join(parts)}." if parts else ""
+
+
+def change_words(facts: WeekFacts) -> str:
+    """What is new, what is over, and what waits to be done."""
+    parts = [
+        f"{plural(row['kind'])}: {none_or(row['new_drive_count'])} new, {none_or(row['reopened_drive_count'])} slow again, "
+        f"{none_or(row['resolved_drive_count'])} no longer slow"
+        + (f", {count(row['unseen_drive_count'])} no longer measured" if row["unseen_drive_count"] else "")
+        for row in facts.state_counts
+    ]
+    pending = [row["drive_id"] for row in facts.decisions if row["state"] == "pending"]
+    waits = f" To be replaced, by decision: {listed(pending[:5])}{' and others' if pending[5:] else ''}." if pending else ""
+    return (f"Since last week, {'; '.join(parts)}." if parts else "") + waits
 
 
 def against_before(row: Row) -> str:
@@ -168,12 +283,22 @@ def concentration(facts: WeekFacts) -> str:
         kinds = {drive["kind"] for drive in few}
         who = of_kind(half, kinds.pop()) if len(kinds) == 1 else noun(half, "drive", "drives")
         names = listed([drive["drive_id"] for drive in few])
-        return f"{who} caused {percent(few[-1]['cumulative_tail_hour_share'])} of all tail hours: {names}."
+        return f"{who} caused {percent(few[-1]['cumulative_tail_hour_share'])} of all tail hours: {names}. {cutting_words(facts)}"
     first = facts.drives[0]
     return (
         f"{count(half)} drives together caused half of all tail hours; "
-        f"the costliest, {first['drive_id']}, caused {percent(first['tail_hour_share'])}."
+        f"the costliest, {first['drive_id']}, caused {percent(first['tail_hour_share'])}. {cutting_words(facts)}"
     )
+
+
+def cutting_words(facts: WeekFacts) -> str:
+    """What the week would have been if nobody waited for the slowest drive."""
+    parts = [
+        f"{count(row['saved_by_cutting_one_hours'])} of {noun(row['tail_1_hours'], 'tail hour', 'tail hours')} of {plural(row['kind'])}"
+        for row in facts.tails
+        if row["threshold"] == 2.0 and row["tail_1_hours"]
+    ]
+    return f"Not to wait for the slowest drive would save {listed(parts)}." if parts else ""
 
 
 def chronic_words(facts: WeekFacts) -> str:
@@ -217,7 +342,7 @@ def coverage_words(facts: WeekFacts) -> list[str]:
 
 def by_kind(facts: WeekFacts, measure: str) -> list[Row]:
     """The summaries of a measure, disks first."""
-    rows = [row for (name, _), row in facts.duration_summary.items() if name == measure]
+    rows = [row for row in facts.duration_summary if row["measure"] == measure]
     order = kinds_of(rows)
     return sorted(rows, key=lambda row: order.index(row["kind"]))
 

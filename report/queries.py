@@ -1,48 +1,74 @@
-"""What the weekly report asks of the marts: selections only, every number is a mart's."""
+"""What the weekly report asks of the marts: selections only, every number is a mart's. The page shows each question as it was asked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from string import Template
 from typing import Any
 
 import duckdb
 
+from drivetail.warehouse import quoted
+
 Row = dict[str, Any]
 
 WEEKS_SHOWN = 12
-DRIVES_LISTED = 10
-DRIVES_DRAWN = 6
+DRIVES_LISTED = 20
+GROUPS_LISTED = 12
 CHRONIC_LISTED = 25
 EPISODES_LISTED = 50
+STATES_LISTED = 100
+GROUP_HOURS_LISTED = 100
+DECISIONS_LISTED = 50
 
 
 @dataclass(frozen=True)
 class WeekFacts:
-    """All the report shows of one week; every list may be empty."""
+    """All the report shows of one week; every list may be empty. `questions`: the SQL that each of them answers, by name.
+
+    known_at: what was decided after it is left out (UTC); None: nothing is.
+    """
 
     week: Row
+    known_at: datetime | None
     publication: Row
     fleet: Row
+    questions: dict[str, str]
     landing: list[Row]
     rejections: list[Row]
     coverage: list[Row]
     exclusions: list[Row]
     slowness: list[Row]
+    slo: list[Row]
+    tails: list[Row]
+    costs: list[Row]
     trend: list[Row]
     percentiles: list[Row]
+    fleet_hours: list[Row]
     drives: list[Row]
-    raid_groups: list[Row]
+    drive_verdicts: list[Row]
     drive_series: list[Row]
     peer_bands: list[Row]
     drive_events: list[Row]
-    durations: list[Row]
-    duration_summary: dict[tuple[str, str], Row]
-    unplugs: list[Row]
-    episodes: list[Row]
+    state_counts: list[Row]
+    states: list[Row]
+    raid_groups: list[Row]
+    group_drives: list[Row]
+    group_hours: list[Row]
     slowness_counts: list[Row]
     chronic: list[Row]
+    causes: list[Row]
+    decisions: list[Row]
+    classes: list[Row]
+    durations: list[Row]
+    duration_summary: list[Row]
+    events: list[Row]
+    unplugs: list[Row]
+    episodes: list[Row]
+    detectors: list[Row]
+    findings: list[Row]
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[Any] = ()) -> list[Row]:
@@ -56,15 +82,7 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequenc
 
 def fetch_publication(connection: duckdb.DuckDBPyConnection) -> Row:
     """Which publication this is, and the newest delivery in it (null without one)."""
-    (publication,) = fetch(
-        connection,
-        """
-        select
-            publication_id, published_at, last_hour_utc, pruned_before_utc,
-            (select max(delivery_seq) from marts.ingested_files) as last_delivery_seq
-        from marts.publication
-        """,
-    )
+    (publication,) = fetch(connection, PUBLICATION)
     return publication
 
 
@@ -73,93 +91,122 @@ def fetch_weeks(connection: duckdb.DuckDBPyConnection) -> list[Row]:
     return fetch(connection, "select * from marts.dim_weeks order by week_utc")
 
 
-def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row) -> WeekFacts:
-    """Everything the report shows of the week."""
+def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row, known_at: datetime | None = None) -> WeekFacts:
+    """Everything the report shows of the week; known_at: leave out what was decided after it (UTC)."""
     start: datetime = week["week_utc"]
-    end = start + timedelta(days=7)
-    (fleet,) = fetch(connection, "select * from marts.fct_weekly_fleet where week_utc = ?", [start])
-    drives = fetch(connection, COSTLIEST_DRIVES, [start - timedelta(days=7), start, DRIVES_LISTED])
-    drawn = [drive["drive_id"] for drive in drives[:DRIVES_DRAWN]]
-    series = fetch(connection, DRIVE_SERIES, [drawn, start, end]) if drawn else []
-    groups = sorted({row["raid_group_id"] for row in [*series, *drives[:DRIVES_DRAWN]]})
+    words = {
+        "week": _instant(start),
+        "end": _instant(start + timedelta(days=7)),
+        "before": _instant(start - timedelta(days=7)),
+        "first": _instant(start - timedelta(weeks=WEEKS_SHOWN)),
+        "known": "timestamp '9999-12-31'" if known_at is None else _instant(known_at),
+    }
+    questions: dict[str, str] = {}
+    answers: dict[str, list[Row]] = {}
+
+    def ask(names: Sequence[str]) -> None:
+        for name in names:
+            questions[name] = Template(QUESTIONS[name]).substitute(words).strip()
+            answers[name] = fetch(connection, questions[name])
+
+    ask(["drives", "raid_groups"])
+    words["drives"] = _texts(sorted(row["drive_id"] for row in answers["drives"]))
+    words["listed_groups"] = _texts(sorted(row["raid_group_id"] for row in answers["raid_groups"]))
+    ask(["drive_series"])
+    words["groups"] = _texts(sorted({row["raid_group_id"] for row in [*answers["drive_series"], *answers["drives"]]}))
+    ask([name for name in QUESTIONS if name not in answers])
+    (fleet,) = answers.pop("fleet")
     return WeekFacts(
-        week=week,
-        publication=fetch_publication(connection),
-        fleet=fleet,
-        landing=fetch(
-            connection, "select * from marts.fct_landing_totals order by record_kind = 'all' desc, rows_delivered desc, record_kind"
-        ),
-        rejections=fetch(connection, "select * from marts.fct_rejection_counts order by row_count desc, source, reason, column_name"),
-        coverage=fetch(connection, "select * from marts.fct_weekly_coverage where week_utc = ? order by kind", [start]),
-        exclusions=fetch(
-            connection,
-            "select * from marts.fct_weekly_exclusions where week_utc = ? order by drive_hours desc, kind, exclusion_reason",
-            [start],
-        ),
-        slowness=fetch(connection, SLOWNESS, [start]),
-        trend=fetch(
-            connection,
-            "select * from marts.fct_weekly_slowness where week_utc > ? and week_utc <= ? order by week_utc, kind",
-            [start - timedelta(weeks=WEEKS_SHOWN), start],
-        ),
-        percentiles=fetch(
-            connection, "select * from marts.fct_weekly_percentiles where week_utc = ? order by kind, series, percentile", [start]
-        ),
-        drives=drives,
-        raid_groups=fetch(
-            connection,
-            "select * from marts.fct_weekly_raid_groups where week_utc = ? and tail_hours > 0 order by cost_rank limit ?",
-            [start, DRIVES_LISTED],
-        ),
-        drive_series=series,
-        peer_bands=fetch(connection, PEER_BANDS, [groups, start, end]) if groups else [],
-        drive_events=fetch(connection, DRIVE_EVENTS, [drawn, start, end]) if drawn else [],
-        durations=fetch(connection, "select * from marts.fct_duration_shares order by measure, kind, hours"),
-        duration_summary={
-            (row["measure"], row["kind"]): row
-            for row in fetch(connection, "select * from marts.fct_duration_summary order by measure, kind")
-        },
-        unplugs=fetch(connection, "select * from marts.fct_weekly_unplugs where week_utc = ? order by kind", [start]),
-        episodes=fetch(connection, EPISODES, [start, end, EPISODES_LISTED]),
-        slowness_counts=fetch(connection, "select * from marts.fct_slowness_counts order by kind"),
-        chronic=fetch(connection, CHRONIC, [CHRONIC_LISTED]),
-    )
+        week=week, known_at=known_at, publication=fetch_publication(connection), fleet=fleet,
+        questions={"publication": PUBLICATION.strip(), **questions}, **answers,
+    )  # fmt: skip
 
 
-SLOWNESS = """
+def _instant(value: datetime) -> str:
+    return f"timestamp '{value:%Y-%m-%d %H:%M:%S}'"
+
+
+def _texts(values: Sequence[str]) -> str:
+    """Data as a list of SQL texts; an empty one matches nothing."""
+    return ", ".join(quoted(value) for value in values) or "null"
+
+
+PUBLICATION = """
+select
+    publication_id, published_at, last_hour_utc, pruned_before_utc,
+    (select max(delivery_seq) from marts.ingested_files) as last_delivery_seq
+from marts.publication
+"""
+
+QUESTIONS = {
+    "fleet": "select * from marts.fct_weekly_fleet where week_utc = $week",
+    "landing": "select * from marts.fct_landing_totals order by record_kind = 'all' desc, rows_delivered desc, record_kind",
+    "rejections": "select * from marts.fct_rejection_counts order by row_count desc, source, reason, column_name",
+    "coverage": "select * from marts.fct_weekly_coverage where week_utc = $week order by kind",
+    "exclusions": "select * from marts.fct_weekly_exclusions where week_utc = $week order by drive_hours desc, kind, exclusion_reason",
+    "slowness": """
 select slowness.*, changes.* exclude (week_utc, kind)
 from marts.fct_weekly_slowness as slowness
 left join marts.fct_weekly_changes as changes on slowness.week_utc = changes.week_utc and slowness.kind = changes.kind
-where slowness.week_utc = ?
+where slowness.week_utc = $week
 order by slowness.kind
-"""
-
-COSTLIEST_DRIVES = """
+""",
+    "slo": "select * from marts.fct_fleet_slo where week_utc = $week order by kind, threshold",
+    "tails": "select * from marts.fct_weekly_tails where week_utc = $week order by kind, threshold",
+    "costs": "select * from marts.fct_weekly_costs where week_utc = $week order by kind",
+    "trend": "select * from marts.fct_weekly_slowness where week_utc > $first and week_utc <= $week order by week_utc, kind",
+    "percentiles": "select * from marts.fct_weekly_percentiles where week_utc = $week order by kind, series, percentile",
+    "fleet_hours": "select * from marts.fct_fleet_hours where hour_utc >= $week and hour_utc < $end order by kind, hour_utc",
+    "drives": f"""
+with decided as (
+    select drive_id, verdict, decided_by, decided_at, row_number() over (partition by drive_id order by decision_seq desc) as place
+    from marts.fct_drive_decisions
+    where decided_at <= $known
+),
+caused as (
+    -- the RAID group of its last hour of the week; a drive that moved has another row
+    select * from marts.fct_drive_costs where week_utc = $week
+)
 select
     costs.*,
     earlier.slow_hours as earlier_slow_hours,
+    evidence.* exclude (week_utc, drive_id, slow_hours),
     drives.vendor,
-    drives.model,
-    drives.firmware,
     drives.deployed_on,
-    coalesce(slowness.is_chronic, false) as is_chronic
+    coalesce(slowness.is_chronic, false) as is_chronic,
+    states.state,
+    caused.tail_hours_caused,
+    caused.judged_tail_hours,
+    caused.rio_lost,
+    decided.verdict as decided_verdict,
+    decided.decided_by,
+    decided.decided_at
 from marts.fct_weekly_drives as costs
-left join marts.fct_weekly_drives as earlier on costs.drive_id = earlier.drive_id and earlier.week_utc = ?
+left join marts.fct_weekly_drives as earlier on costs.drive_id = earlier.drive_id and earlier.week_utc = $before
+left join marts.fct_weekly_drive_evidence as evidence on costs.drive_id = evidence.drive_id and evidence.week_utc = $week
+left join marts.fct_weekly_drive_states as states on costs.drive_id = states.drive_id and states.week_utc = $week
+left join caused on costs.drive_id = caused.drive_id and costs.raid_group_id = caused.raid_group_id
 left join marts.dim_drives as drives on costs.drive_id = drives.drive_id
 left join marts.fct_drive_slowness as slowness on costs.drive_id = slowness.drive_id
-where costs.week_utc = ?
+left join decided on costs.drive_id = decided.drive_id and decided.place = 1
+where costs.week_utc = $week
 order by costs.cost_rank
-limit ?
-"""
-
-DRIVE_SERIES = """
+limit {DRIVES_LISTED}
+""",
+    "drive_verdicts": """
+select drive_id, detector, day_utc, score, evidence
+from marts.fct_detector_verdicts
+where is_flagged and drive_id in ($drives) and day_utc >= $week and day_utc < $end
+qualify row_number() over (partition by drive_id, detector order by score desc, day_utc) = 1
+order by drive_id, detector
+""",
+    "drive_series": """
 select drive_id, hour_utc, raid_group_id, slowdown, is_slow, exclusion_reason
 from marts.fct_drive_hours
-where drive_id in (select unnest(?::varchar[])) and hour_utc >= ? and hour_utc < ?
+where drive_id in ($drives) and hour_utc >= $week and hour_utc < $end
 order by drive_id, hour_utc
-"""
-
-PEER_BANDS = """
+""",
+    "peer_bands": """
 select
     bands.raid_group_id,
     bands.hour_utc,
@@ -172,30 +219,82 @@ select
 from marts.fct_peer_bands as bands
 inner join marts.fct_raid_hours as raid_hours
     on bands.raid_group_id = raid_hours.raid_group_id and bands.hour_utc = raid_hours.hour_utc
-where bands.raid_group_id in (select unnest(?::varchar[])) and bands.hour_utc >= ? and bands.hour_utc < ?
-"""
-
-DRIVE_EVENTS = """
+where bands.raid_group_id in ($groups) and bands.hour_utc >= $week and bands.hour_utc < $end
+order by bands.raid_group_id, bands.hour_utc
+""",
+    "drive_events": """
 select drive_id, occurred_at, event_type, ended_at, detail, is_explicit
 from marts.fct_drive_events
-where drive_id in (select unnest(?::varchar[])) and occurred_at >= ? and occurred_at < ?
+where drive_id in ($drives) and occurred_at >= $week and occurred_at < $end
 order by drive_id, occurred_at, event_type
-"""
-
-EPISODES = """
-select episodes.*, drives.model
-from marts.fct_unplug_episodes as episodes
-left join marts.dim_drives as drives on episodes.drive_id = drives.drive_id
-where episodes.unplugged_at >= ? and episodes.unplugged_at < ?
-order by episodes.unplugged_at, episodes.drive_id
-limit ?
-"""
-
-CHRONIC = """
+""",
+    "state_counts": "select * from marts.fct_weekly_state_counts where week_utc = $week order by kind",
+    "states": f"""
+select *
+from marts.fct_weekly_drive_states
+where week_utc = $week and state <> 'continuing'
+order by state = 'new' desc, state = 'reopened' desc, state = 'unseen' desc, slow_hours desc, earlier_slow_hours desc, drive_id
+limit {STATES_LISTED}
+""",
+    "raid_groups": f"""
+select tails.*, costs.* exclude (week_utc, raid_group_id, slow_hours, tail_hours)
+from marts.fct_weekly_raid_groups as tails
+left join marts.fct_raid_group_costs as costs on tails.raid_group_id = costs.raid_group_id and tails.week_utc = costs.week_utc
+where tails.week_utc = $week and tails.tail_hours > 0
+order by tails.cost_rank
+limit {GROUPS_LISTED}
+""",
+    "group_drives": """
+select *
+from marts.fct_drive_costs
+where week_utc = $week and raid_group_id in ($listed_groups)
+order by raid_group_id, tail_hours desc, slow_hours desc, drive_id
+""",
+    "group_hours": f"""
+select *
+from marts.fct_slow_group_hours
+where hour_utc >= $week and hour_utc < $end
+order by greatest(group_slowdown, tail_1) desc, hour_utc, raid_group_id
+limit {GROUP_HOURS_LISTED}
+""",
+    "slowness_counts": "select * from marts.fct_slowness_counts order by kind",
+    "chronic": f"""
 select slowness.*, drives.vendor, drives.model, drives.current_raid_group_id, drives.deployed_on
 from marts.fct_drive_slowness as slowness
 left join marts.dim_drives as drives on slowness.drive_id = drives.drive_id
 where slowness.is_chronic
 order by slowness.median_slowdown desc, slowness.drive_id
-limit ?
-"""
+limit {CHRONIC_LISTED}
+""",
+    "causes": "select * from marts.cause_shares where week_utc = $week and slow_hours > 0 order by kind, slow_hours desc, cause",
+    "decisions": f"""
+select * replace (
+    -- what was superseded or replaced later stood then
+    case when replaced_at <= $known then 'replaced' when verdict = 'replace' then 'pending' else 'standing' end as state
+)
+from marts.fct_drive_decisions
+where decided_at <= $known and coalesce(superseded_at > $known, true)
+order by decision_seq desc
+limit {DECISIONS_LISTED}
+""",
+    "classes": """
+select *
+from marts.fct_weekly_classes
+where week_utc = $week
+order by dimension desc, kind, is_comparable desc, slow_ratio desc, class
+""",
+    "durations": "select * from marts.fct_duration_shares order by measure, kind, hours",
+    "duration_summary": "select * from marts.fct_duration_summary order by measure, kind",
+    "events": "select * from marts.fct_weekly_events where week_utc = $week order by is_explicit desc, event_count desc, event_type, kind",
+    "unplugs": "select * from marts.fct_weekly_unplugs where week_utc = $week order by kind",
+    "episodes": f"""
+select episodes.*, drives.model
+from marts.fct_unplug_episodes as episodes
+left join marts.dim_drives as drives on episodes.drive_id = drives.drive_id
+where episodes.unplugged_at >= $week and episodes.unplugged_at < $end
+order by episodes.unplugged_at, episodes.drive_id
+limit {EPISODES_LISTED}
+""",
+    "detectors": "select * from marts.detector_agreement where span like 'last_%' order by detector, other_detector",
+    "findings": "select * from marts.study_results where regexp_matches(id, '^F[0-9][0-9]-') order by id, kind",
+}

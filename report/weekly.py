@@ -1,40 +1,128 @@
-"""Write the weekly fleet report."""
+"""Write the weekly fleet report: one page, the same numbers as JSON beside it, or the page printed as PDF."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
 from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
+from drivetail.publish import Publication, kept_publications
 from drivetail.queries import QueryError, first_line, open_published
 from drivetail.warehouse import Warehouse
 from report.due import report_file
 from report.html import replace_file
 from report.numbers import week_name
 from report.page import render_page
-from report.queries import Row, fetch_publication, fetch_week, fetch_weeks
+from report.pdf import print_page
+from report.queries import Row, WeekFacts, fetch_publication, fetch_week, fetch_weeks
+
+FORMATS = ("html", "json", "pdf")
 
 
-def write_report(warehouse: Warehouse, *, week: str | None = None, out: Path | None = None) -> Path:
-    """Write the report of one ISO week (UTC) from the current publication.
+def write_report(
+    warehouse: Warehouse,
+    *,
+    week: str | None = None,
+    out: Path | None = None,
+    output: str = "html",
+    publication: str | None = None,
+    as_known_at: datetime | None = None,
+) -> Path:
+    """Write the report of one ISO week (UTC) from the current publication, or as known earlier.
 
     week: `2026-W03`; by default the last complete one that has a valid RAID-hour, or, in a fleet that has none yet, the last one.
         A week is complete once the fleet's data reach its last hour.
-    out: HTML file; by default WAREHOUSE/reports/WEEK.html. It is replaced in one step.
+    out: file; by default WAREHOUSE/reports/WEEK.FORMAT, as known earlier WEEK.known-TIME.FORMAT. It is replaced in one step.
+    output: `html`, with the same numbers as JSON beside it; `json` alone; or `pdf`, the page printed by Chromium.
+    publication: an earlier publication that is still kept, by its id.
+    as_known_at: only what had landed and been decided by that instant (UTC): the publication of then where it is kept, else a build of
+        its own.
     Returns: the file.
     Raises: QueryError without a publication, or when the week is none or has no valid RAID-hour; it names those that have.
     """
-    with open_published(warehouse) as connection:
+    with _opened(warehouse, publication, as_known_at) as (connection, known_at):
         try:
             chosen = choose_week(fetch_weeks(connection), week, fetch_publication(connection)["pruned_before_utc"])
-            facts = fetch_week(connection, chosen)
+            facts = fetch_week(connection, chosen, known_at)
         except duckdb.Error as error:
             raise QueryError(
                 f"{warehouse.published}: {first_line(error)}; it was published by other models: run `drivetail build`"
             ) from error
-    path = out or report_file(warehouse, week_name(chosen["week_utc"]))
+    page = report_file(warehouse, week_name(chosen["week_utc"]))
+    if known_at is not None:
+        page = page.with_name(f"{page.stem}.known-{known_at:%Y%m%dT%H%M}.html")
+    path = out or page.with_suffix(f".{output}")
+    if output == "pdf":
+        return replace_file(path, print_page(render_page(facts)))
+    if output == "json":
+        return replace_file(path, as_document(facts))
+    replace_file(path.with_suffix(".json"), as_document(facts))
     return replace_file(path, render_page(facts))
+
+
+@contextmanager
+def _opened(
+    warehouse: Warehouse, publication: str | None, as_known_at: datetime | None
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, datetime | None]]:
+    """The publication asked for, and until when decisions count: None for the current one."""
+    if publication is None and as_known_at is None:
+        with open_published(warehouse) as connection:
+            yield connection, None
+        return
+    kept = kept_publications(warehouse)
+    if publication is not None:
+        named = next((each for each in kept if each.publication_id == publication), None)
+        if named is None:
+            names = ", ".join(each.publication_id for each in kept) or "none"
+            raise QueryError(
+                f"publication {publication} is not kept; kept are: {names}. Each is for an hour after the next one; "
+                "`--as-known-at TIME` builds again what was known then"
+            )
+    else:
+        named = _shown_at(kept, as_known_at or datetime.max)
+    if named is not None:
+        with open_published(warehouse, named.path) as connection:
+            yield connection, as_known_at or named.published_at
+        return
+    from drivetail.as_known import built_as_known_at  # brings dbt, which no other report needs
+
+    with built_as_known_at(warehouse, as_known_at or datetime.max) as then, open_published(then) as connection:
+        yield connection, as_known_at
+
+
+def _shown_at(kept: list[Publication], instant: datetime) -> Publication | None:
+    """The publication that readers saw at an instant; None where it is not kept, or one between it and the next kept one was."""
+    earlier = [each for each in kept if each.published_at <= instant]
+    if not earlier:
+        return None
+    number, *later = [int(each.publication_id.split("-")[0]) for each in kept[len(earlier) - 1 :]]
+    return earlier[-1] if not later or later[0] == number + 1 else None
+
+
+def as_document(facts: WeekFacts) -> str:
+    """The numbers of the page as JSON: by name the SQL that gives them and its rows; instants are ISO texts, UTC."""
+    numbers: dict[str, Any] = {field.name: getattr(facts, field.name) for field in fields(facts) if field.name in facts.questions}
+    document = {
+        "week": week_name(facts.week["week_utc"]),
+        "is_complete": facts.week["is_complete"],
+        "publication_id": facts.publication["publication_id"],
+        "known_at": facts.known_at,
+        "numbers": {
+            name: {"sql": facts.questions[name], "rows": rows if isinstance(rows, list) else [rows]} for name, rows in numbers.items()
+        },
+    }
+    return (
+        json.dumps(
+            document, indent=1, ensure_ascii=False, default=lambda value: value.isoformat() if isinstance(value, date) else str(value)
+        )
+        + "\n"
+    )
 
 
 def choose_week(weeks: list[Row], wanted: str | None, pruned_before: datetime | None) -> Row:

@@ -44,5 +44,7 @@ def opened(browser: Any, path: Path, width: int = 1180) -> tuple[Any, list[str]]
     page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
     page.on("request", lambda request: None if request.url == path.as_uri() else troubles.append(f"request: {request.url}"))
     page.goto(path.as_uri(), wait_until="load")
+    # figures are drawn when somebody comes near them
+    page.evaluate("drawAll()")
     page.wait_for_timeout(300)
     return page, troubles

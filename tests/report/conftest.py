@@ -54,10 +54,21 @@ def eventful(tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[
 def uneventful(tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
     """One group, 30 hours of one week, no inventory, no events, nothing slow."""
     root = tmp_path_factory.mktemp("uneventful")
-    (root / "bundle").mkdir()
-    rows = [f"{(MONDAY + timedelta(hours=hour)).isoformat()},d{drive},g1,10,0,{100 + drive}," for hour in range(30) for drive in range(4)]
-    (root / "bundle" / "drive_hours.csv").write_text("\n".join([HEADER, *rows]) + "\n")
-    return published(new_warehouse(root / "warehouse"), root / "bundle")
+    return published(new_warehouse(root / "warehouse"), quiet_hours(root / "bundle", range(30)))
+
+
+def quiet_hours(folder: Path, hours: range) -> Path:
+    """A bundle: four drives of one group in these hours of the week, nothing slow."""
+    folder.mkdir()
+    rows = [f"{(MONDAY + timedelta(hours=hour)).isoformat()},d{drive},g1,10,0,{100 + drive}," for hour in hours for drive in range(4)]
+    (folder / "drive_hours.csv").write_text("\n".join([HEADER, *rows]) + "\n")
+    return folder
+
+
+@pytest.fixture
+def quiet_bundle() -> Callable[[Path, range], Path]:
+    """Makes a bundle of quiet hours."""
+    return quiet_hours
 
 
 @pytest.fixture(scope="session")

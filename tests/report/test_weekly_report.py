@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -15,21 +16,46 @@ from pages import Page, opened
 
 from drivetail.build import build
 from drivetail.cli import main
+from drivetail.decisions import decide
 from drivetail.queries import QueryError, open_published
 from drivetail.warehouse import Warehouse
+from ingest import ingest
+from ingest.raw_store import list_deliveries
 from report import write_report
 from report.numbers import percent, ratio
+from report.pdf import print_page
 from report.weekly import parse_week
 
 pytestmark = pytest.mark.xdist_group("report")
 
 WEEK = datetime(2026, 1, 12)
-SECTIONS = ["coverage", "digest", "trend", "distribution", "costliest", "intervals", "gaps", "unplugs", "chronic", "words"]
+SECTIONS = [
+    "coverage", "digest", "slo", "tails", "costliest", "changes", "chronic", "groups", "group-hours", "decisions", "unplugs",
+    "causes", "classes", "heat", "trend", "distribution", "intervals", "gaps", "detectors", "landed", "findings", "words",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def eventful_report(eventful: Warehouse) -> Path:
     return write_report(eventful)
+
+
+@pytest.fixture(scope="session")
+def uneventful_report(uneventful: Warehouse) -> Path:
+    return write_report(uneventful)
+
+
+@pytest.fixture(scope="session")
+def hostile_report(hostile: Warehouse) -> Path:
+    return write_report(hostile)
+
+
+@pytest.fixture(scope="session")
+def numbers(eventful_report: Path) -> dict[str, Any]:
+    """The JSON beside the eventful report, by name: `sql` and `rows`."""
+    document = json.loads(eventful_report.with_suffix(".json").read_text())
+    assert (document["week"], document["is_complete"], document["known_at"]) == ("2026-W03", True, None)
+    return document["numbers"]
 
 
 def value(warehouse: Warehouse, query: str) -> Any:
@@ -45,13 +71,15 @@ def value(warehouse: Warehouse, query: str) -> Any:
 def test_it_is_written_for_the_last_complete_week(eventful: Warehouse, eventful_report: Path):
     assert eventful_report == eventful.root / "reports" / "2026-W03.html"
     assert eventful_report.stat().st_size > 200_000
-    assert sorted(path.name for path in eventful_report.parent.iterdir()) == ["2026-W03.html"]
+    assert sorted(path.name for path in eventful_report.parent.iterdir()) == ["2026-W03.html", "2026-W03.json"]
 
 
-def test_another_week_and_file_can_be_asked_for(eventful: Warehouse, tmp_path: Path):
-    path = write_report(eventful, week="2026-w04", out=tmp_path / "new" / "report.html")
+def test_another_week_and_an_earlier_publication_can_be_asked_for(eventful: Warehouse, tmp_path: Path):
+    publication = sorted(eventful.publications.glob("*.duckdb"))[-1].stem
+    path = write_report(eventful, week="2026-w04", out=tmp_path / "new" / "report.html", publication=publication)
     assert path == tmp_path / "new" / "report.html"
     page = Page(path)
+    assert "Issued again as known at" in page.words
     assert "Slow drives in week 2026-W04" in page.words
     assert "The week is not complete: the fleet's data end on 2026-01-21 23:00 UTC." in page.words
 
@@ -64,9 +92,12 @@ def test_a_week_without_data_names_those_that_have(eventful: Warehouse, tmp_path
 
 
 def test_the_command_says_where_it_is(eventful: Warehouse, tmp_path: Path):
-    result = CliRunner().invoke(main, ["report", "-w", str(eventful.root), "--week", "2026-W02", "--out", str(tmp_path / "r.html")])
+    result = CliRunner().invoke(
+        main, ["report", "-w", str(eventful.root), "--week", "2026-W02", "--format", "json", "--out", str(tmp_path / "r.json")]
+    )
     assert result.exit_code == 0
-    assert result.output == f"Report: {tmp_path / 'r.html'}\n"
+    assert result.output == f"Report: {tmp_path / 'r.json'}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
     result = CliRunner().invoke(main, ["report", "-w", str(eventful.root), "--week", "2027-W02"])
     assert result.exit_code == 1
     assert "2027-W02 has no valid RAID-hour; weeks there are: 2026-W02" in result.output
@@ -134,12 +165,110 @@ def test_delivered_rows_add_up(eventful: Warehouse):
 
 def test_it_has_every_section_in_order_and_fills_it(eventful_report: Path):
     page = Page(eventful_report)
-    assert [attrs["id"] for tag, attrs in page.tags if tag == "section"] == SECTIONS
+    sections = [str(attrs["id"]) for tag, attrs in page.tags if tag == "section"]
+    assert [name for name in sections if not re.fullmatch(r"(drive|group)-\d+", name)] == SECTIONS
+    assert {"drive-1", "group-1"} <= set(sections)
+    inside = {attrs["href"] for tag, attrs in page.tags if tag == "a" and str(attrs.get("href")).startswith("#")}
+    assert inside <= {f"#{attrs['id']}" for _, attrs in page.tags if attrs.get("id")}
+    assert {"#drive-1", "#group-1"} <= inside
     figures = [attrs["id"] for tag, attrs in page.tags if tag == "div" and attrs.get("class") == "plotly-graph-div"]
     assert len(figures) == len(set(figures))
-    assert {"figure-distribution", "figure-drive-1", "figure-interval-hours", "figure-gap-hours", "figure-outage-hours"} <= set(figures)
+    assert {
+        "figure-distribution",
+        "figure-drive-1",
+        "figure-interval-hours",
+        "figure-gap-hours",
+        "figure-outage-hours",
+        "figure-heat-disk",
+    } <= set(figures)
     assert re.search(r"Of \d+ slow intervals? of disks, \S+ \(\d+\) lasted 1 hour and \S+ \(\d+\) 8 hours or longer", page.words)
     assert "drivetail explain D0000" in page.words
+
+
+def test_every_number_comes_with_the_sql_that_gives_it(eventful: Warehouse, eventful_report: Path, numbers: dict[str, Any]):
+    page = Page(eventful_report)
+    with open_published(eventful) as connection:
+        for name, answer in numbers.items():
+            if name == "findings":  # the slowest by far, and the study's tests have it
+                continue
+            assert answer["sql"] in page.words, name
+            cursor = connection.execute(answer["sql"])
+            columns = [column[0] for column in cursor.description]
+            rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+            assert json.loads(json.dumps(rows, default=lambda instant: instant.isoformat())) == answer["rows"], name
+    assert {name for name, answer in numbers.items() if not answer["rows"]} <= {"decisions", "group_hours", "chronic"}
+
+
+def test_budget_tails_causes_and_changes_are_the_marts(eventful: Warehouse, eventful_report: Path, numbers: dict[str, Any]):
+    shown = Page(eventful_report).metrics()
+    in_week = f"hour_utc >= timestamp '{WEEK}' and hour_utc < timestamp '{WEEK + timedelta(days=7)}'"
+    for kind in ("disk", "ssd"):
+        of_kind = f"from marts.fct_raid_hours where {in_week} and kind = '{kind}'"
+        for threshold in (1.5, 2.0):
+            assert int(shown[f"good_hours_{kind}_{threshold}"] or -1) == value(
+                eventful, f"select count(*) {of_kind} and tail_1 < {threshold}"
+            )
+            assert int(shown[f"tail_1_{kind}_{threshold}"] or -1) == value(eventful, f"select count(*) {of_kind} and tail_1 >= {threshold}")
+            saved = f"select count(*) {of_kind} and tail_1 >= {threshold} and tail_2 < {threshold}"
+            assert int(shown[f"saved_1_{kind}_{threshold}"] or -1) == value(eventful, saved)
+        slow = f"from marts.fct_drive_hours where is_slow and kind = '{kind}'"
+        first = f"select drive_id, min(hour_utc) as first_hour_utc {slow} group by drive_id"
+        new = f"select count(*) from ({first}) as firsts where first_{in_week.replace(' and hour_utc', ' and first_hour_utc')}"
+        assert int(shown[f"new_drive_count_{kind}"] or 0) == value(eventful, new)
+        causes = [row for row in numbers["causes"]["rows"] if row["kind"] == kind]
+        assert sum(row["slow_hours"] for row in causes) == causes[0]["all_slow_hours"]
+
+
+def test_the_costliest_drives_come_with_what_speaks_for_a_decision(eventful: Warehouse, numbers: dict[str, Any]):
+    first = numbers["drives"]["rows"][0]
+    assert first["cost_rank"] == 1
+    assert first["detector_count"] == 8
+    assert 1 <= first["flagging_detector_count"] <= 8
+    flags = f"""select count(distinct detector) from marts.fct_detector_verdicts
+        where is_flagged and drive_id = '{first["drive_id"]}' and day_utc >= '{WEEK}' and day_utc < '{WEEK + timedelta(days=7)}'"""
+    assert first["flagging_detector_count"] == value(eventful, flags)
+    assert first["action"]
+    assert first["longest_interval_hours"] >= 1
+
+
+def test_a_publication_that_is_not_kept_names_those_that_are(eventful: Warehouse, tmp_path: Path):
+    publication = sorted(eventful.publications.glob("*.duckdb"))[-1].stem
+    with pytest.raises(QueryError, match=f"publication 000099-x is not kept; kept are: .*{publication}"):
+        write_report(eventful, publication="000099-x", out=tmp_path / "r.html")
+    with pytest.raises(QueryError, match=r"nothing had landed at 2020-01-01 00:00:00 UTC; the first delivery came at 20"):
+        write_report(eventful, as_known_at=datetime(2020, 1, 1), out=tmp_path / "r.html")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.soak
+def test_a_report_is_told_again_with_what_had_landed_then(
+    tmp_path: Path, new_warehouse: Callable[[Path], Warehouse], quiet_bundle: Callable[[Path, range], Path]
+):
+    """Ten hours came, then two more, then a decision; both are built. Told as known after the first: forty rows, nothing decided."""
+    warehouse = new_warehouse(tmp_path / "warehouse")
+    ingest("bundle", [quiet_bundle(tmp_path / "first", range(10))], warehouse.root)
+    (first,) = list_deliveries(warehouse.root)
+    then = datetime.fromisoformat(json.loads((first.path / "delivery.json").read_text())["committed_at"])
+    ingest("bundle", [quiet_bundle(tmp_path / "second", range(10, 12))], warehouse.root)
+    build(warehouse)
+    decide(warehouse, "d0", "watch", by="ada", note="why not")
+    for known_at, rows, decisions in ((then, 40, 0), (None, 48, 1)):
+        path = write_report(warehouse, as_known_at=known_at, output="json")
+        document = json.loads(path.read_text())
+        assert document["known_at"] == (None if known_at is None else known_at.isoformat())
+        assert document["numbers"]["landing"]["rows"][0]["rows_delivered"] == rows
+        assert len(document["numbers"]["decisions"]["rows"]) == decisions
+    assert not list(warehouse.root.glob(".as-known-at-*"))
+
+
+def test_a_pdf_without_a_browser_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("report.pdf.which", lambda name: None)
+    with pytest.raises(QueryError, match=r"a PDF needs Chromium, and none of chromium, .* is on the PATH: install it"):
+        print_page("<p>page</p>")
+
+
+def test_a_pdf_is_the_page_printed(browser: Any):
+    assert print_page("<p>page</p>").startswith(b"%PDF-")
 
 
 def test_it_can_be_read_without_eyes(eventful_report: Path):
@@ -163,8 +292,8 @@ def test_numbers_are_never_rounded_to_all_or_nothing():
 # Little to say, and names that mean harm
 
 
-def test_a_fleet_that_never_was_slow(uneventful: Warehouse):
-    page = Page(write_report(uneventful))
+def test_a_fleet_that_never_was_slow(uneventful_report: Path):
+    page = Page(uneventful_report)
     words = page.words
     # no empty plots: only the distribution is drawn
     assert [attrs["id"] for tag, attrs in page.tags if tag == "div" and attrs.get("class") == "plotly-graph-div"] == ["figure-distribution"]
@@ -183,12 +312,18 @@ def test_a_fleet_that_never_was_slow(uneventful: Warehouse):
         "No slow drive has ever been unplugged",
         "No drive is chronic",
         "drives of unknown kind",
+        "No drive was slow this week or in the week before.",
+        "No RAID group was slow as a whole this week.",
+        "No decision was recorded",
+        "No slow interval began this week.",
+        "No event was told of this week.",
+        "No hour of this week had a tail.",
     ):
         assert sentence in words
 
 
-def test_markup_in_names_is_text(hostile: Warehouse, hostile_names: tuple[str, str, str]):
-    page = Page(write_report(hostile))
+def test_markup_in_names_is_text(hostile_report: Path, hostile_names: tuple[str, str, str]):
+    page = Page(hostile_report)
     for name in hostile_names:
         assert name in page.words
         assert name not in page.text
@@ -201,11 +336,9 @@ def test_markup_in_names_is_text(hostile: Warehouse, hostile_names: tuple[str, s
 # In a browser
 
 
-@pytest.mark.parametrize(("fleet", "widths"), [("eventful", (1180, 800, 420)), ("uneventful", (800,)), ("hostile", (1180,))])
-def test_it_opens_offline_without_a_complaint(
-    browser: Any, request: pytest.FixtureRequest, tmp_path: Path, fleet: str, widths: tuple[int, ...]
-):
-    path = write_report(request.getfixturevalue(fleet), out=tmp_path / "report.html")
+@pytest.mark.parametrize(("fleet", "widths"), [("eventful", (1180, 420)), ("uneventful", (800,)), ("hostile", (1180,))])
+def test_it_opens_offline_without_a_complaint(browser: Any, request: pytest.FixtureRequest, fleet: str, widths: tuple[int, ...]):
+    path = request.getfixturevalue(f"{fleet}_report")
     for width in widths:
         page, troubles = opened(browser, path, width)
         assert troubles == []
@@ -219,6 +352,40 @@ def test_it_opens_offline_without_a_complaint(
             assert abs(drawn_width - room) <= 1, f"{name} is {drawn_width} wide in {room}"
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.context.close()
+
+
+def test_tables_sort_by_number_and_filter_by_word(browser: Any, eventful_report: Path, numbers: dict[str, Any]):
+    page, troubles = opened(browser, eventful_report)
+    page.wait_for_selector("html[data-tables=ready]")
+    table = page.locator("#costliest table.rich")
+    heading = table.locator("thead th", has_text="Slow hours")
+    heading.locator("[role=button]").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") == "descending"
+    most = max(row["slow_hours"] for row in numbers["drives"]["rows"])
+    assert table.locator("tbody tr").first.locator("td[data-order]").nth(1).get_attribute("data-order") == str(most)
+    page.locator("#findings input").fill("F01-")
+    assert all(name.startswith("F01-") for name in page.locator("#findings tbody th").all_text_contents())
+    assert troubles == []
+    page.context.close()
+
+
+def test_it_is_dark_where_the_reader_wants_it_and_draws_what_is_near(browser: Any, eventful_report: Path):
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.goto(eventful_report.as_uri())
+    drawn = "[document.querySelectorAll('.js-plotly-plot').length, document.querySelectorAll('.plotly-graph-div').length]"
+    before, all_of_them = page.evaluate(drawn)
+    assert before < all_of_them
+    page.evaluate("drawAll()")
+    assert page.evaluate(drawn) == [all_of_them, all_of_them]
+    style = "one => [getComputedStyle(one).backgroundColor, getComputedStyle(one).color]"
+    assert page.eval_on_selector("body", style) == ["rgb(20, 25, 31)", "rgb(228, 232, 237)"]
+    assert page.eval_on_selector(".plotly-graph-div .xtick text", "one => getComputedStyle(one).fill") == "rgb(228, 232, 237)"
+    page.emulate_media(media="print")
+    assert page.eval_on_selector("body", style)[0] == "rgb(255, 255, 255)"
+    context.close()
 
 
 def test_hovering_shows_numerator_and_denominator(browser: Any, eventful_report: Path):

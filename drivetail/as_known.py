@@ -1,0 +1,48 @@
+"""A warehouse as it was known at an instant: raw never changes, so what had landed by then is still there and can be built again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from drivetail.build import build
+from drivetail.past import read_past
+from drivetail.queries import QueryError
+from drivetail.register import Register
+from drivetail.warehouse import Warehouse
+from ingest.raw_store import list_deliveries
+
+
+@contextmanager
+def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Warehouse]:
+    """Build what had landed and been decided by the instant (UTC), in a folder of its own that is removed afterwards; costs a whole build.
+
+    Raises: QueryError where nothing had landed by then, or raw was pruned: then what is left may be less than what was known.
+    """
+    past = read_past(warehouse)
+    if past is not None:
+        raise QueryError(f"what was known at {instant} UTC cannot be built again: the drive-hours before {past.day} were pruned since")
+    times = {}
+    for delivery in list_deliveries(warehouse.root):
+        record = json.loads((delivery.path / "delivery.json").read_text(encoding="utf-8"))
+        times[delivery.path] = datetime.fromisoformat(record["committed_at"])
+    landed = [path for path, committed_at in times.items() if committed_at <= instant]
+    if not landed:
+        first = min(times.values(), default=None)
+        raise QueryError(
+            f"nothing had landed at {instant} UTC; " + (f"the first delivery came at {first} UTC" if first else "nor has anything since")
+        )
+    with TemporaryDirectory(prefix=".as-known-at-", dir=warehouse.root) as folder:
+        then = Warehouse(Path(folder))
+        then.create()
+        (then.raw / "deliveries").mkdir()
+        for path in landed:
+            (then.raw / "deliveries" / path.name).symlink_to(path)
+        decided = [record for record in Register(warehouse, "decisions").read() if datetime.fromisoformat(record["at"]) <= instant]
+        Register(then, "decisions").append(decided)
+        build(then)
+        yield then
