@@ -34,6 +34,7 @@ def render(template: str, **content: Any) -> str:
         hours=numbers.hours,
         times=numbers.times,
         whole=numbers.whole,
+        tenths=numbers.tenths,
         instant=numbers.instant,
         day=numbers.day,
         kind=numbers.kind_name,

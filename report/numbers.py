@@ -49,6 +49,11 @@ def hours(value: float | None) -> str:
     return f"{value:,.0f} h" if value == int(value) or value >= 100 else f"{value:,.1f} h"
 
 
+def tenths(value: float | None) -> str:
+    """A number with one digit after the point: 12.3."""
+    return NONE if value is None else f"{value:,.1f}"
+
+
 def instant(value: datetime | None) -> str:
     """A time of day, to the minute, UTC."""
     return NONE if value is None else f"{value:%Y-%m-%d %H:%M}"

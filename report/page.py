@@ -12,6 +12,7 @@ from report.html import render
 from report.look import drawn, kinds_of
 from report.numbers import count, hours, listed, noun, of_kind, percent, plural, ratio, times, week_name
 from report.queries import (
+    CANDIDATES_LISTED,
     CHRONIC_LISTED,
     DECISIONS_LISTED,
     DRIVES_LISTED,
@@ -56,6 +57,11 @@ CAUSES = {
     "censored": "beginning or end not seen",
     "silent": "silent",
 }
+RANKINGS = {
+    "most_slow_hours_28d": "most slow hours in 28 days",
+    "slowest_now": "slowest on the last day",
+    "random": "by lot",
+}
 LIMITS = {
     "drives": DRIVES_LISTED,
     "raid_groups": GROUPS_LISTED,
@@ -64,6 +70,7 @@ LIMITS = {
     "states": STATES_LISTED,
     "group_hours": GROUP_HOURS_LISTED,
     "decisions": DECISIONS_LISTED,
+    "candidates": CANDIDATES_LISTED,
 }
 """How many rows a table has at most; one that is full says so."""
 
@@ -100,6 +107,7 @@ def render_page(facts: WeekFacts) -> str:
         exclusion_words=EXCLUSIONS,
         state_words=STATES,
         cause_words=CAUSES,
+        ranking_words=RANKINGS,
         explain=lambda drive: f"drivetail explain {shlex.quote(drive)}",
         baseline_weeks=max((row["baseline_week_count"] or 0 for row in facts.slowness), default=0),
         limits=LIMITS,

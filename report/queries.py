@@ -22,6 +22,7 @@ EPISODES_LISTED = 50
 STATES_LISTED = 100
 GROUP_HOURS_LISTED = 100
 DECISIONS_LISTED = 50
+CANDIDATES_LISTED = 25
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class WeekFacts:
     slowness_counts: list[Row]
     chronic: list[Row]
     causes: list[Row]
+    candidates: list[Row]
+    backtest: list[Row]
     decisions: list[Row]
     classes: list[Row]
     durations: list[Row]
@@ -267,6 +270,14 @@ order by slowness.median_slowdown desc, slowness.drive_id
 limit {CHRONIC_LISTED}
 """,
     "causes": "select * from marts.cause_shares where week_utc = $week and slow_hours > 0 order by kind, slow_hours desc, cause",
+    "candidates": f"""
+select *
+from marts.replacement_candidates
+where verdict <> 'leave'
+order by candidate_rank
+limit {CANDIDATES_LISTED}
+""",
+    "backtest": "select * from marts.candidate_backtest_summary order by kind, top_ratio, rule",
     "decisions": f"""
 select * replace (
     -- what was superseded or replaced later stood then
