@@ -55,3 +55,4 @@ select * from effective{% endmacro %}
 {% macro hash_ratio(text) %}hash_ratio({{ text }}){% endmacro %}
 {% macro poisson_draw(text) %}poisson_draw({{ text }}){% endmacro %}
 {% macro week_no(instant) %}week_no({{ instant }}){% endmacro %}
+{% macro is_most_of_its_drives(a) %}{{ a }}.slow_drive_count > 1{% endmacro %}

@@ -96,7 +96,7 @@ VERDICTS, AGREEMENT, SCORES, SCORE_COSTS = (
 )
 OUTLIERS, SIT_OUT_COUNTS, SLOW_SCORES = "macros/outliers.sql", "macros/engine/sit_out_counts.sql", "macros/slow_scores.sql"
 CHRONIC_DAYS = "models/intermediate/counts/int_drive_days__chronic.sql"
-USUAL_MEDIAN = "macros/usual_median.sql"
+USUAL_MEDIAN, MOST_DRIVES = "macros/usual_median.sql", "macros/is_most_of_its_drives.sql"
 EVIDENCE = "models/intermediate/causes/int_intervals__evidence.sql"
 WEEKLY_TAILS = "models/marts/weekly/fct_weekly_tails.sql"
 DRIVE_STATES = "models/marts/weekly/fct_weekly_drive_states.sql"
@@ -1260,7 +1260,7 @@ FAULTS = (
         2,
     ),
     Fault("an event of which nothing is known is not slow", WEEKLY_EVENTS, "nullif(count(slow_within_window), 0)", "count(*)"),
-    Fault("two slow drives of seven are a whole group", EVIDENCE, "<= 2 * slow_drive_count + 2 as", "<= 2 * slow_drive_count + 3 as"),
+    Fault("two slow drives of seven are a whole group", MOST_DRIVES, "slow_drive_count + 2", "slow_drive_count + 3"),
     Fault(
         "two slow drives of a host share a cause", EVIDENCE, "having count(*) >= {{ var('cause_together_drives') }}", "having count(*) >= 2"
     ),

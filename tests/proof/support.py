@@ -89,6 +89,7 @@ NOT_COMPARED = {
 ROUNDED = {("fct_slowdown_intervals", "mean_slowdown")}
 ROUNDED |= {("cause_shares", f"{of}_share_{end}") for of in ("interval", "slow_hour") for end in ("low", "high")}
 ROUNDED |= {("fct_fleet_slo", f"good_ratio_{end}") for end in ("low", "high")}
+ROUNDED |= {("fct_weekly_classes", f"slow_ratio_{end}") for end in ("low", "high")}
 
 
 def seeds(count: int) -> list[int]:

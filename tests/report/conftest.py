@@ -24,6 +24,7 @@ EVENTFUL = {
     "disk.episode_median_hours": 2.0,
     "ssd.episode_median_hours": 2.0,
     "disk.fail_slow_share": 0.1,
+    "disk.fail_slow_median_excess": 0.4,
     "ssd.fail_slow_share": 0.1,
     "disk.unplug_share": 0.6,
     "ssd.unplug_share": 0.6,

@@ -69,8 +69,7 @@ judged_raid_hours as (
         raid_group_id,
         hour_utc,
         median_latency_us / {{ usual_median('raid_hours') }} >= {{ var('cause_group_slowdown') }} as is_above_usual,
-        -- a slowdown is over the median: of n drives at most floor((n - 1) / 2) can show one of 2
-        slow_drive_count >= {{ var('cause_group_drives') }} and reporting_drive_count <= 2 * slow_drive_count + 2 as is_most_of_its_drives
+        {{ is_most_of_its_drives('raid_hours') }} as is_most_of_its_drives
     from raid_hours
 ),
 

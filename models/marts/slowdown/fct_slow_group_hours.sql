@@ -24,9 +24,7 @@ judged as (
         usual.usual_median_latency_us,
         coalesce(usual.past_week_count, 0) as past_week_count,
         raid_hours.median_latency_us / usual.usual_median_latency_us as group_slowdown,
-        -- a slowdown is over the median: of n drives at most floor((n - 1) / 2) can show one of 2
-        raid_hours.slow_drive_count >= {{ var('cause_group_drives') }}
-        and raid_hours.reporting_drive_count <= 2 * raid_hours.slow_drive_count + 2 as is_most_of_its_drives
+        {{ is_most_of_its_drives('raid_hours') }} as is_most_of_its_drives
     from raid_hours
     left join usual on raid_hours.raid_group_id = usual.raid_group_id and raid_hours.hour_utc = usual.hour_utc
 )
