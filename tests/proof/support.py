@@ -80,6 +80,12 @@ NOT_COMPARED = {
     "study_results": None,
     "study_curves": None,
     "study_variants": None,
+    # no fleet that is compared so lasts the weeks that these need: test_candidates.py has one that does
+    "replacement_candidates": None,
+    "candidate_evidence": None,
+    "candidate_backtest": None,
+    "candidate_backtest_summary": None,
+    "candidate_calibration": None,
     "ingested_files": None,
     "fct_landing_totals": None,
     "fct_rejection_counts": ("file_count",),
