@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from datetime import time as time_of_day
 from pathlib import Path
 
 import duckdb
@@ -28,11 +29,17 @@ from drivetail.sources import TABLES as RAW_TABLES
 from drivetail.sources import point, point_at_decisions, point_whole_tables
 from drivetail.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
 from drivetail.warehouse import Warehouse, quoted
-from ingest.raw_store import drive_hour_files, list_deliveries, pruned_record, source_of, table_files
+from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, pruned_record, source_of, table_files
 from ingest.trouble import explained
 
 TABLES = ("int_drives__own_spans", "int_drives__host_spans", "int_drives__kinds", "int_raid_groups__kinds", "dim_drives")
 """What a batch brings up to date beside what it stores."""
+
+PLANNED = ("staging", "tag:inventory", "tag:lateness")
+"""What a build runs before it knows its batches."""
+
+NO_HOUR = datetime(1970, 1, 1)
+"""What a batch without any hours is called."""
 
 INVENTORY = ("drives", "retired_drives", "drive_aliases", "retired_drive_aliases")
 """Raw tables that say where a drive is, or which drive a name means."""
@@ -142,7 +149,9 @@ class Build:
         self.project = Project(warehouse, target)
         self.deliveries = list_deliveries(warehouse.root)
         self.past = read_past(warehouse)
-        finished, known, self.is_first = self.open_state(keep_pruned=keep_pruned)
+        if not warehouse.build_database.exists():
+            self.project.template("build").begin(warehouse.build_database)
+        finished, known, self.is_defined = self.open_state(keep_pruned=keep_pruned)
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
         self.read: list[Path] = []
         self.next_build_seq = 1 + max([0, *known, *(int(path.name.split("-")[1]) for path in warehouse.store.glob("batch-*"))])
@@ -151,7 +160,7 @@ class Build:
     def open_state(self, *, keep_pruned: bool) -> tuple[set[int], set[int], bool]:
         """Make or read the build database's state. One made by other definitions is forgotten: its numbers would mix with new ones.
 
-        Returns: sequence numbers of the finished deliveries and of the stored batches, and whether the models are still to be defined.
+        Returns: sequence numbers of the finished deliveries and of the stored batches, and whether the models are defined.
         Raises: ModelError where other models than these made what was pruned, unless that may stay as it is.
         """
         with self.connect() as connection:
@@ -164,6 +173,7 @@ class Build:
             if versions in ([], [self.project.version]):
                 connection.execute(SCHEMA)
                 connection.execute("create schema if not exists raw; create schema if not exists plan")
+                connection.execute("create table if not exists plan.defined_models (version varchar)")
                 if self.past is not None:
                     if not versions:
                         bring_back(self.warehouse, self.past)
@@ -173,8 +183,10 @@ class Build:
                 known = {row[0] for row in connection.execute("select build_seq from state.batches").fetchall()}
                 if not versions:
                     connection.execute("insert into state.project values (?)", [self.project.version])
-                is_first = connection.execute("select 1 from state.defined_models").fetchone() is None
-                return finished, known, is_first
+                is_defined = connection.execute("select 1 from plan.defined_models").fetchone() is not None
+                if is_defined and not versions:  # begun from a template, whose sources are another warehouse's
+                    self.point_at_landed(connection, [], [])
+                return finished, known, is_defined
         self.warehouse.note("forget", reason="the models have changed")
         forget(self.warehouse)
         return self.open_state(keep_pruned=keep_pruned)
@@ -195,7 +207,9 @@ class Build:
     def run(self, *, must_publish: bool = False) -> BuildSummary:
         """See build(). must_publish: also where nothing is new, because the store lies elsewhere."""
         raid_hours = drive_hours = batch_count = 0
-        if self.new or self.is_first:
+        if not self.is_defined:
+            self.define()
+        if self.new:
             self.plan()
             batches = self.batches()
             batch_count = len(batches)
@@ -207,33 +221,73 @@ class Build:
         publication = None if batch_count or must_publish else current_publication(self.warehouse)
         horizon = None if self.past is None else self.past.before_utc
         if publication is None or publication.pruned_before_utc != horizon:
-            publication = publish(self.warehouse, self.project.manifest, self.project.version, self.deliveries, self.past, self.started)
+            publication = publish(self.warehouse, self.project, self.deliveries, self.past, self.started)
         with self.connect() as connection:
-            # between builds the models show everything, so that any test can be run over the whole store
-            for model, rows in whole_store(connection, self.warehouse, self.project.manifest, "state").items():
-                connection.execute(f"create or replace view intermediate.{model} as {rows}")
+            self.show_store(connection)
+            point(connection, "drive_samples", "drive_samples", self.samples_between(datetime.min, datetime.max))
             if batch_count:
                 remember_kinds(connection)
             connection.execute("insert or ignore into state.finished_deliveries select delivery_seq from plan.new_deliveries")
         self.warehouse.note("finished", deliveries=len(self.new), publication=publication.publication_id)
         return BuildSummary(len(self.new), raid_hours, drive_hours, batch_count, publication)
 
+    def define(self) -> None:
+        """Run every model over nothing: views are defined for good, and what is computed later finds its tables there."""
+        self.warehouse.note("define")
+        nothing = Batch(0, NO_HOUR, NO_HOUR)
+        with self.connect() as connection:
+            self.point_at_landed(connection, [], [])
+            self.point_at_stored(connection, [])
+        self.project.run("run", "--select", *PLANNED)
+        self.begin_batch(nothing)
+        self.project.run("seed")
+        self.project.run("run", "--exclude", *PLANNED)
+        Project.let_go()
+        with self.connect() as connection:
+            self.show_store(connection)
+            connection.execute("insert into plan.defined_models values (?)", [self.project.version])
+        shutil.rmtree(nothing.folder(self.warehouse))
+        if self.past is None:
+            self.project.template("build").keep(
+                self.warehouse.build_database, lambda connection: connection.execute("drop schema state cascade")
+            )
+
+    def point_at_landed(self, connection: duckdb.DuckDBPyConnection, deliveries: list[Delivery], new: list[Delivery]) -> None:
+        """Point the sources at some deliveries, and those that have just arrived at the new ones of them."""
+        point_whole_tables(connection, deliveries)
+        point_at_decisions(connection, self.warehouse.decisions)
+        connection.execute("create or replace table plan.new_deliveries (delivery_seq bigint)")
+        if new:
+            connection.executemany("insert into plan.new_deliveries values (?)", [[delivery.seq] for delivery in new])
+        self.read = [path for delivery in new for path in drive_hour_files(delivery)]
+        point(connection, "arrived_drive_hours", "drive_hours", self.read)
+        point(connection, "drive_hours", "drive_hours", [])
+        point(connection, "reread_drive_hours", "drive_hours", [])
+        for view in ("arrived_drive_samples", "drive_samples"):
+            point(connection, view, "drive_samples", [])
+        for table in ("counted_drives", "counted_raid_groups", "counted_aliases", "counted_periods"):
+            connection.execute(f"create or replace view plan.{table} as select * from state.{table}")
+        connection.execute(
+            """
+            create table if not exists plan.publication as
+            select '' as publication_id, timestamp '1970-01-01' as published_at, cast(null as timestamp) as last_hour_utc
+            """
+        )
+
+    def show_store(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Between builds the models show everything, so that any test can be run over the whole store."""
+        for model, rows in whole_store(connection, self.warehouse, self.project.manifest, "state").items():
+            connection.execute(f"create or replace view intermediate.{model} as {rows}")
+
     def plan(self) -> None:
         """Point the sources at what has arrived and let the models say what it touches."""
         spans = [(d.first_hour, d.last_hour) for d in self.new if d.first_hour is not None and d.last_hour is not None]
         first = min((span[0] for span in spans), default=None)
         last = max((span[1] for span in spans), default=None)
-        has_inventory = self.is_first or any(table_files(self.new, table) for table in INVENTORY)
+        has_inventory = any(table_files(self.new, table) for table in INVENTORY)
         with self.connect() as connection:
-            point_whole_tables(connection, self.deliveries)
-            point_at_decisions(connection, self.warehouse.decisions)
-            connection.execute("create or replace table plan.new_deliveries (delivery_seq bigint)")
-            if self.new:
-                connection.executemany("insert into plan.new_deliveries values (?)", [[delivery.seq] for delivery in self.new])
-            self.read = [path for delivery in self.new for path in drive_hour_files(delivery)]
-            point(connection, "arrived_drive_hours", "drive_hours", self.read)
-            point(connection, "drive_hours", "drive_hours", [])
-            point(connection, "reread_drive_hours", "drive_hours", [])
+            self.point_at_landed(connection, self.deliveries, self.new)
+            first, last = self.point_at_arrived_samples(connection, first, last)
             # inventory may reach back to any hour; drive-hours touch their own hours and the one after
             if has_inventory:
                 self.point_at_stored(connection, live_batches(connection))
@@ -241,14 +295,6 @@ class Build:
                 self.point_at_stored(connection, live_batches(connection, first, hour_after(last)))
             else:
                 self.point_at_stored(connection, [])
-            for table in ("counted_drives", "counted_raid_groups", "counted_aliases", "counted_periods"):
-                connection.execute(f"create or replace view plan.{table} as select * from state.{table}")
-            connection.execute(
-                """
-                create table if not exists plan.publication as
-                select '' as publication_id, timestamp '1970-01-01' as published_at, cast(null as timestamp) as last_hour_utc
-                """
-            )
         if has_inventory:
             sees_hosts = self.sees_hosts()
             self.project.run("run", "--select", "staging", "tag:inventory", *([] if sees_hosts else ["tag:lateness"]))
@@ -268,6 +314,18 @@ class Build:
                 return
             self.point_at_stored(connection, live_batches(connection))
         self.project.run("run", "--select", "int_raid_hours__touched")
+
+    def point_at_arrived_samples(
+        self, connection: duckdb.DuckDBPyConnection, first: datetime | None, last: datetime | None
+    ) -> tuple[datetime | None, datetime | None]:
+        """Point raw.arrived_drive_samples at what has arrived. Returns: the span of hours, widened to theirs."""
+        files = [path for delivery in self.new for path in drive_hour_files(delivery, record_kind="drive_samples")]
+        point(connection, "arrived_drive_samples", "drive_samples", files)
+        if not files:
+            return first, last
+        hours = "select date_trunc('hour', min(from_utc)), date_trunc('hour', max(from_utc)) from raw.arrived_drive_samples"
+        ((begin, end),) = connection.execute(hours).fetchall()
+        return min(first or begin, begin), max(last or end, end)
 
     def sees_hosts(self) -> bool:
         """Whether an earlier build took in drive-hours that hosts saw: what is known of their drives now may place them elsewhere."""
@@ -338,8 +396,7 @@ class Build:
                 else:
                     batches.append((first, last))
                     weight = day_weight
-        nothing = datetime(1970, 1, 1)
-        return [Batch(self.next_build_seq + number, *span) for number, span in enumerate(batches or [(nothing, nothing)])]
+        return [Batch(self.next_build_seq + number, *span) for number, span in enumerate(batches or [(NO_HOUR, NO_HOUR)])]
 
     def raw_files(self) -> Iterator[Path]:
         """The files of raw that were read: of drive-hours those pointed at last, of the other tables all."""
@@ -350,6 +407,10 @@ class Build:
     def files_between(self, first: datetime, last: datetime) -> list[Path]:
         """Raw drive-hour files that may hold an hour of a span (inclusive)."""
         return [path for delivery in self.deliveries if delivery.overlaps(first, last) for path in drive_hour_files(delivery, first, last)]
+
+    def samples_between(self, first: datetime, last: datetime) -> list[Path]:
+        """Files of samples that may lie in the days of a span of hours."""
+        return [path for delivery in self.deliveries for path in drive_hour_files(delivery, first, last, "drive_samples")]
 
     def point_at_what_was(self, connection: duckdb.DuckDBPyConnection, batch: Batch) -> None:
         """Point plan.replaced_* at the stored rows that a batch computes again, and plan.stored_* at the counts of its days."""
@@ -366,7 +427,21 @@ class Build:
                 where rows.hour_utc between timestamp '{batch.first_hour_utc}' and timestamp '{batch.last_hour_utc}'
                 """
             )
+        # the other hours of its days, of which Perseus sees the whole
         days = (batch.first_hour_utc.date(), batch.last_hour_utc.date())
+        begin, end = (datetime.combine(day, hour) for day, hour in zip(days, (time_of_day(0), time_of_day(23)), strict=True))
+        rows = current_rows(connection, self.warehouse, manifest, "int_drive_hours", batches=live_batches(connection, begin, end))
+        connection.execute(
+            f"""
+            create or replace view plan.kept_drive_hours as
+            select rows.* from ({rows}) as rows
+            where rows.hour_utc between timestamp '{begin}' and timestamp '{end}' and not exists (
+                select 1 from intermediate.int_raid_hours__touched as touched
+                where rows.raid_group_id = touched.raid_group_id and rows.hour_utc = touched.hour_utc
+                    and touched.hour_utc between timestamp '{batch.first_hour_utc}' and timestamp '{batch.last_hour_utc}'
+            )
+            """
+        )
         for model in DAY_MODELS:
             rows = current_rows(connection, self.warehouse, manifest, model, days=days)
             connection.execute(f"create or replace view plan.stored_{model.removeprefix('int_')} as {rows}")
@@ -376,12 +451,30 @@ class Build:
 
         Returns: RAID-hours and drive-hours computed.
         """
+        self.begin_batch(batch)
+        self.warehouse.note("models", batch=batch.build_seq, first=batch.first_hour_utc, last=batch.last_hour_utc)
+        # nothing to fit: a Python model costs its imports all the same
+        unfitted = () if self.samples_between(batch.first_hour_utc, batch.last_hour_utc) else ("int_raid_group_days__fitted",)
+        # views stay as they are: only what a batch stores or tabulates is run
+        self.project.run("run", "--exclude", *PLANNED, *unfitted, "config.materialized:view")
+        # what a batch stores or tabulates is tested, and the sums that must hold; marts that only look at it are the test suite's
+        tested = ("config.materialized:batch_file", *TABLES, "fct_raid_hours", "test_type:singular")
+        self.project.run("test", "--select", *tested, "--exclude", "test_type:unit")
+        with self.connect() as connection:
+            (drive_hours,) = connection.execute("select count(*) from intermediate.int_drive_hours").fetchone() or (0,)
+            raid_hours = commit_batch(connection, batch)
+        self.warehouse.note("stored", batch=batch.build_seq, raid_hours=raid_hours, drive_hours=drive_hours)
+        return raid_hours, int(drive_hours)
+
+    def begin_batch(self, batch: Batch) -> None:
+        """Make a batch's folder and point the models at its hours."""
         folder = batch.folder(self.warehouse)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         with self.connect() as connection:
             self.read = self.files_between(hour_before(batch.first_hour_utc), batch.last_hour_utc)
             point(connection, "drive_hours", "drive_hours", self.read)
+            point(connection, "drive_samples", "drive_samples", self.samples_between(batch.first_hour_utc, batch.last_hour_utc))
             connection.execute(
                 """
                 create or replace table plan.batch as
@@ -390,22 +483,3 @@ class Build:
                 [batch.first_hour_utc, batch.last_hour_utc, batch.build_seq, str(folder)],
             )
             self.point_at_what_was(connection, batch)
-        self.warehouse.note("models", batch=batch.build_seq, first=batch.first_hour_utc, last=batch.last_hour_utc)
-        computed = ("--exclude", "tag:inventory", "tag:lateness", "staging", "test_type:unit")
-        if self.is_first:
-            self.project.run("seed")
-            self.project.run("run", *computed)
-        else:
-            # views stay as they are: only what a batch stores or tabulates is run
-            self.project.run("run", *computed, "config.materialized:view")
-        # what a batch stores or tabulates is tested, and the sums that must hold; marts that only look at it are the test suite's
-        tested = ("config.materialized:batch_file", *TABLES, "fct_raid_hours", "test_type:singular")
-        self.project.run("test", "--select", *tested, "--exclude", "test_type:unit")
-        with self.connect() as connection:
-            (drive_hours,) = connection.execute("select count(*) from intermediate.int_drive_hours").fetchone() or (0,)
-            raid_hours = commit_batch(connection, batch)
-            if self.is_first:
-                connection.execute("insert into state.defined_models values (?)", [self.project.version])
-        self.is_first = False
-        self.warehouse.note("stored", batch=batch.build_seq, raid_hours=raid_hours, drive_hours=drive_hours)
-        return raid_hours, int(drive_hours)

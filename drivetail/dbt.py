@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from drivetail.template import Template
 from drivetail.warehouse import PROJECT, Warehouse
 
 
@@ -27,6 +28,11 @@ def options(target: str, folder: Path, log: Path) -> list[str]:
     ]  # fmt: skip
 
 
+def beside_the_models(target: str) -> Path | None:
+    """Where what holds for every warehouse is kept; null where an installation may not be written."""
+    return PROJECT / "target" / target if os.access(PROJECT, os.W_OK) else None
+
+
 def runner(manifest: Any = None) -> Any:
     """Dbt in this process. It is slow to import: commands that do not build do not pay for it."""
     os.environ["DO_NOT_TRACK"] = "1"
@@ -43,6 +49,7 @@ class Project:
 
     def __init__(self, warehouse: Warehouse, target: str = "duckdb") -> None:
         self._log = warehouse.build / "logs"
+        self._target = target
         self._options = options(target, warehouse.build / "dbt", self._log)
         self.manifest: Any = Project.parsed(target, warehouse.build / "dbt", self._log)
         os.environ["DRIVETAIL_BUILD_DATABASE"] = str(warehouse.build_database)
@@ -59,8 +66,7 @@ class Project:
         if target not in cls._parsed:
             # dbt reads everything anew where the path of the database is another one than the last time
             os.environ["DRIVETAIL_BUILD_DATABASE"] = "build.duckdb"
-            remembered = PROJECT / "target" / target if os.access(PROJECT, os.W_OK) else folder
-            result = runner().invoke([*QUIET, "parse", *options(target, remembered, log)])
+            result = runner().invoke([*QUIET, "parse", *options(target, beside_the_models(target) or folder, log)])
             if not result.success:
                 raise ModelError(f"the models do not parse: {result.exception or f'see {log}/dbt.log'}")
             cls._parsed[target] = result.result
@@ -71,13 +77,17 @@ class Project:
         """Have the models read again by the next project: a file of theirs has changed."""
         cls._parsed.clear()
 
+    def template(self, kind: str) -> Template:
+        """The database of a kind that new warehouses begin with."""
+        return Template(beside_the_models(self._target), kind, self.version)
+
     @cached_property
     def version(self) -> str:
         """Changes when a definition does: SQL, seeds, thresholds. Descriptions do not count."""
         digest = hashlib.sha256()
         files = [PROJECT / "dbt_project.yml", *(file for name in ("models", "macros", "seeds") for file in (PROJECT / name).rglob("*"))]
         for file in sorted(files):
-            if file.suffix in {".sql", ".csv"} or file.name == "dbt_project.yml":
+            if file.suffix in {".sql", ".py", ".csv"} or file.name == "dbt_project.yml":
                 digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes())
         return digest.hexdigest()
 

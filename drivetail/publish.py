@@ -21,6 +21,7 @@ from typing import Any
 
 import duckdb
 
+from drivetail.dbt import Project
 from drivetail.past import Past, missing_folders, read_past, show_past
 from drivetail.sources import point, point_at_decisions, point_whole_tables
 from drivetail.store import STORED_MODELS, needed_folders, whole_store
@@ -53,43 +54,34 @@ def current_publication(warehouse: Warehouse) -> Publication | None:
     """The publication readers see; None when there is none, it cannot be read, or it was made for another place."""
     if not warehouse.published.exists():
         return None
+    found = _publication_in(warehouse, warehouse.published)
+    return found if found is not None and found.path.exists() else None
+
+
+def kept_publications(warehouse: Warehouse) -> list[Publication]:
+    """The publications that are still kept, can be read and were made for this place, the oldest first."""
+    found = (_publication_in(warehouse, path) for path in sorted(warehouse.publications.glob("*-*.duckdb")))
+    return [publication for publication in found if publication is not None]
+
+
+def _publication_in(warehouse: Warehouse, file: Path) -> Publication | None:
+    """What a published file says of itself; None when it cannot be read or was made for another place."""
     try:
-        with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        with duckdb.connect(str(file), read_only=True) as connection:
             ((root,),) = connection.execute("select root from plan.root").fetchall()
             query = "select publication_id, published_at, last_hour_utc, pruned_before_utc from marts.publication"
             ((publication_id, published_at, last_hour, horizon),) = connection.execute(query).fetchall()
     except (duckdb.Error, ValueError):
         return None
-    path = warehouse.publications / f"{publication_id}.duckdb"
-    if root != str(warehouse.root) or not path.exists():
+    if root != str(warehouse.root):
         return None
-    return Publication(publication_id, published_at, last_hour, horizon, path)
+    return Publication(publication_id, published_at, last_hour, horizon, warehouse.publications / f"{publication_id}.duckdb")
 
 
-def kept_publications(warehouse: Warehouse) -> list[Publication]:
-    """The publications that are still kept, can be read and were made for this place, the oldest first."""
-    found = []
-    for path in sorted(warehouse.publications.glob("*-*.duckdb")):
-        try:
-            with duckdb.connect(str(path), read_only=True) as connection:
-                ((published_at, last_hour, horizon),) = connection.execute(
-                    "select published_at, last_hour_utc, pruned_before_utc from marts.publication"
-                ).fetchall()
-                ((root,),) = connection.execute("select root from plan.root").fetchall()
-        except (duckdb.Error, ValueError):
-            continue
-        if root == str(warehouse.root):
-            found.append(Publication(path.stem, published_at, last_hour, horizon, path))
-    return found
-
-
-def publish(
-    warehouse: Warehouse, manifest: Any, version: str, deliveries: Sequence[Delivery], past: Past | None, started: float
-) -> Publication:
+def publish(warehouse: Warehouse, project: Project, deliveries: Sequence[Delivery], past: Past | None, started: float) -> Publication:
     """Make a publication of the store and the build database and put it in the place of the last one.
 
-    `manifest` is dbt's, for what each mart is made of, `version` that of the models; `past`: what was pruned; `started`: when the build
-    began (time.monotonic), for the record.
+    `past`: what was pruned; `started`: when the build began (time.monotonic), for the record.
     """
     published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     number = 1 + max((int(path.name.split("-")[0]) for path in warehouse.publications.glob("*-*.duckdb")), default=0)
@@ -98,11 +90,11 @@ def publish(
     draft = warehouse.publications / "draft.duckdb"
     warehouse.note("publish", publication=publication_id)
     _remove(draft)
-    _start_from_the_last(warehouse, version, draft)
-    folders, last_hour = _write(warehouse, manifest, deliveries, past, draft, publication_id, published_at)
+    _start_from_the_last(warehouse, project, draft)
+    folders, last_hour = _write(warehouse, project.manifest, deliveries, past, draft, publication_id, published_at)
     horizon = None if past is None else past.before_utc
     record = {
-        "root": str(warehouse.root), "store": folders, "pruned_before_utc": horizon and horizon.isoformat(), "models": version,
+        "root": str(warehouse.root), "store": folders, "pruned_before_utc": horizon and horizon.isoformat(), "models": project.version,
         "build_seconds": round(time.monotonic() - started, 3),
     }  # fmt: skip
     (warehouse.publications / f"{publication_id}.json").write_text(json.dumps(record))
@@ -117,25 +109,33 @@ def publish(
     os.replace(link, warehouse.published)
     sync(warehouse.root)
     sync(warehouse.publications)
+    if past is None:
+        project.template("publication").keep(path, _drop_tables)
     warehouse.note("clean-up", publication=publication_id)
     clean_up(warehouse, publication_id)
     return Publication(publication_id, published_at, last_hour, horizon, path)
 
 
-def _start_from_the_last(warehouse: Warehouse, version: str, draft: Path) -> None:
+def _start_from_the_last(warehouse: Warehouse, project: Project, draft: Path) -> None:
     """Let the draft begin with the views of the last publication of the same models: binding them anew takes longer than all else here."""
     last = current_publication(warehouse)
     try:
-        if last is not None and json.loads(last.path.with_suffix(".json").read_text()).get("models") == version:
+        if last is not None and json.loads(last.path.with_suffix(".json").read_text()).get("models") == project.version:
             shutil.copyfile(last.path, draft)
             with duckdb.connect(str(draft)) as connection:
-                tables = connection.execute("select schema_name, table_name from duckdb_tables() where not internal").fetchall()
-                for schema, table in tables:
-                    connection.execute(f'drop table {schema}."{table}"')
+                _drop_tables(connection)
                 # gives their room back
                 connection.execute("checkpoint")
+        else:
+            project.template("publication").begin(draft)
     except (OSError, ValueError, duckdb.Error):  # it is damaged, or somebody cleans up beside us: begin with nothing
         _remove(draft)
+
+
+def _drop_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    tables = connection.execute("select schema_name, table_name from duckdb_tables() where not internal").fetchall()
+    for schema, table in tables:
+        connection.execute(f'drop table {schema}."{table}"')
 
 
 def _remove(draft: Path) -> None:

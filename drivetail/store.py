@@ -26,7 +26,7 @@ from drivetail.warehouse import Warehouse, quoted
 RAID_HOUR_MODELS = (
     "int_drive_hours", "int_raid_hours", "int_drive_hours__slow", "int_drive_hours__outlying", "int_raid_hours__counterfactual",
 )  # fmt: skip
-DAY_MODELS = ("int_drive_days", "int_imbalanced_days", "int_raid_group_days", "int_day_counts", "int_clock_hours")
+DAY_MODELS = ("int_drive_days", "int_imbalanced_days", "int_raid_group_days", "int_day_counts", "int_clock_hours", "int_sampled_days")
 STORED_MODELS = (*RAID_HOUR_MODELS, *DAY_MODELS)
 
 SCHEMA = """
@@ -37,7 +37,6 @@ create table if not exists state.batches (
     raid_hour_count bigint, live_raid_hour_count bigint
 );
 create table if not exists state.project (version varchar);
-create table if not exists state.defined_models (version varchar);
 create table if not exists state.kept_batches (build_seq bigint primary key, version varchar);
 create table if not exists state.recomputed (raid_group_id varchar, hour_utc timestamp, build_seq bigint);
 create table if not exists state.days (day_utc date primary key, build_seq bigint);
@@ -117,7 +116,10 @@ def _raid_hour_rows(
 ) -> str | None:
     if not batches:
         return None
-    rows = f"select stored.* from {_files(connection, warehouse, model, [batch.build_seq for batch in batches])} as stored"
+    files = _files(connection, warehouse, model, [batch.build_seq for batch in batches])
+    if files is None:
+        return None
+    rows = f"select stored.* from {files} as stored"
     (stale,) = connection.execute("select count(*) from state.recomputed").fetchone() or (0,)
     if stale:
         rows += (
@@ -138,6 +140,8 @@ def _day_rows(
     if not batches:
         return None
     files = _files(connection, warehouse, model, [build_seq for (build_seq,) in batches])
+    if files is None:
+        return None
     rows = (
         f"select stored.* from {files} as stored"
         f" inner join {schema}.days as days on stored.day_utc = days.day_utc and stored.build_seq = days.build_seq"
@@ -145,12 +149,20 @@ def _day_rows(
     return rows if days is None else f"{rows} where stored.day_utc between date '{first}' and date '{last}'"
 
 
-def _files(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, model: str, build_seqs: Sequence[int]) -> str:
-    """SQL for a model's files of some batches. What is kept of a pruned past may be of other models: then by name, a new column null."""
+def _files(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, model: str, build_seqs: Sequence[int]) -> str | None:
+    """SQL for a model's files of some batches.
+
+    What is kept of a pruned past may be of other models: then by name, a new column null, a new model without rows; None without any file.
+    """
     (others,) = connection.execute(
         "select count(*) from state.kept_batches as kept, state.project where kept.version <> project.version"
     ).fetchone() or (0,)
-    paths = ", ".join(quoted(_folder(warehouse, build_seq) / f"{model}.parquet") for build_seq in build_seqs)
+    files = [_folder(warehouse, build_seq) / f"{model}.parquet" for build_seq in build_seqs]
+    if others:
+        files = [file for file in files if file.exists()]
+    if not files:
+        return None
+    paths = ", ".join(map(quoted, files))
     return f"read_parquet([{paths}]{', union_by_name = true' if others else ''})"
 
 

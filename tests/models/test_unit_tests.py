@@ -1,10 +1,8 @@
 """The dbt unit tests: worked examples and edges of every model, each small enough to check by eye (beside the models, in their .yml)."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
+from drivetail.build import build
 from drivetail.dbt import Project
 from drivetail.warehouse import Warehouse
 
@@ -12,9 +10,11 @@ pytestmark = pytest.mark.xdist_group("models")
 
 
 @pytest.fixture(scope="module")
-def nothing(tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
+def nothing(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """A warehouse in which nothing has landed: the relations exist, empty, and the data tests of a build pass on nothing too."""
-    return new_warehouse(tmp_path_factory.mktemp("nothing") / "warehouse")
+    warehouse = Warehouse(tmp_path_factory.mktemp("nothing") / "warehouse")
+    build(warehouse)
+    return warehouse
 
 
 def test_every_model_holds_its_worked_examples(nothing: Warehouse) -> None:

@@ -6,7 +6,7 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -168,6 +168,7 @@ def test_a_reader_across_two_publications_still_reads_its_own_and_then_it_goes(f
     fleet.check()
 
 
+@pytest.mark.soak
 def test_a_deleted_or_corrupt_file_is_made_again(fleet: Fleet) -> None:
     for damage in (lambda path: path.unlink(), lambda path: replace(path, b"not a database"), lambda path: replace(path, b"")):
         damage(fleet.warehouse.published)
@@ -175,6 +176,7 @@ def test_a_deleted_or_corrupt_file_is_made_again(fleet: Fleet) -> None:
         fleet.check()
 
 
+@pytest.mark.soak
 def test_damage_through_the_hard_link_is_made_good(fleet: Fleet) -> None:
     """The published file and its copy under publications/ are one file under two names: who writes into one damages both."""
     fleet.warehouse.published.chmod(0o600)
@@ -208,9 +210,9 @@ def test_a_moved_warehouse_says_so_and_works_after_a_build(fleet: Fleet) -> None
 
 
 @pytest.mark.soak
-def test_what_a_publication_writes_does_not_grow_with_history(tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]) -> None:
+def test_what_a_publication_writes_does_not_grow_with_history(tmp_path: Path) -> None:
     """The same drives, day after day: the file does not hold what happened to them, it shows it where it lies."""
-    warehouse = new_warehouse(tmp_path / "warehouse")
+    warehouse = Warehouse(tmp_path / "warehouse")
     rng = random.Random(SEED)
     sizes = []
     for day in range(PUBLICATIONS):
