@@ -1,4 +1,4 @@
-"""`make soak`: 20 random fleets against the reference, 50 kills, 50 tasks killed under a real scheduler; writes docs/results/soak.md.
+"""`make soak`: 20 random fleets against the reference, 50 kills, two days and 50 killed tasks under a real scheduler; writes docs/results/soak.md.
 
 Fresh seeds each time; the result names them, so that a failure can be repeated. `--only kills` runs one part; the others' rows stay
 as they are, each with the commit and time it was run at.
@@ -19,12 +19,12 @@ from benchmarks.commit import ROOT, current_commit
 
 RESULT = ROOT / "docs/results/soak.md"
 TESTS = {
-    "fleets": ["tests/proof/test_marts_equal_reference.py", "tests/proof/test_sample_answers.py"],
+    "fleets": ["tests/proof/test_marts_equal_reference.py", "tests/proof/test_sample_answers.py", "tests/proof/test_perseus_samples.py"],
     "moved": ["tests/proof/test_metamorphic.py"],
     "kills": ["tests/proof/test_killed.py"],
     "prunes": ["tests/proof/test_pruned.py", "tests/drivetail/test_prune.py"],
     "strains": ["tests/proof/test_reliability.py", "tests/proof/test_exactly_once.py", "tests/proof/test_published_file.py"],
-    "servers": ["tests/proof/test_prometheus_answers.py"],
+    "servers": ["tests/proof/test_prometheus_answers.py", "tests/drivetail/test_pulls.py"],
     "parsers": ["tests/ingest", "-k", "any_", "-s", "-n", "0"],
     "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],
 }
@@ -35,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fleets", type=int, default=20)
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--task-kills", type=int, default=50, help="in rounds of five, four to ten minutes each")
+    parser.add_argument("--task-kills", type=int, default=50)
     parser.add_argument("--only", choices=TESTS, help="one part")
     options = parser.parse_args()
     draw = random.Random()
@@ -63,8 +63,8 @@ def main() -> None:
         "servers": ({}, "a month of a fleet, from a real Prometheus and from its bundle"),
         "parsers": ({"DRIVETAIL_FUZZ_SECONDS": "60"}, "a CPU minute of fuzzing for each parser"),
         "tasks": (
-            {"DRIVETAIL_KILL_ROUNDS": str(options.task_kills // 5), "DRIVETAIL_KILL_SEED": kill_seed},
-            f"{options.task_kills} tasks killed under a real scheduler, DRIVETAIL_KILL_SEED={kill_seed}",
+            {"DRIVETAIL_SCHEDULED_HOURS": "48", "DRIVETAIL_TASK_KILLS": str(options.task_kills), "DRIVETAIL_KILL_SEED": kill_seed},
+            f"two days under a real scheduler, {options.task_kills} tasks killed, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
     }
     for what in [options.only] if options.only else list(TESTS):

@@ -1,10 +1,10 @@
-"""Every hour: land what has arrived in the inboxes, build, publish, and say what is late or missing.
+"""Every hour: land what has arrived in the inboxes and what servers have, build, publish, and say what is late or missing.
 
 | step | does | by hand |
 |---|---|---|
 | `sources.wait_for_uploads` | waits until `wait_minutes` after the hour; passes at once for an hour of the past | |
-| `sources.discover` | lists what has arrived: this hour's entries by name, older ones, those whose names tell no hour | `drivetail inbox` |
-| `raw.land` | ingests each entry through the gate, each its own delivery; red if one is held or unreadable | `drivetail inbox --land` |
+| `sources.discover` | lists servers and what has arrived: this hour's by name, older, and what tells no hour | `drivetail inbox` |
+| `raw.land` | pulls the hour, ingests each entry, gated; red if one is held, unreadable, unanswered | `drivetail inbox --land` |
 | `marts.build` | runs the models over what is new, tests, publishes | `drivetail build` |
 | `marts.complete_weeks` | says which weekly reports are due; `fleet_weekly_report` runs on it | |
 | `watch.new_alerts` | tells of each drive, host or RAID group that has become slow, once | `drivetail alerts --new` |
@@ -63,12 +63,16 @@ def fleet_hourly() -> None:
         @task(doc_md="Names, sizes and times only; nothing is read.")
         def discover(data_interval_end: Any = None) -> list[list[dict[str, str]]]:
             from drivetail.inbox import arrived, deal
+            from drivetail.pulls import due
 
+            warehouse, settings, until = telling.warehouse(), telling.settings(), naive(data_interval_end)
             try:
-                entries = arrived(telling.warehouse(), telling.settings(), until=naive(data_interval_end))
+                entries = arrived(warehouse, settings, until=until)
             except ValueError as error:
                 raise AirflowFailException(str(error)) from error
-            return [[{"inbox": entry.inbox, "path": entry.path} for entry in part] for part in deal(entries, PARTS)]
+            # each server in a task of its own: when it does not answer, only it is tried again
+            parts: list[list[Any]] = [*deal(entries, PARTS), *([pull] for pull in due(warehouse, settings, until))]
+            return [[{"inbox": each.inbox, "path": each.path} for each in part] for part in parts]
 
         found = discover()
         wait_for_uploads() >> found
@@ -81,6 +85,7 @@ def fleet_hourly() -> None:
             from airflow.sdk import get_current_context
 
             from drivetail.inbox import land as land_entry
+            from drivetail.outcomes import UNANSWERED
 
             get_current_context()["entries"] = ", ".join(each["path"].rsplit("/", 1)[-1] for each in part)  # type: ignore[typeddict-unknown-key]
             outcomes = [land_entry(telling.warehouse(), telling.settings(), each["inbox"], each["path"]) for each in part]
@@ -90,6 +95,8 @@ def fleet_hourly() -> None:
                     or f"{outcome.path}: {outcome.outcome}, {outcome.rows_accepted} of {outcome.rows_delivered} rows accepted"
                 )
             troubled = [outcome.message for outcome in outcomes if outcome.needs_somebody]
+            if any(outcome.outcome == UNANSWERED for outcome in outcomes):
+                raise RuntimeError("; ".join(troubled))
             if troubled:  # trying again would end the same
                 raise AirflowFailException("; ".join(troubled))
 
@@ -131,10 +138,10 @@ def fleet_hourly() -> None:
         def late_data(parts: list[list[dict[str, str]]], data_interval_start: Any = None) -> list[str]:
             from airflow.sdk import get_current_context
 
-            from drivetail.inbox import outcomes_of
+            from drivetail.outcomes import outcomes_of
             from drivetail.watch import late_deliveries
 
-            outcomes = outcomes_of(telling.warehouse(), [each["path"] for part in parts or [] for each in part])
+            outcomes = outcomes_of(telling.warehouse(), [(each["inbox"], each["path"]) for part in parts or [] for each in part])
             told = late_deliveries(telling.settings(), outcomes, naive(data_interval_start))
             for message in told:
                 telling.tell(get_current_context(), "late", message)

@@ -7,7 +7,7 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
 from functools import wraps
@@ -259,6 +259,7 @@ def ingest(
     not lands nothing and waits in quarantine for `drivetail release` or `drivetail drop`; DIR/docs/quality/DATE.html has
     every check of the day.
     """
+    from ingest import calls_of
     from ingest import ingest as land
 
     looked_at_by = None
@@ -269,7 +270,7 @@ def ingest(
     warehouse.create()
     rejected = 0
     failures = []
-    for each in _sources_of(paths) if source == COLLECTED else [source]:
+    for each, options in calls_of(source, paths, source_options):
         with _progress_of(warehouse, "Ingesting") as on_progress:
             summary = land(
                 each,
@@ -281,7 +282,7 @@ def ingest(
                 on_progress=on_progress,
                 first=first,
                 end=end,
-                source_options=source_options if source != COLLECTED else _options_of(each, source_options),
+                source_options=options,
             )
         if source == COLLECTED:
             say(f"{each}:")
@@ -295,23 +296,6 @@ def ingest(
         raise failures[0]
     if strict and rejected:
         raise Failure(f"--strict was given and {some(rejected, 'record')} rejected; the others have landed")
-
-
-def _sources_of(paths: Sequence[str]) -> list[str]:
-    """The sources that know a file of what was collected, those that name drives first."""
-    from ingest import sources_of
-
-    found = sources_of(paths)
-    if not found:
-        raise Failure(f"{', '.join(paths)}: nothing that `drivetail collect` delivers is in it")
-    return found
-
-
-def _options_of(source: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Those of the options that a source has a use for: what was collected is of several."""
-    from ingest.run import SOURCES
-
-    return {name: value for name, value in options.items() if name in getattr(SOURCES[source], "OPTIONS", ())}
 
 
 @main.command("map")
@@ -526,7 +510,9 @@ def drop(warehouse: Warehouse, number: int, by: str, note: str) -> None:
     type=click.Path(file_okay=False, path_type=Path),
     help="Where deliveries come in; made if absent.",
 )
-@click.option("--source", type=click.Choice(SOURCES), default="bundle", show_default=True, help="What they are deliveries of.")
+@click.option(
+    "--source", type=click.Choice([*SOURCES, COLLECTED]), default="bundle", show_default=True, help="What they are deliveries of."
+)
 @click.option(
     "--start",
     type=click.DateTime(["%Y-%m-%dT%H"]),
@@ -554,22 +540,25 @@ def init(warehouse: Warehouse, folder: Path, source: str, start: datetime | None
 @click.option("--until", type=click.DateTime(["%Y-%m-%dT%H"]), help="Leave entries of this hour (UTC) and later ones, by their names.")
 @warehouse_option
 def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> None:
-    """What lies in the inboxes of DIR/drivetail.toml: what is new, what is still being written, what needs somebody.
+    """What lies in the inboxes of DIR/drivetail.toml, and where its servers stand: what is new, still being written, or needs somebody.
 
-    With --land, everything new is ingested through the gate, each entry a delivery of its own; again changes nothing. Without a
-    scheduler, an hourly cron line does the same: drivetail inbox --land && drivetail build && drivetail report --due
+    With --land, everything new is ingested through the gate, each entry a delivery of its own, and servers are pulled up to the last
+    full hour; again changes nothing. Without a scheduler, an hourly cron line does what it does:
+    drivetail inbox --land && drivetail build && drivetail report --due
     """
-    from drivetail.console import table
-    from drivetail.inbox import DONE, arrived, land, list_entries
-    from drivetail.settings import load_settings
+    from drivetail.console import table, to_minute
+    from drivetail.inbox import DONE, Entry, arrived, land, list_entries
+    from drivetail.pulls import Pull, due, list_pulled
+    from drivetail.settings import load_settings, this_hour
 
     settings = load_settings(warehouse)
     if is_landing:
-        entries = arrived(warehouse, settings, until=until)
+        entries, pulls = arrived(warehouse, settings, until=until), due(warehouse, settings, until or this_hour())
         outcomes = []
-        for entry in entries:
-            with _progress_of(warehouse, entry.name) as on_progress:
-                outcome = land(warehouse, settings, entry.inbox, entry.path, on_progress)
+        deliveries: list[Entry | Pull] = [*entries, *pulls]
+        for taken in deliveries:
+            with _progress_of(warehouse, taken.name) as on_progress:
+                outcome = land(warehouse, settings, taken.inbox, taken.path, on_progress)
             outcomes.append(outcome)
             say(
                 outcome.message
@@ -579,7 +568,8 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
         if troubled:
             others = _others_landed(troubled, len(outcomes))
             raise Failure(f"{some(troubled, 'entry', 'entries')} of {len(outcomes)} did not land, as said above{others}")
-        say(f"{some(len(outcomes), 'new entry', 'new entries')} landed")
+        pulled = f"; {some(len(pulls), 'server')} pulled" if pulls else ""
+        say(f"{some(len(entries), 'new entry', 'new entries')} landed{pulled}")
         return
     entries = list_entries(warehouse, settings, until=until)
     shown = [entry for entry in entries if entry.state != DONE]
@@ -589,6 +579,9 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
             for entry in shown[:MAX_FILES_SHOWN]
         ]
         say(table(rows, {"state": "state", "inbox": "inbox", "changed (UTC)": "changed_at", "entry": "path", "why": "why"}, len(shown)))
+    servers = [{**vars(each), "last_hour": to_minute(each.last_hour) or "none yet"} for each in list_pulled(warehouse, settings)]
+    if servers:
+        say(table(servers, {"server": "server", "address": "url", "last hour pulled (UTC)": "last_hour", "why": "message"}, len(servers)))
     counts = ", ".join(
         f"{sum(entry.state == state for entry in entries)} {state}" for state in ("new", "settling", "ahead", "failed", "done")
     )
@@ -695,6 +688,11 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
         click.echo(as_json(rows) if output == "json" else as_csv(rows))
 
 
+def format_option(text: str) -> Callable[..., Any]:
+    """Give a command `--format` for rows; `text` is its help."""
+    return click.option("--format", "output", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True, help=text)
+
+
 @main.command("what-if")
 @click.option(
     "--replace", "replaced", multiple=True, metavar="DRIVE", help="A drive that is replaced by a healthy one; may be given more than once."
@@ -705,9 +703,7 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
 @click.option("--route-round", "routed", type=click.IntRange(1, 2), help="Reads go round the longest tail, or the two longest.")
 @click.option("--since", type=click.DateTime(HOUR_FORMATS), help="First hour that counts (UTC).  [default: all]")
 @click.option("--until", type=click.DateTime(HOUR_FORMATS), help="First hour that counts no more (UTC).  [default: all]")
-@click.option(
-    "--format", "output", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True, help="How to print the answer."
-)
+@format_option("How to print the answer.")
 @warehouse_option
 def what_if(
     warehouse: Warehouse,
@@ -850,14 +846,7 @@ def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, u
 @main.command()
 @click.option("--pending", "is_pending", is_flag=True, help="Only replacements that nobody has made yet.")
 @click.option("--all", "is_all", is_flag=True, help="Also those that a later decision has superseded.")
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["table", "csv", "json"]),
-    default="table",
-    show_default=True,
-    help="How to print them; csv and json hold every column, for a ticket system.",
-)
+@format_option("How to print them; csv and json hold every column, for a ticket system.")
 @warehouse_option
 def decisions(warehouse: Warehouse, is_pending: bool, is_all: bool, output: str) -> None:
     """What was decided on drives and what became of it: replaced by whom, tail hours of its RAID group before and after.
@@ -865,13 +854,13 @@ def decisions(warehouse: Warehouse, is_pending: bool, is_all: bool, output: str)
     \b
     drivetail decisions --pending --format csv      what is still to be swapped
     """
-    from drivetail.decisions import decisions_json, list_decisions, render_decisions
+    from drivetail.decisions import list_decisions, render_decisions
 
     if is_pending and is_all:
         raise click.UsageError("--pending are decisions that stand; --all, also those that do not: give one of them")
     found = list_decisions(warehouse, is_pending=is_pending, is_all=is_all)
     if output != "table":
-        click.echo(decisions_json(found) if output == "json" else found.write_csv(), nl=output == "json")
+        click.echo(as_json(found.to_dicts()) if output == "json" else found.write_csv(), nl=output == "json")
     elif len(found):
         say(render_decisions(found))
     else:
@@ -884,14 +873,7 @@ def decisions(warehouse: Warehouse, is_pending: bool, is_all: bool, output: str)
 @click.option(
     "--backtest", "is_backtest", is_flag=True, help="What following the model would have saved beside other rankings, losses included."
 )
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["table", "csv", "json"]),
-    default="table",
-    show_default=True,
-    help="How to print them; csv and json hold every column.",
-)
+@format_option("How to print them; csv and json hold every column.")
 @warehouse_option
 def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtest: bool, output: str) -> None:
     """Which drives to replace: tail hours that each is expected to cause in 28 days, against what a replacement costs (docs/candidates.md).

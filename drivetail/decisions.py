@@ -5,7 +5,6 @@ What became of a decision is in models/marts/events/fct_drive_decisions.sql.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -114,8 +113,3 @@ def render_decisions(decisions: pl.DataFrame) -> str:
 
 def _percent(ratio: float) -> str:
     return f"{100 * ratio:.1f}%"
-
-
-def decisions_json(decisions: pl.DataFrame) -> str:
-    """The decisions as a JSON list, an object each; instants are ISO texts, UTC."""
-    return json.dumps(decisions.to_dicts(), default=lambda value: value.isoformat(), indent=2)

@@ -1,9 +1,9 @@
 """What lies in the inboxes, and landing it: which entries have arrived, which are still being written, which have been dealt with.
 
 An entry is one delivery: a file, an archive or a folder of an inbox. It is known by its path and its *signature*, made of the names,
-sizes and modification times of its files; nothing is read to tell whether it is new. What became of an entry is one line of
-`WAREHOUSE/raw/inbox.jsonl`, written after it has landed; a run killed in between ingests it again, which changes nothing. An entry
-that changes later has another signature and is taken again: ingest leaves out what has landed.
+sizes and modification times of its files; nothing is read to tell whether it is new. What became of it is written down after it has
+landed (drivetail/outcomes.py). An entry that changes later has another signature and is taken again: ingest leaves out what has landed.
+What is pulled from a server lands here as well.
 """
 
 from __future__ import annotations
@@ -11,23 +11,22 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from drivetail.register import Record, Register
-from drivetail.settings import Inbox, Settings, SettingsError
+from drivetail.outcomes import REFUSED, UNANSWERED, Outcome, outcome_of, outcomes, register
+from drivetail.pulls import span_of
+from drivetail.register import Record
+from drivetail.settings import COLLECTED, Inbox, Server, Settings, SettingsError
 from drivetail.warehouse import Warehouse
-from ingest import IngestError, IngestSummary, ingest, list_quarantine
-from ingest.raw_store import list_deliveries, utc_now
+from ingest import IngestError, calls_of, ingest, list_quarantine
+from ingest.raw_store import utc_now
 
 NEW, SETTLING, AHEAD, DONE, FAILED = "new", "settling", "ahead", "done", "failed"
 """Where an entry stands: to be landed; still being written; of hours that have not ended; landed; tried, and needs somebody."""
-
-LANDED, NOTHING_NEW, HELD, UNREADABLE, REFUSED = "landed", "nothing new", "held", "unreadable", "refused"
-"""What became of it: the last three need somebody, and are tried again when the entry changes."""
 
 _HOUR = re.compile(r"(?<!\d)(\d{4})(-?)(\d\d)\2(\d\d)(?:[T_ ]?(\d\d)(?!\d)(?::?\d\d)*)?(?!\d)")
 
@@ -49,34 +48,6 @@ class Entry:
     def name(self) -> str:
         """The last part of its path."""
         return Path(self.path).name
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one entry. Rows are counted as `drivetail ingest` counts them; `message` says what to do where somebody must."""
-
-    at: str
-    inbox: str
-    path: str
-    signature: str
-    outcome: str
-    delivery_seq: int | None = None
-    first_hour: str | None = None
-    last_hour: str | None = None
-    rows_delivered: int = 0
-    rows_accepted: int = 0
-    quarantine: int | None = None
-    message: str = ""
-
-    @property
-    def needs_somebody(self) -> bool:
-        """Whether it has not landed as it should."""
-        return self.outcome in (HELD, UNREADABLE, REFUSED)
-
-
-def register(warehouse: Warehouse) -> Register:
-    """Where it is written down what became of each entry."""
-    return Register(warehouse, "inbox")
 
 
 def list_entries(warehouse: Warehouse, settings: Settings, *, until: datetime | None = None, now: datetime | None = None) -> list[Entry]:
@@ -104,11 +75,12 @@ def _entry(
     inbox: Inbox, path: Path, known: dict[tuple[str, str], dict[str, Any]], decided: set[int], until: datetime | None, now: datetime
 ) -> Entry:
     signature, changed_at = _sign(path)
-    first, last = hours_of_name(path.relative_to(inbox.folder).as_posix())
+    # what was collected is named by when it was delivered: its hours have ended by then, and those of its name need not have
+    first, last = (None, None) if inbox.source == COLLECTED else hours_of_name(path.relative_to(inbox.folder).as_posix())
     outcome = known.get((str(path), signature))
     if outcome is not None:
-        needs_somebody = Outcome(**outcome).needs_somebody and outcome["quarantine"] not in decided
-        state = FAILED if needs_somebody else DONE
+        then = Outcome(**outcome)
+        state = FAILED if then.needs_somebody and not then.is_decided(decided) else DONE
     elif abs(now - changed_at) < timedelta(minutes=inbox.settle_minutes):  # a clock that is ahead must not keep an entry for ever
         state = SETTLING
     elif until is not None and first is not None and first >= until:
@@ -150,75 +122,58 @@ def arrived(warehouse: Warehouse, settings: Settings, *, until: datetime | None 
     return sorted(entries, key=lambda entry: (entry.first_hour or datetime.min, entry.inbox, entry.path))
 
 
-def land(warehouse: Warehouse, settings: Settings, inbox_name: str, path: str | Path, on_progress: Any = None) -> Outcome:
-    """Ingest one entry, through the gate, and write down what became of it.
+def land(warehouse: Warehouse, settings: Settings, name: str, path: str | Path, on_progress: Any = None) -> Outcome:
+    """Ingest one entry of an inbox, or the hours of a pull, through the gate, and write down what became of it.
 
-    An entry that is held, unreadable or of another source is no error: its outcome says so and what to do.
-    Raises: GateError when the gate cannot work, OSError when raw cannot be written; nothing is then written down.
+    An entry that is held, unreadable or of another source is no error, nor is a server that does not answer: the outcome says so and what
+    to do. Raises: GateError when the gate cannot work, OSError when raw cannot be written; nothing is then written down.
     """
     from quality import Gate, write_pages
 
-    try:
-        inbox = next(inbox for inbox in settings.inboxes if inbox.name == inbox_name)
-    except StopIteration:
-        raise SettingsError(f"no inbox is named {inbox_name!r} in drivetail.toml any more") from None
+    feed = next((feed for feed in settings.feeds if feed.name == name), None)
+    if feed is None:
+        raise SettingsError(f"no inbox and no server is named {name!r} in drivetail.toml any more")
     warehouse.create()
-    path = Path(path)
-    if not path.exists():
-        raise SettingsError(f"{path}: has gone from the inbox {inbox.name} before it was landed; put it back")
-    signature, _ = _sign(path)  # before it is read: what changes meanwhile is new again
-    known = _known(warehouse).get((str(path), signature))
-    if known is not None:
-        return Outcome(**known)
-    warehouse.note("land", inbox=inbox.name, path=str(path))
+    signature = ""
+    if isinstance(feed, Inbox):
+        if not Path(path).exists():
+            raise SettingsError(f"{path}: has gone from the inbox {name} before it was landed; put it back")
+        signature, _ = _sign(Path(path))  # before it is read: what changes meanwhile is new again
+        known = _known(warehouse).get((str(path), signature))
+        if known is not None:
+            return Outcome(**known)
+    warehouse.note("land", inbox=name, path=str(path))
     at = datetime.now(UTC).isoformat(timespec="seconds")
+    about: dict[str, Any] = {"at": at, "inbox": name, "path": str(path), "signature": signature}
+    gate = Gate(warehouse.root)
     try:
-        summary = ingest(
-            inbox.source,
-            [path],
-            warehouse.root,
-            kind=inbox.kind,
-            min_coverage=inbox.min_coverage,
-            gate=Gate(warehouse.root),
-            on_progress=on_progress,
-        )
+        summaries = [
+            ingest(
+                source, [given], warehouse.root,
+                kind=feed.kind, min_coverage=feed.min_coverage, gate=gate, on_progress=on_progress, **asked,
+            )
+            for source, given, asked in _calls(feed, path)
+        ]  # fmt: skip
         write_pages(warehouse.root)
     except IngestError as error:
-        outcome = Outcome(at, inbox.name, str(path), signature, REFUSED, message=f"{error}; move it out of {inbox.folder}")
+        if isinstance(feed, Server):
+            outcome = Outcome(**about, outcome=UNANSWERED, message=f"server {name}: {error}; the next hour's run asks for these hours too")
+        else:
+            outcome = Outcome(**about, outcome=REFUSED, message=f"{error}; move it out of {feed.folder}")
     else:
-        outcome = _outcome(warehouse, inbox, path, signature, at, summary)
+        outcome = outcome_of(warehouse, summaries, **about)
     written = register(warehouse)
     with written.locked():
         written.append([asdict(outcome)])
     return outcome
 
 
-def _outcome(warehouse: Warehouse, inbox: Inbox, path: Path, signature: str, at: str, summary: IngestSummary) -> Outcome:
-    from drivetail.status.collect_quarantine import commands, in_short
-
-    what, message, number = (LANDED if summary.delivery_seq else NOTHING_NEW), "", None
-    undecided = [held for held in summary.held if held.decision is None]
-    if undecided:
-        what, number = HELD, undecided[0].number
-        decide = " or ".join(f"`{command}`" for command in commands(warehouse, undecided[0]).values())
-        message = f"{path} is held in quarantine {number}: {in_short(undecided[0].reasons)}; {decide}"
-    elif summary.unreadable:
-        what, first = UNREADABLE, summary.unreadable[0]
-        message = f"{first.file} could not be read: {first.note}; send it again"
-    delivery = next((each for each in list_deliveries(warehouse.root) if each.seq == summary.delivery_seq), None)
-    return Outcome(
-        at, inbox.name, str(path), signature, what,
-        delivery_seq=summary.delivery_seq,
-        first_hour=delivery.first_hour.isoformat() if delivery and delivery.first_hour else None,
-        last_hour=delivery.last_hour.isoformat() if delivery and delivery.last_hour else None,
-        rows_delivered=summary.rows_delivered, rows_accepted=summary.rows_accepted, quarantine=number, message=message,
-    )  # fmt: skip
-
-
-def outcomes_of(warehouse: Warehouse, paths: Collection[str]) -> list[Outcome]:
-    """What became of entries when they were last taken, by path; nothing of those that never were."""
-    latest = {path: record for (path, _), record in _known(warehouse).items()}
-    return [Outcome(**latest[path]) for path in paths if path in latest]
+def _calls(feed: Inbox | Server, path: str | Path) -> list[tuple[str, str | Path, Mapping[str, Any]]]:
+    """What ingest() is to be called with: source, what to take, and how."""
+    if isinstance(feed, Server):
+        first, end = span_of(str(path))
+        return [(feed.source, feed.url, {"first": first, "end": end, "source_options": feed.options})]
+    return [(source, path, {"source_options": options}) for source, options in calls_of(feed.source, [path], feed.options)]
 
 
 def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
@@ -229,5 +184,4 @@ def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
 
 def _known(warehouse: Warehouse) -> dict[tuple[str, str], Record]:
     """What became of each (path, signature)."""
-    # without its line an entry is taken again, which changes nothing
-    return {(record["path"], record["signature"]): record for record in register(warehouse).read(skips_damaged=True)}
+    return {(record["path"], record["signature"]): record for record in outcomes(warehouse)}

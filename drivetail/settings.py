@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from drivetail.warehouse import Warehouse
 
@@ -30,6 +33,18 @@ SOURCES = (
 COLLECTED = "collected"
 """Not a source of its own: what `drivetail collect` delivers is of several."""
 DRIVE_KINDS = ("disk", "ssd")
+RESOLUTIONS = ("1m", "5m", "15m")
+OPTIONS = {
+    "diskstats": ("resolution",),
+    "kernel-log": ("timezone", "year", "boot_time"),
+    "perseus": ("resolution",),
+    "prometheus": ("group_label", "device_label", "host_label", "resolution"),
+    "sysstat": ("timezone", "resolution"),
+    COLLECTED: ("resolution", "timezone", "year", "boot_time"),
+}
+"""What else an inbox of a source can be told, as `drivetail ingest` can; a source that is not here takes nothing."""
+SERVER_OPTIONS = {"prometheus": (*OPTIONS["prometheus"], "match", "allow_partial")}
+"""The same of a server, by its source."""
 
 Section = TypeVar("Section")
 
@@ -63,6 +78,29 @@ folder = "{folder}"
 # settle_minutes = 2             # an entry that changed within this time is still being written
 # kind = "ssd"                   # what the drives are, where the delivery does not say
 # min_coverage = 0.5             # share of an hour that must be observed for the hour to count
+# resolution = "5m"              # keep what was measured within the hour, too (diskstats, sysstat, perseus, prometheus, collected)
+# timezone = "Europe/Berlin"     # of local times (sysstat, kernel-log, collected)
+# year = 2026                    # of the first line of logs that give none (kernel-log, collected)
+
+# What `drivetail collect` delivers, from as many hosts as ship their folders there.
+# [[inboxes]]
+# name = "hosts"
+# source = "collected"
+# folder = "/srv/collected"
+
+# Servers that are asked for every hour. Credentials are in the environment, never here: docs/sources/prometheus.md.
+# [[servers]]
+# name = "metrics"
+# url = "http://prometheus:9090"
+# hours = 2                      # how many, up to the end of the run's hour: of the one before, scrapes may have come late
+# group_label = ["pool"]         # label that names a drive's RAID group; several, together
+# device_label = "device"
+# host_label = "instance"
+# match = ['job="node"']         # take only series with this label
+# resolution = "5m"
+# kind = "ssd"
+# min_coverage = 0.5
+# allow_partial = true           # take answers that the server itself calls incomplete
 """
 
 
@@ -81,6 +119,22 @@ class Inbox:
     settle_minutes: float = 2
     kind: str | None = None
     min_coverage: float | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    """Those of OPTIONS that are given."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that is asked for every hour; see TEMPLATE. `hours`: how many before the end of a run's hour."""
+
+    name: str
+    url: str
+    source: str = "prometheus"
+    hours: int = 2
+    kind: str | None = None
+    min_coverage: float | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    """Those of SERVER_OPTIONS that are given."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +163,13 @@ class Settings:
     schedule: Schedule = Schedule()
     alarms: Alarms = Alarms()
     inboxes: tuple[Inbox, ...] = ()
+    servers: tuple[Server, ...] = ()
     notify: tuple[tuple[str, dict[str, Any]], ...] = field(default=())
+
+    @property
+    def feeds(self) -> tuple[Inbox | Server, ...]:
+        """Where deliveries come from."""
+        return (*self.inboxes, *self.servers)
 
 
 def settings_file(warehouse: Warehouse) -> Path:
@@ -140,19 +200,20 @@ def load_settings(warehouse: Warehouse) -> Settings:
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: {error}; see docs/airflow.md") from error
     try:
-        unknown = sorted(set(content) - {"schedule", "alarms", "inboxes", "notify"})
+        unknown = sorted(set(content) - {"schedule", "alarms", "inboxes", "servers", "notify"})
         if unknown:
-            raise SettingsError(f"unknown section {unknown[0]!r}; there are schedule, alarms, inboxes and notify")
-        inboxes = tuple(_inbox(entry, path.parent) for entry in content.get("inboxes", []))
-        names = [inbox.name for inbox in inboxes]
-        if len(set(names)) < len(names):
-            raise SettingsError(f"two inboxes are named {max(names, key=names.count)!r}; give each a name of its own")
-        return Settings(
+            raise SettingsError(f"unknown section {unknown[0]!r}; there are schedule, alarms, inboxes, servers and notify")
+        settings = Settings(
             _section(Schedule, "schedule", content.get("schedule", {})),
             _section(Alarms, "alarms", content.get("alarms", {})),
-            inboxes,
+            tuple(_inbox(entry, path.parent) for entry in content.get("inboxes", [])),
+            tuple(map(_server, content.get("servers", []))),
             tuple((str(entry["notifier"]), dict(entry.get("arguments", {}))) for entry in content.get("notify", [])),
         )
+        names = [feed.name for feed in settings.feeds]
+        if len(set(names)) < len(names):
+            raise SettingsError(f"two inboxes or servers are named {max(names, key=names.count)!r}; give each a name of its own")
+        return settings
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
     except (TypeError, KeyError, AttributeError) as error:
@@ -160,20 +221,103 @@ def load_settings(warehouse: Warehouse) -> Settings:
 
 
 def _inbox(values: dict[str, Any], root: Path) -> Inbox:
-    for name in ("name", "source", "folder"):
-        if not values.get(name):
-            raise SettingsError(f"an inbox without {name}; each needs name, source and folder")
-    if values["source"] not in SOURCES:
-        raise SettingsError(f"inbox {values['name']}: source is {values['source']!r}; give one of {', '.join(SOURCES)}")
-    if values.get("kind") not in (None, *DRIVE_KINDS):
-        raise SettingsError(f"inbox {values['name']}: kind is {values['kind']!r}; give one of {', '.join(DRIVE_KINDS)}")
-    if not 0 <= values.get("min_coverage", 0) <= 1:
-        raise SettingsError(f"inbox {values['name']}: min_coverage is {values['min_coverage']}; give a share between 0 and 1")
+    where = _named("inbox", values, ("name", "source", "folder"))
+    _one_of(where, "source", values["source"], (*SOURCES, COLLECTED))
     # a relative folder lies beside the file
-    return _section(Inbox, f"inboxes, {values['name']}", {**values, "folder": root / values["folder"]})
+    return _feed(Inbox, where, {**values, "folder": root / values["folder"]}, OPTIONS.get(values["source"], ()))
+
+
+def _server(values: dict[str, Any]) -> Server:
+    where = _named("server", values, ("name", "url"))
+    source = values.get("source", Server.source)
+    _one_of(where, "source", source, tuple(SERVER_OPTIONS))
+    _check_address(where, values["url"])
+    return _feed(Server, where, {**values, "url": values["url"].rstrip("/")}, SERVER_OPTIONS[source])
+
+
+def _named(what: str, values: dict[str, Any], needed: Collection[str]) -> str:
+    """How errors call an inbox or a server."""
+    missing = [name for name in needed if not values.get(name)]
+    if missing:
+        name = f" {values['name']}" if values.get("name") else ""
+        raise SettingsError(f"{what}{name} has no {missing[0]}; each needs {', '.join(needed)}")
+    return f"{what} {values['name']}"
+
+
+def _feed(kind: type[Section], where: str, values: dict[str, Any], options: Collection[str]) -> Section:
+    """An inbox or a server; `options`: what its source can be told beside."""
+    own = [each.name for each in fields(kind) if each.name != "options"]  # type: ignore[arg-type]
+    for key, value in values.items():
+        if key not in (*own, *options):
+            source = values.get("source", Server.source)
+            raise SettingsError(f"{where}: {key!r} is nothing that source {source!r} takes; there are {', '.join((*own, *options))}")
+        if key in ALLOWED and not ALLOWED[key][0](value):
+            raise SettingsError(f"{where}: {key} is {value!r}; give {ALLOWED[key][1]}")
+    # an instant of TOML, as --boot-time has it
+    given = {key: value.isoformat() if isinstance(value, datetime) else value for key, value in values.items() if key in options}
+    return _section(kind, where, {**{key: value for key, value in values.items() if key in own}, "options": given})
+
+
+def _one_of(where: str, key: str, value: object, allowed: Collection[object]) -> None:
+    if value not in allowed:
+        raise SettingsError(f"{where}: {key} is {value!r}; give one of {', '.join(map(str, allowed))}")
+
+
+def _check_address(where: str, url: object) -> None:
+    """Refuse what is no server's address. One with credentials is not even shown."""
+    if "@" in str(url):
+        raise SettingsError(f"{where}: url holds credentials, which belong in the environment (docs/sources/prometheus.md)")
+    try:
+        parts = urlsplit(str(url))
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        is_address = False
+    if not is_address or parts.query or parts.fragment:
+        raise SettingsError(f"{where}: url is {url!r}; give the server's address, such as http://prometheus:9090")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_whole(value: object, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_zone(value: object) -> bool:
+    try:
+        return isinstance(value, str) and bool(ZoneInfo(value))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+
+
+_A_LABEL = (_is_text, "the name of a label")
+ALLOWED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "kind": (lambda value: value in DRIVE_KINDS, f"one of {', '.join(DRIVE_KINDS)}"),
+    "min_coverage": (lambda value: _is_amount(value) and value <= 1, "a share between 0 and 1"),
+    "hours": (lambda value: _is_whole(value, 1, 24 * 365), "a whole number of hours, 1 or more"),
+    "resolution": (lambda value: value in RESOLUTIONS, f"one of {', '.join(RESOLUTIONS)}"),
+    "timezone": (_is_zone, "a time zone, such as Europe/Berlin or UTC"),
+    "year": (lambda value: _is_whole(value, 1, 9999), "a year, such as 2026"),
+    "boot_time": (
+        lambda value: isinstance(value, datetime) and value.tzinfo is not None,
+        "an instant with its offset, such as 2026-01-05T09:00:00Z",
+    ),
+    "group_label": (_is_texts, 'a list of labels, such as ["pool"]'),
+    "device_label": _A_LABEL,
+    "host_label": _A_LABEL,
+    "match": (_is_texts, """a list, such as ['job="node"']"""),
+    "allow_partial": (lambda value: isinstance(value, bool), "true or false"),
+}
+"""What a setting of an inbox or a server may be, and how to say so."""
 
 
 def _section(kind: type[Section], name: str, values: dict[str, Any]) -> Section:
+    """A section of the file, its instants UTC without zone and its amounts no less than 0."""
     known = [each.name for each in fields(kind)]  # type: ignore[arg-type]
     unknown = sorted(set(values) - set(known))
     if unknown:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from drivetail.alerts import Alert, sentence
 from drivetail.console import duration, some, to_minute
-from drivetail.inbox import Outcome
+from drivetail.outcomes import Outcome
 from drivetail.publish import current_publication
 from drivetail.settings import Settings
 from drivetail.warehouse import Warehouse
@@ -39,7 +39,7 @@ def late_deliveries(settings: Settings, outcomes: Iterable[Outcome], interval_st
             hours = to_minute(last) if first == last else f"{to_minute(first)} to {to_minute(last)}"
             told.append(
                 f"{outcome.path} came late: its hours ({hours}) end {duration(behind / HOUR)} before {to_minute(interval_start)}; "
-                f"they are taken in, look why inbox {outcome.inbox} got them only now"
+                f"they are taken in, look why {outcome.inbox} had them only now"
             )
     return told
 
@@ -47,15 +47,15 @@ def late_deliveries(settings: Settings, outcomes: Iterable[Outcome], interval_st
 def staleness(warehouse: Warehouse, settings: Settings, interval_end: datetime) -> str | None:
     """What to say when the publication's last hour lies further behind the end of an interval than allowed; None while it is fresh."""
     publication = current_publication(warehouse)
-    folders = ", ".join(str(inbox.folder) for inbox in settings.inboxes)
+    places = ", ".join([*(f"in {inbox.folder}" for inbox in settings.inboxes), *(f"at {server.url}" for server in settings.servers)])
     if publication is None or publication.last_hour_utc is None:
-        return f"no hour is published yet; look whether deliveries arrive in {folders}: `drivetail inbox`, then `drivetail status`"
+        return f"no hour is published yet; look whether anything comes {places}: `drivetail inbox`, then `drivetail status`"
     behind = interval_end - publication.last_hour_utc - HOUR
     if behind <= settings.alarms.fresh_hours * HOUR:
         return None
     return (
         f"the last hour published is {to_minute(publication.last_hour_utc)}, {duration(behind / HOUR)} before {to_minute(interval_end)}; "
-        f"look whether deliveries arrive in {folders}: `drivetail inbox`, then `drivetail status`"
+        f"look whether anything comes {places}: `drivetail inbox`, then `drivetail status`"
     )
 
 

@@ -4,7 +4,7 @@ from ingest.errors import GateError, IngestError, StoreError
 from ingest.landing import FileResult
 from ingest.quarantine import Gate, GateReport, Held, list_quarantine
 from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, table_files
-from ingest.run import SOURCES, IngestSummary, drop, ingest, release, sources_of
+from ingest.run import SOURCES, IngestSummary, calls_of, drop, ingest, options_of, release
 
 __all__ = [
     "SOURCES",
@@ -17,12 +17,13 @@ __all__ = [
     "IngestSummary",
     "GateError",
     "StoreError",
+    "calls_of",
     "drive_hour_files",
     "drop",
     "ingest",
     "list_deliveries",
     "list_quarantine",
+    "options_of",
     "release",
-    "sources_of",
     "table_files",
 ]

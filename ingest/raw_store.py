@@ -39,6 +39,11 @@ class Delivery:
         """Whether its drive-hours may lie in the closed range of hours [first, last]."""
         return self.first_hour is not None and self.last_hour is not None and self.first_hour <= last and first <= self.last_hour
 
+    def record(self) -> dict[str, Any]:
+        """What was written down of it when it landed: `delivery.json`."""
+        record: dict[str, Any] = json.loads((self.path / "delivery.json").read_text(encoding="utf-8"))
+        return record
+
 
 def raw_root(warehouse: Path) -> Path:
     """Where the raw store of a warehouse lies."""
@@ -65,7 +70,8 @@ def drive_hour_files(
 ) -> list[Path]:
     """The files of drive-hours, or of another TIMED kind, of a delivery, of days in the closed range [first, last], by name, in order."""
     folder = delivery.path / record_kind
-    if delivery.first_hour is None or (record_kind != "drive_hours" and not folder.exists()):
+    # samples may come of hours that another delivery brought
+    if not folder.exists() if record_kind != "drive_hours" else delivery.first_hour is None:
         return []
     days: list[tuple[date, str]] = []
     with os.scandir(folder) as entries:

@@ -57,8 +57,9 @@ SOURCES: dict[str, ModuleType] = {
     "sysstat": sysstat,
     "tickets": tickets,
 }
+COLLECTED = "collected"
 COLLECTED_SOURCES = ("lsblk", "smartctl", "mdadm", "diskstats", "kernel-log")
-"""Whose files `drivetail collect` delivers."""
+"""Whose files `drivetail collect` delivers: those that name drives first."""
 SHOWN_REJECTIONS = 10
 PRUNED = "before the horizon of `drivetail prune`"
 
@@ -145,7 +146,7 @@ def ingest(
         raise IngestError("no path given; give the folder, file or archive of a delivery")
     module = SOURCES[source]
     source_options = {name: value for name, value in (source_options or {}).items() if value}
-    unknown = sorted(set(source_options) - set(getattr(module, "OPTIONS", ())))
+    unknown = sorted(set(source_options) - set(options_of(source)))
     urls = [str(path) for path in paths if "://" in str(path)] if hasattr(module, "fetch") else []
     if unknown or ((first or end) and not urls):
         raise IngestError(f"source {source!r} has no use for {', '.join(unknown) or 'a range of hours, which a pull from a server has'}")
@@ -179,14 +180,24 @@ def ingest(
     return summary
 
 
-def sources_of(paths: Sequence[str | Path]) -> list[str]:
-    """Those of COLLECTED_SOURCES that know a file in `paths`. Raises: IngestError for a path that does not exist."""
+def calls_of(source: str, paths: Sequence[str | Path], source_options: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The calls of ingest() that take deliveries in, source and source_options of each: one, but of what was collected, COLLECTED, one for
+    each source that knows a file of it.
+
+    Raises: IngestError for a path that does not exist, or when nothing in `paths` was collected.
+    """
+    if source != COLLECTED:
+        return [(source, dict(source_options))]
     with tempfile.TemporaryDirectory() as scratch:
-        return [
-            source
-            for number, source in enumerate(COLLECTED_SOURCES)
-            if source in SOURCES and find_files(paths, SOURCES[source].recognise, Path(scratch, str(number)))[0]
-        ]
+        found = [each for each in COLLECTED_SOURCES if find_files(paths, SOURCES[each].recognise, Path(scratch, each))[0]]
+    if not found:
+        raise IngestError(f"{', '.join(map(str, paths))}: nothing that `drivetail collect` delivers is in it")
+    return [(each, {name: given for name, given in source_options.items() if name in options_of(each)}) for each in found]
+
+
+def options_of(source: str) -> tuple[str, ...]:
+    """The source_options that a source has a use for."""
+    return tuple(getattr(SOURCES[source], "OPTIONS", ()))
 
 
 def release(warehouse: Path, number: int, *, by: str, note: str, gate: Gate | None, on_progress: Progress | None = None) -> IngestSummary:

@@ -75,7 +75,7 @@ class Gate:
         if files_read.height:
             report.add(validate(self.checks("ingested_files", "batch"), files_read, facts("ingested_files", files_read, now), now), "all")
         suites = {table: {"file": str(path := suite_file(table, self.warehouse)), "sha256": sha256_of(path)} for table in TABLES}
-        return GateReport(report.reasons(_commonest(landing)), {**report.content(), "is_rows_only": self.is_rows_only, "suites": suites})
+        return GateReport(report.reasons(landing), {**report.content(), "is_rows_only": self.is_rows_only, "suites": suites})
 
     def _look(
         self,
@@ -187,15 +187,15 @@ class Report:
             elif len(entry["breaks"]) < BROKEN_SHOWN:
                 entry["breaks"].append({"batch": batch, "observed": finding.observed, "allowed": finding.allowed})
 
-    def reasons(self, commonest: str) -> list[str]:
-        """Why the delivery is held back, a sentence per broken batch-level check; `commonest` ends one about rejected rows."""
+    def reasons(self, landing: Landing) -> list[str]:
+        """Why the delivery is held back, a sentence per broken batch-level check; one about rejected rows says why most were."""
         return [
             f"{self._unit[entry['table']]}{entry['breaks'][0]['batch']}: {entry['sentence']} "
             f"({entry['type']}{' of ' + ' and '.join(entry['columns']) if entry['columns'] else ''}: "
             f"{entry['breaks'][0]['observed']}, expected {entry['breaks'][0]['allowed'] or 'it to be there'}"
             + (f"; {entry['broken']} batches of hours" if entry["broken"] > 1 else "")
             + ")"
-            + (commonest if entry["table"] == "ingested_files" else "")
+            + (_commonest(landing) if entry["table"] == "ingested_files" else "")
             for entry in self._found.values()
             if entry["level"] == "batch" and entry["broken"]
         ]

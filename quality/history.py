@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -38,8 +37,7 @@ class History:
 
     def _is_mine(self, delivery: Delivery) -> bool:
         if delivery.seq not in self._is_of_source:
-            text = (delivery.path / "delivery.json").read_text(encoding="utf-8")
-            self._is_of_source[delivery.seq] = json.loads(text)["source"] == self.source
+            self._is_of_source[delivery.seq] = delivery.record()["source"] == self.source
         return self._is_of_source[delivery.seq]
 
     def last_hour(self, before: datetime = datetime.max) -> datetime | None:

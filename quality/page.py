@@ -59,7 +59,7 @@ def _looked_at(warehouse: Path, day: date) -> list[dict[str, Any]]:
             continue
         gate = json.loads(path.read_text(encoding="utf-8"))
         if _day(gate) == day:
-            record = json.loads((delivery.path / "delivery.json").read_text(encoding="utf-8"))
+            record = delivery.record()
             found.append({**_told(gate), "title": f"Delivery {delivery.seq}", "source": record["source"], "names": record["paths"],
                           "reasons": [], "decision": record.get("released")})  # fmt: skip
         elif _day(gate) < day:

@@ -1,11 +1,11 @@
-"""The last three hours of a week of a small fleet, as they come to an inbox: each a file, or one in parts, or wrong at first."""
+"""The last hours of a week of a small fleet, as they come to an inbox: each a file, or one in parts, or wrong at first."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -13,10 +13,17 @@ import polars as pl
 from drivetail.warehouse import Warehouse
 from simulate import simulate
 
-SUNDAY = date(2026, 1, 11)
-FIRST = datetime(2026, 1, 11, 21)
-HOURS = [FIRST + timedelta(hours=number) for number in range(3)]
+MONDAY = datetime(2026, 1, 12)
 WEEK = "2026-W02"
+"""The week before."""
+
+
+def last_hours(count: int) -> list[datetime]:
+    """So many hours until the end of the week."""
+    return [MONDAY - timedelta(hours=number) for number in range(count, 0, -1)]
+
+
+HOURS = last_hours(3)
 
 SETTINGS = """
 [schedule]
@@ -59,7 +66,7 @@ class Site:
 
     @property
     def slow_drive(self) -> str:
-        """Five times as slow as it would be, in all three hours."""
+        """Five times as slow as it would be, in all of the hours."""
         drives = pl.concat([pl.read_parquet(path) for path in self.everything.glob("drives*")])
         return str(drives.filter(pl.col("role") == "data")["drive_id"].min())
 
@@ -80,10 +87,11 @@ class Site:
         return self.inbox / f"{name}.parquet"
 
 
-def make_site(folder: Path, last_run: datetime) -> Site:
-    """A fleet, its settings, and its inventory in the inbox. No run begins after `last_run`."""
+def make_site(folder: Path, last_run: datetime, hours: list[datetime] = HOURS) -> Site:
+    """A fleet of some hours, its settings, and its inventory in the inbox. No run begins after `last_run`."""
     fleet = folder / "fleet"
-    simulate(fleet, disk_groups=2, ssd_groups=2, days=1, seed=11, start=SUNDAY)
+    days = (MONDAY.date() - hours[0].date()).days
+    simulate(fleet, disk_groups=2, ssd_groups=2, days=days, seed=11, start=hours[0].date())
     site = Site(folder)
     site.everything.mkdir()
     site.warehouse.create()
@@ -92,10 +100,10 @@ def make_site(folder: Path, last_run: datetime) -> Site:
     for path in (*fleet.glob("drives*"), *fleet.glob("drive_events*")):
         shutil.copy(path, site.everything)
         shutil.copy(path, inventory)
-    hours = pl.concat([pl.read_parquet(path) for path in sorted(fleet.glob("drive_hours*"))])
+    rows = pl.concat([pl.read_parquet(path) for path in sorted(fleet.glob("drive_hours*"))])
     latencies = pl.col("read_latency_us", "write_latency_us")
-    hours = hours.with_columns(pl.when(pl.col("drive_id") == site.slow_drive).then(latencies * 5).otherwise(latencies))
-    hours.filter(pl.col("hour_utc").is_in(HOURS)).write_parquet(site.everything / "drive_hours.parquet")
-    text = SETTINGS.format(start=FIRST, end=last_run, folder=site.inbox)
+    rows = rows.with_columns(pl.when(pl.col("drive_id") == site.slow_drive).then(latencies * 5).otherwise(latencies))
+    rows.filter(pl.col("hour_utc").is_in(hours)).write_parquet(site.everything / "drive_hours.parquet")
+    text = SETTINGS.format(start=hours[0], end=last_run, folder=site.inbox)
     (site.warehouse.root / "drivetail.toml").write_text(text, encoding="utf-8")
     return site

@@ -12,7 +12,9 @@ from click.testing import CliRunner
 
 from drivetail.cli import main
 from drivetail.collect import CollectError, Collector
-from ingest import list_deliveries, table_files
+from drivetail.register import Register
+from drivetail.warehouse import Warehouse
+from ingest import drive_hour_files, list_deliveries, table_files
 
 T0 = 1_767_607_200  # 2026-01-05 10:00
 MDSTAT = """Personalities : [raid6]
@@ -101,6 +103,71 @@ def test_deliveries_of_one_hour_end_as_one_hour(host: Host, tmp_path: Path) -> N
     assert pl.read_parquet(events).select("drive_id", "detail").rows() == [("web1/sdb", "md: failed")]
     (aliases,) = table_files(deliveries, "drive_aliases")
     assert dict(pl.read_parquet(aliases).select("alias", "drive_id").rows())["web1/sda"] == "Sa"
+
+
+SETTINGS = """
+[[inboxes]]
+name = "hosts"
+source = "collected"
+folder = "out"
+settle_minutes = 0
+year = 2026
+"""
+
+
+def of_host(warehouse: Path) -> dict[str, list[tuple[object, ...]]]:
+    """What counts of a warehouse, by the kind of record, without where it came from."""
+    deliveries, found = list_deliveries(warehouse), {}
+    for kind in ("drive_hours", "drives", "drive_events", "drive_aliases"):
+        files = [path for each in deliveries for path in drive_hour_files(each)] if kind == "drive_hours" else table_files(deliveries, kind)
+        if not files:
+            continue
+        rows = pl.concat([pl.read_parquet(path) for path in files], how="diagonal")
+        for path in table_files(deliveries, f"retired_{kind}"):
+            rows = rows.join(pl.read_parquet(path), on=["delivery_seq", "file_no", "row_no"], how="anti")
+        found[kind] = sorted(rows.drop("delivery_seq", "file_no", "row_no").rows(), key=repr)
+    return found
+
+
+def test_an_inbox_takes_every_part_of_what_hosts_deliver(host: Host, tmp_path: Path) -> None:
+    collecting = collector(host, tmp_path / "out")
+    looked(host, collecting, 0, 10, 20)
+    collecting.deliver(T0 + 1200)
+    looked(host, collecting, 30, failed="(F)")
+    collecting.deliver(T0 + 1800)
+    (tmp_path / "drivetail.toml").write_text(SETTINGS)
+    landing = ["inbox", "--land", "--warehouse", str(tmp_path)]
+    done = CliRunner().invoke(main, landing)
+    assert done.exit_code == 0 and "2 new entries landed" in done.output, done.output
+
+    at_once = tmp_path / "at_once"
+    done = CliRunner().invoke(main, ["ingest", "collected", str(tmp_path / "out"), "--warehouse", str(at_once)])
+    assert done.exit_code == 0, done.output
+    assert of_host(tmp_path) == of_host(at_once)
+    lines = Register(Warehouse(tmp_path), "inbox").read()
+    # 4 drives, 4 aliases or more, 3 looks of 4 drives each, and one event when sdb failed
+    assert [(line["outcome"], line["rows_delivered"] > 12, line["last_hour"]) for line in lines] == [
+        ("landed", True, "2026-01-05T10:00:00")
+    ] * 2
+
+    count = len(list_deliveries(tmp_path))
+    Register(Warehouse(tmp_path), "inbox").path.unlink()
+    done = CliRunner().invoke(main, landing)
+    assert done.exit_code == 0 and done.output.count("nothing new") == 2, done.output
+    assert len(list_deliveries(tmp_path)) == count
+
+
+def test_a_part_that_cannot_be_read_needs_somebody_and_costs_only_that(host: Host, tmp_path: Path) -> None:
+    collecting = collector(host, tmp_path / "out")
+    looked(host, collecting, 0, 10)
+    delivered = collecting.deliver(T0 + 600).path
+    (delivered / "lsblk.json").write_text("{")
+    (tmp_path / "drivetail.toml").write_text(SETTINGS)
+    done = CliRunner().invoke(main, ["inbox", "--land", "--warehouse", str(tmp_path)])
+    assert done.exit_code == 1 and "lsblk.json could not be read" in done.output, done.output
+    assert {row[1] for row in of_host(tmp_path)["drive_hours"]} == {f"web1/sd{d}" for d in "abcd"}
+    shown = CliRunner().invoke(main, ["inbox", "--warehouse", str(tmp_path)])
+    assert "1 failed" in shown.output
 
 
 def test_membership_for_node_exporter(host: Host, tmp_path: Path) -> None:

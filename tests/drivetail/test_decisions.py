@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -35,10 +34,8 @@ def deliver(warehouse: Warehouse, folder: Path, first: datetime, days: int, driv
     build(warehouse)
 
 
-def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(
-    new_warehouse: Callable[[Path], Warehouse], tmp_path: Path
-) -> None:
-    warehouse = new_warehouse(tmp_path / "warehouse")
+def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse")
     option = ("-w", warehouse.root)
     today = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
     deliver(
@@ -53,7 +50,7 @@ def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(
     # it counts at once, without a build
     (pending,) = json.loads(drivetail("decisions", "--pending", "--format", "json", *option).stdout)
     assert (pending["drive_id"], pending["raid_group_id"], pending["slot"], pending["model"]) == ("a", "g1", "0", "M0")
-    assert (pending["state"], pending["note"], pending["publication_id"][:7]) == ("pending", 'slow for weeks, "ticket" 7', "000002-")
+    assert (pending["state"], pending["note"], pending["publication_id"][:7]) == ("pending", 'slow for weeks, "ticket" 7', "000001-")
     states = [
         (row["drive_id"], row["state"]) for row in csv.DictReader(io.StringIO(drivetail("decisions", "--format", "csv", *option).stdout))
     ]

@@ -12,11 +12,14 @@ from click.testing import CliRunner
 
 from drivetail import settings as settings_module
 from drivetail.cli import main
-from drivetail.inbox import AHEAD, DONE, FAILED, HELD, LANDED, NEW, SETTLING, arrived, deal, hours_of_name, list_entries, register
+from drivetail.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, list_entries
+from drivetail.outcomes import HELD, LANDED, Outcome, register
 from drivetail.settings import Settings, SettingsError, load_settings, settings_file, write_settings
 from drivetail.warehouse import Warehouse
 from drivetail.watch import late_deliveries
-from ingest import SOURCES
+from ingest import SOURCES, options_of
+from ingest.resolution import RESOLUTIONS
+from ingest.run import COLLECTED, COLLECTED_SOURCES
 from ingest.schema import DRIVE_KINDS
 
 NOW = datetime(2026, 1, 5, 12)
@@ -91,6 +94,27 @@ def test_what_landed_is_done_until_it_changes(site):
     assert states(site) == {"a": NEW, "b.csv": NEW}
 
 
+def test_an_entry_is_dealt_with_when_every_part_in_quarantine_is_decided(site):
+    put(site[2] / "web1.20260105T102000Z/diskstats")
+    write_down(site, "web1.20260105T102000Z", HELD, quarantine=7, also_held=[8])
+    for number, state in ((7, FAILED), (8, DONE)):
+        folder = site[0].raw / f"quarantine/{number:06d}"
+        folder.mkdir(parents=True)
+        for name in ("record.json", "decision.json"):
+            (folder / name).write_text("{}")
+        assert list(states(site).values()) == [state]
+
+
+def test_what_was_collected_waits_for_no_hour(site):
+    put(site[2] / "web1.20260105T120030Z/diskstats")
+    put(site[2] / "web1.20260106T000030Z/diskstats")
+    assert states(site, until=NOW) == {"web1.20260105T120030Z": NEW, "web1.20260106T000030Z": AHEAD}
+    path = settings_file(site[0])
+    path.write_text(path.read_text().replace('source = "bundle"', 'source = "collected"'))
+    collected = (site[0], load_settings(site[0]), site[2])
+    assert set(states(collected, until=NOW).values()) == {NEW}
+
+
 def test_half_a_line_of_the_register_is_left_out(site):
     put(site[2] / "a.csv")
     write_down(site, "a.csv", LANDED)
@@ -114,8 +138,6 @@ def test_parts_are_few_and_neighbours_stay_together(site):
 
 
 def test_what_came_late_is_named(site):
-    from drivetail.inbox import Outcome
-
     def landed(hour: int) -> Outcome:
         at = f"2026-01-05T{hour:02}:00:00"
         return Outcome("", "fleet", f"/inbox/{hour}", "", LANDED, first_hour=at, last_hour=at)
@@ -133,6 +155,20 @@ def test_what_came_late_is_named(site):
         ("start = 2026-01-05T00:00:00Z", "start = 2026-01-05", "give an instant with its offset"),
         ("[alarms]", "[alarm]", "unknown section 'alarm'"),
         ("[schedule]", "[schedule", "drivetail.toml"),
+        (
+            'source = "bundle"',
+            'source = "bundle"\nresolution = "5m"',
+            "inbox fleet: 'resolution' is nothing that source 'bundle' takes; there are name",
+        ),
+        ('source = "bundle"', 'source = "sysstat"\nyear = 2026', "inbox fleet: 'year' is nothing that source 'sysstat' takes"),
+        ('source = "bundle"', 'source = "collected"\ngroup_label = ["pool"]', "min_coverage, resolution, timezone, year, boot_time"),
+        ('source = "bundle"', 'source = "sysstat"\nresolution = "2m"', "inbox fleet: resolution is '2m'; give one of 1m, 5m, 15m"),
+        ('source = "bundle"', 'source = "sysstat"\ntimezone = "Berlin"', "timezone is 'Berlin'; give a time zone, such as Europe/Berlin"),
+        ('source = "bundle"', 'source = "collected"\nyear = "this"', "year is 'this'; give a year, such as 2026"),
+        ('source = "bundle"', 'source = "kernel-log"\nboot_time = "now"', "boot_time is 'now'; give an instant with its offset"),
+        ('source = "bundle"', 'source = "prometheus"\ngroup_label = "pool"', "group_label is 'pool'; give a list of labels"),
+        ('source = "bundle"', 'source = "bundle"\nmin_coverage = 2', "inbox fleet: min_coverage is 2; give a share between 0 and 1"),
+        ('name = "fleet"', "", "inbox has no name; each needs name, source, folder"),
     ],
 )
 def test_settings_that_cannot_be_used_say_why(site, old: str, new: str, told: str):
@@ -142,6 +178,55 @@ def test_settings_that_cannot_be_used_say_why(site, old: str, new: str, told: st
     with pytest.raises(SettingsError, match=r"drivetail\.toml") as error:
         load_settings(site[0])
     assert told in str(error.value)
+
+
+SERVER = """[[servers]]
+name = "metrics"
+url = "http://prometheus:9090"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"metrics"', '"fleet"', "two inboxes or servers are named 'fleet'"),
+        ("url =", "address =", "server metrics has no url; each needs name, url"),
+        ("url =", 'source = "bundle"\nurl =', "server metrics: source is 'bundle'; give one of prometheus"),
+        (
+            "url =",
+            "token = 7\nurl =",
+            "server metrics: 'token' is nothing that source 'prometheus' takes; there are name, url, source, hours",
+        ),
+        ("url =", "hours = 0\nurl =", "server metrics: hours is 0; give a whole number of hours, 1 or more"),
+        ("url =", "hours = 1.5\nurl =", "hours is 1.5"),
+        ("url =", "match = 'job'\nurl =", "match is 'job'; give a list"),
+        ("url =", 'allow_partial = "yes"\nurl =', "allow_partial is 'yes'; give true or false"),
+        ("url =", 'kind = "tape"\nurl =', "server metrics: kind is 'tape'; give one of disk, ssd"),
+        ("http://prometheus:9090", "prometheus:9090", "url is 'prometheus:9090'; give the server's address"),
+        ("http://prometheus:9090", "http://prometheus:port", "give the server's address, such as http://prometheus:9090"),
+        ("http://prometheus", "http://ada:s3cret@prometheus", "server metrics: url holds credentials, which belong in the environment"),
+        ("[[servers]]", "[servers]", "see docs/airflow.md"),
+    ],
+)
+def test_a_server_that_cannot_be_asked_is_named(site, old: str, new: str, told: str):
+    path, written = settings_file(site[0]), settings_file(site[0]).read_text()
+    path.write_text(written + SERVER)
+    assert load_settings(site[0]).servers[0].hours == 2
+    path.write_text(written + SERVER.replace(old, new))
+    with pytest.raises(SettingsError) as error:
+        load_settings(site[0])
+    assert told in str(error.value) and "s3cret" not in str(error.value)
+
+
+def test_every_setting_of_the_template_can_be_used(site):
+    path = settings_file(site[0])
+    before, heading, examples = path.read_text().partition("# Where deliveries come in")
+    lines = [line.removeprefix("# ") if " = " in line or "[[" in line else line for line in examples.splitlines()]
+    path.write_text(before + heading + "\n".join(lines).replace('source = "bundle"', 'source = "collected"'))
+    settings = load_settings(site[0])
+    assert settings.inboxes[0].options == {"resolution": "5m", "timezone": "Europe/Berlin", "year": 2026}
+    assert (settings.inboxes[1].source, settings.servers[0].options["match"]) == ("collected", ['job="node"'])
+    assert {"name", "url", "hours", "kind", "min_coverage"} <= set(vars(settings.servers[0]))
 
 
 def test_settings_are_written_once(site):
@@ -158,3 +243,14 @@ def test_an_inbox_that_is_no_folder_is_named(site):
 def test_the_names_in_the_settings_are_those_of_ingest():
     assert sorted(SOURCES) == sorted(settings_module.SOURCES)
     assert sorted(DRIVE_KINDS) == sorted(settings_module.DRIVE_KINDS)
+    assert settings_module.COLLECTED == COLLECTED
+    assert list(settings_module.RESOLUTIONS) == list(RESOLUTIONS)
+    asked_only = {"match", "allow_partial"}  # of a server
+    takes = {source: set(options_of(source)) - asked_only for source in SOURCES}
+    takes[COLLECTED] = set().union(*(takes[source] for source in COLLECTED_SOURCES))
+    assert {source: set(options) for source, options in settings_module.OPTIONS.items()} == {
+        source: options for source, options in takes.items() if options
+    }
+    assert {source: set(options) for source, options in settings_module.SERVER_OPTIONS.items()} == {
+        "prometheus": set(options_of("prometheus"))
+    }

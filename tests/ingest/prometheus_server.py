@@ -16,6 +16,8 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from ingest.prometheus.readings import COUNTERS
+
 LOOKBACK = 300
 _QUERY = re.compile(r"(?:(\w+)\()?(\{.*\})(?:\[(\d+)s\])?\)?( > 0)?")
 _MATCHER = re.compile(r'(\w+)(=~|=)("(?:[^"\\]|\\.)*")')
@@ -27,6 +29,19 @@ Fault = Callable[[str, dict[str, str], int], tuple[int, dict[str, str], bytes] |
 
 def labels(metric: str, **given: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted({"__name__": metric, **given}.items()))
+
+
+def counted_drives(begins: float, last: float, host: str = "web") -> dict[tuple[tuple[str, str], ...], Samples]:
+    """Three drives that work evenly, scraped every minute of [begins, last] (unix seconds): 8 reads, 8 writes, of about 2, 3 and 4 ms."""
+    series: dict[tuple[tuple[str, str], ...], Samples] = {}
+    scrapes = [begins + 60 * minute for minute in range(int(last - begins) // 60 + 1)]
+    for number, device in enumerate(("sda", "sdb", "sdc")):
+        where = {"instance": f"{host}:9100", "job": "node", "device": device}
+        for metric in COUNTERS:
+            per_minute = {"seconds": (4 + 2 * number) * 2**-8, "bytes": 8 * 4096.0}.get(metric.split("_")[-2], 8.0)
+            series[labels(metric, **where)] = [(at, per_minute * (at - begins) / 60) for at in scrapes]
+        series[labels("node_disk_info", **where, serial=f"S{number}", model="A_DISK", rotational="1")] = [(at, 1.0) for at in scrapes]
+    return series
 
 
 @dataclass

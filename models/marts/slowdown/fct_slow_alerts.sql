@@ -235,7 +235,8 @@ turns as (
         *,
         is_chronic and not coalesce(lag(is_chronic) over (partition by drive_id order by day_utc), false) as is_turn
     from {{ ref('int_drive_days__chronic') }}
-    where is_chronic or is_well
+    -- of a RAID group that has just begun to report nobody knows what is usual
+    where (is_chronic and window_raid_hours >= {{ var('alert_chronic_raid_hours') }}) or is_well
 ),
 
 numbered_turns as (

@@ -1,0 +1,137 @@
+"""The hourly run asks servers for the hour of its interval; one that does not answer is tried again and holds nothing else up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from drivetail.publish import current_publication
+from drivetail.warehouse import Warehouse
+from ingest import list_deliveries
+from ingest.prometheus import client as client_module
+from tests.ingest.prometheus_server import Server, counted_drives, serving
+from tests.proof.support import ROOT
+
+pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
+
+HOUR = datetime(2026, 1, 5, 10)
+UNIX = 1_767_607_200
+SETTINGS = """
+[schedule]
+start = 2026-01-05T10:00:00Z
+end = 2026-01-05T13:00:00Z
+wait_minutes = 0
+retries = 1
+retry_minutes = 0.01
+
+[[servers]]
+name = "metrics"
+url = "{url}"
+
+[[inboxes]]
+name = "fleet"
+source = "bundle"
+folder = "inbox"
+settle_minutes = 0
+"""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(client_module, "RETRIES", 0)
+    with serving(Server(counted_drives(UNIX - 7200, UNIX + 4 * 3600))) as running:
+        yield running
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    (tmp_path / "drivetail.toml").write_text(SETTINGS.format(url=server.url))
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox/drives.csv").write_text("drive_id,raid_group_id\nd1,g1\n")
+    monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(tmp_path))
+    told = SimpleNamespace(dag_id="fleet_hourly", task_id="by hand", map_index=-1, run_id="by hand")
+    context: dict[str, Any] = {"ti": told}
+    monkeypatch.setattr("airflow.sdk.get_current_context", lambda: context)
+    return Warehouse(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def tasks(airflow_database: None) -> Callable[[str], Callable[..., Any]]:
+    """What a task of the hourly run calls."""
+    from airflow.models.dagbag import DagBag
+
+    dag = DagBag(ROOT / "dags").dags["fleet_hourly"]
+    return lambda name: dag.get_task(name).python_callable  # type: ignore[no-any-return, union-attr]
+
+
+def interval(hour: datetime) -> dict[str, datetime]:
+    return {"data_interval_end": hour.replace(tzinfo=UTC) + timedelta(hours=1)}
+
+
+@pytest.mark.soak
+def test_an_hour_that_a_server_did_not_give_is_published_with_the_next(
+    warehouse: Warehouse, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.models.dagbag import DagBag
+
+    def run(hours: int) -> dict[str, str]:
+        """The states of the landings and the build in the run of an hour, so many after HOUR."""
+        dag = DagBag(ROOT / "dags").dags["fleet_hourly"]
+        # a run by hand is for the last interval that ends by its date
+        done = dag.test(logical_date=HOUR.replace(tzinfo=UTC) + timedelta(hours=hours + 1))
+        tasks = done.get_task_instances()
+        return {f"{task.task_id} {task.map_index}": str(task.state) for task in tasks if task.task_id in ("raw.land", "marts.build")}
+
+    def last_hour() -> datetime | None:
+        publication = current_publication(warehouse)
+        return publication and publication.last_hour_utc
+
+    monkeypatch.undo()
+    monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(warehouse.root))
+    monkeypatch.setattr(client_module, "RETRIES", 0)
+    assert run(0) == {"raw.land 0": "success", "raw.land 1": "success", "marts.build -1": "success"}
+    assert last_hour() == HOUR
+    server.fault = lambda path, parameters, before: (503, {}, b"down")
+    (warehouse.root / "inbox/drives_more.csv").write_text("drive_id,raid_group_id\nd2,g1\n")
+    assert run(1) == {"raw.land 0": "success", "raw.land 1": "failed", "marts.build -1": "success"}
+    assert last_hour() == HOUR and len(list_deliveries(warehouse.root)) == 3
+    server.fault = lambda path, parameters, before: None
+    assert run(2) == {"raw.land 0": "success", "marts.build -1": "success"}
+    assert last_hour() == HOUR + timedelta(hours=2)
+
+
+def test_a_run_pulls_its_own_hour_and_is_tried_again_when_nobody_answers(
+    warehouse: Warehouse, server: Server, tasks: Callable[[str], Callable[..., Any]]
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    found = tasks("sources.discover")(**interval(HOUR))
+    asked = [{"inbox": "metrics", "path": f"{server.url}!2026-01-05T09.2026-01-05T11"}]
+    assert found == [[{"inbox": "fleet", "path": str(warehouse.root / "inbox/drives.csv")}], asked]
+
+    server.fault = lambda path, parameters, before: (503, {}, b"down")
+    tasks("raw.land")(found[0])
+    with pytest.raises(RuntimeError, match=r"server metrics: .*503") as failed:
+        tasks("raw.land")(asked)
+    assert not isinstance(failed.value, AirflowFailException)
+    server.fault = lambda path, parameters, before: None
+    tasks("raw.land")(asked)
+    hours = [(delivery.first_hour, delivery.last_hour) for delivery in list_deliveries(warehouse.root)]
+    assert hours == [(None, None), (HOUR - timedelta(hours=1), HOUR)]
+    assert {int(parameters["end"]) for _, parameters in server.asked} == {UNIX + 3600}
+
+    # what was pulled is not late, but for a run long after; the next hour, and this one again
+    late = tasks("watch.late_data")
+    assert late(found, data_interval_start=HOUR.replace(tzinfo=UTC)) == []
+    (told,) = late(found, data_interval_start=(HOUR + timedelta(hours=9)).replace(tzinfo=UTC))
+    assert told.startswith(asked[0]["path"]) and "look why metrics had them only now" in told
+    assert json.loads(warehouse.log.read_text().splitlines()[-1])["message"] == told
+    ((after,),) = tasks("sources.discover")(**interval(HOUR + timedelta(hours=1)))
+    assert after["path"].endswith("!2026-01-05T10.2026-01-05T12")
+    assert tasks("sources.discover")(**interval(HOUR)) == [asked]

@@ -1,0 +1,191 @@
+"""Servers of drivetail.toml: every hour is pulled, once however often it is asked for, and a server that is down holds nobody else up."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from drivetail.build import build
+from drivetail.inbox import land
+from drivetail.outcomes import HELD, register
+from drivetail.pulls import due
+from drivetail.settings import load_settings
+from drivetail.warehouse import Warehouse
+from ingest import drive_hour_files, ingest, list_deliveries, table_files
+from ingest.prometheus import client as client_module
+from tests.drivetail.conftest import drivetail
+from tests.ingest.prometheus_server import Server, counted_drives, serving
+from tests.proof.support import marts_differences
+
+START = datetime(2026, 1, 5, 10)
+UNIX = 1_767_607_200
+HOUR = 3600
+SETTINGS = """
+[[servers]]
+name = "metrics"
+url = "{url}"
+
+[[inboxes]]
+name = "fleet"
+source = "bundle"
+folder = "{folder}"
+settle_minutes = 0
+"""
+
+
+def at(hours: float) -> float:
+    """Unix seconds so many hours after START."""
+    return UNIX + HOUR * hours
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(client_module, "RETRIES", 0)
+    for name in (client_module.USER, client_module.PASSWORD, client_module.TOKEN, client_module.TENANT):
+        monkeypatch.delenv(name, raising=False)
+    with serving(Server(counted_drives(at(-1), at(6)))) as running:
+        yield running
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, server: Server) -> Warehouse:
+    made = Warehouse(tmp_path / "warehouse")
+    made.create()
+    (tmp_path / "inbox").mkdir()
+    (made.root / "drivetail.toml").write_text(SETTINGS.format(url=server.url, folder=tmp_path / "inbox"))
+    return made
+
+
+def inbox(warehouse: Warehouse, until: int, *, code: int = 0) -> str:
+    """`drivetail inbox --land` as it runs so many hours after START. Returns: what it says."""
+    done = drivetail("inbox", "--land", "--until", f"{START + timedelta(hours=until):%Y-%m-%dT%H}", "-w", warehouse.root)
+    assert done.exit_code == code, done.output
+    return str(done.output)
+
+
+def live(warehouse: Warehouse) -> pl.DataFrame:
+    """The drive-hours that count, without where they came from."""
+    deliveries = list_deliveries(warehouse.root)
+    rows = pl.concat([pl.read_parquet(path) for delivery in deliveries for path in drive_hour_files(delivery)])
+    for path in table_files(deliveries, "retired_drive_hours"):
+        rows = rows.join(pl.read_parquet(path), on=["delivery_seq", "file_no", "row_no"], how="anti")
+    return rows.drop("delivery_seq", "file_no", "row_no").sort("drive_id", "hour_utc")
+
+
+def pulls(warehouse: Warehouse) -> list[tuple[str, str]]:
+    """The outcomes of what was pulled, in order, and of which hours."""
+    return [(line["outcome"], line["path"].rpartition("!")[2]) for line in register(warehouse).read() if line["inbox"] == "metrics"]
+
+
+def test_hours_pulled_one_by_one_are_those_of_one_pull(warehouse: Warehouse, server: Server, tmp_path: Path) -> None:
+    # the last scrapes of 11:00 have not reached the server when its hour is pulled
+    server.series = counted_drives(at(-1), at(1.6))
+    assert "; 1 server pulled" in inbox(warehouse, 2)
+    first = live(warehouse)
+    assert first["coverage"].to_list() == pytest.approx([1.0, 0.6] * 3)
+    assert "nothing new" in inbox(warehouse, 2)
+    assert live(warehouse).equals(first) and len(list_deliveries(warehouse.root)) == 1
+
+    server.series = counted_drives(at(-1), at(6))
+    inbox(warehouse, 3)
+    inbox(warehouse, 4)
+    whole = Warehouse(tmp_path / "whole")
+    ingest("prometheus", server.url, whole.root, first=START, end=START + timedelta(hours=4))
+    assert live(whole)["coverage"].to_list() == [1.0] * 12
+    assert live(warehouse).equals(live(whole))
+    assert pulls(warehouse) == [
+        ("landed", "2026-01-05T10.2026-01-05T12"),
+        ("nothing new", "2026-01-05T10.2026-01-05T12"),
+        ("landed", "2026-01-05T11.2026-01-05T13"),
+        ("landed", "2026-01-05T12.2026-01-05T14"),
+    ]
+
+
+@pytest.mark.soak
+def test_marts_of_hours_pulled_one_by_one_are_those_of_one_pull(warehouse: Warehouse, server: Server, tmp_path: Path) -> None:
+    for until, scraped in ((2, 1.6), (2, 1.6), (3, 6), (4, 6)):
+        server.series = counted_drives(at(-1), at(scraped))
+        inbox(warehouse, until)
+        build(warehouse)
+    whole = Warehouse(tmp_path / "whole")
+    ingest("prometheus", server.url, whole.root, first=START, end=START + timedelta(hours=4))
+    build(whole)
+    assert marts_differences(warehouse.published, whole.published) == []
+
+
+def test_a_server_that_is_down_is_named_and_asked_for_the_hours_later(warehouse: Warehouse, server: Server, tmp_path: Path) -> None:
+    inbox(warehouse, 1)
+    server.fault = lambda path, parameters, before: (503, {}, b"down")
+    (tmp_path / "inbox/drives.csv").write_text("drive_id,raid_group_id\nd1,g1\n")
+    told = inbox(warehouse, 2, code=1)
+    assert "server metrics: " in told and "503" in told and "the next hour's run asks for these hours too" in told
+    assert "drives.csv: landed, 1 rows in" in told and "1 entry of 2 did not land, as said above, the others have landed" in told
+    shown = drivetail("inbox", "-w", warehouse.root).output
+    assert "2026-01-05 10:00" in shown and "503" in shown and "1 done" in shown
+
+    inbox(warehouse, 3, code=1)
+    server.fault = lambda path, parameters, before: None
+    inbox(warehouse, 4)
+    assert pulls(warehouse)[-1] == ("landed", "2026-01-05T10.2026-01-05T14")
+    assert live(warehouse)["hour_utc"].unique().sort().to_list() == [START + timedelta(hours=number) for number in range(-1, 4)]
+    shown = drivetail("inbox", "-w", warehouse.root).output
+    assert "2026-01-05 13:00" in shown and "503" not in shown
+
+
+def test_a_run_of_the_past_pulls_its_own_hours(warehouse: Warehouse, server: Server) -> None:
+    settings = load_settings(warehouse)
+
+    def asked(until: int) -> str:
+        (pull,) = due(warehouse, settings, START + timedelta(hours=until))
+        return pull.path.rpartition("!")[2]
+
+    assert asked(4) == "2026-01-05T12.2026-01-05T14"
+    inbox(warehouse, 4)
+    assert [asked(until) for until in (2, 4, 5)] == [
+        "2026-01-05T10.2026-01-05T12", "2026-01-05T12.2026-01-05T14", "2026-01-05T13.2026-01-05T15",
+    ]  # fmt: skip
+    # between two pulls: back to where the one before it ended
+    inbox(warehouse, 0)
+    assert (asked(3), asked(5)) == ("2026-01-05T09.2026-01-05T13", "2026-01-05T13.2026-01-05T15")
+    now = datetime(2100, 1, 1)
+    (pull,) = due(warehouse, settings, now)
+    assert pull.path < f"{server.url}!{now:%Y-%m-%dT%H}"
+
+
+def test_hours_that_are_held_are_not_asked_for_for_ever(warehouse: Warehouse, server: Server) -> None:
+    settings = load_settings(warehouse)
+    inbox(warehouse, 2)
+    with register(warehouse).path.open("a") as lines:
+        line = register(warehouse).path.read_text().splitlines()[-1]
+        lines.write(line.replace('"landed"', f'"{HELD}"').replace("T10.2026-01-05T12", "T11.2026-01-05T13") + "\n")
+    (pull,) = due(warehouse, settings, START + timedelta(hours=4))
+    assert pull.path.endswith("!2026-01-05T12.2026-01-05T14")
+
+
+def test_a_pull_that_was_killed_before_its_line_is_done_again(warehouse: Warehouse, server: Server) -> None:
+    inbox(warehouse, 2)
+    before = live(warehouse)
+    register(warehouse).path.unlink()
+    settings = load_settings(warehouse)
+    (pull,) = due(warehouse, settings, START + timedelta(hours=2))
+    assert land(warehouse, settings, pull.inbox, pull.path).outcome == "nothing new"
+    assert live(warehouse).equals(before)
+
+
+def test_what_is_asked_of_a_server_is_what_the_settings_say(warehouse: Warehouse, server: Server) -> None:
+    path = warehouse.root / "drivetail.toml"
+    more = 'hours = 3\nkind = "ssd"\nmin_coverage = 0.9\nresolution = "15m"\ngroup_label = ["job"]\nmatch = [\'job="node"\']\n'
+    path.write_text(path.read_text().replace("\n\n[[inboxes]]", f"\n{more}\n[[inboxes]]"))
+    shutil.rmtree(warehouse.root.parent / "inbox")
+    path.write_text(path.read_text().partition("[[inboxes]]")[0])
+    inbox(warehouse, 3)
+    rows = live(warehouse)
+    assert rows["hour_utc"].n_unique() == 3
+    assert rows.select("raid_group_id", "min_coverage", "declared_kind").unique().rows() == [("node", 0.9, "ssd")]
+    samples = [path for delivery in list_deliveries(warehouse.root) for path in drive_hour_files(delivery, record_kind="drive_samples")]
+    assert sum(pl.read_parquet(path).height for path in samples) == 3 * 3 * 4
