@@ -11,6 +11,7 @@ The set has no I/O counts, so io_count stays null, and C's `coverage` is its non
 from __future__ import annotations
 
 import gzip
+from collections import Counter
 from pathlib import Path
 
 import duckdb
@@ -83,7 +84,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConne
     write_cluster_a(folder / "a")
     write_cluster_c(folder / "c")
     warehouse = folder / "warehouse"
-    drivetail("ingest", "perseus", folder / "a", "--warehouse", warehouse, "--strict")
+    drivetail("ingest", "perseus", folder / "a", "--warehouse", warehouse, "--strict", "--resolution", "1m")
     drivetail("ingest", "bundle", folder / "c", "--warehouse", warehouse, "--strict")
     write_labels(folder / "labels.csv")
     drivetail("ingest", "labels", folder / "labels.csv", "--warehouse", warehouse, "--strict")
@@ -158,6 +159,78 @@ def test_detectors_are_held_against_the_verified_drives(connection: duckdb.DuckD
         "hdfs_outlier": (0, 0),
         "zfs_sit_out": (0, 0),
     }
+
+
+def test_perseus_flags_the_verified_drives_of_cluster_a_and_no_other(connection: duckdb.DuckDBPyConnection) -> None:
+    """Minutes of 420 RAID groups' days; of cluster C, of which there are hours only, it says nothing."""
+    query = """
+        select drive_id, max(score), count(*) filter (where is_flagged) from marts.fct_detector_verdicts
+        where detector = 'perseus' group by drive_id order by max(score) desc, drive_id limit 3
+    """
+    assert connection.execute(query).fetchall() == [
+        ("cluster_A/host_25/disk8", 635.0, 13),
+        ("cluster_A/host_22/disk11", 575.0, 13),
+        ("cluster_A/host_28/disk4", 26.0, 0),
+    ]
+    query = """
+        select labelled_count, unseen_count, true_positive_count, false_positive_count, false_negative_count, true_negative_count
+        from marts.detector_scores where detector = 'perseus'
+    """
+    assert connection.execute(query).fetchone() == (1_476, 1_116, 2, 0, 0, 358)
+
+
+def published_scores() -> pl.DataFrame:
+    """What Perseus' published re-implementation says of each drive and day of cluster C; null is 0."""
+    scores = pl.read_csv(DATA / "golden_perseus_scores.csv.gz", try_parse_dates=True, schema_overrides={"avg": pl.Float64})
+    return scores.select(
+        pl.format("{}/{}/{}", "cluster", "host", "disk").alias("drive_id"),
+        pl.col("date").alias("day_utc"),
+        pl.col("duration").alias("event_count"),
+        "avg",
+        pl.col("score").fill_null(0).cast(pl.Int64).alias("risk"),
+        pl.col("last_15_score").fill_null(0).cast(pl.Int64).alias("sum_of_set"),
+        (pl.col("decision_status") == "T").alias("is_flagged"),
+    )
+
+
+def test_events_of_cluster_c_have_the_published_risks(connection: duckdb.DuckDBPyConnection) -> None:
+    """Its samples are not here, only its hours: events and their mean ratio are taken as published, what follows is the product's SQL.
+
+    Every risk is the same. The published sum is the same on every row of a drive: that of the whole set of 15 days, later ones too. Ours
+    ends with the day, so it is the same from the last day with a risk on, and less before.
+    """
+    golden = published_scores()
+    assert golden.height == 16_716
+    ((view,),) = connection.execute("select sql from duckdb_views() where view_name = 'int_drive_days__at_risk'").fetchall()
+    with duckdb.connect() as ours:
+        ours.execute("create schema intermediate")
+        ours.execute(
+            """
+            create table intermediate.int_sampled_days as
+            select day_utc, drive_id, 36 as window_count, event_count, coalesce(avg * event_count, 0) as event_ratio_sum,
+                avg as worst_ratio, cast(day_utc as timestamp) as worst_window_utc
+            from golden
+            """
+        )
+        ours.execute(view)
+        rows = ours.execute(
+            """
+            select
+                ours.risk = golden.risk, ours.window_risk - golden.sum_of_set, ours.window_risk >= 50, golden.is_flagged,
+                golden.drive_id, golden.day_utc
+            from intermediate.int_drive_days__at_risk as ours inner join golden using (drive_id, day_utc)
+            """
+        ).fetchall()
+    assert [is_same for is_same, *_ in rows] == [True] * 16_716
+    assert (sum(less == 0 for _, less, *_ in rows), sum(less < 0 for _, less, *_ in rows)) == (9_833, 6_883)
+    assert Counter((ours, theirs) for _, _, ours, theirs, *_ in rows) == {(False, False): 16_236, (True, True): 339, (False, True): 141}
+    # the difference is what is yet to come; on the last day there is none
+    whole = golden.group_by("drive_id").agg(pl.col("risk").sum())
+    assert golden.join(whole, on="drive_id").filter(pl.col("sum_of_set") != pl.col("risk_right")).height == 0
+    last = golden["day_utc"].max()
+    assert all(less == 0 and ours == theirs for _, less, ours, theirs, _, day in rows if day == last)
+    flagged = {drive for _, _, is_ours, _, drive, _ in rows if is_ours}
+    assert flagged == {drive for drive in verified() if drive.startswith("cluster_C")}
 
 
 def test_the_sums_hold(connection: duckdb.DuckDBPyConnection) -> None:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from itertools import combinations
 from typing import Any
 
 Record = dict[str, Any]
 DETECTORS = ("slow_2x", "slow_1_5x", "chronic", "hdfs_outlier", "zfs_sit_out", "tikv_slow_score", "iaso_aimd", "mean_3_sigma")
+SAMPLE_DETECTORS = ("perseus",)
+"""Who looks at samples within hours (perseus.py): drives without any are nothing to them."""
 WINDOW_DAYS = RECENT_DAYS = 28
 
 
@@ -169,8 +172,10 @@ def quiet_before(days: dict[date, list[float]], day: date) -> int:
     return quiet
 
 
-def agreement(found: list[Record], drive_hours: list[Record], raid_hours: list[Record]) -> list[Record]:
-    """Rows of detector_agreement."""
+def agreement(
+    found: list[Record], drive_hours: list[Record], raid_hours: list[Record], sampled: Iterable[tuple[str, date]] = ()
+) -> list[Record]:
+    """Rows of detector_agreement; sampled: drives and the days on which they have samples."""
     last = max((row["hour_utc"].date() for row in raid_hours), default=None)
     spans: list[tuple[str, date]] = [("all", date.min)]
     spans.append(("last_28_days", last - timedelta(days=RECENT_DAYS - 1) if last else date.max))
@@ -178,12 +183,14 @@ def agreement(found: list[Record], drive_hours: list[Record], raid_hours: list[R
     for span, first in spans:
         flagged = {
             detector: {row["drive_id"] for row in found if row["detector"] == detector and row["is_flagged"] and row["day_utc"] >= first}
-            for detector in DETECTORS
+            for detector in (*DETECTORS, *SAMPLE_DETECTORS)
         }
         seen = {row["drive_id"] for row in drive_hours if row["slowdown"] is not None and row["hour_utc"].date() >= first}
-        n = len(seen.union(*flagged.values()))
-        for one, other in combinations(sorted(DETECTORS), 2):
-            a, b = flagged[one], flagged[other]
+        seen = seen.union(*flagged.values())
+        with_samples = {drive for drive, day in sampled if day >= first}
+        for one, other in combinations(sorted((*DETECTORS, *SAMPLE_DETECTORS)), 2):
+            asked = with_samples if {one, other} & set(SAMPLE_DETECTORS) else seen
+            a, b, n = flagged[one] & asked, flagged[other] & asked, len(asked)
             chance = len(a) * len(b) + (n - len(a)) * (n - len(b))
             result.append(
                 {

@@ -1338,8 +1338,8 @@ def is_weeks_before(record: Record, h: datetime) -> bool:
 
 
 def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record]) -> list[Record]:
-    """One per time that a drive was at 1.2 or more in most of its hours of the 28 days that end with a day of its current RAID group; from
-    then on until most are below 1.1, or it was seen in less than half of the group's hours."""
+    """One per time that a drive was at 1.2 or more in most of its hours of the 28 days that end with a day of its current RAID group, which
+    has 24 hours there; from then on until most are below 1.1, or it was seen in less than half of the group's hours."""
     last_hours = last_hours_of(raid_hours)
     hours_of: dict[str, list[datetime]] = defaultdict(list)
     for record in raid_hours:
@@ -1354,6 +1354,8 @@ def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record])
             seen = [s for h, (s, _) in hours.items() if day + DAY - WINDOW <= h < day + DAY]
             possible = sum(1 for h in hours_of[group] if day + DAY - WINDOW <= h < day + DAY)
             high, doubtful = (sum(1 for s in seen if s >= bound) for bound in (1.2, 1.1))
+            if 2 * len(seen) >= possible and 2 * high > len(seen) and possible < 24:
+                continue
             if 2 * len(seen) >= possible and 2 * high > len(seen):
                 if alert is None:
                     alert = chronic_alert(drive, group, day)

@@ -279,29 +279,23 @@ def test_alerts_of_a_whole_group(marts_of):
     assert (alert["worst_hour_utc"], alert["latency_us"], alert["median_latency_us"]) == (at(168 + 1), 300.0, 100.0)
 
 
-def test_alerts_of_chronic_drives(marts_of):
-    """Drive a is at 1.2 in 3 of 4 hours of the first day, in 4 of 8 with the second, of which 5 are at 1.1, in 4 of 10 with the
-    third, of which 5 are: well. The fourth day is not over."""
-    hours = [row(peer, 24 * day + h, 1000.0) for day in range(3) for h in (0, 1, 2, 23) for peer in "bcde"]
-    hours += [row(peer, 72, 1000.0) for peer in "bcde"]
-    latencies = {
-        0: 1200.0,
-        1: 1200.0,
-        2: 1300.0,
-        23: 1000.0,
-        24: 1200.0,
-        25: 1100.0,
-        26: 1000.0,
-        47: 1000.0,
-        48: 1000.0,
-        49: 1000.0,
-        72: 5000.0,
-    }
-    hours += [row("a", h, latency) for h, latency in latencies.items()]
+@pytest.mark.parametrize(
+    ("left_out", "raised", "last_slow", "cleared", "slow_hours"),
+    [(None, 24, 23, at(72), 18), (20, 48, 47, None, 24)],
+    ids=["a whole day", "23 hours"],
+)
+def test_alerts_of_chronic_drives(marts_of, left_out: int | None, raised: int, last_slow: int, cleared: datetime | None, slow_hours: int):
+    """Drive a is at 1.2 in 18 of 24 hours of the first day, in 24 of 48 with the second, of which 30 are at 1.1, in 24 of 60 with the
+    third, of which 30 are: well. The fourth day is not over. Of a first day of 23 hours nothing is told; then 24 of 47
+    are most, and 30 of 59 still."""
+    latencies = [1200.0] * 17 + [1300.0] + [1000.0] * 6 + [1200.0] * 6 + [1100.0] * 6 + [1000.0] * 24
+    seen = [h for h in range(73) if h != left_out]
+    hours = [row(peer, h, 1000.0) for h in seen for peer in "bcde"]
+    hours += [row("a", h, latencies[h]) for h in seen if h < len(latencies)] + [row("a", 72, 5000.0)]
     (alert,) = marts_of(hours)["fct_slow_alerts"]
-    assert (alert["subject_id"], alert["reason"], alert["slow_hours"]) == ("a", "chronic", 3)
-    assert (alert["raised_at"], alert["cleared_at"]) == (at(24), at(72))
-    assert (alert["first_slow_hour_utc"], alert["last_slow_hour_utc"]) == (at(0), at(23))
+    assert (alert["subject_id"], alert["reason"], alert["slow_hours"]) == ("a", "chronic", slow_hours)
+    assert (alert["raised_at"], alert["cleared_at"]) == (at(raised), cleared)
+    assert (alert["first_slow_hour_utc"], alert["last_slow_hour_utc"]) == (at(raised - 24), at(last_slow))
 
 
 def test_causes(marts_of):

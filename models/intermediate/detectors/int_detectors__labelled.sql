@@ -2,14 +2,17 @@
 -- Whether each detector ever flagged each labelled drive that it could see. Grain: detector, drive_id.
 with detectors as (
 {%- for detector in var('detectors') %}
-    select '{{ detector }}' as detector{{ "\n    union all" if not loop.last }}
+    select '{{ detector }}' as detector, {{ (detector in var('sample_detectors')) | lower }} as is_of_samples{{ "\n    union all" if not loop.last }}
 {%- endfor %}
 ),
 
 seen as (
-    select distinct drive_id
+    select distinct drive_id, false as is_of_samples
     from {{ ref('int_drive_days') }}
     where slowdown_hours > 0
+    union all
+    select distinct drive_id, true as is_of_samples
+    from {{ ref('int_sampled_days') }}
 ),
 
 flagged as (
@@ -27,5 +30,5 @@ select
     flagged.drive_id is not null as is_flagged
 from detectors
 left join {{ ref('stg_raw__labels') }} as labels on true
-left join seen on labels.drive_id = seen.drive_id
+left join seen on labels.drive_id = seen.drive_id and detectors.is_of_samples = seen.is_of_samples
 left join flagged on detectors.detector = flagged.detector and labels.drive_id = flagged.drive_id

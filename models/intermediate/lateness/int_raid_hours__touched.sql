@@ -64,6 +64,17 @@ rejudged as (
         and renamed.to_hour_utc > drive_hours.hour_utc
 ),
 
+-- hours within which something was measured that came without them
+sampled as (
+    select distinct coalesce(aliases.drive_id, delivered.drive_id) as drive_id, date_trunc('hour', delivered.from_utc) as hour_utc
+    from {{ source('raw', 'arrived_drive_samples') }} as delivered
+    left join {{ ref('stg_raw__alias_periods') }} as aliases
+        on delivered.is_alias
+        and delivered.drive_id = aliases.alias
+        and aliases.from_hour_utc <= delivered.from_utc
+        and aliases.to_hour_utc > delivered.from_utc
+),
+
 arrived as (
     select drive_id, raid_group_id, hour_utc from {{ source('raw', 'arrived_drive_hours') }} where source is null
     union all
@@ -72,6 +83,10 @@ arrived as (
     select drive_hours.drive_id, drive_hours.raid_group_id, drive_hours.hour_utc
     from {{ source('plan', 'stored_drive_hours') }} as drive_hours
     inner join rejudged on drive_hours.drive_id = rejudged.drive_id and drive_hours.hour_utc = rejudged.hour_utc
+    union all
+    select drive_hours.drive_id, drive_hours.raid_group_id, drive_hours.hour_utc
+    from {{ source('plan', 'stored_drive_hours') }} as drive_hours
+    inner join sampled on drive_hours.drive_id = sampled.drive_id and drive_hours.hour_utc = sampled.hour_utc
     union all
     select drive_id, raid_group_id, hour_utc
     from {{ source('raw', 'retired_drive_hours') }}

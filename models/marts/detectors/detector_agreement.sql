@@ -1,7 +1,7 @@
 -- How far two detectors flag the same drives, on any day and in the fleet's last days. Grain: span, detector, other_detector.
 with detectors as (
 {%- for detector in var('detectors') %}
-    select '{{ detector }}' as detector{{ "\n    union all" if not loop.last }}
+    select '{{ detector }}' as detector, {{ (detector in var('sample_detectors')) | lower }} as is_of_samples{{ "\n    union all" if not loop.last }}
 {%- endfor %}
 ),
 
@@ -19,16 +19,27 @@ spans as (
     from last_days
 ),
 
-flagged as (
-    select distinct spans.span, verdicts.detector, verdicts.drive_id
+-- whom a rule that looks at samples could have flagged
+sampled as (
+    select distinct spans.span, days.drive_id
     from spans
-    inner join {{ ref('fct_detector_verdicts') }} as verdicts on spans.first_day_utc <= verdicts.day_utc
-    where verdicts.is_flagged
+    inner join {{ ref('int_sampled_days') }} as days on spans.first_day_utc <= days.day_utc
 ),
 
--- whom a detector could have flagged; a window that ends in the span may flag a drive that is silent in it
+flagged as (
+    select found.span, found.detector, found.drive_id, sampled.drive_id is not null as is_sampled
+    from (
+        select distinct spans.span, verdicts.detector, verdicts.drive_id
+        from spans
+        inner join {{ ref('fct_detector_verdicts') }} as verdicts on spans.first_day_utc <= verdicts.day_utc
+        where verdicts.is_flagged
+    ) as found
+    left join sampled on found.span = sampled.span and found.drive_id = sampled.drive_id
+),
+
+-- whom both of two rules could have flagged; a window that ends in the span may flag a drive that is silent in it
 asked as (
-    select span, count(distinct drive_id) as drive_count
+    select span, false as is_of_samples, count(distinct drive_id) as drive_count
     from (
         select spans.span, days.drive_id
         from spans
@@ -38,12 +49,31 @@ asked as (
         select span, drive_id from flagged
     ) as seen
     group by span
+    union all
+    select span, true as is_of_samples, count(*) as drive_count
+    from sampled
+    group by span
 ),
 
+-- where one of two looks at samples, the other counts where there are any
 flag_counts as (
-    select span, detector, count(*) as flagged_count
+    select span, detector, false as is_of_samples, count(*) as flagged_count
     from flagged
     group by span, detector
+    union all
+    select span, detector, true as is_of_samples, count(*) as flagged_count
+    from flagged
+    where is_sampled
+    group by span, detector
+),
+
+compared_detectors as (
+    select
+        detectors.detector,
+        others.detector as other_detector,
+        detectors.is_of_samples or others.is_of_samples as is_of_samples
+    from detectors
+    inner join detectors as others on detectors.detector < others.detector
 ),
 
 common_counts as (
@@ -58,21 +88,24 @@ pairs as (
     select
         spans.span,
         detectors.detector,
-        others.detector as other_detector,
+        detectors.other_detector,
         coalesce(asked.drive_count, 0) as drive_count,
         coalesce(counts.flagged_count, 0) as flagged_count,
         coalesce(other_counts.flagged_count, 0) as other_flagged_count,
         coalesce(common_counts.both_count, 0) as both_count
     from spans
-    cross join detectors
-    inner join detectors as others on detectors.detector < others.detector
-    left join asked on spans.span = asked.span
-    left join flag_counts as counts on spans.span = counts.span and detectors.detector = counts.detector
-    left join flag_counts as other_counts on spans.span = other_counts.span and others.detector = other_counts.detector
+    cross join compared_detectors as detectors
+    left join asked on spans.span = asked.span and detectors.is_of_samples = asked.is_of_samples
+    left join flag_counts as counts
+        on spans.span = counts.span and detectors.detector = counts.detector and detectors.is_of_samples = counts.is_of_samples
+    left join flag_counts as other_counts
+        on spans.span = other_counts.span
+        and detectors.other_detector = other_counts.detector
+        and detectors.is_of_samples = other_counts.is_of_samples
     left join common_counts
         on spans.span = common_counts.span
         and detectors.detector = common_counts.detector
-        and others.detector = common_counts.other_detector
+        and detectors.other_detector = common_counts.other_detector
 ),
 
 compared as (

@@ -141,3 +141,15 @@ select
     ) as evidence
 from sigma_hours
 group by drive_id, day_utc
+union all
+select
+    drive_id,
+    'perseus' as detector,
+    day_utc,
+    cast(window_risk as double) as score,
+    window_risk >= {{ var('perseus_slow_risk') }} as is_flagged,
+    cast(event_count as varchar) || ' of ' || cast(window_count as varchar) || ' windows of {{ var("perseus_window_minutes") }} minutes above the bound, '
+    || {{ told('event_ratio') }} || ' times it on average; the worst ' || cast(worst_window_utc as varchar) || ': ' || {{ told('worst_ratio') }}
+    || ' times; risk ' || cast(risk as varchar) || ' of the day, ' || cast(window_risk as varchar) || ' of {{ var("perseus_days") }} days' as evidence
+from {{ ref('int_drive_days__at_risk') }}
+where risk > 0

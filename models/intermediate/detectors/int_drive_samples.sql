@@ -1,0 +1,85 @@
+{{ config(materialized="view") }}
+-- Latency against throughput within the hours of a RAID group's day, of the days that the batch computes again, as Perseus looks at them.
+-- Data drives of the population; of samples of several lengths the shortest. Grain: drive_id, from_utc.
+with days as (
+    select distinct touched.raid_group_id, cast(touched.hour_utc as date) as day_utc
+    from {{ ref('int_raid_hours__touched') }} as touched
+    inner join {{ source('plan', 'batch') }} as batch
+        on touched.hour_utc between batch.first_hour_utc and batch.last_hour_utc
+),
+
+-- a whole day's: those of the batch and those that it leaves as they are
+drive_hours as (
+    select drive_id, hour_utc, raid_group_id from {{ ref('int_drive_hours') }} where is_in_population
+    union all
+    select drive_id, hour_utc, raid_group_id from {{ source('plan', 'kept_drive_hours') }} where is_in_population
+),
+
+samples as (
+    select
+        samples.*,
+        drive_hours.raid_group_id,
+        cast(drive_hours.hour_utc as date) as day_utc,
+        -- minutes that were observed
+        {{ hours_between('samples.from_utc', 'samples.to_utc') }} * 60 as sample_minutes,
+        samples.read_ios is not null and samples.write_ios is not null as is_split,
+        samples.read_blocks is not null and samples.write_blocks is not null as has_blocks
+    from drive_hours
+    inner join days
+        on drive_hours.raid_group_id = days.raid_group_id and cast(drive_hours.hour_utc as date) = days.day_utc
+    inner join {{ ref('stg_raw__drive_samples') }} as samples
+        on drive_hours.drive_id = samples.drive_id and drive_hours.hour_utc = date_trunc('hour', samples.from_utc)
+    where coalesce(samples.coverage, 1.0) >= samples.min_coverage
+),
+
+measured as (
+    select
+        drive_id,
+        from_utc,
+        raid_group_id,
+        day_utc,
+        sample_minutes,
+        60 * sample_minutes * coalesce(coverage, 1.0) as observed_seconds,
+        {{ merged_latency() }} as latency_us,
+        {{ merged_bytes() }} as moved_bytes,
+        cast({{ merged_io_count() }} as double) as io_count
+    from samples
+    where sample_minutes <= {{ var('perseus_window_minutes') }}
+),
+
+shortest as (
+    select raid_group_id, day_utc, min(sample_minutes) as sample_minutes
+    from measured
+    group by raid_group_id, day_utc
+),
+
+compared as (
+    select
+        measured.*,
+        -- one measure of throughput for all
+        count(measured.moved_bytes) over (partition by measured.raid_group_id, measured.day_utc) > 0 as has_bytes
+    from measured
+    inner join shortest
+        on measured.raid_group_id = shortest.raid_group_id
+        and measured.day_utc = shortest.day_utc
+        and measured.sample_minutes = shortest.sample_minutes
+),
+
+known as (
+    select
+        *,
+        case when has_bytes then moved_bytes else io_count end / nullif(observed_seconds, 0.0) as throughput_per_second
+    from compared
+    where latency_us is not null
+)
+
+select
+    drive_id,
+    from_utc,
+    raid_group_id,
+    day_utc,
+    -- nobody waits a thousand seconds, nor moves so much: squares stay finite
+    least(latency_us, 1e9) as latency_us,
+    least(throughput_per_second, 1e15) as throughput_per_second
+from known
+where throughput_per_second is not null

@@ -1,0 +1,114 @@
+{{ config(materialized="batch_file", stored_by="day") }}
+-- What Perseus sees of each drive in a day: windows of minutes, those of them that are events, and by how much. RAID groups' days that the batch
+-- touches are made anew, the others of its days are as they were. Grain: day_utc, drive_id, raid_group_id.
+with touched as (
+    select distinct touched.raid_group_id, cast(touched.hour_utc as date) as day_utc
+    from {{ ref('int_raid_hours__touched') }} as touched
+    inner join {{ source('plan', 'batch') }} as batch
+        on touched.hour_utc between batch.first_hour_utc and batch.last_hour_utc
+),
+
+placed as (
+    select
+        samples.day_utc,
+        samples.drive_id,
+        samples.raid_group_id,
+        {{ window_start('samples.from_utc', var('perseus_window_minutes')) }} as window_utc,
+        samples.latency_us,
+        fits.curve,
+        fits.spread,
+        (samples.throughput_per_second - fits.throughput_mean) / fits.throughput_deviation as u
+    from {{ ref('int_drive_samples') }} as samples
+    inner join {{ ref('int_raid_group_days__fitted') }} as fits
+        on samples.raid_group_id = fits.raid_group_id and samples.day_utc = fits.day_utc
+),
+
+bounds as (
+    select
+        *,
+        {{ polynomial('curve', var('perseus_degree'), 'u') }}
+        + sqrt(greatest({{ polynomial('spread', 2 * var('perseus_degree'), 'u') }}, 0.0)) as bound_us
+    from placed
+),
+
+ratios as (
+    select
+        day_utc,
+        drive_id,
+        raid_group_id,
+        window_utc,
+        latency_us / bound_us as ratio,
+        median(latency_us / bound_us) over (partition by drive_id, raid_group_id, window_utc) as median_ratio
+    from bounds
+    -- far from what was fitted a polynomial may fall below 0: it says nothing there
+    where bound_us > 0
+),
+
+-- the median of a window's upper half. Six decimals: sums are exact in any order, and a latency that is the bound to the last bit is not above it
+windows as (
+    select
+        day_utc,
+        drive_id,
+        raid_group_id,
+        window_utc,
+        cast(least(median(ratio), 1e9) as decimal(18, 6)) as upper_ratio
+    from ratios
+    where ratio >= median_ratio
+    group by day_utc, drive_id, raid_group_id, window_utc
+),
+
+ranked as (
+    select
+        *,
+        upper_ratio > {{ var('perseus_event_ratio') }} as is_event,
+        row_number() over (partition by day_utc, drive_id, raid_group_id order by upper_ratio desc, window_utc asc) as worst_rank
+    from windows
+),
+
+made as (
+    select
+        day_utc,
+        drive_id,
+        raid_group_id,
+        count(*) as window_count,
+        count(case when is_event then 1 end) as event_count,
+        cast(coalesce(sum(case when is_event then upper_ratio end), 0) as double) as event_ratio_sum,
+        cast(max(upper_ratio) as double) as worst_ratio,
+        max(case when worst_rank = 1 then window_utc end) as worst_window_utc
+    from ranked
+    group by day_utc, drive_id, raid_group_id
+),
+
+days as (
+    select day_utc, drive_id, raid_group_id, window_count, event_count, event_ratio_sum, worst_ratio, worst_window_utc
+    from made
+    union all
+    select
+        stored.day_utc,
+        stored.drive_id,
+        stored.raid_group_id,
+        stored.window_count,
+        stored.event_count,
+        stored.event_ratio_sum,
+        stored.worst_ratio,
+        stored.worst_window_utc
+    from {{ source('plan', 'stored_sampled_days') }} as stored
+    where not exists (
+        select 1
+        from touched
+        where touched.raid_group_id = stored.raid_group_id and touched.day_utc = stored.day_utc
+    )
+)
+
+select
+    days.day_utc,
+    days.drive_id,
+    days.raid_group_id,
+    days.window_count,
+    days.event_count,
+    days.event_ratio_sum,
+    days.worst_ratio,
+    days.worst_window_utc,
+    batch.build_seq
+from days
+cross join {{ source('plan', 'batch') }} as batch
