@@ -5,6 +5,8 @@ RUN := .venv/bin
 WAREHOUSE ?= ./warehouse
 INBOX ?= ./inbox
 PORT ?= 8080
+# else every process compiles every module again
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo airflow docs test lint bench soak mutants calibrate clean help
 
@@ -32,7 +34,7 @@ lint: .venv/.airflow  ## style and types, Python and SQL
 bench: .venv/.airflow  ## a day of 460,000 drives, one more hour, the study, the sources; writes docs/results/bench.md
 	$(RUN)/python -m benchmarks.bench
 
-soak: .venv/.airflow  ## 20 random fleets, 50 kills, 50 tasks killed under a real scheduler; writes docs/results/soak.md
+soak: .venv/.airflow  ## 20 random fleets, 50 kills, two days under a real scheduler; writes docs/results/soak.md
 	$(RUN)/python -m benchmarks.soak
 
 mutants: .venv/.ready  ## seeded faults that the tests must find; writes docs/results/mutants.md
@@ -49,10 +51,10 @@ $(UV):
 	.uv/bin/pip install --quiet --disable-pip-version-check uv==0.13.8
 
 .venv/.ready: pyproject.toml uv.lock | $(UV)
-	$(UV) sync --frozen --quiet --compile-bytecode --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
+	$(UV) sync --frozen --quiet --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
 	touch $@
 
 # beside what is there already: the demo does without
 .venv/.airflow: .venv/.ready
-	$(UV) sync --frozen --quiet --compile-bytecode --group orchestration --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
+	$(UV) sync --frozen --quiet --group orchestration --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
 	touch $@

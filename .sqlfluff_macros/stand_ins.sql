@@ -7,7 +7,7 @@
 {% macro disjoint_segments(periods, keys) %}ranked as (select * from {{ periods }})
 
 select * from ranked{% endmacro %}
-{% macro var(name) %}{% if name in ('explicit_event_types', 'snapshot_sources', 'detectors', 'candidate_classes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_band_edges', 'candidate_top_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_training_weeks', 'candidate_interval') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
+{% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'snapshot_sources', 'detectors', 'sample_detectors', 'candidate_classes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
 {% macro local_hour(a, b) %}local_hour({{ a }}, {{ b }}){% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
@@ -40,6 +40,7 @@ select {{ (keys + counts) | join(', ') }} from {{ stored }}{% endmacro %}
 select * from effective{% endmacro %}
 {% macro merged_latency() %}latency_us{% endmacro %}
 {% macro merged_io_count() %}io_count{% endmacro %}
+{% macro merged_bytes() %}bytes{% endmacro %}
 {% macro merged_io_size() %}bytes{% endmacro %}
 {% macro told(a) %}told({{ a }}){% endmacro %}
 {% macro capped_nanoseconds(a) %}floor({{ a }}){% endmacro %}
@@ -53,6 +54,13 @@ select * from effective{% endmacro %}
 {% macro exclusion_reason() %}case when slowdown is null then 'no_io' end{% endmacro %}
 {% macro drive_costs_by(keys) %}select {{ keys | join(', ') }} from a{% endmacro %}
 {% macro hash_ratio(text) %}hash_ratio({{ text }}){% endmacro %}
-{% macro poisson_draw(text) %}poisson_draw({{ text }}){% endmacro %}
+{% macro poisson_draw(ratio) %}poisson_draw({{ ratio }}){% endmacro %}
 {% macro week_no(instant) %}week_no({{ instant }}){% endmacro %}
 {% macro is_most_of_its_drives(a) %}{{ a }}.slow_drive_count > 1{% endmacro %}
+{% macro hour_at(index) %}hour_at({{ index }}){% endmacro %}
+{% macro class_weeks(key) %} select week_utc, {{ key }}, kind, model, age_year, drive_hours, slow_hours from a {% endmacro %}
+{% macro weekly_tail_hours_caused() %} select drive_id, week_no, tail_hours_caused, last_tail_hour_utc from a {% endmacro %}
+{% macro is_known_by(a, b) %}{{ a }}.week_no < {{ b }}.week_no{% endmacro %}
+{% macro window_start(instant, minutes) %}window_start({{ instant }}, {{ minutes }}){% endmacro %}
+{% macro polynomial(a, degree, x) %}polynomial({{ a }}, {{ x }}){% endmacro %}
+{% macro perseus_risk(a, b) %}risk_of({{ a }}, {{ b }}){% endmacro %}

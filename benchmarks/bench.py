@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,7 +28,6 @@ import polars as pl
 from benchmarks.commit import ROOT, current_commit
 from benchmarks.parsers import bench_parsers
 from ingest import drive_hour_files, list_deliveries
-from simulate import simulate as simulate_fleet
 from tests.proof.prometheus_fleet import prometheus, write_openmetrics
 
 STUDY_DAYS = 39
@@ -115,7 +115,12 @@ def simulate(out: Path, disk_groups: int, ssd_groups: int, days: int) -> int:
     if not (out / "drives.parquet").exists():
         options = ["--disk-groups", disk_groups, "--ssd-groups", ssd_groups, "--days", days, "--seed", 2, "--overwrite"]
         measure(DRIVETAIL, "simulate", "--out", out, *map(str, options))
-    rows = duckdb.sql(f"select sum(num_rows) from parquet_file_metadata('{out}/drive_hours*.parquet')").fetchall()
+    return row_count(out.glob("drive_hours*.parquet"))
+
+
+def row_count(files: Iterable[Path]) -> int:
+    """Rows of Parquet files, by what the files say of themselves."""
+    rows = duckdb.sql(f"select sum(num_rows) from parquet_file_metadata({[str(path) for path in files]})").fetchall()
     return int(rows[0][0])
 
 
@@ -266,7 +271,7 @@ def bench_study(work: Path, repetitions: int) -> list[str]:
     measure(DRIVETAIL, "build", "--warehouse", warehouse)
     with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as connection:
         rows = connection.execute("select sum(drive_hours) from marts.fct_drive_slowness").fetchall()[0][0]
-    delivered = sum(pl.scan_parquet(path).select(pl.len()).collect().item() for path in days)
+    delivered = row_count(days)
     scan = SCAN.format(files=repr([str(path) for path in days]))
     scans, studies, pages = [], [], []
     for _ in range(repetitions):
@@ -306,7 +311,7 @@ def bench_server(work: Path, repetitions: int) -> list[str]:
     ]
     with tempfile.TemporaryDirectory(dir=work) as name:
         folder = Path(name)
-        simulate_fleet(folder / "bundle", disk_groups=3, ssd_groups=2, days=SERVER_DAYS, seed=12)
+        simulate(folder / "bundle", 3, 2, SERVER_DAYS)
         write_openmetrics(folder / "bundle", folder, 12)
         with prometheus(folder) as url:
             for days in (7, SERVER_DAYS):
@@ -315,8 +320,7 @@ def bench_server(work: Path, repetitions: int) -> list[str]:
                     warehouse = folder / f"{days}-{repetition}"
                     span = "--from", "2026-01-05", "--to", f"{datetime(2026, 1, 5) + timedelta(days=days):%Y-%m-%d}"
                     costs.append(measure(DRIVETAIL, "ingest", "prometheus", url, *span, "--warehouse", warehouse))
-                files = [path for delivery in list_deliveries(warehouse) for path in drive_hour_files(delivery)]
-                rows = sum(pl.scan_parquet(path).select(pl.len()).collect().item() for path in files)
+                rows = row_count(path for delivery in list_deliveries(warehouse) for path in drive_hour_files(delivery))
                 taken = statistics.median(cost.seconds for cost in costs)
                 lines.append(f"| {days} | {rows:,} | {taken:.1f} | {max(cost.peak_mib for cost in costs):,.0f} |")
                 print(lines[-1], flush=True)

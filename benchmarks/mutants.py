@@ -4,7 +4,7 @@ A fault is a replacement of text in one file. For each the copy is changed, the 
 copy is put back. A model: its own unit tests, in a process that stays and so has dbt at hand, then the marts against the independent
 reference on fixed seeds in three ways of delivery, then tests/ingest. A macro: the unit tests of the models that use it, then the same.
 Else the reference or, for ingest, tests/ingest first. A fault that no test finds is a gap in the tests; the run then exits 1.
-Writes docs/results/mutants.md, a row as soon as a fault is judged; `--only` refreshes the rows of some.
+Writes docs/results/mutants.md, a row as soon as a fault is judged; `--only` refreshes the rows of some, `--new` adds those that are not there.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ PYTEST = ("-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb
 MISSED = "**not found**"
 ANSWER = "answer:"
 OWN, REFERENCE, UNIT, INGEST = "its unit tests", "reference", "unit tests", "tests/ingest"
-PRUNE, WITHOUT = "tests of prune", "drives taken out of raw"
+PRUNE, WITHOUT, FEEDS, OF_SAMPLES = "tests of prune", "drives taken out of raw", "tests of inboxes and servers", "Perseus over samples"
 OF_PRUNE = ("drivetail/past.py", "drivetail/prune.py", "drivetail/publish.py")
+OF_FEEDS = ("drivetail/inbox.py", "drivetail/outcomes.py", "drivetail/pulls.py", "drivetail/settings.py")
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,17 @@ class Fault:
         """The tests in the order most likely to find it soon."""
         if self.file in OF_PRUNE:
             return [PRUNE]
+        if self.file in OF_FEEDS:
+            return [FEEDS]
         if self.file.startswith("ingest/"):
             return [INGEST, REFERENCE, UNIT, PRUNE]
         if self.file == WHAT_IF:
             return [WITHOUT]
+        if self.file in PERSEUS:
+            return [OF_SAMPLES] if self.file.endswith(".py") else [OWN, OF_SAMPLES]
         if self.file.startswith(("models/", "macros/")):
             return [OWN, REFERENCE, INGEST, PRUNE]
-        return [REFERENCE, UNIT, INGEST, PRUNE]
+        return [REFERENCE, UNIT, INGEST, PRUNE, OF_SAMPLES]
 
     def apply(self, root: Path) -> None:
         path = root / self.file
@@ -91,6 +96,13 @@ OUTLYING, SIT_OUTS, SCORED, LABELLED = (
     f"models/intermediate/detectors/{model}.sql"
     for model in ("int_drive_hours__outlying", "int_drive_hours__sit_out", "int_drive_days__scored", "int_detectors__labelled")
 )
+PERSEUS = DRIVE_SAMPLES, FITTED, SAMPLED, AT_RISK, PERSEUS_RISK = (
+    "models/intermediate/detectors/int_drive_samples.sql",
+    "models/intermediate/detectors/int_raid_group_days__fitted.py",
+    "models/intermediate/detectors/int_sampled_days.sql",
+    "models/intermediate/detectors/int_drive_days__at_risk.sql",
+    "macros/perseus.sql",
+)
 VERDICTS, AGREEMENT, SCORES, SCORE_COSTS = (
     f"models/marts/detectors/{model}.sql" for model in ("fct_detector_verdicts", "detector_agreement", "detector_scores", "detector_costs")
 )
@@ -102,7 +114,6 @@ WEEKLY_TAILS = "models/marts/weekly/fct_weekly_tails.sql"
 DRIVE_STATES = "models/marts/weekly/fct_weekly_drive_states.sql"
 DRIVE_EVIDENCE = "models/marts/weekly/fct_weekly_drive_evidence.sql"
 CLASSES = "models/marts/weekly/fct_weekly_classes.sql"
-CLASS_SHARES = "models/intermediate/causes/int_classes__shares.sql"
 GROUP_HOURS = "models/marts/slowdown/fct_slow_group_hours.sql"
 WEEKLY_EVENTS = "models/marts/weekly/fct_weekly_events.sql"
 CAUSES, CAUSE_SHARES = "models/marts/causes/fct_interval_causes.sql", "models/intermediate/causes/int_causes__shares.sql"
@@ -113,8 +124,8 @@ COSTS, COSTS_BY, WHAT_IF = (
     "drivetail/what_if.sql",
 )
 SLO, SLO_SHARES = "models/marts/causes/fct_fleet_slo.sql", "models/intermediate/causes/int_fleet__slo_shares.sql"
-PANEL, OUTCOMES, EXPECTED, CANDIDATE_INTERVALS, RANKED = (
-    f"models/intermediate/candidates/int_drive_weeks{of}.sql" for of in ("", "__outcomes", "__expected", "__intervals", "__ranked")
+PANEL, OUTCOMES, EXPECTED, RANKED = (
+    f"models/intermediate/candidates/int_drive_weeks{of}.sql" for of in ("", "__outcomes", "__expected", "__ranked")
 )
 REPLACEMENTS, BACKTEST_SUMMARY = (
     f"models/marts/candidates/{model}.sql" for model in ("replacement_candidates", "candidate_backtest_summary")
@@ -833,12 +844,55 @@ FAULTS = (
         "super().__init__(without_secrets(message))",
         "super().__init__(message)",
     ),
+    # servers and inboxes
+    Fault("a run of the past goes by later pulls", "drivetail/pulls.py", "for end in ends if end <= until]", "for end in ends]"),
+    Fault(
+        "an hour is not asked for again for its late scrapes",
+        "drivetail/pulls.py",
+        "first = until - server.hours * HOUR",
+        "first = until - HOUR",
+    ),
+    Fault("the hour before a gap is not asked for again", "drivetail/pulls.py", "(server.hours - 1) * HOUR", "0 * HOUR"),
+    Fault(
+        "what a server did not give counts as brought",
+        "drivetail/pulls.py",
+        'and record["outcome"] in BROUGHT]',
+        "]",
+    ),
+    Fault(
+        "held hours are asked for for ever",
+        "drivetail/pulls.py",
+        "BROUGHT = (LANDED, NOTHING_NEW, HELD)",
+        "BROUGHT = (LANDED, NOTHING_NEW)",
+    ),
+    Fault(
+        "a server is pulled without its settings",
+        "drivetail/inbox.py",
+        '"source_options": feed.options})]',
+        '"source_options": {}})]',
+    ),
+    Fault(
+        "of what was collected the first part lands",
+        "drivetail/inbox.py",
+        "for source, options in calls_of(feed.source, [path], feed.options)]",
+        "for source, options in calls_of(feed.source, [path], feed.options)[:1]]",
+    ),
+    Fault("one decision settles all that is held", "drivetail/outcomes.py", "{self.quarantine, *self.also_held}", "{self.quarantine}"),
+    Fault(
+        "a part that cannot be read is passed over",
+        "drivetail/outcomes.py",
+        "            what = UNREADABLE\n",
+        "            what = what\n",
+    ),
     # alerts
     Fault(
         "three slow hours in 25 raise an alert",
         ALERTS,
         "+ interval {{ var('alert_window_hours') }} hour,\n            false\n        ) as is_acute",
         "+ interval 25 hour,\n            false\n        ) as is_acute",
+    ),
+    Fault(
+        "the first day of a RAID group makes drives chronic", ALERTS, "window_raid_hours >= {{ var('alert_chronic_raid_hours') }}", "true"
     ),
     Fault("two slow hours raise an alert", ALERTS, "so_many_before(var('alert_slow_hours') - 1", "so_many_before(1"),
     Fault(
@@ -1006,7 +1060,7 @@ FAULTS = (
     Fault("a day counts before it is over", CHRONIC_DAYS, "\n    and windows.day_utc + interval 23 hour <= raid_groups.last_hour_utc", ""),
     Fault("the chronic window has 27 days", CHRONIC_DAYS, "var('chronic_window_days') - 1", "var('chronic_window_days') - 2"),
     Fault("the chronic window has 29 days", CHRONIC_DAYS, "var('chronic_window_days') - 1", "var('chronic_window_days')"),
-    Fault("a drive that is neither chronic nor well is chronic anew", ALERTS, "    where is_chronic or is_well\n", ""),
+    Fault("a drive that is neither chronic nor well is chronic anew", ALERTS, " or is_well\n", " or true\n"),
     Fault(
         "a chronic drive's last hour is that of the day it is well",
         ALERTS,
@@ -1087,9 +1141,78 @@ FAULTS = (
         '"verdict": TEXT,\n        "labelled_on": DAY,',
     ),
     Fault("a label without a verdict is one", "ingest/labels.py", ".fill_null(False)", ""),
+    # Perseus
+    Fault("any cluster is what is usual", FITTED, ".argmax()", ".argmin()"),
+    Fault(
+        "noise is a cluster",
+        FITTED,
+        "labels == np.bincount(labels[labels >= 0]).argmax()",
+        "labels == np.bincount(labels + 1).argmax() - 1",
+    ),
+    Fault("bytes and microseconds are one measure", FITTED, "scores = scaler.transform(points)", "scores = points"),
+    Fault("the bound is that of the mean, not of a sample", FITTED, "spread[0] += 1.0", "spread[0] += 0.0"),
+    Fault("the bound is the upper end of 90%", FITTED, "t.ppf((1 + level) / 2, freedom)", "t.ppf(level, freedom)"),
+    Fault("of more samples than are fitted the first are", FITTED, "* count // min(count, most)", ""),
+    Fault(
+        "two drives are fitted",
+        FITTED,
+        'fewest_drives = dbt.config.meta_get("fewest_drives")',
+        'fewest_drives = 1 + 0 * dbt.config.meta_get("fewest_drives")',
+    ),
+    Fault(
+        "hours that a batch leaves are not of the day",
+        DRIVE_SAMPLES,
+        "{{ source('plan', 'kept_drive_hours') }} where",
+        "{{ source('plan', 'kept_drive_hours') }} where false and",
+    ),
+    Fault("samples of low coverage are fitted", DRIVE_SAMPLES, "    where coalesce(samples.coverage, 1.0) >= samples.min_coverage\n", ""),
+    Fault(
+        "bytes count for the time that nobody looked", DRIVE_SAMPLES, "60 * sample_minutes * coalesce(coverage, 1.0)", "60 * sample_minutes"
+    ),
+    Fault("a quarter of an hour is a window", DRIVE_SAMPLES, "where sample_minutes <= {{ var('perseus_window_minutes') }}", "where true"),
+    Fault(
+        "longer samples than the shortest are looked at",
+        DRIVE_SAMPLES,
+        "        and measured.sample_minutes = shortest.sample_minutes\n",
+        "",
+    ),
+    Fault("the whole window makes its median", SAMPLED, "    where ratio >= median_ratio\n", ""),
+    Fault(
+        "a window at the bound is an event",
+        SAMPLED,
+        "upper_ratio > {{ var('perseus_event_ratio') }}",
+        "upper_ratio >= {{ var('perseus_event_ratio') }}",
+    ),
+    Fault("a bound below zero is one", SAMPLED, "    where bound_us > 0\n", ""),
+    Fault("windows that are no event count for the mean", SAMPLED, "sum(case when is_event then upper_ratio end)", "sum(upper_ratio)"),
+    Fault(
+        "a day that is fitted anew keeps what it was",
+        SAMPLED,
+        "where touched.raid_group_id = stored.raid_group_id and touched.day_utc = stored.day_utc",
+        "where false",
+    ),
+    Fault("who is not touched loses the day", SAMPLED, "where touched.raid_group_id = stored.raid_group_id and", "where"),
+    Fault("15 days are 14", AT_RISK, "var('perseus_days') - 1", "var('perseus_days') - 2"),
+    Fault("15 days are 16", AT_RISK, "var('perseus_days') - 1", "var('perseus_days')"),
+    Fault("a mean of 5 is below 5", PERSEUS_RISK, "{{ event_ratio }} >= {{ ratio }}", "{{ event_ratio }} > {{ ratio }}"),
+    Fault("24 events are fewer", PERSEUS_RISK, "{{ event_count }} >= {{ events }}", "{{ event_count }} > {{ events }}"),
+    Fault(
+        "Perseus flags above 50 only",
+        VERDICTS,
+        "window_risk >= {{ var('perseus_slow_risk') }}",
+        "window_risk > {{ var('perseus_slow_risk') }}",
+    ),
+    Fault("every day of samples has a verdict", VERDICTS, "where risk > 0", "where true"),
+    Fault("who has no samples was seen by Perseus", LABELLED, " and detectors.is_of_samples = seen.is_of_samples", ""),
+    Fault("Perseus agrees about drives it never saw", AGREEMENT, "detectors.is_of_samples or others.is_of_samples as", "false as"),
+    Fault(
+        "samples that come without their hour touch nothing",
+        TOUCHED,
+        "inner join sampled on drive_hours",
+        "inner join (select * from sampled where false) as sampled on drive_hours",
+    ),
     # candidates
-    Fault("an outcome is known three weeks later", EXPECTED, "and boundaries.week_no - 4", "and boundaries.week_no - 3"),
-    Fault("intervals look at what came a week too late", CANDIDATE_INTERVALS, "boundaries.week_no - 4", "boundaries.week_no - 3", count=2),
+    Fault("an outcome is known three weeks later", "macros/is_known_by.sql", ".week_no - 4", ".week_no - 3"),
     Fault("28 days are three weeks", OUTCOMES, "drive_weeks.week_no + 3", "drive_weeks.week_no + 2"),
     Fault("a RAID group that has stopped says its drives are well", OUTCOMES, "interval 27 day", "interval 1 day"),
     Fault(
@@ -1098,7 +1221,10 @@ FAULTS = (
     Fault("an event after a boundary is known at it", PANEL, " and events.occurred_at < weekly.boundary_utc", ""),
     Fault("the hour after is a recurrence", PANEL, "between 2 and 24", "between 1 and 24"),
     Fault(
-        "a tail hour that stays without the drive is its doing", PANEL, "where tail_1_without_one < ", "where tail_1_without_one >= 0 * "
+        "a tail hour that stays without the drive is its doing",
+        "macros/weekly_tail_hours_caused.sql",
+        "where tail_1_without_one < ",
+        "where tail_1_without_one >= 0 * ",
     ),
     Fault("nothing of an own rate is drawn to the mean", EXPECTED, "mean_after - credibility * mean_own", "mean_after"),
     Fault("a class of few drives counts in full", EXPECTED, "(sum(y) + {{ var('candidate_factor_prior_hours') }})", "(sum(y) + 1)"),
@@ -1212,9 +1338,9 @@ FAULTS = (
     ),
     Fault(
         "one slow drive of four is a whole group",
-        EVIDENCE,
-        "slow_drive_count >= {{ var('cause_group_drives') }} and reporting",
-        "reporting",
+        MOST_DRIVES,
+        "slow_drive_count >= {{ var('cause_group_drives') }}",
+        "slow_drive_count >= 1",
     ),
     Fault(
         "who cuts one tail waits for the third drive",
@@ -1246,7 +1372,7 @@ FAULTS = (
     Fault("drives of a few groups are compared", CLASSES, ">= {{ var('class_raid_groups') }} as", ">= 1 as"),
     Fault(
         "age is that of another day",
-        CLASS_SHARES,
+        "macros/class_weeks.sql",
         "age_year('drives.deployed_on', 'days.day_utc')",
         "age_year('drives.deployed_on', 'drives.deployed_on')",
         2,
@@ -1377,6 +1503,8 @@ class Copy:
             INGEST: [*PYTEST, f"--basetemp={base}", "tests/ingest"],
             PRUNE: [*PYTEST, f"--basetemp={base}", "-m", "soak or not soak", "tests/drivetail/test_prune.py", "tests/proof/test_pruned.py"],
             WITHOUT: [*PYTEST, f"--basetemp={base}", "tests/proof/test_without.py"],
+            OF_SAMPLES: [*PYTEST, f"--basetemp={base}", "tests/proof/test_perseus_samples.py"],
+            FEEDS: [*PYTEST, f"--basetemp={base}", *(f"tests/drivetail/test_{of}.py" for of in ("inbox", "collect", "pulls"))],
             UNIT: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit")],
         }[stage]
         try:
@@ -1474,6 +1602,7 @@ def judge(copies: Queue[Copy], fault: Fault) -> tuple[Fault, tuple[str, str] | N
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="faults whose description or file holds this text")
+    parser.add_argument("--new", action="store_true", help="faults that have no row yet")
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--unit-tests", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
@@ -1485,6 +1614,9 @@ def main() -> None:
         answer(options.answer)
         return
     faults = [fault for fault in FAULTS if not options.only or options.only in fault.breaks or options.only in fault.file]
+    if options.new:
+        judged = RESULT.read_text(encoding="utf-8")
+        faults = [fault for fault in faults if key(fault) not in judged]
     begun, commit = time.monotonic(), current_commit()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies: Queue[Copy] = Queue()

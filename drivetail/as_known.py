@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -26,10 +25,7 @@ def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Wareh
     past = read_past(warehouse)
     if past is not None:
         raise QueryError(f"what was known at {instant} UTC cannot be built again: the drive-hours before {past.day} were pruned since")
-    times = {}
-    for delivery in list_deliveries(warehouse.root):
-        record = json.loads((delivery.path / "delivery.json").read_text(encoding="utf-8"))
-        times[delivery.path] = datetime.fromisoformat(record["committed_at"])
+    times = {delivery.path: datetime.fromisoformat(delivery.record()["committed_at"]) for delivery in list_deliveries(warehouse.root)}
     landed = [path for path, committed_at in times.items() if committed_at <= instant]
     if not landed:
         first = min(times.values(), default=None)

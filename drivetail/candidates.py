@@ -12,6 +12,8 @@ from drivetail.explain.question import known_drive
 from drivetail.queries import QueryError, fetch, publication_of
 from drivetail.warehouse import Warehouse
 
+NO_BACKTEST = "No backtest yet: it begins nine weeks after the first data, when an outcome can be held against what was learnt from another"
+
 
 def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:
     """Rows of marts.replacement_candidates, the most worthwhile first; is_all: also those to leave.
@@ -82,9 +84,7 @@ def evidence_table(rows: Sequence[Row]) -> str:
 def backtest_table(rows: Sequence[Row]) -> str:
     """The backtest as a table for the terminal."""
     if not rows:
-        return (
-            "No backtest yet: it begins nine weeks after the first data, when an outcome can be held against what was learnt from another"
-        )
+        return NO_BACKTEST
     columns: Columns = {
         "kind": "kind",
         "replaced": ("top_ratio", lambda ratio: f"{100 * ratio:g}%"),

@@ -90,7 +90,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
 
 def _check_settled(build: Build) -> None:
     """Raises: QueryError where something has landed that may still touch old hours."""
-    if build.new or build.is_first:
+    if build.new:
         count = some(len(build.new), "delivery", "deliveries")
         raise QueryError(f"{count} or the models are newer than the last build; run `drivetail build`, then prune")
     held = [held.number for held in list_quarantine(build.warehouse.root) if held.decision is None]

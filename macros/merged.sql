@@ -18,9 +18,13 @@ nullif(
 case when is_split then read_ios + write_ios else io_count end
 {%- endmacro %}
 
-{% macro merged_io_size() -%}
+{% macro merged_bytes() -%}
 case
         when has_blocks then (cast(read_blocks as double) + cast(write_blocks as double)) * cast(block_bytes as double)
         else cast(bytes as double)
-    end / nullif(cast({{ merged_io_count() }} as double), 0.0)
+    end
+{%- endmacro %}
+
+{% macro merged_io_size() -%}
+{{ merged_bytes() }} / nullif(cast({{ merged_io_count() }} as double), 0.0)
 {%- endmacro %}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 from datetime import timedelta
+from typing import Any
 
 from markupsafe import Markup
 
+from drivetail.candidates import NO_BACKTEST
 from report import figures, numbers
 from report.html import render
 from report.look import drawn, kinds_of
@@ -108,15 +110,16 @@ def render_page(facts: WeekFacts) -> str:
         state_words=STATES,
         cause_words=CAUSES,
         ranking_words=RANKINGS,
+        no_backtest=NO_BACKTEST,
         explain=lambda drive: f"drivetail explain {shlex.quote(drive)}",
         baseline_weeks=max((row["baseline_week_count"] or 0 for row in facts.slowness), default=0),
         limits=LIMITS,
     )
 
 
-def rows_by(rows: list[Row], column: str) -> dict[str, list[Row]]:
+def rows_by(rows: list[Row], column: str) -> dict[Any, list[Row]]:
     """The rows of each value of a column, in their order."""
-    found: dict[str, list[Row]] = {}
+    found: dict[Any, list[Row]] = {}
     for row in rows:
         found.setdefault(row[column], []).append(row)
     return found
@@ -124,8 +127,10 @@ def rows_by(rows: list[Row], column: str) -> dict[str, list[Row]]:
 
 def detector_matrix(facts: WeekFacts) -> tuple[list[str], dict[tuple[str, str], Row]]:
     """The detectors in their order, and how far each two agree, found under both orders."""
-    names = sorted({row["detector"] for row in facts.detectors} | {row["other_detector"] for row in facts.detectors})
-    pairs = {(row["detector"], row["other_detector"]): row for row in facts.detectors}
+    # a rule that looks at samples says nothing of a fleet that has none
+    rows = [row for row in facts.detectors if row["drive_count"]]
+    names = sorted({row["detector"] for row in rows} | {row["other_detector"] for row in rows})
+    pairs = {(row["detector"], row["other_detector"]): row for row in rows}
     return names, {**pairs, **{(other, name): row for (name, other), row in pairs.items()}}
 
 
@@ -163,22 +168,22 @@ def drive_figures(facts: WeekFacts) -> list[tuple[Row, Markup]]:
     """The costliest drives, hour by hour, on one scale."""
     bands = {(row["raid_group_id"], row["hour_utc"]): row for row in facts.peer_bands}
     top = max([row["max_slowdown"] for row in facts.drives] + [4.0])
+    series, events = rows_by(facts.drive_series, "drive_id"), rows_by(facts.drive_events, "drive_id")
     result = []
     for drive in facts.drives:
-        series = [row for row in facts.drive_series if row["drive_id"] == drive["drive_id"]]
-        events = [row for row in facts.drive_events if row["drive_id"] == drive["drive_id"]]
-        result.append(
-            (drive, drawn(figures.drive_week(drive, series, bands, events, facts.week["week_utc"], top), f"drive-{drive['cost_rank']}"))
-        )
+        name = drive["drive_id"]
+        figure = figures.drive_week(drive, series.get(name, []), bands, events.get(name, []), facts.week["week_utc"], top)
+        result.append((drive, drawn(figure, f"drive-{drive['cost_rank']}")))
     return result
 
 
 def heat_maps(facts: WeekFacts) -> list[tuple[str, Markup]]:
     """Tail hours by hour and day, one figure a kind; none where there is no tail hour."""
+    fleet_hours = rows_by(facts.fleet_hours, "kind")
     return [
-        (kind, drawn(figures.heat_map([row for row in facts.fleet_hours if row["kind"] == kind], facts.week["week_utc"]), f"heat-{kind}"))
+        (kind, drawn(figures.heat_map(fleet_hours[kind], facts.week["week_utc"]), f"heat-{kind}"))
         for kind in kinds_of(facts.fleet_hours)
-        if any(row["tail_hours"] for row in facts.fleet_hours if row["kind"] == kind)
+        if any(row["tail_hours"] for row in fleet_hours[kind])
     ]
 
 
@@ -224,13 +229,10 @@ def slow_words(facts: WeekFacts) -> str:
 
 def slo_words(facts: WeekFacts) -> str:
     """The budgets of tail hours, kept, missed or open: the interval reaches both sides."""
-    by_threshold: dict[float, list[Row]] = {}
-    for row in facts.slo:
-        by_threshold.setdefault(row["threshold"], []).append(row)
     parts = [
         f"the {percent(rows[0]['budget_ratio'])} of RAID-hours at {times(threshold)} "
         + listed([f"{plural(row['kind'])} used {ratio(row['budget_used'])} ({row['verdict']})" for row in rows])
-        for threshold, rows in sorted(by_threshold.items(), reverse=True)
+        for threshold, rows in sorted(rows_by(facts.slo, "threshold").items(), reverse=True)
     ]
     return f"Of {'; of '.join(parts)}." if parts else ""
 

@@ -22,8 +22,6 @@ from report.page import render_page
 from report.pdf import print_page
 from report.queries import Row, WeekFacts, fetch_publication, fetch_week, fetch_weeks
 
-FORMATS = ("html", "json", "pdf")
-
 
 def write_report(
     warehouse: Warehouse,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -66,11 +65,11 @@ def fleet() -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     )
 
 
-def built(frames: tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame], folder: Path, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
+def built(frames: tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame], folder: Path) -> Warehouse:
     (folder / "bundle").mkdir(parents=True)
     for frame, name in zip(frames, ("drive_hours", "drives", "drive_events"), strict=True):
         frame.write_parquet(folder / f"bundle/{name}.parquet")
-    warehouse = new_warehouse(folder / "warehouse")
+    warehouse = Warehouse(folder / "warehouse")
     ingest("bundle", [folder / "bundle"], warehouse.root)
     build(warehouse)
     return warehouse
@@ -82,8 +81,8 @@ def rows(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
-    return built(fleet(), tmp_path_factory.mktemp("whole"), new_warehouse)
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    return built(fleet(), tmp_path_factory.mktemp("whole"))
 
 
 def facts(warehouse: Warehouse) -> Facts:
@@ -136,9 +135,7 @@ def test_what_is_expected_and_what_came_equal_the_reference(whole: Warehouse) ->
     assert len(last) == len(candidates)
 
 
-def test_later_data_move_nothing_that_was_expected_before(
-    whole: Warehouse, tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]
-) -> None:
+def test_later_data_move_nothing_that_was_expected_before(whole: Warehouse, tmp_path: Path) -> None:
     """From the cut on every drive does what another did, twice as slow in other hours, and all are unplugged."""
     hours, drives, events = fleet()
     cut = FIRST + timedelta(weeks=CUT)
@@ -150,7 +147,7 @@ def test_later_data_move_nothing_that_was_expected_before(
     )
     unplugged = drives.select(occurred_at=pl.lit(cut).cast(events.schema["occurred_at"]), drive_id="drive_id", event_type=pl.lit("unplug"))
     kept = pl.concat([events.filter(pl.col("occurred_at") < cut), unplugged])
-    other = built((altered, drives, kept), tmp_path, new_warehouse)
+    other = built((altered, drives, kept), tmp_path)
     intervals = "select * exclude (tail_hours_caused_after) from intermediate.int_drive_weeks__intervals"
     query = f"{intervals} where boundary_utc <= '{cut}' order by all"
     before, after = (rows(warehouse, query) for warehouse in (whole, other))

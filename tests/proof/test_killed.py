@@ -3,7 +3,7 @@
 Where a phase takes long (landing, models, writing a publication) the process group is killed at a random instant of it. Phases of a
 millisecond (the commit of a delivery, the swap, the clean-up) are killed before each of their steps (tests/proof/forks.py).
 DRIVETAIL_KILLS is the number of kills altogether, over six phases; 6 unless given, 50 in `make soak`. DRIVETAIL_KILL_SEED repeats
-the draw.
+the draw. Builds and publications are killed in the soak; in CI that is what tests/dags/test_scheduler.py does.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ class Site:
         self.forks.close()
         publications = {entry["publication"] for entry in poll}
         assert len(publications) >= ROUNDS, f"the reader saw only {len(publications)} publications in {len(poll)} opens"
-        assert any(entry["came_meanwhile"] == 2 for entry in hold), f"no publication was held across two others: {hold}"
+        across = min(2, ROUNDS)  # one round of killed deliveries ends in one build
+        assert any(entry["came_meanwhile"] >= across for entry in hold), f"no publication was held across {across} more: {hold}"
 
 
 def pieces(fleet: Fleet, count: int, folder: Path, rng: random.Random) -> Iterator[Path]:
@@ -179,7 +180,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     made.close()
 
 
-@pytest.mark.xdist_group("killed-1")
+@pytest.mark.xdist_group("killed-2")
 def test_a_killed_ingest_leaves_a_delivery_whole_or_absent(site: Site) -> None:
     """Killed while landing, and the same delivery again while it commits; then run to the end."""
     taken = site.seconds(site.next())
@@ -206,6 +207,7 @@ def test_a_killed_ingest_leaves_a_delivery_whole_or_absent(site: Site) -> None:
     site.check_end("landing")
 
 
+@pytest.mark.soak
 @pytest.mark.xdist_group("killed-1")
 def test_a_killed_build_is_simply_done_again(site: Site) -> None:
     """Killed while the models run."""
@@ -259,6 +261,7 @@ def test_a_build_without_room_or_over_a_damaged_file_is_done_again(site: Site) -
     site.check_readers()
 
 
+@pytest.mark.soak
 @pytest.mark.xdist_group("killed-2")
 def test_a_killed_publication_is_the_last_one_or_the_next(site: Site) -> None:
     """Killed while it is written, the same build again in the swap, and again in the clean-up; then run to the end."""

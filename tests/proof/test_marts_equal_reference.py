@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -34,14 +33,12 @@ BUILDS_BETWEEN = int(os.environ.get("DRIVETAIL_BUILDS", "1"))
 
 
 @pytest.mark.parametrize("seed", seeds(1))
-def test_every_mart_equals_the_reference_in_three_ways_of_delivery(
-    seed: int, tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]
-) -> None:
+def test_every_mart_equals_the_reference_in_three_ways_of_delivery(seed: int, tmp_path: Path) -> None:
     print(f"repeat with DRIVETAIL_SEEDS={seed}")
     fleet = random_fleet(seed)
     published = []
     for how in HOWS:
-        published.append(deliver(fleet, how, tmp_path / how, new_warehouse))
+        published.append(deliver(fleet, how, tmp_path / how))
         differences = marts_differences(published[0], published[-1]) if published[1:] else []
         assert not differences, f"seed {seed}: {HOWS[0]} and {how} end in different marts:\n" + "\n".join(differences)
     corrected = Warehouse(published[-1].parent)
@@ -52,9 +49,7 @@ def test_every_mart_equals_the_reference_in_three_ways_of_delivery(
     shutil.rmtree(tmp_path)  # twenty fleets of a soak would fill /tmp
 
 
-def test_an_hour_looks_back_over_midnight_and_again_when_a_row_comes_late(
-    tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]
-) -> None:
+def test_an_hour_looks_back_over_midnight_and_again_when_a_row_comes_late(tmp_path: Path) -> None:
     """An hour a batch; raw has a file a day. The last row is of the first hour, in which its drive was slow already."""
 
     def rows(hour: int, **latencies_us: float) -> list[Record]:
@@ -66,7 +61,7 @@ def test_an_hour_looks_back_over_midnight_and_again_when_a_row_comes_late(
 
     parts = [rows(0, a=100.0, b=100.0, c=100.0), rows(1, a=100.0, b=100.0, c=100.0, d=300.0), rows(0, d=200.0)]
     inventory = [{"drive_id": drive, "raid_group_id": "g1", "kind": "disk", "role": "data"} for drive in "abcd"]
-    warehouse = new_warehouse(tmp_path / "warehouse")
+    warehouse = Warehouse(tmp_path / "warehouse")
     folders = [
         write_bundle((part, [] if number else inventory, []), tmp_path / f"delivery_{number}", "csv") for number, part in enumerate(parts)
     ]
@@ -79,12 +74,12 @@ def test_an_hour_looks_back_over_midnight_and_again_when_a_row_comes_late(
     assert compare(compute([Delivery(folder) for folder in folders]), warehouse.published) == []
 
 
-def deliver(fleet: Fleet, how: str, folder: Path, new_warehouse: Callable[[Path], Warehouse]) -> Path:
+def deliver(fleet: Fleet, how: str, folder: Path) -> Path:
     """Deliver the fleet in one of three ways, comparing after every build. Returns: the published file."""
     rng = random.Random(fleet.seed)
     folders, builds = deliveries(fleet, how, folder / "deliveries", rng)
     chosen = {*rng.sample(builds[:-1], min(BUILDS_BETWEEN, len(builds) - 1)), builds[-1]}
-    warehouse = new_warehouse(folder / "warehouse")
+    warehouse = Warehouse(folder / "warehouse")
     references = references_file()
     assert references is not None
     for number, bundle in enumerate(folders):

@@ -73,14 +73,14 @@ def accepted(fleet: Fleet) -> Records:
 
 
 @pytest.fixture(scope="module")
-def told(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Callable[..., Study]:
+def told(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Study]:
     """The study of the fleet's records as `change` tells them; nothing changed: the study they are held against, made once."""
     made: dict[str, Study] = {}
 
     def tell(name: str, change: Callable[[Records], Records] = lambda records: records) -> Study:
         if name not in made:
             folder = tmp_path_factory.mktemp(name)
-            made[name] = Study(change(accepted(fleet)), folder, new_warehouse(folder / "warehouse"))
+            made[name] = Study(change(accepted(fleet)), folder, Warehouse(folder / "warehouse"))
         return made[name]
 
     print(f"repeat with DRIVETAIL_SEEDS={fleet.seed}")

@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import signal
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -126,12 +125,12 @@ def one(path: Path, query: str) -> list[tuple]:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", seeds(1))
-def test_no_number_moves(seed: int, tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]) -> None:
+def test_no_number_moves(seed: int, tmp_path: Path) -> None:
     print(f"repeat with DRIVETAIL_SEEDS={seed}")
     rng = random.Random(seed)
     records, horizon = stretched(random_fleet(seed))
     early, late = cut_up(records, horizon, rng)
-    warehouse = new_warehouse(tmp_path / "warehouse")
+    warehouse = Warehouse(tmp_path / "warehouse")
     folders = [write_bundle(early, tmp_path / "early", "parquet")]
     ingest("bundle", folders, warehouse.root)
     before = build(warehouse).publication
@@ -198,7 +197,7 @@ def test_no_number_moves(seed: int, tmp_path: Path, new_warehouse: Callable[[Pat
 
 
 @pytest.mark.soak
-def test_a_killed_prune_is_simply_done_again(tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]) -> None:
+def test_a_killed_prune_is_simply_done_again(tmp_path: Path) -> None:
     """Killed before steps of each of its phases; then whatever comes next, and the prune to its end."""
     seed = int(os.environ.get("DRIVETAIL_KILL_SEED", "0")) or random.randrange(1, 1_000_000)
     print(f"repeat the draw with DRIVETAIL_KILL_SEED={seed}")
@@ -206,7 +205,7 @@ def test_a_killed_prune_is_simply_done_again(tmp_path: Path, new_warehouse: Call
     records, horizon = stretched(random_fleet(seed))
     early, late = cut_up(records, horizon, rng)
     folders = [write_bundle(early, tmp_path / "early", "parquet"), write_bundle(late, tmp_path / "late", "csv")]
-    whole = new_warehouse(tmp_path / "whole")
+    whole = Warehouse(tmp_path / "whole")
     ingest("bundle", folders[:1], whole.root)
     build(whole)
     days = days_to(horizon, whole)

@@ -6,7 +6,6 @@ DRIVETAIL_SEEDS="5" repeats a run.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -73,7 +72,7 @@ def mapped(folder: Path, draw: random.Random) -> tuple[Path, dict[tuple[str, str
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", seeds(1)[:1])
-def test_samples_equal_the_reference(seed: int, tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]) -> None:
+def test_samples_equal_the_reference(seed: int, tmp_path: Path) -> None:
     print(f"repeat with DRIVETAIL_SEEDS={seed}")
     draw = random.Random(f"samples {seed}")
     whole = looked_at(draw)
@@ -95,7 +94,7 @@ def test_samples_equal_the_reference(seed: int, tmp_path: Path, new_warehouse: C
         ("mapping", mapping),
     ]
     draw.shuffle(deliveries)
-    warehouse = new_warehouse(tmp_path / "warehouse")
+    warehouse = Warehouse(tmp_path / "warehouse")
     for source, path in deliveries:
         options = {} if source == "mapping" else {"resolution": "5m"}
         assert ingest(source, path, warehouse.root, source_options=options).rows_rejected == 0

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -31,11 +30,11 @@ SEED = seeds(1)[0]
 Row = dict[str, Any]
 
 
-def built(fleet: Fleet, without: set[str], folder: Path, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
+def built(fleet: Fleet, without: set[str], folder: Path) -> Warehouse:
     """The fleet's warehouse, no drive-hour of some drives delivered. Their inventory stays: it names the kinds of RAID groups."""
     hours, drives, events = join(fleet.base, fleet.late, fleet.repeats)
     kept = [row for row in hours if row["drive_id"] not in without]
-    warehouse = new_warehouse(folder / "warehouse")
+    warehouse = Warehouse(folder / "warehouse")
     ingest("bundle", [write_bundle((kept, drives, events), folder / "bundle", "parquet")], warehouse.root)
     build(warehouse)
     return warehouse
@@ -53,8 +52,8 @@ def fleet() -> Fleet:
 
 
 @pytest.fixture(scope="module")
-def whole(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
-    return built(fleet, set(), tmp_path_factory.mktemp("whole"), new_warehouse)
+def whole(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    return built(fleet, set(), tmp_path_factory.mktemp("whole"))
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +66,9 @@ def worst(whole: Warehouse) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def rest(fleet: Fleet, worst: set[str], tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
+def rest(fleet: Fleet, worst: set[str], tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Built without them."""
-    return built(fleet, worst, tmp_path_factory.mktemp("rest"), new_warehouse)
+    return built(fleet, worst, tmp_path_factory.mktemp("rest"))
 
 
 def test_tail_hours_without_their_slowest_drives_are_those_of_a_fleet_without_them(

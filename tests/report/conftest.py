@@ -44,18 +44,18 @@ def published(warehouse: Warehouse, *deliveries: Path) -> Warehouse:
 
 
 @pytest.fixture(scope="session")
-def eventful(tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
+def eventful(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Simulated: disks and SSDs, slow drives, unplugs, rejected rows; two complete weeks and the beginning of a third."""
     root = tmp_path_factory.mktemp("eventful")
     simulated = simulate(root / "fleet", disk_groups=5, ssd_groups=3, days=17, seed=3, awkward=("all",), parameters=EVENTFUL)
-    return published(new_warehouse(root / "warehouse"), root / "fleet", *([simulated.late] if simulated.late else []))
+    return published(Warehouse(root / "warehouse"), root / "fleet", *([simulated.late] if simulated.late else []))
 
 
 @pytest.fixture(scope="session")
-def uneventful(tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
+def uneventful(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """One group, 30 hours of one week, no inventory, no events, nothing slow."""
     root = tmp_path_factory.mktemp("uneventful")
-    return published(new_warehouse(root / "warehouse"), quiet_hours(root / "bundle", range(30)))
+    return published(Warehouse(root / "warehouse"), quiet_hours(root / "bundle", range(30)))
 
 
 def quiet_hours(folder: Path, hours: range) -> Path:

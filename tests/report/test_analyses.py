@@ -121,11 +121,11 @@ def of_finding(number: int) -> Path:
 
 
 @pytest.fixture(scope="module")
-def awkward(tmp_path_factory: pytest.TempPathFactory, new_warehouse: Callable[[Path], Warehouse]) -> Warehouse:
+def awkward(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """A random fleet with everything that goes wrong, in which every finding has something to count."""
     root = tmp_path_factory.mktemp("awkward")
     paths, _ = deliveries(random_fleet(1), HOWS[0], root / "fleet", random.Random(1))
-    warehouse = new_warehouse(root / "warehouse")
+    warehouse = Warehouse(root / "warehouse")
     for path in paths:
         ingest("bundle", [path], warehouse.root)
     build(warehouse)

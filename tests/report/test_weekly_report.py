@@ -103,8 +103,8 @@ def test_the_command_says_where_it_is(eventful: Warehouse, tmp_path: Path):
     assert "2027-W02 has no valid RAID-hour; weeks there are: 2026-W02" in result.output
 
 
-def test_a_warehouse_without_a_raid_hour_is_an_error(tmp_path: Path, new_warehouse: Callable[[Path], Warehouse]):
-    nothing = new_warehouse(tmp_path / "warehouse")
+def test_a_warehouse_without_a_raid_hour_is_an_error(tmp_path: Path):
+    nothing = Warehouse(tmp_path / "warehouse")
     build(nothing)
     with pytest.raises(QueryError, match="no week has a valid RAID-hour yet"):
         write_report(nothing)
@@ -241,11 +241,9 @@ def test_a_publication_that_is_not_kept_names_those_that_are(eventful: Warehouse
 
 
 @pytest.mark.soak
-def test_a_report_is_told_again_with_what_had_landed_then(
-    tmp_path: Path, new_warehouse: Callable[[Path], Warehouse], quiet_bundle: Callable[[Path, range], Path]
-):
+def test_a_report_is_told_again_with_what_had_landed_then(tmp_path: Path, quiet_bundle: Callable[[Path, range], Path]):
     """Ten hours came, then two more, then a decision; both are built. Told as known after the first: forty rows, nothing decided."""
-    warehouse = new_warehouse(tmp_path / "warehouse")
+    warehouse = Warehouse(tmp_path / "warehouse")
     ingest("bundle", [quiet_bundle(tmp_path / "first", range(10))], warehouse.root)
     (first,) = list_deliveries(warehouse.root)
     then = datetime.fromisoformat(json.loads((first.path / "delivery.json").read_text())["committed_at"])

@@ -71,14 +71,7 @@ slow_weeks as (
 ),
 
 tail_weeks as (
-    select
-        slowest_drive_id as drive_id,
-        date_trunc('week', hour_utc) + interval 7 day as boundary_utc,
-        count(*) as tail_hours_caused,
-        max(hour_utc) as last_tail_hour_utc
-    from {{ ref('int_raid_hours__counterfactual') }}
-    where tail_1_without_one < {{ var('slow_threshold') }}
-    group by slowest_drive_id, date_trunc('week', hour_utc) + interval 7 day
+{{- weekly_tail_hours_caused() -}}
 ),
 
 weekly as (
@@ -95,7 +88,9 @@ weekly as (
     from drive_weeks
     cross join known
     left join slow_weeks on drive_weeks.drive_id = slow_weeks.drive_id and drive_weeks.boundary_utc = slow_weeks.boundary_utc
-    left join tail_weeks on drive_weeks.drive_id = tail_weeks.drive_id and drive_weeks.boundary_utc = tail_weeks.boundary_utc
+    left join tail_weeks
+        on drive_weeks.drive_id = tail_weeks.drive_id
+        and {{ week_no('drive_weeks.boundary_utc') }} = tail_weeks.week_no + 1
     where drive_weeks.boundary_utc <= known.until_utc
 ),
 

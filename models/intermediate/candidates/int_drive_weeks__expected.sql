@@ -76,8 +76,7 @@ known as (
     from boundaries
     inner join cells
         on boundaries.kind = cells.kind
-        -- an outcome is known four weeks later
-        and cells.week_no between boundaries.week_no - {{ var('candidate_training_weeks') + 3 }} and boundaries.week_no - 4
+        and {{ is_known_by('cells', 'boundaries') }}
     group by boundaries.kind, boundaries.week_no, {{ class_columns }}
 ),
 

@@ -38,7 +38,7 @@ known as (
     inner join outcomes
         on boundaries.kind = outcomes.kind
         and boundaries.band = outcomes.band
-        and outcomes.week_no between boundaries.week_no - {{ var('candidate_training_weeks') + 3 }} and boundaries.week_no - 4
+        and {{ is_known_by('outcomes', 'boundaries') }}
     group by boundaries.kind, boundaries.band, boundaries.week_no, outcomes.tenths
 ),
 
@@ -98,7 +98,7 @@ known_raid_groups as (
     inner join raid_group_weeks
         on boundaries.kind = raid_group_weeks.kind
         and boundaries.band = raid_group_weeks.band
-        and raid_group_weeks.week_no between boundaries.week_no - {{ var('candidate_training_weeks') + 3 }} and boundaries.week_no - 4
+        and {{ is_known_by('raid_group_weeks', 'boundaries') }}
     group by boundaries.kind, boundaries.band, boundaries.week_no, raid_group_weeks.raid_group_id
 ),
 

@@ -3,24 +3,21 @@ with known as (
     select last_hour_utc + interval 1 hour as until_utc from {{ ref('publication') }}
 ),
 
-tail_hours as (
-    select slowest_drive_id as drive_id, {{ week_no('hour_utc') }} as week_no, count(*) as tail_hours_caused
-    from {{ ref('int_raid_hours__counterfactual') }}
-    where tail_1_without_one < {{ var('slow_threshold') }}
-    group by slowest_drive_id, {{ week_no('hour_utc') }}
+tail_weeks as (
+{{- weekly_tail_hours_caused() -}}
 )
 
 select
     drive_weeks.drive_id,
     drive_weeks.boundary_utc,
     drive_weeks.week_no,
-    cast(coalesce(sum(tail_hours.tail_hours_caused), 0) as bigint) as tail_hours_caused_after
+    cast(coalesce(sum(tail_weeks.tail_hours_caused), 0) as bigint) as tail_hours_caused_after
 from {{ ref('int_drive_weeks') }} as drive_weeks
 cross join known
 inner join {{ ref('dim_raid_groups') }} as raid_groups on drive_weeks.raid_group_id = raid_groups.raid_group_id
-left join tail_hours
-    on drive_weeks.drive_id = tail_hours.drive_id
-    and tail_hours.week_no between drive_weeks.week_no and drive_weeks.week_no + 3
+left join tail_weeks
+    on drive_weeks.drive_id = tail_weeks.drive_id
+    and tail_weeks.week_no between drive_weeks.week_no and drive_weeks.week_no + 3
 where drive_weeks.boundary_utc + interval 28 day <= known.until_utc
     -- a RAID group that sends no more says nothing of its drives
     and drive_weeks.boundary_utc + interval 27 day <= raid_groups.last_hour_utc

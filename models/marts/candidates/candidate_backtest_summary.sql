@@ -1,21 +1,23 @@
 -- What the model's ranking saved beyond each other one over all week boundaries, with the 95% interval of a bootstrap over RAID groups.
 -- Grain: kind, top_ratio, rule.
-with group_gains as (
+with group_rules as (
+    select kind, top_ratio, rule, raid_group_id, sum(avoided_hundredths) as avoided_hundredths
+    from {{ ref('int_raid_groups__backtest') }}
+    group by kind, top_ratio, rule, raid_group_id
+),
+
+group_gains as (
     select
         other.kind,
         other.top_ratio,
         other.rule,
         other.raid_group_id,
-        sum(model.avoided_hundredths) as model_hundredths,
-        sum(other.avoided_hundredths) as rule_hundredths
-    from {{ ref('int_raid_groups__backtest') }} as other
-    inner join {{ ref('int_raid_groups__backtest') }} as model
-        on other.kind = model.kind
-        and other.boundary_utc = model.boundary_utc
-        and other.raid_group_id = model.raid_group_id
-        and other.top_ratio = model.top_ratio
+        model.avoided_hundredths as model_hundredths,
+        other.avoided_hundredths as rule_hundredths
+    from group_rules as other
+    inner join group_rules as model
+        on other.kind = model.kind and other.top_ratio = model.top_ratio and other.raid_group_id = model.raid_group_id
     where other.rule <> 'model' and model.rule = 'model'
-    group by other.kind, other.top_ratio, other.rule, other.raid_group_id
 ),
 
 totals as (
@@ -55,17 +57,22 @@ replicates as (
     from digits as hundreds
     cross join digits as tens
     cross join digits as ones
-    where 100 * hundreds.digit < {{ var('candidate_bootstrap_replicates') }}
+    where 100 * hundreds.digit + 10 * tens.digit + ones.digit < {{ var('candidate_bootstrap_replicates') }}
 ),
 
 -- as often as a RAID group is drawn; the same in every build, for it hangs on its name only
-draws as (
+ranks as (
     select
         raid_groups.raid_group_id,
         replicates.replicate,
-        {{ poisson_draw("raid_groups.raid_group_id || ' ' || cast(replicates.replicate as varchar)") }} as draw_count
+        {{ hash_ratio("raid_groups.raid_group_id || ' ' || cast(replicates.replicate as varchar)") }} as ratio
     from (select distinct raid_group_id from group_gains where model_hundredths <> rule_hundredths) as raid_groups
     cross join replicates
+),
+
+draws as (
+    select raid_group_id, replicate, {{ poisson_draw('ratio') }} as draw_count
+    from ranks
 ),
 
 resampled as (

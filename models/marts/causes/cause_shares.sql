@@ -1,13 +1,5 @@
 -- How often each cause makes drives slow, over all weeks (week_utc null) and week by week. Grain: cause, kind, week_utc.
-with weeks as (
-    select distinct
-        date_trunc('week', started_at) as week_utc,
-        cast({{ hour_index("date_trunc('week', started_at)") }} as double) as x
-    from {{ ref('fct_slowdown_intervals') }}
-    where threshold = {{ var('slow_threshold') }}
-),
-
-shares as (
+with shares as (
     select
         class as cause,
         kind,
@@ -27,7 +19,7 @@ shares as (
 select
     shares.cause,
     shares.kind,
-    weeks.week_utc,
+    {{ hour_at('shares.x') }} as week_utc,
     shares.interval_count,
     shares.all_interval_count,
     shares.interval_count_share as interval_share,
@@ -40,4 +32,3 @@ select
     shares.slow_hours_share_high as slow_hour_share_high,
     shares.raid_group_count
 from shares
-left join weeks on shares.x = weeks.x

@@ -1,12 +1,5 @@
 -- How many RAID-hours were free of tails in an ISO week (UTC), at both thresholds, against the budget of tail hours. Grain: week_utc, kind, threshold.
-with weeks as (
-    select distinct
-        date_trunc('week', cast(day_utc as timestamp)) as week_utc,
-        cast({{ hour_index("date_trunc('week', day_utc)") }} as double) as x
-    from {{ ref('int_raid_group_days') }}
-),
-
-shares as (
+with shares as (
     select
         *,
         cast(case class when 'mild' then {{ var('mild_threshold') }} else {{ var('slow_threshold') }} end as double) as threshold,
@@ -15,7 +8,7 @@ shares as (
 )
 
 select
-    weeks.week_utc,
+    {{ hour_at('shares.x') }} as week_utc,
     shares.kind,
     shares.threshold,
     shares.denominator as raid_hours,
@@ -32,4 +25,3 @@ select
         else 'open'
     end as verdict
 from shares
-inner join weeks on shares.x = weeks.x

@@ -1,28 +1,6 @@
 -- How slow the drives of each model and of each year of age were in an ISO week (UTC), beside all weeks. Grain: week_utc, dimension, class, kind.
-with weeks as (
-    select distinct
-        date_trunc('week', cast(day_utc as timestamp)) as week_utc,
-        cast({{ hour_index("date_trunc('week', day_utc)") }} as double) as x
-    from {{ ref('int_drive_days') }}
-),
-
-drive_weeks as (
-    select
-        date_trunc('week', cast(days.day_utc as timestamp)) as week_utc,
-        days.drive_id,
-        coalesce(drives.kind, 'unknown') as kind,
-        coalesce(drives.model, 'unknown') as model,
-        coalesce(cast({{ age_year('drives.deployed_on', 'days.day_utc') }} as varchar), 'unknown') as age_year,
-        cast(sum(days.slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_hours
-    from {{ ref('int_drive_days') }} as days
-    left join {{ ref('dim_drives') }} as drives on days.drive_id = drives.drive_id
-    where days.slowdown_hours > 0
-    group by
-        date_trunc('week', cast(days.day_utc as timestamp)),
-        days.drive_id,
-        coalesce(drives.kind, 'unknown'),
-        coalesce(drives.model, 'unknown'),
-        coalesce(cast({{ age_year('drives.deployed_on', 'days.day_utc') }} as varchar), 'unknown')
+with drive_weeks as (
+{{- class_weeks('drive_id') -}}
 ),
 
 drive_counts as (
@@ -40,7 +18,7 @@ drive_counts as (
 )
 
 select
-    weeks.week_utc,
+    {{ hour_at('shares.x') }} as week_utc,
     shares.measure as dimension,
     shares.class,
     shares.kind,
@@ -56,11 +34,11 @@ select
     -- a model of a few drives, or in one RAID group, says more of that group than of the model
     drive_counts.drive_count >= {{ var('class_drives') }} and shares.cluster_count >= {{ var('class_raid_groups') }} as is_comparable
 from {{ ref('int_classes__shares') }} as shares
-inner join weeks on shares.x = weeks.x
 inner join {{ ref('int_classes__shares') }} as over_all
     on shares.measure = over_all.measure and shares.class = over_all.class and shares.kind = over_all.kind and over_all.x is null
 left join drive_counts
-    on weeks.week_utc = drive_counts.week_utc
+    on {{ hour_at('shares.x') }} = drive_counts.week_utc
     and shares.measure = drive_counts.dimension
     and shares.class = drive_counts.class
     and shares.kind = drive_counts.kind
+where shares.x is not null

@@ -66,6 +66,11 @@ flags as (
     group by date_trunc('week', cast(day_utc as timestamp)), drive_id
 ),
 
+sampled as (
+    select distinct date_trunc('week', cast(day_utc as timestamp)) as week_utc, drive_id
+    from {{ ref('int_sampled_days') }}
+),
+
 events as (
     select
         drive_weeks.week_utc,
@@ -96,7 +101,11 @@ select
     causes.cause_hours,
     explained.evidence,
     coalesce(flags.flagging_detector_count, 0) as flagging_detector_count,
-    cast({{ var('detectors') | length }} as bigint) as detector_count,
+    cast(
+        {{ var('detectors') | reject('in', var('sample_detectors')) | list | length }}
+        + case when sampled.drive_id is not null then {{ var('detectors') | select('in', var('sample_detectors')) | list | length }} else 0 end
+        as bigint
+    ) as detector_count,
     events.event_type as last_event_type,
     events.occurred_at as last_event_at,
     causes.action,
@@ -113,5 +122,6 @@ left join explained
     and causes.cause = explained.cause
     and explained.evidence_place = 1
 left join flags on drive_weeks.week_utc = flags.week_utc and drive_weeks.drive_id = flags.drive_id
+left join sampled on drive_weeks.week_utc = sampled.week_utc and drive_weeks.drive_id = sampled.drive_id
 left join events
     on drive_weeks.week_utc = events.week_utc and drive_weeks.drive_id = events.drive_id and events.event_place = 1
