@@ -64,3 +64,6 @@ select * from effective{% endmacro %}
 {% macro window_start(instant, minutes) %}window_start({{ instant }}, {{ minutes }}){% endmacro %}
 {% macro polynomial(a, degree, x) %}polynomial({{ a }}, {{ x }}){% endmacro %}
 {% macro perseus_risk(a, b) %}risk_of({{ a }}, {{ b }}){% endmacro %}
+{% macro joined_aliases(instant) %}left join a as aliases on delivered.drive_id = aliases.alias and aliases.from_hour_utc <= delivered.{{ instant }}{% endmacro %}
+{% macro given_directions(record) %}{{ record }}.read_ios is not null as is_split, {{ record }}.read_blocks is not null as has_blocks{% endmacro %}
+{% macro detectors() %}select 'a' as detector, true as is_of_samples{% endmacro %}

@@ -149,8 +149,6 @@ class Build:
         self.project = Project(warehouse, target)
         self.deliveries = list_deliveries(warehouse.root)
         self.past = read_past(warehouse)
-        if not warehouse.build_database.exists():
-            self.project.template("build").begin(warehouse.build_database)
         finished, known, self.is_defined = self.open_state(keep_pruned=keep_pruned)
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
         self.read: list[Path] = []
@@ -163,6 +161,8 @@ class Build:
         Returns: sequence numbers of the finished deliveries and of the stored batches, and whether the models are defined.
         Raises: ModelError where other models than these made what was pruned, unless that may stay as it is.
         """
+        if not self.warehouse.build_database.exists():
+            self.project.template("build").begin(self.warehouse.build_database)
         with self.connect() as connection:
             # before anything else: an earlier release may have kept its state in other columns
             connection.execute("create schema if not exists state; create table if not exists state.project (version varchar)")
@@ -263,8 +263,8 @@ class Build:
         point(connection, "arrived_drive_hours", "drive_hours", self.read)
         point(connection, "drive_hours", "drive_hours", [])
         point(connection, "reread_drive_hours", "drive_hours", [])
-        for view in ("arrived_drive_samples", "drive_samples"):
-            point(connection, view, "drive_samples", [])
+        samples = [path for delivery in new for path in drive_hour_files(delivery, record_kind="drive_samples")]
+        point(connection, "arrived_drive_samples", "drive_samples", samples)
         for table in ("counted_drives", "counted_raid_groups", "counted_aliases", "counted_periods"):
             connection.execute(f"create or replace view plan.{table} as select * from state.{table}")
         connection.execute(
@@ -287,7 +287,10 @@ class Build:
         has_inventory = any(table_files(self.new, table) for table in INVENTORY)
         with self.connect() as connection:
             self.point_at_landed(connection, self.deliveries, self.new)
-            first, last = self.point_at_arrived_samples(connection, first, last)
+            sampled = "select date_trunc('hour', min(from_utc)), date_trunc('hour', max(from_utc)) from raw.arrived_drive_samples"
+            ((begin, end),) = connection.execute(sampled).fetchall()
+            if begin is not None:
+                first, last = min(first or begin, begin), max(last or end, end)
             # inventory may reach back to any hour; drive-hours touch their own hours and the one after
             if has_inventory:
                 self.point_at_stored(connection, live_batches(connection))
@@ -314,18 +317,6 @@ class Build:
                 return
             self.point_at_stored(connection, live_batches(connection))
         self.project.run("run", "--select", "int_raid_hours__touched")
-
-    def point_at_arrived_samples(
-        self, connection: duckdb.DuckDBPyConnection, first: datetime | None, last: datetime | None
-    ) -> tuple[datetime | None, datetime | None]:
-        """Point raw.arrived_drive_samples at what has arrived. Returns: the span of hours, widened to theirs."""
-        files = [path for delivery in self.new for path in drive_hour_files(delivery, record_kind="drive_samples")]
-        point(connection, "arrived_drive_samples", "drive_samples", files)
-        if not files:
-            return first, last
-        hours = "select date_trunc('hour', min(from_utc)), date_trunc('hour', max(from_utc)) from raw.arrived_drive_samples"
-        ((begin, end),) = connection.execute(hours).fetchall()
-        return min(first or begin, begin), max(last or end, end)
 
     def sees_hosts(self) -> bool:
         """Whether an earlier build took in drive-hours that hosts saw: what is known of their drives now may place them elsewhere."""
@@ -451,10 +442,10 @@ class Build:
 
         Returns: RAID-hours and drive-hours computed.
         """
-        self.begin_batch(batch)
+        has_samples = self.begin_batch(batch)
         self.warehouse.note("models", batch=batch.build_seq, first=batch.first_hour_utc, last=batch.last_hour_utc)
         # nothing to fit: a Python model costs its imports all the same
-        unfitted = () if self.samples_between(batch.first_hour_utc, batch.last_hour_utc) else ("int_raid_group_days__fitted",)
+        unfitted = () if has_samples else ("int_raid_group_days__fitted",)
         # views stay as they are: only what a batch stores or tabulates is run
         self.project.run("run", "--exclude", *PLANNED, *unfitted, "config.materialized:view")
         # what a batch stores or tabulates is tested, and the sums that must hold; marts that only look at it are the test suite's
@@ -466,15 +457,16 @@ class Build:
         self.warehouse.note("stored", batch=batch.build_seq, raid_hours=raid_hours, drive_hours=drive_hours)
         return raid_hours, int(drive_hours)
 
-    def begin_batch(self, batch: Batch) -> None:
-        """Make a batch's folder and point the models at its hours."""
+    def begin_batch(self, batch: Batch) -> bool:
+        """Make a batch's folder and point the models at its hours. Returns: whether there are samples in its days."""
         folder = batch.folder(self.warehouse)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         with self.connect() as connection:
             self.read = self.files_between(hour_before(batch.first_hour_utc), batch.last_hour_utc)
             point(connection, "drive_hours", "drive_hours", self.read)
-            point(connection, "drive_samples", "drive_samples", self.samples_between(batch.first_hour_utc, batch.last_hour_utc))
+            samples = self.samples_between(batch.first_hour_utc, batch.last_hour_utc)
+            point(connection, "drive_samples", "drive_samples", samples)
             connection.execute(
                 """
                 create or replace table plan.batch as
@@ -483,3 +475,4 @@ class Build:
                 [batch.first_hour_utc, batch.last_hour_utc, batch.build_seq, str(folder)],
             )
             self.point_at_what_was(connection, batch)
+        return bool(samples)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drivetail.console import as_csv, as_json, human, ingest_table, progress, say, some, visible
-from drivetail.settings import COLLECTED, SOURCES
+from drivetail.settings import COLLECTED, DRIVE_KINDS, RESOLUTIONS, SOURCES
 from drivetail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @main.command()
 @click.argument("source", type=click.Choice([*SOURCES, COLLECTED]), metavar="SOURCE")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
-@click.option("--kind", type=click.Choice(["disk", "ssd"]), help="What the drives are, where the delivery does not say.")
+@click.option("--kind", type=click.Choice(DRIVE_KINDS), help="What the drives are, where the delivery does not say.")
 @click.option(
     "--min-coverage", type=click.FloatRange(0, 1), help="Share of an hour that must be observed for the hour to count.  [default: 0.5]"
 )
@@ -215,7 +215,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--resolution",
-    type=click.Choice(["1m", "5m", "15m"]),
+    type=click.Choice(RESOLUTIONS),
     help="Keep what was measured within the hour, too; for prometheus, diskstats, sysstat and perseus.",
 )
 @click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them.")
@@ -662,7 +662,7 @@ def report(
     help="How to print the numbers; json and csv hold every column and row.  [default: table]",
 )
 @click.option("--all", "is_all", is_flag=True, help="In the table also the points of the figures and the numbers of the text.")
-@click.option("--kind", type=click.Choice(["disk", "ssd"]), help="Drives of one kind only.  [default: both]")
+@click.option("--kind", type=click.Choice(DRIVE_KINDS), help="Drives of one kind only.  [default: both]")
 @click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
 @warehouse_option
 def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | None, page: Path | None) -> None:

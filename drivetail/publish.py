@@ -90,7 +90,7 @@ def publish(warehouse: Warehouse, project: Project, deliveries: Sequence[Deliver
     draft = warehouse.publications / "draft.duckdb"
     warehouse.note("publish", publication=publication_id)
     _remove(draft)
-    _start_from_the_last(warehouse, project, draft)
+    _begin_draft(warehouse, project, draft)
     folders, last_hour = _write(warehouse, project.manifest, deliveries, past, draft, publication_id, published_at)
     horizon = None if past is None else past.before_utc
     record = {
@@ -116,8 +116,8 @@ def publish(warehouse: Warehouse, project: Project, deliveries: Sequence[Deliver
     return Publication(publication_id, published_at, last_hour, horizon, path)
 
 
-def _start_from_the_last(warehouse: Warehouse, project: Project, draft: Path) -> None:
-    """Let the draft begin with the views of the last publication of the same models: binding them anew takes longer than all else here."""
+def _begin_draft(warehouse: Warehouse, project: Project, draft: Path) -> None:
+    """Let the draft begin with the views of the last publication of the same models, or of a template: binding them takes longest of all."""
     last = current_publication(warehouse)
     try:
         if last is not None and json.loads(last.path.with_suffix(".json").read_text()).get("models") == project.version:

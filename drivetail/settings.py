@@ -7,11 +7,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from drivetail.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # named here, not imported from ingest: a scheduler reads the settings every minute and must not load a data frame library for it
 SOURCES = (
@@ -46,7 +49,7 @@ OPTIONS = {
 SERVER_OPTIONS = {"prometheus": (*OPTIONS["prometheus"], "match", "allow_partial")}
 """The same of a server, by its source."""
 
-Section = TypeVar("Section")
+Section = TypeVar("Section", bound="DataclassInstance")
 
 TEMPLATE = """\
 # One drivetail installation. Changes take effect within a minute; `drivetail inbox` says whether the file is right.
@@ -246,7 +249,7 @@ def _named(what: str, values: dict[str, Any], needed: Collection[str]) -> str:
 
 def _feed(kind: type[Section], where: str, values: dict[str, Any], options: Collection[str]) -> Section:
     """An inbox or a server; `options`: what its source can be told beside."""
-    own = [each.name for each in fields(kind) if each.name != "options"]  # type: ignore[arg-type]
+    own = [each.name for each in fields(kind) if each.name != "options"]
     for key, value in values.items():
         if key not in (*own, *options):
             source = values.get("source", Server.source)
@@ -318,7 +321,7 @@ ALLOWED: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 def _section(kind: type[Section], name: str, values: dict[str, Any]) -> Section:
     """A section of the file, its instants UTC without zone and its amounts no less than 0."""
-    known = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    known = [each.name for each in fields(kind)]
     unknown = sorted(set(values) - set(known))
     if unknown:
         raise SettingsError(f"[{name}] has an unknown key {unknown[0]!r}; there are {', '.join(known)}")

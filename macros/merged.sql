@@ -1,5 +1,11 @@
-{#- What a record of a drive over an hour, or a part of one, says of both directions together. Its rows have is_split and has_blocks beside the
-    contract's columns: whether both directions' I/Os are given, and both directions' blocks. -#}
+{#- What a record of a drive over an hour, or a part of one, says of both directions together: the split directions count where both are given. -#}
+{#- Columns is_split and has_blocks of a record with the contract's columns, which the macros below read: both directions' I/Os, both directions' blocks
+    are given. -#}
+{% macro given_directions(record) -%}
+{{ record }}.read_ios is not null and {{ record }}.write_ios is not null as is_split,
+        {{ record }}.read_blocks is not null and {{ record }}.write_blocks is not null as has_blocks
+{%- endmacro %}
+
 {#- Latencies that are finite but absurd may merge to infinity, which is no latency. -#}
 {% macro merged_latency() -%}
 nullif(

@@ -2,11 +2,7 @@
 with seen_from_hosts as (
     select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id
     from {{ source('raw', 'drive_events') }} as delivered
-    left join {{ ref('stg_raw__alias_periods') }} as aliases
-        on delivered.is_alias
-        and delivered.drive_id = aliases.alias
-        and aliases.from_hour_utc <= delivered.occurred_at
-        and aliases.to_hour_utc > delivered.occurred_at
+    {{ joined_aliases('occurred_at') }}
     where delivered.source is not null
         and {{ is_live('drive_events', 'delivered') }}
 ),

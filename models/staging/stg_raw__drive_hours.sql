@@ -7,11 +7,7 @@ with seen_from_hosts as (
         from {{ source('raw', 'drive_hours') }} as rows_of_raw
         where {{ is_live('drive_hours', 'rows_of_raw') }}
     ) as delivered
-    left join {{ ref('stg_raw__alias_periods') }} as aliases
-        on delivered.is_alias
-        and delivered.drive_id = aliases.alias
-        and aliases.from_hour_utc <= delivered.hour_utc
-        and aliases.to_hour_utc > delivered.hour_utc
+    {{ joined_aliases('hour_utc') }}
     where delivered.source is not null
 ),
 

@@ -7,11 +7,7 @@ with named as (
         from {{ source('raw', 'drive_samples') }} as rows_of_raw
         where {{ is_live('drive_samples', 'rows_of_raw') }}
     ) as delivered
-    left join {{ ref('stg_raw__alias_periods') }} as aliases
-        on delivered.is_alias
-        and delivered.drive_id = aliases.alias
-        and aliases.from_hour_utc <= delivered.from_utc
-        and aliases.to_hour_utc > delivered.from_utc
+    {{ joined_aliases('from_utc') }}
 ),
 
 ranked as (

@@ -1,9 +1,7 @@
 {{ config(materialized="view") }}
 -- Whether each detector ever flagged each labelled drive that it could see. Grain: detector, drive_id.
 with detectors as (
-{%- for detector in var('detectors') %}
-    select '{{ detector }}' as detector, {{ (detector in var('sample_detectors')) | lower }} as is_of_samples{{ "\n    union all" if not loop.last }}
-{%- endfor %}
+    {{ detectors() }}
 ),
 
 seen as (

@@ -2,10 +2,9 @@
 -- Latency against throughput within the hours of a RAID group's day, of the days that the batch computes again, as Perseus looks at them.
 -- Data drives of the population; of samples of several lengths the shortest. Grain: drive_id, from_utc.
 with days as (
-    select distinct touched.raid_group_id, cast(touched.hour_utc as date) as day_utc
-    from {{ ref('int_raid_hours__touched') }} as touched
-    inner join {{ source('plan', 'batch') }} as batch
-        on touched.hour_utc between batch.first_hour_utc and batch.last_hour_utc
+    select distinct raid_group_id, cast(hour_utc as date) as day_utc
+    from {{ ref('int_raid_hours__batch') }}
+    where is_stored
 ),
 
 -- a whole day's: those of the batch and those that it leaves as they are
@@ -22,8 +21,7 @@ samples as (
         cast(drive_hours.hour_utc as date) as day_utc,
         -- minutes that were observed
         {{ hours_between('samples.from_utc', 'samples.to_utc') }} * 60 as sample_minutes,
-        samples.read_ios is not null and samples.write_ios is not null as is_split,
-        samples.read_blocks is not null and samples.write_blocks is not null as has_blocks
+        {{ given_directions('samples') }}
     from drive_hours
     inner join days
         on drive_hours.raid_group_id = days.raid_group_id and cast(drive_hours.hour_utc as date) = days.day_utc

@@ -2,10 +2,9 @@
 -- What Perseus sees of each drive in a day: windows of minutes, those of them that are events, and by how much. RAID groups' days that the batch
 -- touches are made anew, the others of its days are as they were. Grain: day_utc, drive_id, raid_group_id.
 with touched as (
-    select distinct touched.raid_group_id, cast(touched.hour_utc as date) as day_utc
-    from {{ ref('int_raid_hours__touched') }} as touched
-    inner join {{ source('plan', 'batch') }} as batch
-        on touched.hour_utc between batch.first_hour_utc and batch.last_hour_utc
+    select distinct raid_group_id, cast(hour_utc as date) as day_utc
+    from {{ ref('int_raid_hours__batch') }}
+    where is_stored
 ),
 
 placed as (

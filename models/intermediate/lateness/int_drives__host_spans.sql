@@ -27,11 +27,7 @@ named as (
         ) as recency_rank,
         min(delivered.hour_utc) over (partition by coalesce(aliases.drive_id, delivered.drive_id)) as first_hour_utc
     from delivered
-    left join {{ ref('stg_raw__alias_periods') }} as aliases
-        on delivered.is_alias
-        and delivered.drive_id = aliases.alias
-        and aliases.from_hour_utc <= delivered.hour_utc
-        and aliases.to_hour_utc > delivered.hour_utc
+    {{ joined_aliases('hour_utc') }}
     where {{ is_live('drive_hours', 'delivered') }}
 ),
 

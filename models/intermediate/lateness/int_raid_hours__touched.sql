@@ -2,20 +2,12 @@
 with seen_from_hosts as (
     select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id, true as has_arrived
     from {{ source('raw', 'arrived_drive_hours') }} as delivered
-    left join {{ ref('stg_raw__alias_periods') }} as aliases
-        on delivered.is_alias
-        and delivered.drive_id = aliases.alias
-        and aliases.from_hour_utc <= delivered.hour_utc
-        and aliases.to_hour_utc > delivered.hour_utc
+    {{ joined_aliases('hour_utc') }}
     where delivered.source is not null
     union all
     select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id, false as has_arrived
     from {{ source('raw', 'reread_drive_hours') }} as delivered
-    left join {{ ref('stg_raw__alias_periods') }} as aliases
-        on delivered.is_alias
-        and delivered.drive_id = aliases.alias
-        and aliases.from_hour_utc <= delivered.hour_utc
-        and aliases.to_hour_utc > delivered.hour_utc
+    {{ joined_aliases('hour_utc') }}
 ),
 
 -- stretches in which a drive that hosts see has other rows, or rows in another group
@@ -68,11 +60,7 @@ rejudged as (
 sampled as (
     select distinct coalesce(aliases.drive_id, delivered.drive_id) as drive_id, date_trunc('hour', delivered.from_utc) as hour_utc
     from {{ source('raw', 'arrived_drive_samples') }} as delivered
-    left join {{ ref('stg_raw__alias_periods') }} as aliases
-        on delivered.is_alias
-        and delivered.drive_id = aliases.alias
-        and aliases.from_hour_utc <= delivered.from_utc
-        and aliases.to_hour_utc > delivered.from_utc
+    {{ joined_aliases('from_utc') }}
 ),
 
 arrived as (

@@ -12,9 +12,7 @@ placed as (
         segments.raid_group_id as inventory_raid_group_id,
         segments.role as inventory_role,
         own_segments.role as own_role,
-        -- the split directions count where both are given
-        drive_hours.read_ios is not null and drive_hours.write_ios is not null as is_split,
-        drive_hours.read_blocks is not null and drive_hours.write_blocks is not null as has_blocks,
+        {{ given_directions('drive_hours') }},
         coalesce(drive_hours.coverage, 1.0) >= drive_hours.min_coverage as is_covered
     from drive_hours
     left join {{ ref('int_drives__segments') }} as segments

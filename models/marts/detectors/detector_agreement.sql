@@ -1,8 +1,6 @@
 -- How far two detectors flag the same drives, on any day and in the fleet's last days. Grain: span, detector, other_detector.
 with detectors as (
-{%- for detector in var('detectors') %}
-    select '{{ detector }}' as detector, {{ (detector in var('sample_detectors')) | lower }} as is_of_samples{{ "\n    union all" if not loop.last }}
-{%- endfor %}
+    {{ detectors() }}
 ),
 
 last_days as (

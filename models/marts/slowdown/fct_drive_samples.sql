@@ -7,9 +7,7 @@ with samples as (
         drive_hours.raid_group_id,
         drive_hours.is_in_population,
         coalesce(samples.coverage, 1.0) >= samples.min_coverage as is_covered,
-        -- the split directions count where both are given
-        samples.read_ios is not null and samples.write_ios is not null as is_split,
-        samples.read_blocks is not null and samples.write_blocks is not null as has_blocks
+        {{ given_directions('samples') }}
     from {{ ref('stg_raw__drive_samples') }} as samples
     inner join {{ ref('int_drive_hours') }} as drive_hours
         on samples.drive_id = drive_hours.drive_id

@@ -1,0 +1,8 @@
+{#- Joins to rows `delivered` of raw the drive that their name means at an instant of theirs, as `aliases.drive_id`; a serial means itself. -#}
+{% macro joined_aliases(instant) -%}
+left join {{ ref('stg_raw__alias_periods') }} as aliases
+        on delivered.is_alias
+        and delivered.drive_id = aliases.alias
+        and aliases.from_hour_utc <= delivered.{{ instant }}
+        and aliases.to_hour_utc > delivered.{{ instant }}
+{%- endmacro %}
