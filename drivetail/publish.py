@@ -117,7 +117,7 @@ def publish(warehouse: Warehouse, project: Project, deliveries: Sequence[Deliver
 
 
 def _begin_draft(warehouse: Warehouse, project: Project, draft: Path) -> None:
-    """Let the draft begin with the views of the last publication of the same models, or of a template: binding them takes longest of all."""
+    """Begin the draft with the views of the last publication of the same models, or of a template: binding them is what takes long."""
     last = current_publication(warehouse)
     try:
         if last is not None and json.loads(last.path.with_suffix(".json").read_text()).get("models") == project.version:
