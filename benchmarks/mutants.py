@@ -39,7 +39,7 @@ ANSWER = "answer:"
 OWN, REFERENCE, UNIT, INGEST = "its unit tests", "reference", "unit tests", "tests/ingest"
 PRUNE, WITHOUT, FEEDS, OF_SAMPLES = "tests of prune", "drives taken out of raw", "tests of inboxes and servers", "Perseus over samples"
 OF_PRUNE = ("drivetail/past.py", "drivetail/prune.py", "drivetail/publish.py")
-OF_FEEDS = ("drivetail/inbox.py", "drivetail/outcomes.py", "drivetail/pulls.py", "drivetail/settings.py")
+OF_FEEDS = ("drivetail/inbox.py", "drivetail/outcomes.py", "drivetail/pulls.py", "drivetail/settings.py", "ingest/prometheus/known.py")
 
 
 @dataclass(frozen=True)
@@ -883,6 +883,30 @@ FAULTS = (
         "drivetail/outcomes.py",
         "            what = UNREADABLE\n",
         "            what = what\n",
+    ),
+    Fault(
+        "an inbox that is not mounted holds up the others",
+        "drivetail/inbox.py",
+        "        if inbox.folder.is_dir():\n            entries +=",
+        "        if inbox.folder.stat():\n            entries +=",
+    ),
+    Fault(
+        "every pull tells all inventory again",
+        "ingest/prometheus/known.py",
+        "return rows.filter(~pl.int_range(pl.len()).is_in(known.implode()))",
+        "return rows",
+    ),
+    Fault(
+        "what a drive has become is not told",
+        "ingest/prometheus/known.py",
+        '        *(pl.col(column).eq_missing(pl.col(f"{column}_told")) for column in says),\n',
+        "",
+    ),
+    Fault(
+        "after a gap nothing is told again",
+        "ingest/prometheus/known.py",
+        '.join(seen, on=["drive_id", "hour_utc"], how="semi")["number"]',
+        '["number"]',
     ),
     # alerts
     Fault(

@@ -66,10 +66,7 @@ def fleet_hourly() -> None:
             from drivetail.pulls import due
 
             warehouse, settings, until = telling.warehouse(), telling.settings(), naive(data_interval_end)
-            try:
-                entries = arrived(warehouse, settings, until=until)
-            except ValueError as error:
-                raise AirflowFailException(str(error)) from error
+            entries = arrived(warehouse, settings, until=until)
             # each server in a task of its own: when it does not answer, only it is tried again
             parts: list[list[Any]] = [*deal(entries, PARTS), *([pull] for pull in due(warehouse, settings, until))]
             return [[{"inbox": each.inbox, "path": each.path} for each in part] for part in parts]

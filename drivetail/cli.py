@@ -547,35 +547,40 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
     drivetail inbox --land && drivetail build && drivetail report --due
     """
     from drivetail.console import table, to_minute
-    from drivetail.inbox import DONE, Entry, arrived, land, list_entries
+    from drivetail.inbox import DONE, MISSING, Entry, arrived, land, list_entries
     from drivetail.pulls import Pull, due, list_pulled
-    from drivetail.settings import load_settings, this_hour
+    from drivetail.settings import SettingsError, load_settings, this_hour
 
     settings = load_settings(warehouse)
     if is_landing:
         entries, pulls = arrived(warehouse, settings, until=until), due(warehouse, settings, until or this_hour())
-        outcomes = []
+        troubled = 0
         deliveries: list[Entry | Pull] = [*entries, *pulls]
         for taken in deliveries:
-            with _progress_of(warehouse, taken.name) as on_progress:
-                outcome = land(warehouse, settings, taken.inbox, taken.path, on_progress)
-            outcomes.append(outcome)
+            try:
+                with _progress_of(warehouse, taken.name) as on_progress:
+                    outcome = land(warehouse, settings, taken.inbox, taken.path, on_progress)
+            except SettingsError as error:  # of this inbox: the others land
+                troubled += 1
+                say(str(error))
+                continue
+            troubled += outcome.needs_somebody
             say(
                 outcome.message
                 or f"{outcome.path}: {outcome.outcome}, {human(outcome.rows_delivered)} rows in, {human(outcome.rows_accepted)} accepted"
             )
-        troubled = sum(outcome.needs_somebody for outcome in outcomes)
         if troubled:
-            others = _others_landed(troubled, len(outcomes))
-            raise Failure(f"{some(troubled, 'entry', 'entries')} of {len(outcomes)} did not land, as said above{others}")
+            others = _others_landed(troubled, len(deliveries))
+            raise Failure(f"{some(troubled, 'entry', 'entries')} of {len(deliveries)} did not land, as said above{others}")
         pulled = f"; {some(len(pulls), 'server')} pulled" if pulls else ""
         say(f"{some(len(entries), 'new entry', 'new entries')} landed{pulled}")
         return
-    entries = list_entries(warehouse, settings, until=until)
+    listed = list_entries(warehouse, settings, until=until)
+    missing, entries = ([entry for entry in listed if (entry.state == MISSING) is is_missing] for is_missing in (True, False))
     shown = [entry for entry in entries if entry.state != DONE]
     if shown:
         rows = [
-            {**vars(entry), "changed_at": f"{entry.changed_at:%Y-%m-%d %H:%M}", "why": (entry.outcome or {}).get("message", "")}
+            {**vars(entry), "changed_at": to_minute(entry.changed_at), "why": (entry.outcome or {}).get("message", "")}
             for entry in shown[:MAX_FILES_SHOWN]
         ]
         say(table(rows, {"state": "state", "inbox": "inbox", "changed (UTC)": "changed_at", "entry": "path", "why": "why"}, len(shown)))
@@ -586,6 +591,8 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
         f"{sum(entry.state == state for entry in entries)} {state}" for state in ("new", "settling", "ahead", "failed", "done")
     )
     say(f"{some(len(entries), 'entry', 'entries')}: {counts}")
+    if missing:
+        raise Failure("; ".join((entry.outcome or {})["message"] for entry in missing))
 
 
 @main.command()

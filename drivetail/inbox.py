@@ -25,8 +25,10 @@ from drivetail.warehouse import Warehouse
 from ingest import IngestError, calls_of, ingest, list_quarantine
 from ingest.raw_store import utc_now
 
-NEW, SETTLING, AHEAD, DONE, FAILED = "new", "settling", "ahead", "done", "failed"
-"""Where an entry stands: to be landed; still being written; of hours that have not ended; landed; tried, and needs somebody."""
+NEW, SETTLING, AHEAD, DONE, FAILED, MISSING = "new", "settling", "ahead", "done", "failed", "missing"
+"""Where an entry stands: to be landed; still being written; of hours that have not ended; landed; tried, and needs somebody; no entry but
+the inbox, which is no folder.
+"""
 
 _HOUR = re.compile(r"(?<!\d)(\d{4})(-?)(\d\d)\2(\d\d)(?:[T_ ]?(\d\d)(?!\d)(?::?\d\d)*)?(?!\d)")
 
@@ -38,7 +40,7 @@ class Entry:
     inbox: str
     path: str
     signature: str
-    changed_at: datetime
+    changed_at: datetime | None
     first_hour: datetime | None
     last_hour: datetime | None
     state: str
@@ -55,17 +57,24 @@ def list_entries(warehouse: Warehouse, settings: Settings, *, until: datetime | 
 
     until: entries whose name tells hours from here on are `ahead`: they wait for the run of their hour.
     now: the clock's time where not given.
-    Raises: SettingsError for an inbox that is no folder.
     """
     now = now or utc_now()
     known = _known(warehouse)
     decided = {held.number for held in list_quarantine(warehouse.root) if held.decision is not None}
-    return [_entry(inbox, path, known, decided, until, now) for inbox in settings.inboxes for path in _paths(inbox)]
+    entries: list[Entry] = []
+    for inbox in settings.inboxes:
+        if inbox.folder.is_dir():
+            entries += [_entry(inbox, path, known, decided, until, now) for path in _paths(inbox)]
+        else:
+            entries.append(Entry(inbox.name, str(inbox.folder), "", None, None, None, MISSING, {"message": _no_folder(inbox)}))
+    return entries
+
+
+def _no_folder(inbox: Inbox) -> str:
+    return f"inbox {inbox.name}: {inbox.folder} is no folder; mount or make it, or change drivetail.toml"
 
 
 def _paths(inbox: Inbox) -> Iterator[Path]:
-    if not inbox.folder.is_dir():
-        raise SettingsError(f"inbox {inbox.name}: {inbox.folder} is no folder; make it, or change drivetail.toml")
     for path in sorted(inbox.folder.glob(inbox.entries)):
         if not any(part.startswith((".", "_")) for part in path.relative_to(inbox.folder).parts):
             yield path
@@ -117,8 +126,11 @@ def hours_of_name(name: str) -> tuple[datetime | None, datetime | None]:
 
 
 def arrived(warehouse: Warehouse, settings: Settings, *, until: datetime | None = None, now: datetime | None = None) -> list[Entry]:
-    """The entries to land now: first those whose name tells no hour, such as inventory, then by hour. See list_entries()."""
-    entries = [entry for entry in list_entries(warehouse, settings, until=until, now=now) if entry.state == NEW]
+    """The entries to land now: first those whose name tells no hour, such as inventory, then by hour. See list_entries().
+
+    An inbox that is no folder is among them: to land it says so, and holds up no other.
+    """
+    entries = [entry for entry in list_entries(warehouse, settings, until=until, now=now) if entry.state in (NEW, MISSING)]
     return sorted(entries, key=lambda entry: (entry.first_hour or datetime.min, entry.inbox, entry.path))
 
 
@@ -126,7 +138,8 @@ def land(warehouse: Warehouse, settings: Settings, name: str, path: str | Path, 
     """Ingest one entry of an inbox, or the hours of a pull, through the gate, and write down what became of it.
 
     An entry that is held, unreadable or of another source is no error, nor is a server that does not answer: the outcome says so and what
-    to do. Raises: GateError when the gate cannot work, OSError when raw cannot be written; nothing is then written down.
+    to do. Raises: SettingsError for an inbox that is no folder, GateError when the gate cannot work, OSError when raw cannot be written;
+    nothing is then written down.
     """
     from quality import Gate, write_pages
 
@@ -136,6 +149,8 @@ def land(warehouse: Warehouse, settings: Settings, name: str, path: str | Path, 
     warehouse.create()
     signature = ""
     if isinstance(feed, Inbox):
+        if not feed.folder.is_dir():
+            raise SettingsError(_no_folder(feed))
         if not Path(path).exists():
             raise SettingsError(f"{path}: has gone from the inbox {name} before it was landed; put it back")
         signature, _ = _sign(Path(path))  # before it is read: what changes meanwhile is new again
@@ -177,9 +192,13 @@ def _calls(feed: Inbox | Server, path: str | Path) -> list[tuple[str, str | Path
 
 
 def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
-    """The entries in at most so many parts, one each as long as that is enough; neighbours stay together."""
-    size = -(-len(entries) // hands) or 1
-    return [list(entries[at : at + size]) for at in range(0, len(entries), size)]
+    """The entries in at most so many parts, one each as long as that is enough; neighbours stay together.
+
+    An inbox that is no folder is one more part: whoever takes that fails.
+    """
+    there, missing = ([entry for entry in entries if (entry.state == MISSING) is is_missing] for is_missing in (False, True))
+    size = -(-len(there) // hands) or 1
+    return [*(there[at : at + size] for at in range(0, len(there), size)), *([entry] for entry in missing)]
 
 
 def _known(warehouse: Warehouse) -> dict[tuple[str, str], Record]:

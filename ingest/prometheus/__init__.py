@@ -23,6 +23,7 @@ from ingest.files import SourceFile
 from ingest.overlap import each_once, take_back
 from ingest.parse import completed, split
 from ingest.prometheus.client import Client, server_url
+from ingest.prometheus.known import untold
 from ingest.prometheus.pull import HOUR, Selection, chunks, pull
 from ingest.prometheus.readings import READING, Rolled, checks, roll_up
 from ingest.prometheus.text import EXPECTED as EXPECTED_TEXT
@@ -188,8 +189,9 @@ def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResu
     rolled: Rolled = roll_up(readings, landing.kind, seconds)
     results[max(readings["file_no"].unique())].notes += rolled.notes
     take_back(rolled.unused, results, "rows_superseded")
-    landing.accept("drives", completed(rolled.drives, "drives"), None)
-    landing.accept("drive_aliases", completed(rolled.aliases, "drive_aliases"), None)
+    inventory = (("drives", rolled.drives), ("drive_aliases", rolled.aliases))
+    for record_kind, rows in inventory:
+        landing.accept(record_kind, untold(completed(rows, record_kind), record_kind, landing), None)
     landing.count_samples(rolled.behind)
     if rolled.drive_hours.height:
         landing.accept("drive_hours", completed(rolled.drive_hours, "drive_hours"), None)

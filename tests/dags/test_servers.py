@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -135,3 +136,10 @@ def test_a_run_pulls_its_own_hour_and_is_tried_again_when_nobody_answers(
     ((after,),) = tasks("sources.discover")(**interval(HOUR + timedelta(hours=1)))
     assert after["path"].endswith("!2026-01-05T10.2026-01-05T12")
     assert tasks("sources.discover")(**interval(HOUR)) == [asked]
+
+    # a share that is not mounted: servers are pulled all the same, and the task that cannot land is tried again
+    shutil.rmtree(warehouse.root / "inbox")
+    gone, pulled = tasks("sources.discover")(**interval(HOUR))
+    assert pulled == asked
+    with pytest.raises(ValueError, match=r"inbox fleet: .* is no folder"):
+        tasks("raw.land")(gone)

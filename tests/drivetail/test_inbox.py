@@ -17,7 +17,7 @@ from drivetail.outcomes import HELD, LANDED, Outcome, register
 from drivetail.settings import Settings, SettingsError, load_settings, settings_file, write_settings
 from drivetail.warehouse import Warehouse
 from drivetail.watch import late_deliveries
-from ingest import SOURCES, options_of
+from ingest import SOURCES, list_deliveries, options_of
 from ingest.resolution import RESOLUTIONS
 from ingest.run import COLLECTED, COLLECTED_SOURCES
 from ingest.schema import DRIVE_KINDS
@@ -234,10 +234,19 @@ def test_settings_are_written_once(site):
     assert result.exit_code == 1 and "is there already" in result.output
 
 
-def test_an_inbox_that_is_no_folder_is_named(site):
+def test_an_inbox_that_is_no_folder_is_named_and_holds_up_no_other(site):
+    """A share that is not mounted: the other inbox is listed and landed."""
+    other = site[0].root / "other"
+    with settings_file(site[0]).open("a") as handle:
+        handle.write(f'\n[[inboxes]]\nname = "other"\nfolder = "{other}"\nsource = "bundle"\n')
+    put(other / "drives.csv", "drive_id,raid_group_id\nd1,g1\n")
     site[2].rmdir()
-    result = CliRunner().invoke(main, ["inbox", "--warehouse", str(site[0].root)])
-    assert result.exit_code == 1 and "is no folder" in result.output
+    told = f"{site[2]} is no folder; mount or make it, or change drivetail.toml"
+    listed = CliRunner().invoke(main, ["inbox", "--warehouse", str(site[0].root)])
+    assert listed.exit_code == 1 and "1 new" in listed.output and told in listed.output
+    landed = CliRunner().invoke(main, ["inbox", "--land", "--warehouse", str(site[0].root)])
+    assert landed.exit_code == 1 and told in landed.output and "1 entry of 2 did not land" in landed.output
+    assert len(list_deliveries(site[0].root)) == 1
 
 
 def test_the_names_in_the_settings_are_those_of_ingest():

@@ -106,6 +106,45 @@ def test_hours_pulled_one_by_one_are_those_of_one_pull(warehouse: Warehouse, ser
     ]
 
 
+def told(warehouse: Warehouse) -> list[str]:
+    """By delivery what it keeps of drive S1: model and hour from which it holds, in order."""
+    found = []
+    for delivery in list_deliveries(warehouse.root):
+        rows = [row for path in table_files([delivery], "drives") for row in pl.read_parquet(path).sort("valid_from").iter_rows(named=True)]
+        found.append(", ".join(f"{row['model']} {row['valid_from']:%H}" for row in rows if row["drive_id"] == "S1"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("spans", "kept"),
+    [
+        pytest.param([(10, 15)], ["A 10, B 12, A 13"], id="at once"),
+        pytest.param([(10, 11), (11, 12), (12, 13), (13, 14), (14, 15)], ["A 10", "A 11, B 12", "B 12, A 13", "", ""], id="one by one"),
+        pytest.param([(10, 11), (10, 12), (13, 14), (12, 15)], ["A 10", "A 10, B 12", "A 13", "B 12"], id="again"),
+        # it is not known what was between: said again
+        pytest.param([(10, 11), (13, 14), (14, 15), (12, 13), (11, 12)], ["A 10", "A 13", "", "B 12", "A 11, B 12"], id="later ones first"),
+        pytest.param([(14, 15), (13, 14), (12, 13), (10, 12)], ["A 14", "A 13", "B 12", "A 10, B 12"], id="backwards"),
+    ],
+)
+def test_inventory_is_kept_where_it_says_what_was_not_known(
+    warehouse: Warehouse, server: Server, spans: list[tuple[int, int]], kept: list[str]
+) -> None:
+    """At 12:00 drive S1 calls itself model B, before and after it is A. A record of B says until when, so it replaces one that does not."""
+    server.series = counted_drives(at(-1), at(6))
+    for given in [given for given in server.series if ("serial", "S1") in given]:
+        samples = server.series.pop(given)
+        for model, is_then in (("A", False), ("B", True)):
+            called = tuple(sorted({**dict(given), "model": model}.items()))
+            server.series[called] = [each for each in samples if (at(1.5) <= each[0] < at(2.5)) == is_then]
+    day = START.replace(hour=0)
+    for first, end in spans:
+        ingest("prometheus", server.url, warehouse.root, first=day + timedelta(hours=first), end=day + timedelta(hours=end))
+    assert told(warehouse) == kept
+    assert len(table_files(list_deliveries(warehouse.root), "drive_aliases")) == len(table_files(list_deliveries(warehouse.root), "drives"))
+    by_hour = {pair[2:]: pair[0] for pairs in kept for pair in pairs.split(", ") if pair}
+    assert [by_hour[max(hour for hour in by_hour if hour <= str(now))] for now in range(10, 15)] == list("AABAA")
+
+
 @pytest.mark.soak
 def test_marts_of_hours_pulled_one_by_one_are_those_of_one_pull(warehouse: Warehouse, server: Server, tmp_path: Path) -> None:
     for until, scraped in ((2, 1.6), (2, 1.6), (3, 6), (4, 6)):

@@ -1,0 +1,65 @@
+"""What earlier pulls have said of a drive already: only what is new is kept, so inventory grows with the fleet and not with the hours."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ingest.raw_store import drive_hour_files, source_of, table_files
+from ingest.schema import CONTRACT, IDENTITY, KEY
+
+if TYPE_CHECKING:
+    from ingest.landing import Landing
+
+HOUR = timedelta(hours=1)
+
+
+def untold(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.DataFrame:
+    """The records (contract columns, `is_alias`, `is_group_guessed`) of `drives` or `drive_aliases` that say what was not known.
+
+    Left out is an open record (no `valid_to`) where the last one before it says the same, is open, too, and the only one of its key. Also
+    there must be a drive-hour of the drive in its own hour or the one before: then all hours between the two have been seen, so that no
+    delivery that comes later, in whatever order, says anything else of one of them.
+    """
+    told = _stored(record_kind, landing)
+    if not told.height or not rows.height:
+        return rows
+    name, _ = KEY[record_kind]
+    says = [each for each in (*CONTRACT[record_kind], *IDENTITY[record_kind]) if each in rows.columns and each not in (name, "valid_from")]
+    last = told.group_by(name, "valid_from").agg(pl.len().alias("records"), pl.col(says).first())
+    # what says the same, by the hour in which it began
+    spans = rows.with_row_index("number").join(last, on=name, suffix="_told")
+    spans = spans.filter(pl.col("valid_from_told") <= pl.col("valid_from"))
+    spans = spans.filter(pl.col("valid_from_told") == pl.col("valid_from_told").max().over("number"))
+    same = spans.filter(
+        pl.col("valid_from_told") < pl.col("valid_from"),
+        pl.col("valid_to").is_null(),
+        pl.col("records") == 1,
+        *(pl.col(column).eq_missing(pl.col(f"{column}_told")) for column in says),
+    )
+    seen = _seen(same, landing)
+    begun = [same.with_columns((pl.col("valid_from") - back).alias("hour_utc")) for back in (HOUR, timedelta())]
+    known = pl.concat(begun).join(seen, on=["drive_id", "hour_utc"], how="semi")["number"]
+    return rows.filter(~pl.int_range(pl.len()).is_in(known.implode()))
+
+
+def _stored(record_kind: str, landing: Landing) -> pl.DataFrame:
+    """What has landed of this source, and what this call has staged."""
+    paths = [path for path in table_files(landing.staged.deliveries, record_kind) if source_of(path) == landing.source]
+    landed = [pl.scan_parquet(paths, glob=False).collect()] if paths else []
+    return pl.concat([landing.records(record_kind), *landed])
+
+
+def _seen(rows: pl.DataFrame, landing: Landing) -> pl.DataFrame:
+    """The drive-hours (drive_id, hour_utc) of this source in the hours where records begin, and in those before."""
+    hours = pl.concat([rows["valid_from"] - HOUR, rows["valid_from"]]).unique().sort().to_list()
+    paths: list[Path] = [part.path for part in landing.staged.parts]
+    for delivery in landing.staged.deliveries if hours else []:
+        if delivery.overlaps(hours[0], hours[-1]):
+            paths += [path for path in drive_hour_files(delivery, hours[0], hours[-1]) if source_of(path) == landing.source]
+    if not paths:
+        return pl.DataFrame(schema={"drive_id": pl.String(), "hour_utc": pl.Datetime("us")})
+    return pl.scan_parquet(paths, glob=False).select("drive_id", "hour_utc").filter(pl.col("hour_utc").is_in(hours)).collect()
