@@ -29,6 +29,7 @@ test: .venv/.airflow lint  ## everything that must hold: lint, types, models, ma
 lint: .venv/.airflow  ## style and types, Python and SQL
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
+	@! grep -rnE '^.{201,}' models --include='*.sql' || { echo 'lines of more than 200 characters, as above'; exit 1; }
 	$(RUN)/mypy & types=$$!; $(RUN)/sqlfluff lint models --processes 2 --disable-progress-bar; sql=$$?; wait $$types && exit $$sql
 
 bench: .venv/.airflow  ## a day of 460,000 drives, one more hour, the study, the sources; writes docs/results/bench.md
