@@ -3,7 +3,7 @@
 Where a phase takes long (landing, models, writing a publication) the process group is killed at a random instant of it. Phases of a
 millisecond (the commit of a delivery, the swap, the clean-up) are killed before each of their steps (tests/proof/forks.py).
 DRIVETAIL_KILLS is the number of kills altogether, over six phases; 6 unless given, 50 in `make soak`. DRIVETAIL_KILL_SEED repeats
-the draw. Builds and publications are killed in the soak; in CI that is what tests/dags/test_scheduler.py does.
+the draw. In CI it is tests/dags/test_scheduler.py that kills.
 """
 
 from __future__ import annotations
@@ -180,6 +180,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     made.close()
 
 
+@pytest.mark.soak
 @pytest.mark.xdist_group("killed-2")
 def test_a_killed_ingest_leaves_a_delivery_whole_or_absent(site: Site) -> None:
     """Killed while landing, and the same delivery again while it commits; then run to the end."""
