@@ -31,6 +31,8 @@ from tests.proof.support import command, drivetail, environment, marts_differenc
 
 HOURS = last_hours(int(os.environ.get("DRIVETAIL_SCHEDULED_HOURS", "3")))
 KILLS = int(os.environ.get("DRIVETAIL_TASK_KILLS", "5"))
+KILL_SECONDS = 80
+"""How long to wait for the next kill at most, where there is one for every hour; an hour's run takes about 50 s."""
 TASK = re.compile(r"airflow worker -- [0-9a-f]{8}-")
 PATIENCE_SECONDS = 500 * len(HOURS)
 
@@ -103,8 +105,8 @@ class Scheduler:
 
 
 def kill_tasks(scheduler: Scheduler, rng: random.Random, killed: list[int], done: threading.Event) -> None:
-    """Kill a running task at random instants, until there were enough."""
-    while len(killed) < KILLS and not done.wait(rng.uniform(1, 25)):
+    """Kill a running task at random instants, spread over the hours, until there were enough."""
+    while len(killed) < KILLS and not done.wait(rng.uniform(1, KILL_SECONDS * len(HOURS) / KILLS)):
         tasks = scheduler.tasks()
         if not tasks:
             continue
