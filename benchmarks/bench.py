@@ -299,6 +299,25 @@ def bench_study(work: Path, repetitions: int) -> list[str]:
     return [*lines, ""]
 
 
+def bench_questions(work: Path, repetitions: int) -> list[str]:
+    """What an operator asks of the warehouse that bench_study left: lines of the result."""
+    warehouse = work / "month-warehouse"
+    lines = [
+        f"## What an operator asks of {STUDY_DAYS} days of 46,000 drives",
+        "",
+        f"Medians of {repetitions}.",
+        "",
+        "| command | seconds | peak memory (MiB) |",
+        "|---|--:|--:|",
+    ]
+    for asked in (["candidates"], ["candidates", "--backtest"], ["alerts"], ["status"], ["report", "--out", str(work / "report.html")]):
+        costs = [measure(DRIVETAIL, *asked, "--warehouse", warehouse) for _ in range(repetitions)]
+        taken, peak = statistics.median(cost.seconds for cost in costs), max(cost.peak_mib for cost in costs)
+        lines.append(f"| `drivetail {' '.join(asked).partition(' --out')[0]}` | {taken:.1f} | {peak:,.0f} |")
+        print(lines[-1], flush=True)
+    return [*lines, ""]
+
+
 def bench_server(work: Path, repetitions: int) -> list[str]:
     """A month of 60 drives out of a Prometheus server, and a quarter of it: lines of the result."""
     lines = [
@@ -330,7 +349,7 @@ def bench_server(work: Path, repetitions: int) -> list[str]:
 PARTS = {
     "day": {"One day of 460,000 drives": bench_day, "One more hour of 460,000 drives": bench_full_hour},
     "hour": {"One more hour at 46,000 drives": bench_hour},
-    "study": {"The study": bench_study},
+    "study": {"The study": bench_study, "What an operator asks": bench_questions},
     "sources": {"Parsers": bench_parsers, "A month of 60 drives from Prometheus": bench_server},
 }
 """What `--only` names: how each section of the result begins, and what measures it."""
