@@ -43,6 +43,7 @@ select * from effective{% endmacro %}
 {% macro merged_bytes() %}bytes{% endmacro %}
 {% macro merged_io_size() %}bytes{% endmacro %}
 {% macro told(a) %}told({{ a }}){% endmacro %}
+{% macro some(a, unit) %}some({{ a }}){% endmacro %}
 {% macro capped_nanoseconds(a) %}floor({{ a }}){% endmacro %}
 {% macro is_beyond_sigma(a) %}{{ a }} > latency_sum_ns{% endmacro %}
 {% macro least_outlying_slowdown() %}3{% endmacro %}

@@ -120,7 +120,7 @@ def rules(slow: Slow, hours: list[Record], interval: Record) -> list[tuple[str, 
     def most(holds: Callable[[Record], bool], words: Callable[[], str]) -> Callable[[], str | None]:
         def asked() -> str | None:
             count = sum(1 for row in hours if holds(row))
-            return f"{words()} in {count} of {len(hours)} hours" if 2 * count > len(hours) else None
+            return f"{words()} in {count} of {len(hours)} hour{'s' * (len(hours) != 1)}" if 2 * count > len(hours) else None
 
         return asked
 

@@ -310,7 +310,7 @@ def test_causes(marts_of):
     marts = marts_of(hours, events=events)
     assert [(record["started_at"], record["cause"], record["evidence"]) for record in marts["fct_interval_causes"]] == [
         (at(1), "rebuild_or_scrub", "rebuild or scrub in 2 of 2 hours"),
-        (at(5), "workload_rate", "its peers' I/Os times 2.5 at most, times 2.0 or more in 1 of 1 hours"),
+        (at(5), "workload_rate", "its peers' I/Os times 2.5 at most, times 2.0 or more in 1 of 1 hour"),
         (at(8), "silent", "none of the rules holds"),
         (at(11), "censored", "no slowdown in the hour after it"),
     ]

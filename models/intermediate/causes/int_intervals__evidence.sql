@@ -252,7 +252,7 @@ select
     drive_id,
     started_at,
     '{{ cause }}' as cause,
-    {{ evidence }} || ' in ' || cast({{ hours }} as varchar) || ' of ' || cast(interval_hours as varchar) || ' hours' as evidence
+    {{ evidence }} || ' in ' || cast({{ hours }} as varchar) || ' of ' || {{ some('interval_hours', 'hour') }} as evidence
 from counted
 where 2 * {{ hours }} > interval_hours
 union all

@@ -61,7 +61,7 @@ select
     day_utc,
     max_slowdown as score,
     true as is_flagged,
-    cast({{ hours }} as varchar) || ' hours at {{ var(threshold ~ "_threshold") }} or more; the worst ' || worst as evidence
+    {{ some(hours, 'hour') }} || ' at {{ var(threshold ~ "_threshold") }} or more; the worst ' || worst as evidence
 from mild_days
 where {{ hours }} > 0
 union all
@@ -84,7 +84,7 @@ select
     day_utc,
     max(over_limit) as score,
     true as is_flagged,
-    cast(count(*) as varchar) || ' hours above the limit; the worst ' || max(
+    {{ some('count(*)', 'hour') }} || ' above the limit; the worst ' || max(
         case
             when worst_rank = 1
                 then cast(hour_utc as varchar) || ': ' || {{ told('latency_us') }} || ' us, limit ' || {{ told('hdfs_limit_us') }} || ' us, median '
@@ -100,7 +100,7 @@ select
     day_utc,
     cast(max(outlier_count) as double) as score,
     max(outlier_count) > {{ var('zfs_outlier_limit') }} as is_flagged,
-    cast(count(*) as varchar) || ' rises; the count is '
+    {{ some('count(*)', 'rise') }} || '; the count is '
     || max(
         case
             when worst_rank = 1
@@ -121,7 +121,7 @@ select
     {{ score }} as score,
     {{ score }} >= {{ slow_score }} as is_flagged,
     cast(slow_hours as varchar) || ' of ' || cast(drive_hours as varchar) || ' hours at {{ var("slow_threshold") }} or more, '
-    || cast(quiet_days as varchar) || ' days since such an hour; the score is ' || {{ told(score) }} as evidence
+    || {{ some('quiet_days', 'day') }} || ' since such an hour; the score is ' || {{ told(score) }} as evidence
 from {{ ref('int_drive_days__scored') }}
 where {{ score }} > {{ floor }}
 union all
@@ -132,7 +132,7 @@ select
     day_utc,
     max(sigmas_above_mean) as score,
     true as is_flagged,
-    cast(count(*) as varchar) || ' hours; the worst ' || max(
+    {{ some('count(*)', 'hour') }} || '; the worst ' || max(
         case
             when worst_rank = 1
                 then cast(hour_utc as varchar) || ': ' || {{ told('latency_us') }} || ' us, ' || {{ told('sigmas_above_mean') }}
