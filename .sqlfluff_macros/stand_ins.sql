@@ -7,7 +7,7 @@
 {% macro disjoint_segments(periods, keys) %}ranked as (select * from {{ periods }})
 
 select * from ranked{% endmacro %}
-{% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'snapshot_sources', 'detectors', 'sample_detectors', 'candidate_classes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
+{% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'snapshot_sources', 'watching_sources', 'detectors', 'sample_detectors', 'candidate_classes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
 {% macro local_hour(a, b) %}local_hour({{ a }}, {{ b }}){% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
@@ -68,3 +68,4 @@ select * from effective{% endmacro %}
 {% macro joined_aliases(instant) %}left join a as aliases on delivered.drive_id = aliases.alias and aliases.from_hour_utc <= delivered.{{ instant }}{% endmacro %}
 {% macro given_directions(record) %}{{ record }}.read_ios is not null as is_split, {{ record }}.read_blocks is not null as has_blocks{% endmacro %}
 {% macro detectors() %}select 'a' as detector, true as is_of_samples{% endmacro %}
+{% macro held_until(place) %}min(valid_to) over (partition by {{ place }}){% endmacro %}

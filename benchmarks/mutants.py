@@ -887,8 +887,8 @@ FAULTS = (
     Fault(
         "an inbox that is not mounted holds up the others",
         "drivetail/inbox.py",
-        "        if inbox.folder.is_dir():\n            entries +=",
-        "        if inbox.folder.stat():\n            entries +=",
+        "        except OSError as error:\n            entries.append",
+        "        except MemoryError as error:\n            entries.append",
     ),
     Fault(
         "every pull tells all inventory again",

@@ -67,7 +67,7 @@ def fleet_hourly() -> None:
 
             warehouse, settings, until = telling.warehouse(), telling.settings(), naive(data_interval_end)
             entries = arrived(warehouse, settings, until=until)
-            # each server in a task of its own: when it does not answer, only it is tried again
+            # each server in a task of its own: when it does not answer, only that fails
             parts: list[list[Any]] = [*deal(entries, PARTS), *([pull] for pull in due(warehouse, settings, until))]
             return [[{"inbox": each.inbox, "path": each.path} for each in part] for part in parts]
 
@@ -82,19 +82,21 @@ def fleet_hourly() -> None:
             from airflow.sdk import get_current_context
 
             from drivetail.inbox import land as land_entry
-            from drivetail.outcomes import UNANSWERED
+            from drivetail.settings import SettingsError
 
             get_current_context()["entries"] = ", ".join(each["path"].rsplit("/", 1)[-1] for each in part)  # type: ignore[typeddict-unknown-key]
-            outcomes = [land_entry(telling.warehouse(), telling.settings(), each["inbox"], each["path"]) for each in part]
+            try:
+                outcomes = [land_entry(telling.warehouse(), telling.settings(), each["inbox"], each["path"]) for each in part]
+            except SettingsError as error:
+                raise AirflowFailException(str(error)) from error
             for outcome in outcomes:
                 print(
                     outcome.message
                     or f"{outcome.path}: {outcome.outcome}, {outcome.rows_accepted} of {outcome.rows_delivered} rows accepted"
                 )
             troubled = [outcome.message for outcome in outcomes if outcome.needs_somebody]
-            if any(outcome.outcome == UNANSWERED for outcome in outcomes):
-                raise RuntimeError("; ".join(troubled))
-            if troubled:  # trying again would end the same
+            # trying again would end the same, or keep the others waiting for what the next hour's run asks for anyway
+            if troubled:
                 raise AirflowFailException("; ".join(troubled))
 
         return land.expand(part=found)

@@ -135,7 +135,8 @@ def _cannot_compute(warehouse: Warehouse, past: Past, command: str) -> str:
 
 def forget(warehouse: Warehouse) -> None:
     """Drop the build database. The store's files stay while a publication needs them."""
-    for path in warehouse.build.glob("build.duckdb*"):
+    # its log first: no database may come to stand beside a log that is not its own
+    for path in sorted(warehouse.build.glob("build.duckdb*"), reverse=True):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 

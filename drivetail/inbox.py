@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,7 +28,7 @@ from ingest.raw_store import utc_now
 
 NEW, SETTLING, AHEAD, DONE, FAILED, MISSING = "new", "settling", "ahead", "done", "failed", "missing"
 """Where an entry stands: to be landed; still being written; of hours that have not ended; landed; tried, and needs somebody; no entry but
-the inbox, which is no folder.
+the inbox, which cannot be read.
 """
 
 _HOUR = re.compile(r"(?<!\d)(\d{4})(-?)(\d\d)\2(\d\d)(?:[T_ ]?(\d\d)(?!\d)(?::?\d\d)*)?(?!\d)")
@@ -63,18 +64,21 @@ def list_entries(warehouse: Warehouse, settings: Settings, *, until: datetime | 
     decided = {held.number for held in list_quarantine(warehouse.root) if held.decision is not None}
     entries: list[Entry] = []
     for inbox in settings.inboxes:
-        if inbox.folder.is_dir():
-            entries += [_entry(inbox, path, known, decided, until, now) for path in _paths(inbox)]
-        else:
-            entries.append(Entry(inbox.name, str(inbox.folder), "", None, None, None, MISSING, {"message": _no_folder(inbox)}))
+        try:
+            for path in _paths(inbox):
+                with suppress(FileNotFoundError):  # moved away since it was listed
+                    entries.append(_entry(inbox, path, known, decided, until, now))
+        except OSError as error:
+            entries.append(Entry(inbox.name, str(inbox.folder), "", None, None, None, MISSING, {"message": _unreadable(inbox, error)}))
     return entries
 
 
-def _no_folder(inbox: Inbox) -> str:
-    return f"inbox {inbox.name}: {inbox.folder} is no folder; mount or make it, or change drivetail.toml"
+def _unreadable(inbox: Inbox, error: OSError) -> str:
+    return f"inbox {inbox.name}: {error.filename or inbox.folder}: {error.strerror}; mount or make it, or change drivetail.toml"
 
 
 def _paths(inbox: Inbox) -> Iterator[Path]:
+    os.scandir(inbox.folder).close()  # a glob over what is no folder finds nothing, and says nothing
     for path in sorted(inbox.folder.glob(inbox.entries)):
         if not any(part.startswith((".", "_")) for part in path.relative_to(inbox.folder).parts):
             yield path
@@ -128,7 +132,7 @@ def hours_of_name(name: str) -> tuple[datetime | None, datetime | None]:
 def arrived(warehouse: Warehouse, settings: Settings, *, until: datetime | None = None, now: datetime | None = None) -> list[Entry]:
     """The entries to land now: first those whose name tells no hour, such as inventory, then by hour. See list_entries().
 
-    An inbox that is no folder is among them: to land it says so, and holds up no other.
+    An inbox that cannot be read is among them: to land it says so, and holds up no other.
     """
     entries = [entry for entry in list_entries(warehouse, settings, until=until, now=now) if entry.state in (NEW, MISSING)]
     return sorted(entries, key=lambda entry: (entry.first_hour or datetime.min, entry.inbox, entry.path))
@@ -138,7 +142,7 @@ def land(warehouse: Warehouse, settings: Settings, name: str, path: str | Path, 
     """Ingest one entry of an inbox, or the hours of a pull, through the gate, and write down what became of it.
 
     An entry that is held, unreadable or of another source is no error, nor is a server that does not answer: the outcome says so and what
-    to do. Raises: SettingsError for an inbox that is no folder, GateError when the gate cannot work, OSError when raw cannot be written;
+    to do. Raises: SettingsError for an inbox that cannot be read, GateError when the gate cannot work, OSError when raw cannot be written;
     nothing is then written down.
     """
     from quality import Gate, write_pages
@@ -149,8 +153,10 @@ def land(warehouse: Warehouse, settings: Settings, name: str, path: str | Path, 
     warehouse.create()
     signature = ""
     if isinstance(feed, Inbox):
-        if not feed.folder.is_dir():
-            raise SettingsError(_no_folder(feed))
+        try:
+            os.scandir(feed.folder).close()
+        except OSError as error:
+            raise SettingsError(_unreadable(feed, error)) from error
         if not Path(path).exists():
             raise SettingsError(f"{path}: has gone from the inbox {name} before it was landed; put it back")
         signature, _ = _sign(Path(path))  # before it is read: what changes meanwhile is new again
@@ -194,7 +200,7 @@ def _calls(feed: Inbox | Server, path: str | Path) -> list[tuple[str, str | Path
 def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
     """The entries in at most so many parts, one each as long as that is enough; neighbours stay together.
 
-    An inbox that is no folder is one more part: whoever takes that fails.
+    An inbox that cannot be read is one more part: whoever takes that fails.
     """
     there, missing = ([entry for entry in entries if (entry.state == MISSING) is is_missing] for is_missing in (False, True))
     size = -(-len(there) // hands) or 1

@@ -71,7 +71,7 @@ def list_pulled(warehouse: Warehouse, settings: Settings) -> list[Pulled]:
     records = outcomes(warehouse)
     found = []
     for server in settings.servers:
-        ends, latest = _ends(server, records), [record for record in records if record["inbox"] == server.name][-1:]
+        ends, latest = _ends(server, records), _of(server, records)[-1:]
         message = "".join(record["message"] for record in latest if Outcome(**record).needs_somebody)
         found.append(Pulled(server.name, server.url, max(ends) - HOUR if ends else None, message))
     return found
@@ -79,4 +79,9 @@ def list_pulled(warehouse: Warehouse, settings: Settings) -> list[Pulled]:
 
 def _ends(server: Server, records: Sequence[Record]) -> list[datetime]:
     """Where the pulls end that a server has answered."""
-    return [span_of(record["path"])[1] for record in records if record["inbox"] == server.name and record["outcome"] in BROUGHT]
+    return [span_of(record["path"])[1] for record in _of(server, records) if record["outcome"] in BROUGHT]
+
+
+def _of(server: Server, records: Sequence[Record]) -> list[Record]:
+    """What was pulled from it; an inbox that had its name before has entries, which have signatures."""
+    return [record for record in records if record["inbox"] == server.name and not record["signature"]]

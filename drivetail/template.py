@@ -30,6 +30,7 @@ class Template:
         try:
             shutil.copyfile(self.folder / self.name, draft)
             duckdb.connect(str(draft), read_only=True).close()
+            database.with_name(f"{database.name}.wal").unlink(missing_ok=True)
             os.replace(draft, database)
         except OSError:
             draft.unlink(missing_ok=True)

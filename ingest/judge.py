@@ -266,7 +266,8 @@ def _clashing(staged: StagedDelivery, record_kind: str, on_progress: Callable[[i
 
 def _stored(staged: StagedDelivery, record_kind: str, first: datetime, last: datetime) -> list[Path]:
     """Stored files of a TIMED kind, of the delivery's own source, that may hold an hour of the closed range [first, last]."""
-    near = [delivery for delivery in staged.deliveries if delivery.overlaps(first, last)]
+    # the hours of a delivery are those of its drive-hours; samples may come without any
+    near = [delivery for delivery in staged.deliveries if record_kind != "drive_hours" or delivery.overlaps(first, last)]
     return [path for delivery in near for path in drive_hour_files(delivery, first, last, record_kind) if source_of(path) == staged.source]
 
 

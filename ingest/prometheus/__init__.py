@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
@@ -39,6 +40,8 @@ PULLED, TEXT = "readings", "samples"
 SUFFIXES = (".prom", ".txt", ".om", ".openmetrics", ".dump")
 EXPECTED = f"the address of a server (http://prometheus:9090), or files *{', *'.join(SUFFIXES)}, also .gz or .zst, with {EXPECTED_TEXT}"
 DEFAULT_HOURS = 24
+ABANDONED_SECONDS = 24 * 3600
+"""After which half a piece is of a call that was killed."""
 OPTIONS = ("match", "host_label", "device_label", "group_label", "resolution", "allow_partial")
 
 
@@ -86,13 +89,17 @@ def fetch(
             client = Client(url, is_partial_allowed=bool(options.get("allow_partial")))
             readings = pull(client, selection, begins, ends, step)
             path.parent.mkdir(parents=True, exist_ok=True)
-            half = path.with_suffix(".half")
+            half = path.with_suffix(f".{os.getpid()}.half")
             readings.write_parquet(half, compression="zstd")
             os.replace(half, path)
             notes += [f"{url} says its answers are incomplete: {warning}" for warning in sorted(client.warnings)]
         files.append(SourceFile(path, f"{url}!{path.name}", path.name, PULLED))
     on_progress("pull", len(pieces), len(pieces))
-    if not pl.scan_parquet([file.path for file in files], glob=False).head(1).collect().height:
+    try:
+        is_empty = not pl.scan_parquet([file.path for file in files], glob=False).head(1).collect().height
+    except FileNotFoundError as error:
+        raise IngestError(f"{', '.join(urls)}: another call has pulled the same hours and landed them meanwhile; run it again") from error
+    if is_empty:
         forget(files)
         raise IngestError(
             f"{', '.join(urls)}: no counter of a drive from {first} to {end} UTC; "
@@ -108,9 +115,17 @@ def spool(warehouse: Path, url: str, options: Mapping[str, Any]) -> Path:
 
 
 def forget(files: Iterable[SourceFile]) -> None:
-    """Remove pieces that have landed."""
-    for folder in {file.path.parent for file in files if file.record_kind == PULLED}:
-        shutil.rmtree(folder, ignore_errors=True)
+    """Remove pieces that have landed, and what a killed call left; other calls may be at work beside."""
+    pieces = [file.path for file in files if file.record_kind == PULLED]
+    for piece in pieces:
+        piece.unlink(missing_ok=True)
+    for folder in {piece.parent for piece in pieces}:
+        for half in folder.glob("*.half"):
+            with suppress(FileNotFoundError):
+                if time.time() - half.stat().st_mtime > ABANDONED_SECONDS:
+                    half.unlink()
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def selection_of(options: Mapping[str, Any]) -> Selection:

@@ -20,22 +20,22 @@ HOUR = timedelta(hours=1)
 def untold(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.DataFrame:
     """The records (contract columns, `is_alias`, `is_group_guessed`) of `drives` or `drive_aliases` that say what was not known.
 
-    Left out is an open record (no `valid_to`) where the last one before it says the same, is open, too, and the only one of its key. Also
-    there must be a drive-hour of the drive in its own hour or the one before: then all hours between the two have been seen, so that no
-    delivery that comes later, in whatever order, says anything else of one of them.
+    Left out is an open record (no `valid_to`) of a key that is not stored, where the last one before it, of what is stored and of these,
+    says the same, is open, too, and nobody says anything else of its key. Also there must be a drive-hour of the drive in its own hour or
+    the one before: then the drive was seen from the one to the other, and hours that come later belong elsewhere.
     """
-    told = _stored(record_kind, landing)
-    if not told.height or not rows.height:
+    if not rows.height:
         return rows
     name, _ = KEY[record_kind]
     says = [each for each in (*CONTRACT[record_kind], *IDENTITY[record_kind]) if each in rows.columns and each not in (name, "valid_from")]
-    last = told.group_by(name, "valid_from").agg(pl.len().alias("records"), pl.col(says).first())
-    # what says the same, by the hour in which it began
-    spans = rows.with_row_index("number").join(last, on=name, suffix="_told")
-    spans = spans.filter(pl.col("valid_from_told") <= pl.col("valid_from"))
-    spans = spans.filter(pl.col("valid_from_told") == pl.col("valid_from_told").max().over("number"))
-    same = spans.filter(
-        pl.col("valid_from_told") < pl.col("valid_from"),
+    told = _stored(record_kind, landing, rows, [name, "valid_from", *says])
+    before = pl.concat([told, rows.select(told.columns)]).group_by(name, "valid_from").agg(
+        pl.struct(says).n_unique().alias("records"), pl.col(says).first()
+    )  # fmt: skip
+    new = rows.with_row_index("number").join(told, on=[name, "valid_from"], how="anti", nulls_equal=True)
+    spans = new.join(before, on=name, suffix="_told").filter(pl.col("valid_from_told") < pl.col("valid_from"))
+    last = spans.filter(pl.col("valid_from_told") == pl.col("valid_from_told").max().over("number"))
+    same = last.filter(
         pl.col("valid_to").is_null(),
         pl.col("records") == 1,
         *(pl.col(column).eq_missing(pl.col(f"{column}_told")) for column in says),
@@ -46,11 +46,13 @@ def untold(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.DataFra
     return rows.filter(~pl.int_range(pl.len()).is_in(known.implode()))
 
 
-def _stored(record_kind: str, landing: Landing) -> pl.DataFrame:
-    """What has landed of this source, and what this call has staged."""
+def _stored(record_kind: str, landing: Landing, rows: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+    """What has landed of this source, and what this call has staged, that began no later and has a name of these."""
+    name, begins = columns[:2]
     paths = [path for path in table_files(landing.staged.deliveries, record_kind) if source_of(path) == landing.source]
-    landed = [pl.scan_parquet(paths, glob=False).collect()] if paths else []
-    return pl.concat([landing.records(record_kind), *landed])
+    scans = [landing.records(record_kind).lazy(), *([pl.scan_parquet(paths, glob=False)] if paths else [])]
+    wanted = pl.col(name).is_in(rows[name].unique().implode()) & (pl.col(begins) <= rows[begins].max())
+    return pl.concat([scan.filter(wanted).select(columns) for scan in scans]).unique().collect()
 
 
 def _seen(rows: pl.DataFrame, landing: Landing) -> pl.DataFrame:

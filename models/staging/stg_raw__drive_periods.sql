@@ -5,13 +5,18 @@
 {%- set description = [
     'kind', 'vendor', 'model', 'firmware', 'flash_cell', 'capacity_bytes', 'rpm', 'interface', 'host', 'enclosure', 'site', 'timezone'
 ] %}
-with live as (
+with told as (
+    select *, {{ held_until('drive_id, host') }} as held_until
+    from {{ source('raw', 'drives') }} as delivered
+    where {{ is_live('drives', 'delivered') }}
+),
+
+live as (
     select
         *,
         coalesce(date_trunc('hour', valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
-        coalesce(date_trunc('hour', valid_to), timestamp '{{ var("end_of_time") }}') as to_hour_utc
-    from {{ source('raw', 'drives') }} as delivered
-    where {{ is_live('drives', 'delivered') }}
+        coalesce(date_trunc('hour', held_until), timestamp '{{ var("end_of_time") }}') as to_hour_utc
+    from told
 ),
 
 looks as (

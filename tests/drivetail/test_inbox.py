@@ -234,19 +234,21 @@ def test_settings_are_written_once(site):
     assert result.exit_code == 1 and "is there already" in result.output
 
 
-def test_an_inbox_that_is_no_folder_is_named_and_holds_up_no_other(site):
+def test_an_inbox_that_cannot_be_read_is_named_and_holds_up_no_other(site):
     """A share that is not mounted: the other inbox is listed and landed."""
     other = site[0].root / "other"
     with settings_file(site[0]).open("a") as handle:
         handle.write(f'\n[[inboxes]]\nname = "other"\nfolder = "{other}"\nsource = "bundle"\n')
     put(other / "drives.csv", "drive_id,raid_group_id\nd1,g1\n")
     site[2].rmdir()
-    told = f"{site[2]} is no folder; mount or make it, or change drivetail.toml"
+    told = f"inbox fleet: {site[2]}: No such file or directory; mount or make it, or change drivetail.toml"
     listed = CliRunner().invoke(main, ["inbox", "--warehouse", str(site[0].root)])
     assert listed.exit_code == 1 and "1 new" in listed.output and told in listed.output
     landed = CliRunner().invoke(main, ["inbox", "--land", "--warehouse", str(site[0].root)])
     assert landed.exit_code == 1 and told in landed.output and "1 entry of 2 did not land" in landed.output
     assert len(list_deliveries(site[0].root)) == 1
+    put(site[2])
+    assert f"{site[2]}: Not a directory" in CliRunner().invoke(main, ["inbox", "--warehouse", str(site[0].root)]).output
 
 
 def test_the_names_in_the_settings_are_those_of_ingest():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -12,12 +13,13 @@ import pytest
 
 from drivetail.build import build
 from drivetail.inbox import land
-from drivetail.outcomes import HELD, register
+from drivetail.outcomes import HELD, LANDED, register
 from drivetail.pulls import due
 from drivetail.settings import load_settings
 from drivetail.warehouse import Warehouse
 from ingest import drive_hour_files, ingest, list_deliveries, table_files
 from ingest.prometheus import client as client_module
+from ingest.prometheus import spool
 from tests.drivetail.conftest import drivetail
 from tests.ingest.prometheus_server import Server, counted_drives, serving
 from tests.proof.support import marts_differences
@@ -106,49 +108,104 @@ def test_hours_pulled_one_by_one_are_those_of_one_pull(warehouse: Warehouse, ser
     ]
 
 
-def told(warehouse: Warehouse) -> list[str]:
-    """By delivery what it keeps of drive S1: model and hour from which it holds, in order."""
+def told(warehouse: Warehouse, table: str = "drives", shown: str = "model") -> list[str]:
+    """By delivery what it keeps of drive S1: the column, from when it holds and, where it says so, until when; in order."""
     found = []
     for delivery in list_deliveries(warehouse.root):
-        rows = [row for path in table_files([delivery], "drives") for row in pl.read_parquet(path).sort("valid_from").iter_rows(named=True)]
-        found.append(", ".join(f"{row['model']} {row['valid_from']:%H}" for row in rows if row["drive_id"] == "S1"))
+        rows = [row for path in table_files([delivery], table) for row in pl.read_parquet(path).sort("valid_from").iter_rows(named=True)]
+        until = [f"-{row['valid_to']:%H}" if row["valid_to"] else "" for row in rows]
+        texts = [f"{row[shown]} {row['valid_from']:%H}{end}" for row, end in zip(rows, until, strict=True) if row["drive_id"] == "S1"]
+        found.append(", ".join(texts))
     return found
+
+
+def changed(server: Server, device: str, of: list[tuple[float, float, dict[str, str]]]) -> None:
+    """Let the drive in a place say other things of itself in some spans, each from and until so many hours after START."""
+    for given in [given for given in server.series if ("device", device) in given and ("__name__", "node_disk_info") in given]:
+        samples = server.series.pop(given)
+        for begin, end, says in [*of, (-9, 99, {})]:
+            own = [each for each in samples if at(begin) <= each[0] < at(end)]
+            samples = [each for each in samples if each not in own]
+            series = tuple(sorted({**dict(given), **says}.items()))
+            server.series[series] = sorted([*server.series.get(series, []), *own])
 
 
 @pytest.mark.parametrize(
     ("spans", "kept"),
     [
-        pytest.param([(10, 15)], ["A 10, B 12, A 13"], id="at once"),
-        pytest.param([(10, 11), (11, 12), (12, 13), (13, 14), (14, 15)], ["A 10", "A 11, B 12", "B 12, A 13", "", ""], id="one by one"),
-        pytest.param([(10, 11), (10, 12), (13, 14), (12, 15)], ["A 10", "A 10, B 12", "A 13", "B 12"], id="again"),
+        pytest.param([(10, 15)], ["A 10-12, B 12-13, A 13"], id="at once"),
+        pytest.param(
+            [(10, 11), (11, 12), (12, 13), (13, 14), (14, 15)], ["A 10", "A 11-12, B 12", "B 12-13, A 13", "", ""], id="one by one"
+        ),
+        pytest.param([(10, 11), (10, 12), (13, 14), (12, 15)], ["A 10", "A 10-12, B 12", "A 13", "B 12-13"], id="again"),
         # it is not known what was between: said again
-        pytest.param([(10, 11), (13, 14), (14, 15), (12, 13), (11, 12)], ["A 10", "A 13", "", "B 12", "A 11, B 12"], id="later ones first"),
-        pytest.param([(14, 15), (13, 14), (12, 13), (10, 12)], ["A 14", "A 13", "B 12", "A 10, B 12"], id="backwards"),
+        pytest.param(
+            [(10, 11), (13, 14), (14, 15), (12, 13), (11, 12)], ["A 10", "A 13", "", "B 12-13", "A 11-12, B 12"], id="later ones first"
+        ),
+        pytest.param([(14, 15), (13, 14), (12, 13), (10, 12)], ["A 14", "A 13", "B 12-13", "A 10-12, B 12"], id="backwards"),
     ],
 )
 def test_inventory_is_kept_where_it_says_what_was_not_known(
     warehouse: Warehouse, server: Server, spans: list[tuple[int, int]], kept: list[str]
 ) -> None:
-    """At 12:00 drive S1 calls itself model B, before and after it is A. A record of B says until when, so it replaces one that does not."""
+    """At 12:00 drive S1 calls itself model B, before and after it is A. Of two records of an hour the one that says until when stays."""
     server.series = counted_drives(at(-1), at(6))
-    for given in [given for given in server.series if ("serial", "S1") in given]:
-        samples = server.series.pop(given)
-        for model, is_then in (("A", False), ("B", True)):
-            called = tuple(sorted({**dict(given), "model": model}.items()))
-            server.series[called] = [each for each in samples if (at(1.5) <= each[0] < at(2.5)) == is_then]
+    changed(server, "sdb", [(-9, 1.5, {"model": "A"}), (1.5, 2.5, {"model": "B"}), (2.5, 99, {"model": "A"})])
     day = START.replace(hour=0)
     for first, end in spans:
         ingest("prometheus", server.url, warehouse.root, first=day + timedelta(hours=first), end=day + timedelta(hours=end))
     assert told(warehouse) == kept
-    assert len(table_files(list_deliveries(warehouse.root), "drive_aliases")) == len(table_files(list_deliveries(warehouse.root), "drives"))
-    by_hour = {pair[2:]: pair[0] for pairs in kept for pair in pairs.split(", ") if pair}
-    assert [by_hour[max(hour for hour in by_hour if hour <= str(now))] for now in range(10, 15)] == list("AABAA")
+    assert told(warehouse, "drive_aliases", "alias") == [text.replace("A ", "web/sdb ").replace("B ", "web/sdb ") for text in kept]
+
+
+def test_a_drive_that_a_finer_look_loses_is_told_again_where_it_comes_back(warehouse: Warehouse, server: Server) -> None:
+    """Around 12:30 the drive has no serial; hours do not show it, five minutes do: it ends at 12:00, so that it begins again is new."""
+    server.series = counted_drives(at(-1), at(6))
+    changed(server, "sdb", [(2.26, 2.6, {"serial": ""})])
+    for resolution in (None, "5m"):
+        options = {"resolution": resolution} if resolution else {}
+        ingest("prometheus", server.url, warehouse.root, first=START, end=START + timedelta(hours=5), source_options=options)
+    assert told(warehouse) == ["A DISK 10", "A DISK 10-12, A DISK 12"]
+    assert told(warehouse, "drive_aliases", "alias") == ["web/sdb 10", "web/sdb 10-12, web/sdb 12"]
+
+
+def test_samples_that_came_without_hours_count_once(warehouse: Warehouse, server: Server) -> None:
+    for first, options in ((0, {}), (0, {"resolution": "5m"}), (1, {"resolution": "5m"}), (0, {"resolution": "5m"})):
+        span = {"first": START + timedelta(hours=first), "end": START + timedelta(hours=3)}
+        ingest("prometheus", server.url, warehouse.root, source_options=options, **span)
+    paths = [path for delivery in list_deliveries(warehouse.root) for path in drive_hour_files(delivery, record_kind="drive_samples")]
+    samples = pl.concat([pl.read_parquet(path) for path in paths])
+    assert samples.height == samples.select("drive_id", "from_utc", "to_utc").n_unique() == 3 * 3 * 12
+
+
+def test_pieces_of_another_call_stay_where_they_are(warehouse: Warehouse, server: Server) -> None:
+    """A long pull is under way while the hour's lands."""
+    other = spool(warehouse.root, server.url, {}) / "2026-01-01T00.2026-01-02T00.parquet"
+    other.parent.mkdir(parents=True)
+    half, dead = other.with_suffix(".1.half"), other.with_suffix(".2.half")
+    for path in (other, half, dead):
+        path.write_text("")
+    os.utime(dead, (0, 0))
+    ingest("prometheus", server.url, warehouse.root, first=START, end=START + timedelta(hours=1))
+    assert sorted(other.parent.iterdir()) == [half, other]
 
 
 @pytest.mark.soak
-def test_marts_of_hours_pulled_one_by_one_are_those_of_one_pull(warehouse: Warehouse, server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [],
+        pytest.param([(2.5, 99, {"serial": "S9"})], id="replaced"),
+        pytest.param([(1.5, 2.5, {"serial": ""})], id="without a serial for an hour"),
+        pytest.param([(1.5, 2.5, {"serial": "S9"})], id="replaced and back"),
+    ],
+)
+def test_marts_of_hours_pulled_one_by_one_are_those_of_one_pull(
+    warehouse: Warehouse, server: Server, tmp_path: Path, changes: list[tuple[float, float, dict[str, str]]]
+) -> None:
     for until, scraped in ((2, 1.6), (2, 1.6), (3, 6), (4, 6)):
         server.series = counted_drives(at(-1), at(scraped))
+        changed(server, "sdb", changes)
         inbox(warehouse, until)
         build(warehouse)
     whole = Warehouse(tmp_path / "whole")
@@ -174,6 +231,15 @@ def test_a_server_that_is_down_is_named_and_asked_for_the_hours_later(warehouse:
     assert live(warehouse)["hour_utc"].unique().sort().to_list() == [START + timedelta(hours=number) for number in range(-1, 4)]
     shown = drivetail("inbox", "-w", warehouse.root).output
     assert "2026-01-05 13:00" in shown and "503" not in shown
+
+
+def test_a_server_may_have_the_name_that_an_inbox_had(warehouse: Warehouse, server: Server) -> None:
+    before = {"at": "2026-01-05T11:00:00Z", "inbox": "metrics", "path": "/srv/in/2026-01-05.prom", "signature": "0a", "outcome": LANDED}
+    written = register(warehouse)
+    with written.locked():
+        written.append([before])
+    assert "1 server pulled" in inbox(warehouse, 2)
+    assert "2026-01-05 11:00" in drivetail("inbox", "-w", warehouse.root).output
 
 
 def test_a_run_of_the_past_pulls_its_own_hours(warehouse: Warehouse, server: Server) -> None:

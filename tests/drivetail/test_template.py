@@ -27,6 +27,7 @@ def drop_state(connection: duckdb.DuckDBPyConnection) -> None:
 def test_a_database_begins_with_what_is_defined_and_none_of_the_rows(database: Path, tmp_path: Path) -> None:
     template = Template(tmp_path, "build", "these models")
     template.keep(database, drop_state)
+    (tmp_path / "new.duckdb.wal").write_bytes(b"the log of one that somebody removed")
     template.begin(tmp_path / "new.duckdb")
     with duckdb.connect(str(tmp_path / "new.duckdb")) as connection:
         assert connection.execute("select table_name from duckdb_tables()").fetchall() == [("named",)]
