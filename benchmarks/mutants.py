@@ -856,7 +856,7 @@ FAULTS = (
     Fault(
         "what a server did not give counts as brought",
         "drivetail/pulls.py",
-        'and record["outcome"] in BROUGHT]',
+        ' if record["outcome"] in BROUGHT]',
         "]",
     ),
     Fault(
