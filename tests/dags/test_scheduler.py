@@ -31,7 +31,7 @@ from tests.proof.support import command, drivetail, environment, marts_differenc
 
 HOURS = last_hours(int(os.environ.get("DRIVETAIL_SCHEDULED_HOURS", "3")))
 KILLS = int(os.environ.get("DRIVETAIL_TASK_KILLS", "5"))
-KILL_SECONDS = 80
+KILL_SECONDS = 40
 """How long to wait for the next kill at most, where there is one for every hour; an hour's run takes about 50 s."""
 TASK = re.compile(r"airflow worker -- [0-9a-f]{8}-")
 PATIENCE_SECONDS = 500 * len(HOURS)
@@ -108,8 +108,10 @@ def kill_tasks(scheduler: Scheduler, rng: random.Random, killed: list[int], done
     """Kill a running task at random instants, spread over the hours, until there were enough."""
     while len(killed) < KILLS and not done.wait(rng.uniform(1, KILL_SECONDS * len(HOURS) / KILLS)):
         tasks = scheduler.tasks()
+        while not tasks and not done.wait(0.5):
+            tasks = scheduler.tasks()
         if not tasks:
-            continue
+            break
         chosen = rng.choice(tasks)
         try:
             chosen.kill()
