@@ -1527,7 +1527,7 @@ class Copy:
             INGEST: [*PYTEST, f"--basetemp={base}", "tests/ingest"],
             PRUNE: [*PYTEST, f"--basetemp={base}", "-m", "soak or not soak", "tests/drivetail/test_prune.py", "tests/proof/test_pruned.py"],
             WITHOUT: [*PYTEST, f"--basetemp={base}", "tests/proof/test_without.py"],
-            OF_SAMPLES: [*PYTEST, f"--basetemp={base}", "tests/proof/test_perseus_samples.py"],
+            OF_SAMPLES: [*PYTEST, f"--basetemp={base}", "-m", "soak or not soak", "tests/proof/test_perseus_samples.py"],
             FEEDS: [*PYTEST, f"--basetemp={base}", *(f"tests/drivetail/test_{of}.py" for of in ("inbox", "collect", "pulls"))],
             UNIT: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit")],
         }[stage]

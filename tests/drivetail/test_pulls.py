@@ -169,6 +169,21 @@ def test_a_drive_that_a_finer_look_loses_is_told_again_where_it_comes_back(wareh
     assert told(warehouse, "drive_aliases", "alias") == ["web/sdb 10", "web/sdb 10-12, web/sdb 12"]
 
 
+def test_a_group_that_the_settings_name_later_is_told_of_hours_that_were_seen(warehouse: Warehouse, server: Server) -> None:
+    server.series = counted_drives(at(-1), at(6))
+    for first, labels in ((0, []), (4, ["job"]), (4, ["job"])):
+        options = {"group_label": labels} if labels else {}
+        ingest(
+            "prometheus",
+            server.url,
+            warehouse.root,
+            first=START + timedelta(hours=first),
+            end=START + timedelta(hours=5),
+            source_options=options,
+        )
+    assert told(warehouse, shown="raid_group_id") == ["web 10", "node 14"]
+
+
 def test_samples_that_came_without_hours_count_once(warehouse: Warehouse, server: Server) -> None:
     for first, options in ((0, {}), (0, {"resolution": "5m"}), (1, {"resolution": "5m"}), (0, {"resolution": "5m"})):
         span = {"first": START + timedelta(hours=first), "end": START + timedelta(hours=3)}
