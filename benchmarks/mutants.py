@@ -890,6 +890,7 @@ FAULTS = (
         "        except OSError as error:\n            entries.append",
         "        except MemoryError as error:\n            entries.append",
     ),
+    Fault("who was replaced stays where an earlier pull saw them", "macros/held_until.sql", "and unbounded following", "and current row"),
     Fault(
         "every pull tells all inventory again",
         "ingest/prometheus/known.py",
