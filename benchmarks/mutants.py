@@ -1557,7 +1557,8 @@ def reason(output: str) -> str:
     lines = [line[1:].strip() for line in output.splitlines() if re.match(r"E\s+\S", line)]
     telling = [line for line in lines if re.match(r"(dim|fct|study|rejected|ingested)_\w+|.*ModelError|.*FAIL", line)]
     text = (telling or lines or output.strip().splitlines() or ["?"])[0]
-    return re.sub(r"^\S*ModelError: ", "", text)[:120]
+    # where the copy lay says nothing to a reader
+    return re.sub(r"^\S*ModelError: |/\S*/mutants-\S*?/scratch/pytest/", "", text)[:120]
 
 
 def run_unit_tests(folder: Path) -> None:

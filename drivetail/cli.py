@@ -547,7 +547,7 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
     drivetail inbox --land && drivetail build && drivetail report --due
     """
     from drivetail.console import table, to_minute
-    from drivetail.inbox import DONE, MISSING, Entry, arrived, land, list_entries
+    from drivetail.inbox import DONE, Entry, apart, arrived, land, list_entries
     from drivetail.pulls import Pull, due, list_pulled
     from drivetail.settings import SettingsError, load_settings, this_hour
 
@@ -575,8 +575,7 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
         pulled = f"; {some(len(pulls), 'server')} pulled" if pulls else ""
         say(f"{some(len(entries), 'new entry', 'new entries')} landed{pulled}")
         return
-    listed = list_entries(warehouse, settings, until=until)
-    missing, entries = ([entry for entry in listed if (entry.state == MISSING) is is_missing] for is_missing in (True, False))
+    entries, missing = apart(list_entries(warehouse, settings, until=until))
     shown = [entry for entry in entries if entry.state != DONE]
     if shown:
         rows = [

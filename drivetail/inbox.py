@@ -197,12 +197,17 @@ def _calls(feed: Inbox | Server, path: str | Path) -> list[tuple[str, str | Path
     return [(source, path, {"source_options": options}) for source, options in calls_of(feed.source, [path], feed.options)]
 
 
+def apart(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """The entries that are deliveries, and those that stand for an inbox that cannot be read."""
+    return [entry for entry in entries if entry.state != MISSING], [entry for entry in entries if entry.state == MISSING]
+
+
 def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
     """The entries in at most so many parts, one each as long as that is enough; neighbours stay together.
 
     An inbox that cannot be read is one more part: whoever takes that fails.
     """
-    there, missing = ([entry for entry in entries if (entry.state == MISSING) is is_missing] for is_missing in (False, True))
+    there, missing = apart(entries)
     size = -(-len(there) // hands) or 1
     return [*(there[at : at + size] for at in range(0, len(there), size)), *([entry] for entry in missing)]
 

@@ -58,7 +58,7 @@ def judge_timed(staged: StagedDelivery, record_kind: str, on_progress: Callable[
     verdicts = []
     for number, (first, last) in enumerate(batches):
         parts = [part.path for part in staged.timed[record_kind] if part.overlaps(first, last)]
-        files = _stored(staged, record_kind, first, last)
+        files = stored_files(staged, record_kind, first, last)
         mine, theirs = (_clashing_rows(paths, record_kind, first, last, clashing, staged.source) for paths in (parts, files))
         verdicts.append(judge(record_kind, mine, theirs, staged.seq))
         on_progress(number + 1, len(batches))
@@ -255,7 +255,7 @@ def _clashing(staged: StagedDelivery, record_kind: str, on_progress: Callable[[i
     mine = np.concatenate([part.hashes for part in parts])
     mine.sort()
     clashing = [_repeated(mine)]
-    near = _stored(staged, record_kind, first, last)
+    near = stored_files(staged, record_kind, first, last)
     for number, path in enumerate(near):
         scan = pl.scan_parquet(path, glob=False).filter(_in_hours(record_kind, first, last))
         theirs = key_hashes(scan.select(*KEY[record_kind]).collect(), record_kind)
@@ -264,7 +264,7 @@ def _clashing(staged: StagedDelivery, record_kind: str, on_progress: Callable[[i
     return _distinct(np.concatenate(clashing))
 
 
-def _stored(staged: StagedDelivery, record_kind: str, first: datetime, last: datetime) -> list[Path]:
+def stored_files(staged: StagedDelivery, record_kind: str, first: datetime, last: datetime) -> list[Path]:
     """Stored files of a TIMED kind, of the delivery's own source, that may hold an hour of the closed range [first, last]."""
     # the hours of a delivery are those of its drive-hours; samples may come without any
     near = [delivery for delivery in staged.deliveries if record_kind != "drive_hours" or delivery.overlaps(first, last)]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ingest.raw_store import drive_hour_files, source_of, table_files
+from ingest.judge import stored_files
+from ingest.raw_store import source_of, table_files
 from ingest.schema import CONTRACT, IDENTITY, KEY
 
 if TYPE_CHECKING:
@@ -58,10 +59,11 @@ def _stored(record_kind: str, landing: Landing, rows: pl.DataFrame, columns: lis
 def _seen(rows: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     """The drive-hours (drive_id, hour_utc) of this source in the hours where records begin, and in those before."""
     hours = pl.concat([rows["valid_from"] - HOUR, rows["valid_from"]]).unique().sort().to_list()
-    paths: list[Path] = [part.path for part in landing.staged.parts]
-    for delivery in landing.staged.deliveries if hours else []:
-        if delivery.overlaps(hours[0], hours[-1]):
-            paths += [path for path in drive_hour_files(delivery, hours[0], hours[-1]) if source_of(path) == landing.source]
+    paths: list[Path] = []
+    if hours:
+        first, last = hours[0], hours[-1]
+        staged = [part.path for part in landing.staged.parts if part.overlaps(first, last)]
+        paths = [*staged, *stored_files(landing.staged, "drive_hours", first, last)]
     if not paths:
         return pl.DataFrame(schema={"drive_id": pl.String(), "hour_utc": pl.Datetime("us")})
     return pl.scan_parquet(paths, glob=False).select("drive_id", "hour_utc").filter(pl.col("hour_utc").is_in(hours)).collect()

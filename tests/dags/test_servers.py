@@ -16,7 +16,7 @@ from drivetail.publish import current_publication
 from drivetail.warehouse import Warehouse
 from ingest import list_deliveries
 from ingest.prometheus import client as client_module
-from tests.ingest.prometheus_server import Server, counted_drives, serving
+from tests.ingest.prometheus_server import FEEDS, Server, counted_drives, serving
 from tests.proof.support import ROOT
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
@@ -30,16 +30,6 @@ end = 2026-01-05T13:00:00Z
 wait_minutes = 0
 retries = 1
 retry_minutes = 0.01
-
-[[servers]]
-name = "metrics"
-url = "{url}"
-
-[[inboxes]]
-name = "fleet"
-source = "bundle"
-folder = "inbox"
-settle_minutes = 0
 """
 
 
@@ -52,7 +42,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 @pytest.fixture
 def warehouse(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    (tmp_path / "drivetail.toml").write_text(SETTINGS.format(url=server.url))
+    (tmp_path / "drivetail.toml").write_text(SETTINGS + FEEDS.format(url=server.url, folder="inbox"))
     (tmp_path / "inbox").mkdir()
     (tmp_path / "inbox/drives.csv").write_text("drive_id,raid_group_id\nd1,g1\n")
     monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(tmp_path))

@@ -21,23 +21,12 @@ from ingest import drive_hour_files, ingest, list_deliveries, table_files
 from ingest.prometheus import client as client_module
 from ingest.prometheus import spool
 from tests.drivetail.conftest import drivetail
-from tests.ingest.prometheus_server import Server, counted_drives, serving
+from tests.ingest.prometheus_server import FEEDS, Server, counted_drives, serving
 from tests.proof.support import marts_differences
 
 START = datetime(2026, 1, 5, 10)
 UNIX = 1_767_607_200
 HOUR = 3600
-SETTINGS = """
-[[servers]]
-name = "metrics"
-url = "{url}"
-
-[[inboxes]]
-name = "fleet"
-source = "bundle"
-folder = "{folder}"
-settle_minutes = 0
-"""
 
 
 def at(hours: float) -> float:
@@ -59,7 +48,7 @@ def warehouse(tmp_path: Path, server: Server) -> Warehouse:
     made = Warehouse(tmp_path / "warehouse")
     made.create()
     (tmp_path / "inbox").mkdir()
-    (made.root / "drivetail.toml").write_text(SETTINGS.format(url=server.url, folder=tmp_path / "inbox"))
+    (made.root / "drivetail.toml").write_text(FEEDS.format(url=server.url, folder=tmp_path / "inbox"))
     return made
 
 

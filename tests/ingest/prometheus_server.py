@@ -18,6 +18,18 @@ from urllib.parse import parse_qs, urlsplit
 
 from ingest.prometheus.readings import COUNTERS
 
+FEEDS = """
+[[servers]]
+name = "metrics"
+url = "{url}"
+
+[[inboxes]]
+name = "fleet"
+source = "bundle"
+folder = "{folder}"
+settle_minutes = 0
+"""
+"""Of a drivetail.toml: such a server, and an inbox."""
 LOOKBACK = 300
 _QUERY = re.compile(r"(?:(\w+)\()?(\{.*\})(?:\[(\d+)s\])?\)?( > 0)?")
 _MATCHER = re.compile(r'(\w+)(=~|=)("(?:[^"\\]|\\.)*")')
