@@ -28,6 +28,7 @@ select {{ (keys + counts) | join(', ') }} from {{ stored }}{% endmacro %}
 {% macro is_multiple(a, b) %}{{ a }} = {{ b }}{% endmacro %}
 {% macro is_in_ticks(a) %}{{ a }} = 0{% endmacro %}
 {% macro median_of(values) %}median_of({{ values | join(', ') }}){% endmacro %}
+{% macro whole(a) %}{{ a }}{% endmacro %}
 {% macro mean_of_group(a) %}avg({{ a }}){% endmacro %}
 {% macro so_many_before(n, keys, order_by) %}partition by {{ keys }} order by {{ order_by }} rows between 1 preceding and 1 preceding{% endmacro %}
 {% macro source_rank(aspect, source) %}source_rank({{ source }}){% endmacro %}

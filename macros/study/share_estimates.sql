@@ -1,7 +1,9 @@
 {#- Shares with the interval of a linearised ratio estimator: RAID groups are drawn, not hours, so that hours of one RAID group are not
     independent. Its variance gives the number of independent observations that Wilson's interval takes. `clusters`: a relation with
     measure, class, x, kind, cluster_id, hits, total. -#}
-{% macro share_estimates(clusters) %}shares as (
+{% macro share_estimates(clusters) -%}
+{%- set hits, total, numerator, denominator = whole('hits'), whole('total'), whole('numerator'), whole('denominator') -%}
+shares as (
     select
         measure,
         class,
@@ -10,55 +12,45 @@
         cast(sum(hits) as bigint) as numerator,
         cast(sum(total) as bigint) as denominator,
         count(*) as cluster_count,
-        cast(sum(hits) as double) / sum(total) as share
+        cast(sum(hits) as double) / sum(total) as share,
+        sum({{ hits }} * {{ hits }}) as hits_squared,
+        sum({{ hits }} * {{ total }}) as hits_by_total,
+        sum({{ total }} * {{ total }}) as total_squared
     from {{ clusters }}
     group by measure, class, x, kind
 ),
 
 variances as (
     select
-        shares.measure,
-        shares.class,
-        shares.x,
-        shares.kind,
-        sum(power({{ clusters }}.hits - shares.share * {{ clusters }}.total, 2)) as squared_residuals
+        *,
+        -- of hits - share * total, squared and multiplied out: whole numbers until they are all summed, so that the order of the rows leaves
+        -- no trace. They hold while the hours of one RAID group times those of all, cubed, stay below 10^38: 30 billion drive-hours
+        cast(
+            {{ denominator }} * {{ denominator }} * hits_squared - 2 * {{ numerator }} * {{ denominator }} * hits_by_total
+            + {{ numerator }} * {{ numerator }} * total_squared as double
+        ) / power(cast(denominator as double), 2) as squared_residuals
     from shares
-    inner join {{ clusters }}
-        on shares.measure = {{ clusters }}.measure
-        and shares.class = {{ clusters }}.class
-        and coalesce(shares.x, -1) = coalesce({{ clusters }}.x, -1)
-        and shares.kind = {{ clusters }}.kind
-    group by shares.measure, shares.class, shares.x, shares.kind
 ),
 
 effective as (
     select
-        shares.*,
+        *,
         case
-            when shares.cluster_count = 1 then 1.0
-            when shares.numerator in (0, shares.denominator) then cast(shares.cluster_count as double)
+            when cluster_count = 1 then 1.0
+            when numerator in (0, denominator) then cast(cluster_count as double)
             else least(
                 greatest(
                     coalesce(
-                        shares.share * (1 - shares.share)
-                        / nullif(
-                            variances.squared_residuals * shares.cluster_count / (shares.cluster_count - 1)
-                            / power(cast(shares.denominator as double), 2),
-                            0.0
-                        ),
-                        cast(shares.denominator as double)
+                        share * (1 - share)
+                        / nullif(squared_residuals * cluster_count / (cluster_count - 1) / power(cast(denominator as double), 2), 0.0),
+                        cast(denominator as double)
                     ),
                     1.0
                 ),
-                cast(shares.denominator as double)
+                cast(denominator as double)
             )
         end as effective_count
-    from shares
-    inner join variances
-        on shares.measure = variances.measure
-        and shares.class = variances.class
-        and coalesce(shares.x, -1) = coalesce(variances.x, -1)
-        and shares.kind = variances.kind
+    from variances
 )
 
 select
@@ -75,3 +67,4 @@ select
     case when numerator = 0 then 0.0 else {{ wilson_low('share', 'effective_count') }} end as share_low,
     case when numerator = denominator then 1.0 else {{ wilson_high('share', 'effective_count') }} end as share_high
 from effective{% endmacro %}
+{% macro whole(count) %}cast({{ count }} as decimal(19, 0)){% endmacro %}

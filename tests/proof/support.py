@@ -91,11 +91,6 @@ NOT_COMPARED = {
     "fct_rejection_counts": ("file_count",),
     "rejected_records": ("file", "row", "value", "rejected_at"),
 }
-# Sums over rows in whatever order the engine met them: equal to the last few bits only.
-ROUNDED = {("fct_slowdown_intervals", "mean_slowdown")}
-ROUNDED |= {("cause_shares", f"{of}_share_{end}") for of in ("interval", "slow_hour") for end in ("low", "high")}
-ROUNDED |= {("fct_fleet_slo", f"good_ratio_{end}") for end in ("low", "high")}
-ROUNDED |= {("fct_weekly_classes", f"slow_ratio_{end}") for end in ("low", "high")}
 
 
 def seeds(count: int) -> list[int]:
@@ -162,11 +157,7 @@ def marts_differences(left: Path, right: Path) -> list[str]:
             left_out = NOT_COMPARED.get(relation, ())
             if left_out is None:
                 continue
-            listed = ", ".join(
-                f'round("{column}", 9) as "{column}"' if (relation, column) in ROUNDED else f'"{column}"'
-                for column in columns
-                if column not in left_out
-            )
+            listed = ", ".join(f'"{column}"' for column in columns if column not in left_out)
             for catalog in ("one", "two"):  # a view is computed once, not once for each way
                 connection.execute(f'create or replace temp table side_{catalog} as select {listed} from {catalog}.marts."{relation}"')
             for name, first, second in ((left, "side_one", "side_two"), (right, "side_two", "side_one")):

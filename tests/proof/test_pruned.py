@@ -40,8 +40,6 @@ KEPT = (
 )  # fmt: skip
 """What a prune leaves exactly as it is, beside the study."""
 STUDY = ("study_results", "study_curves", "study_variants")
-ROUNDED = {"mean_slowdown"}
-"""Sums over rows in whatever order the engine met them."""
 IS_LONG = "DRIVETAIL_FLEETS" in os.environ
 """In a soak: also the study, a second horizon and a rebuild that keeps the past."""
 MOVED = timedelta(days=LEAST_DAYS + 6)
@@ -95,7 +93,7 @@ def differences(before: Path, after: Path, relations: tuple[str, ...]) -> list[s
         connection.execute(f"attach '{before}' as one (read_only); attach '{after}' as two (read_only)")
         for relation in relations:
             names = [row[0] for row in connection.execute(f"describe one.marts.{relation}").fetchall()]
-            columns = ", ".join(f'round("{name}", 9)' if name in ROUNDED else f'"{name}"' for name in names)
+            columns = ", ".join(f'"{name}"' for name in names)
             for side in ("one", "two"):
                 connection.execute(f"create or replace temp table rows_{side} as select {columns} from {side}.marts.{relation}")
             for left, right in (("one", "two"), ("two", "one")):

@@ -15,9 +15,9 @@ from .reference import KEYS, RELATIONS
 Record = dict[str, Any]
 MOST = 10  # differences shown per relation
 PYTHON_TYPES = {"varchar": str, "bigint": int, "double": float, "boolean": bool, "timestamp": datetime, "date": date}
-# A mean over a run of hours: the order of summation is the engine's. So is how whole numbers of more than 53 bits become doubles.
-RELATIVE = {("fct_slowdown_intervals", "mean_slowdown"): 1e-12, ("fct_detector_verdicts", "score"): 1e-12}
-# Ends of intervals are made of sums over RAID groups, likewise; a share of 0 or 1 has an end there exactly.
+# How whole numbers of more than 53 bits become doubles is the engine's.
+RELATIVE = {("fct_detector_verdicts", "score"): 1e-12}
+# Ends of intervals: the reference adds up residuals, the models multiply them out. A share of 0 or 1 has an end there exactly.
 RELATIVE |= {("cause_shares", f"{of}_share_{end}"): 1e-9 for of in ("interval", "slow_hour") for end in ("low", "high")}
 RELATIVE |= {("fct_fleet_slo", f"good_ratio_{end}"): 1e-9 for end in ("low", "high")}
 # What the contract lets vary with the order of delivery, or does not define: how a row was judged "when it came", and instants.
@@ -28,7 +28,7 @@ UNREADABLE = "unreadable"
 def compare(expected: dict[str, list[Record]], warehouse_duckdb: Path, schema: str = "marts") -> list[str]:
     """Every relation of `expected` against schema `marts` of the file (opened read-only); -> human-readable differences.
 
-    Equality is exact (NaN equals NaN) but for mean_slowdown (1e-12 relative). Column types are those of the contract. More columns
+    Equality is exact (NaN equals NaN) but for the few columns of RELATIVE. Column types are those of the contract. More columns
     than the contract's are fine. Rejected records compare by (file name, row, column), ingested files by name, rows delivered and
     rejected, whether unreadable, and that a file's counts add up. At most 10 differences per relation, then their number.
     """

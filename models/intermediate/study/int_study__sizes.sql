@@ -24,7 +24,7 @@ raid_groups as (
         max(data_drive_count) as largest_width,
         min(ceil(duration_days)) as shortest_duration_days,
         max(ceil(duration_days)) as longest_duration_days,
-        avg(duration_days) as mean_duration_days
+        {{ mean_of_group('duration_days') }} as mean_duration_days
     from {{ ref('dim_raid_groups') }}
     where data_drive_count is not null
     group by kind

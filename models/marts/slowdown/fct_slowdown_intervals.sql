@@ -48,7 +48,7 @@ intervals as (
         count(*) as interval_hours,
         min_by(slowdown, hour_utc) as first_slowdown,
         max(slowdown) as max_slowdown,
-        avg(slowdown) as mean_slowdown,
+        {{ mean_of_group('slowdown') }} as mean_slowdown,
         max(case when was_slow is null then 1 else 0 end) = 1 as is_left_censored,
         max_by(is_followed, hour_utc) = false as is_right_censored
     from numbered
