@@ -44,6 +44,9 @@ NO_HOUR = datetime(1970, 1, 1)
 INVENTORY = ("drives", "retired_drives", "drive_aliases", "retired_drive_aliases")
 """Raw tables that say where a drive is, or which drive a name means."""
 
+SLOWEST = 10
+"""So many models the log names with their seconds; the record of a publication has all."""
+
 MAX_BATCH_ROWS = 12_000_000
 """Drive-hours computed at a time; bounds memory at a day of 460,000 drives."""
 
@@ -455,7 +458,8 @@ class Build:
         with self.connect() as connection:
             (drive_hours,) = connection.execute("select count(*) from intermediate.int_drive_hours").fetchone() or (0,)
             raid_hours = commit_batch(connection, batch)
-        self.warehouse.note("stored", batch=batch.build_seq, raid_hours=raid_hours, drive_hours=drive_hours)
+        slowest = {model: round(seconds, 3) for model, seconds in self.project.seconds.most_common(SLOWEST)}
+        self.warehouse.note("stored", batch=batch.build_seq, raid_hours=raid_hours, drive_hours=drive_hours, slowest_models_s=slowest)
         return raid_hours, int(drive_hours)
 
     def begin_batch(self, batch: Batch) -> bool:

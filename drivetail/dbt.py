@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -54,6 +55,8 @@ class Project:
         self.manifest: Any = Project.parsed(target, warehouse.build / "dbt", self._log)
         os.environ["DRIVETAIL_BUILD_DATABASE"] = str(warehouse.build_database)
         self._runner = runner(self.manifest)
+        self.seconds: Counter[str] = Counter()
+        """How long each model took that was run, all runs together."""
 
     @classmethod
     def parsed(cls, target: str, folder: Path, log: Path) -> Any:
@@ -105,6 +108,9 @@ class Project:
         Raises: ModelError naming the first node that failed.
         """
         result = self._runner.invoke([*QUIET, command, *arguments, *self._options])
+        for each in getattr(result.result, "results", ()):  # what dbt would write to run_results.json
+            if each.node.resource_type == "model":
+                self.seconds[each.node.name] += each.execution_time
         if result.success:
             return result.result
         if result.exception is not None:

@@ -154,8 +154,11 @@ def _of_durations(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
         seconds = _record(deliveries[-1].path / "delivery.json").get("ingest_seconds")
         yield from _gauge("ingest_duration_seconds", "How long the ingest of the last delivery took.", seconds)
     if status.publication["state"] == "published":
-        seconds = _record(warehouse.publications / f"{status.publication['publication_id']}.json").get("build_seconds")
-        yield from _gauge("build_duration_seconds", "How long the build of the last publication took.", seconds)
+        record = _record(warehouse.publications / f"{status.publication['publication_id']}.json")
+        yield from _gauge("build_duration_seconds", "How long the build of the last publication took.", record.get("build_seconds"))
+        rows = [{"model": model, "seconds": seconds} for model, seconds in record.get("model_seconds", {}).items()]
+        told = "How long each model took in the build of the last publication."
+        yield _labelled(GaugeMetricFamily("drivetail_model_duration_seconds", told, labels=["model"]), {"model": "model"}, "seconds", rows)
 
 
 def _record(path: Path) -> dict[str, Any]:

@@ -96,6 +96,7 @@ def publish(warehouse: Warehouse, project: Project, deliveries: Sequence[Deliver
     record = {
         "root": str(warehouse.root), "store": folders, "pruned_before_utc": horizon and horizon.isoformat(), "models": project.version,
         "build_seconds": round(time.monotonic() - started, 3),
+        "model_seconds": {model: round(seconds, 3) for model, seconds in project.seconds.most_common()},
     }  # fmt: skip
     (warehouse.publications / f"{publication_id}.json").write_text(json.dumps(record))
     # who opens it for writing by mistake would shut every reader out, and change what the others see

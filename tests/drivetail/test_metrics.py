@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -128,6 +129,16 @@ def test_the_tail_rate_is_that_of_the_raid_hours(written: Samples, published: Pu
 def test_it_took_a_while(written: Samples) -> None:
     assert 0 < value(written, "ingest_duration_seconds") < 600
     assert 0.1 < value(written, "build_duration_seconds") < 600
+
+
+def test_so_did_each_model(published: Published, written: Samples) -> None:
+    seconds = {dict(labels)["model"]: number for (name, labels), number in written.items() if name == "drivetail_model_duration_seconds"}
+    assert {"int_raid_hours", "int_drive_hours", "dim_drives"} <= set(seconds)
+    assert all(number >= 0 for number in seconds.values())
+    assert sum(seconds.values()) < value(written, "build_duration_seconds")
+    (stored,) = [line for line in map(json.loads, published.warehouse.log.open()) if line["phase"] == "stored"]
+    assert 0 < len(stored["slowest_models_s"]) <= 10
+    assert set(stored["slowest_models_s"]) <= set(seconds)
 
 
 @pytest.mark.parametrize("path", ["deploy/prometheus/drivetail.rules.yml", "deploy/grafana/drivetail.json", "docs/monitoring.md"])
