@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import ssl
-import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -28,9 +30,14 @@ BACKOFF_SECONDS = 1.0
 RETRIED = (408, 425, 429, 500, 502, 504, 503)
 CONNECT_SECONDS = 10
 SILENCE_SECONDS = 120
-# A whole answer, however it trickles in; Prometheus itself gives up on a query after two minutes.
-ANSWER_SECONDS = 300
+# A whole answer, with all that is asked again and however it trickles in; Prometheus itself gives up on a query after two minutes.
+ANSWER_SECONDS = 300.0
+LONGEST_WAIT_SECONDS = 60  # whatever a server asks for
 MAX_ANSWER_BYTES = 1 << 30
+
+
+# Prometheus, Mimir, Thanos and VictoriaMetrics each have their own words for it.
+_SAYS_TOO_MUCH = re.compile("too many|exceed|time(d )?out|cannot select more than")
 
 
 class PrometheusError(IngestError):
@@ -68,7 +75,7 @@ class Client:
         self.session = requests.Session()
         retry = Retry(  # other: a certificate that is refused stays refused
             total=RETRIES, other=0, backoff_factor=BACKOFF_SECONDS, backoff_max=60, status_forcelist=RETRIED, raise_on_status=False,
-            respect_retry_after_header=True, allowed_methods=("GET",),
+            respect_retry_after_header=True, retry_after_max=LONGEST_WAIT_SECONDS, allowed_methods=("GET",),
         )  # fmt: skip
         for scheme in ("http://", "https://"):
             self.session.mount(scheme, HTTPAdapter(max_retries=retry))
@@ -95,8 +102,23 @@ class Client:
 
     def ask(self, endpoint: str, parameters: Mapping[str, str | int] | None = None) -> Any:
         """`data` of an answer of /api/v1/<endpoint>. Raises: TooMuch, PrometheusError."""
+        answer: Future[Any] = Future()
+
+        def wait() -> None:
+            try:
+                answer.set_result(self._ask(endpoint, parameters))
+            except BaseException as error:
+                answer.set_exception(error)
+
+        # a socket's own limits begin anew with every byte: a server that sends one a minute is left behind with the thread that reads it
+        Thread(target=wait, daemon=True).start()
+        try:
+            return answer.result(ANSWER_SECONDS)
+        except TimeoutError:
+            raise TooMuch(f"{self.url} took more than {ANSWER_SECONDS:.0f} s for one answer; select less with --match") from None
+
+    def _ask(self, endpoint: str, parameters: Mapping[str, str | int] | None) -> Any:
         shown = f"{self.url}/api/v1/{endpoint}"
-        begun = time.monotonic()
         try:
             with self.session.get(
                 shown,
@@ -106,7 +128,7 @@ class Client:
                 verify=self._authority,  # with every question: else REQUESTS_CA_BUNDLE would count before the session's own
                 allow_redirects=False,
             ) as response:
-                body = self._body(response, begun)
+                body = self._body(response)
                 status, reason = response.status_code, response.reason
         except requests.exceptions.SSLError as error:
             raise PrometheusError(
@@ -129,14 +151,12 @@ class Client:
             )
         return self._data(body, status, shown)
 
-    def _body(self, response: requests.Response, begun: float) -> bytes:
+    def _body(self, response: requests.Response) -> bytes:
         blocks, held = [], 0
         for block in response.iter_content(1 << 18):
             held += len(block)
             if held > MAX_ANSWER_BYTES:
                 raise TooMuch(f"{self.url} answers with more than {MAX_ANSWER_BYTES >> 20} MiB; select less with --match")
-            if time.monotonic() - begun > ANSWER_SECONDS:
-                raise TooMuch(f"{self.url} took more than {ANSWER_SECONDS:.0f} s for one answer; select less with --match")
             blocks.append(block)
         return b"".join(blocks)
 
@@ -153,9 +173,7 @@ class Client:
             raise PrometheusError(f"{shown}: {status}, and no answer of Prometheus' HTTP API; is the address right, path prefix included?")
         if answer["status"] == "error":
             said = without_secrets(f"{answer.get('errorType', 'error')}: {answer.get('error', '')}")[:300]
-            if any(
-                hint in said for hint in ("too many samples", "exceeded maximum resolution", "timeout", "timed out", "exceeds the limit")
-            ):
+            if _SAYS_TOO_MUCH.search(said):
                 raise TooMuch(f"{shown}: {said}; select less with --match")
             raise PrometheusError(f"{shown}: {status}: {said}")
         # what Prometheus has to say on the question itself is no sign of missing data

@@ -157,10 +157,13 @@ def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Readings with `drive_id`, the serial or else HOST/DEVICE, and `is_alias`.
 
     A serial that two devices have at the same time names neither: paths to one drive, namespaces of one SSD, or a
-    serial that a machine made up.
+    serial that a machine made up. Devices that swap their names, and may swap them back, have it one after the other.
     """
-    known = readings.filter(pl.col("serial").is_not_null())
-    spans = known.group_by("serial", "host", "device").agg(pl.col("at").min().alias("first"), pl.col("at").max().alias("last"))
+    known = readings.filter(pl.col("serial").is_not_null()).sort("host", "device", "at")
+    is_another = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in ("host", "device", "serial")).fill_null(True)
+    spans = known.group_by("serial", "host", "device", is_another.cum_sum().alias("run")).agg(
+        pl.col("at").min().alias("first"), pl.col("at").max().alias("last")
+    )
     met = spans.join(spans, on="serial").filter(
         ((pl.col("host") != pl.col("host_right")) | (pl.col("device") != pl.col("device_right")))
         & (pl.col("first") <= pl.col("last_right"))

@@ -7,6 +7,7 @@ import math
 import re
 import ssl
 import threading
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,13 +59,14 @@ def counted_drives(begins: float, last: float, host: str = "web") -> dict[tuple[
 
 @dataclass
 class Server:
-    """`series`: labels -> samples in order of time. `asked`: every request, path and parameters, in order."""
+    """`series`: labels -> samples in order of time. `asked`: every request, path and parameters, in order. `byte_seconds`: per byte."""
 
     series: dict[tuple[tuple[str, str], ...], Samples]
     fault: Fault = lambda path, parameters, before: None
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
+    byte_seconds: float = 0.0
 
     def answer(self, path: str, parameters: dict[str, str]) -> Any:
         if path.endswith("/query_range"):
@@ -140,7 +142,12 @@ def serving(server: Server, tls: ssl.SSLContext | None = None) -> Iterator[Serve
             for name, value in {"Content-Length": str(len(body)), **headers}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(body)
+            for at in range(len(body)) if server.byte_seconds else ():
+                self.wfile.write(body[at : at + 1])
+                self.wfile.flush()
+                time.sleep(server.byte_seconds)
+            if not server.byte_seconds:
+                self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
             pass

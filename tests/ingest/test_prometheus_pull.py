@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,11 +14,11 @@ import pytest
 
 from ingest import IngestError, ingest
 from ingest.prometheus import client as client_module
-from ingest.prometheus.client import Client, PrometheusError
+from ingest.prometheus.client import Client, PrometheusError, TooMuch
 from ingest.prometheus.pull import Selection, pull
 from ingest.prometheus.readings import COUNTERS, READING, roll_up
 from tests.ingest.conftest import Warehouse
-from tests.ingest.prometheus_server import Samples, Server, labels, serving
+from tests.ingest.prometheus_server import Fault, Samples, Server, labels, serving
 
 START = datetime(2026, 1, 5, 10)
 UNIX = 1_767_607_200
@@ -136,6 +137,28 @@ def test_a_pull_comes_to_what_every_scrape_comes_to(seed: int) -> None:
     assert pulled.height < all_readings(fleet).height
 
 
+def test_drives_that_swap_their_letters_and_swap_back_keep_their_serials() -> None:
+    draw = random.Random(2)
+    fleet: Series = {}
+    between = (UNIX + 3600 + 90, UNIX + 2 * 3600 + 90)
+    for device, first, second in (("sda", "S0", "S1"), ("sdb", "S1", "S0")):
+        at_first = cut(drive("web", device, every(60), draw, first), lambda at: not between[0] < at < between[1])
+        at_second = cut(drive("web", device, every(60), draw, second), lambda at: between[0] < at < between[1])
+        for key, samples in [*at_first.items(), *at_second.items()]:
+            fleet[key] = sorted(fleet.get(key, []) + samples)
+    with serving(Server(fleet)) as server:
+        pulled = drive_hours(pull(Client(server.url), Selection(), START, START + timedelta(hours=HOURS)))
+    assert pulled.to_dicts() == drive_hours(all_readings(fleet)).to_dicts()
+    assert pulled["drive_id"].unique().sort().to_list() == ["S0", "S1"]
+    assert pulled.select("drive_id", "hour_utc").n_unique() == 2 * HOURS
+
+
+def test_a_serial_that_two_devices_have_at_once_names_neither() -> None:
+    draw = random.Random(2)
+    fleet = drive("web", "sda", every(60), draw, "S0") | drive("web", "sdb", every(60), draw, "S0")
+    assert drive_hours(all_readings(fleet))["drive_id"].unique().sort().to_list() == ["web/sda", "web/sdb"]
+
+
 def test_clear_hours_cost_a_fixed_number_of_questions() -> None:
     draw = random.Random(1)
     fleet: Series = {}
@@ -247,14 +270,46 @@ def test_a_busy_server_is_asked_again(status: int, warehouse: Warehouse) -> None
         assert land(server, warehouse).rows_accepted == 9
 
 
-def test_a_server_that_stays_down_or_trickles_is_left(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_stays_down_is_left(warehouse: Warehouse) -> None:
     with serving(Server(a_fleet(), lambda *_: (503, {}, b"down"))) as server, pytest.raises(PrometheusError, match="503"):
         land(server, warehouse)
     with pytest.raises(PrometheusError, match="run the same command again"):
         Client(server.url).ask("query")
-    monkeypatch.setattr(client_module, "ANSWER_SECONDS", -1.0)
-    with serving(Server(a_fleet())) as server, pytest.raises(PrometheusError, match="for one answer"):
+
+
+@pytest.mark.parametrize(
+    ("byte_seconds", "fault"),
+    [(0.05, lambda *_: None), (0.0, lambda *_: (503, {"Retry-After": "3600"}, b"later"))],
+)
+def test_a_server_that_trickles_or_asks_for_an_hour_is_left(
+    byte_seconds: float, fault: Fault, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "ANSWER_SECONDS", 0.5)
+    begun = time.monotonic()
+    with serving(Server(a_fleet(), fault, byte_seconds=byte_seconds)) as server, pytest.raises(PrometheusError, match="for one answer"):
         land(server, warehouse, hours=1)
+    assert time.monotonic() - begun < 10
+
+
+def test_a_server_that_wants_a_rest_is_given_a_minute_at_most() -> None:
+    retry = Client("http://prometheus:9090").session.get_adapter("http://").max_retries
+    assert retry.parse_retry_after("3600") == 60
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "query processing would load too many samples into memory in query execution",
+        "the query exceeded the maximum number of series (limit: 100000 series) (err-mimir-max-series-per-query)",
+        "cannot select more than -search.maxSamplesPerQuery=1000000000 samples",
+        "the number of matching timeseries exceeds 300000",
+        "query timed out in expression evaluation",
+    ],
+)
+def test_each_servers_words_for_too_much_are_known(said: str) -> None:
+    body = json.dumps({"status": "error", "errorType": "execution", "error": said}).encode()
+    with serving(Server(a_fleet(), lambda *_: (422, HEADERS, body))) as server, pytest.raises(TooMuch, match="select less with --match"):
+        Client(server.url).ask("query")
 
 
 def test_too_much_at_once_is_asked_for_in_smaller_parts(warehouse: Warehouse) -> None:
