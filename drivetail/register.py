@@ -11,12 +11,13 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, BinaryIO
 
 from drivetail.queries import QueryError
 from drivetail.warehouse import Warehouse, sync
 
 Record = dict[str, Any]
+BLOCK_BYTES = 1 << 16
 
 
 class Register:
@@ -56,12 +57,24 @@ class Register:
             return
         lines = "".join(json.dumps(record, default=_text) + "\n" for record in records).encode()
         with self.path.open("ab+") as file:
-            file.seek(0)
-            file.truncate(file.read().rfind(b"\n") + 1)  # what a killed writer left
+            file.truncate(_end_of_lines(file))
             file.write(lines)
             file.flush()
             os.fsync(file.fileno())
         sync(self.path.parent)
+
+
+def _end_of_lines(file: BinaryIO) -> int:
+    """Where the last whole line ends; what a killed writer left comes after it."""
+    end = file.seek(0, os.SEEK_END)
+    while end:
+        begin = max(0, end - BLOCK_BYTES)
+        file.seek(begin)
+        at = file.read(end - begin).rfind(b"\n")
+        if at >= 0:
+            return begin + at + 1
+        end = begin
+    return 0
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,39 @@
+"""Registers: only whole lines count, and only they are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import drivetail.register
+from drivetail.queries import QueryError
+from drivetail.register import Register
+from drivetail.warehouse import Warehouse
+
+
+@pytest.fixture
+def register(tmp_path: Path) -> Register:
+    warehouse = Warehouse(tmp_path)
+    warehouse.create()
+    return Register(warehouse, "said")
+
+
+@pytest.mark.parametrize("block_bytes", [1, 7, 1 << 16])
+@pytest.mark.parametrize(("before", "kept"), [("", []), ('{"n": 1}\n', [1]), ('{"n": 1}\n{"n": 2}\n{"n', [1, 2]), ('{"n": 1', [])])
+def test_a_line_that_a_killed_writer_left_never_was(
+    before: str, kept: list[int], block_bytes: int, register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drivetail.register, "BLOCK_BYTES", block_bytes)
+    register.path.write_text(before)
+    with register.locked():
+        register.append([{"n": 8}, {"n": 9}])
+    assert [record["n"] for record in register.read()] == [*kept, 8, 9]
+    assert register.path.read_text().count("\n") == len(kept) + 2
+
+
+def test_a_damaged_line_is_told_or_left_out(register: Register) -> None:
+    register.path.write_text('{"n": 1}\nnothing\n{"n": 3}\n')
+    with pytest.raises(QueryError, match=r"said.jsonl: line 2: not a JSON record"):
+        register.read()
+    assert [record["n"] for record in register.read(skips_damaged=True)] == [1, 3]
