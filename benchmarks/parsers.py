@@ -97,6 +97,61 @@ def drive_days(folder: Path) -> tuple[Path, int]:
     return path, 60_000
 
 
+def snapshots(folder: Path) -> tuple[Path, int]:
+    """Four hours of 60 drives' counters, every minute, as /proc/diskstats shows them."""
+    path = folder / "web1" / "diskstats"
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w") as out:
+        for minute in range(240):
+            counters = " ".join(str(minute * (10 + column)) for column in range(17))
+            out.write(f"TS {UNIX + 60 * minute}\n")
+            out.writelines(f"   8 {16 * n} sd{chr(97 + n // 26)}{chr(97 + n % 26)} {counters}\n" for n in range(60))
+    return path, 60 * 240
+
+
+def arrays(folder: Path) -> tuple[Path, int]:
+    """2,000 looks at /proc/mdstat with five arrays of six drives; what a member is counts as a row."""
+    path = folder / "web2" / "mdstat"
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w") as out:
+        for look in range(2000):
+            out.write(f"TS {UNIX + 60 * look}\nPersonalities : [raid6]\n")
+            for md in range(5):
+                members = " ".join(f"sd{chr(97 + md)}{chr(97 + n)}[{n}]" for n in range(6))
+                out.write(f"md{md} : active raid6 {members}\n      3906764800 blocks level 6, 512k chunk, algorithm 2 [6/6] [UUUUUU]\n\n")
+            out.write("unused devices: <none>\n")
+    return path, 2000 * 5 * 6
+
+
+def documents(folder: Path) -> tuple[Path, int]:
+    """500 drives' smartctl documents, a file each."""
+    path = folder / "web3"
+    path.mkdir()
+    attributes = [{"id": n, "name": f"Attribute_{n}", "value": 100, "worst": 100, "thresh": 0, "raw": {"value": n}} for n in range(1, 31)]
+    for n in range(500):
+        document = {
+            "smartctl": {"version": [7, 3], "exit_status": 0}, "device": {"name": f"/dev/sd{n}", "type": "sat", "protocol": "ATA"},
+            "model_name": "A_DISK", "serial_number": f"S{n}", "firmware_version": "1", "rotation_rate": 7200,
+            "user_capacity": {"bytes": 4_000_787_030_016}, "local_time": {"time_t": UNIX}, "power_on_time": {"hours": 20_000},
+            "ata_smart_attributes": {"table": attributes},
+        }  # fmt: skip
+        (path / f"smartctl-{n}.json").write_text(json.dumps(document, indent=2))
+    return path, 500
+
+
+def devices(folder: Path) -> tuple[Path, int]:
+    """What lsblk says of 60 drives, 200 times."""
+    path = folder / "web4"
+    path.mkdir()
+    about = {"type": "disk", "model": "A_DISK", "rev": "1", "vendor": "ATA", "size": 4_000_787_030_016, "rota": True, "tran": "sata"}
+    drives = [
+        {"name": f"sd{chr(97 + n // 26)}{chr(97 + n % 26)}", "serial": f"S{n}", "wwn": f"0x5000c500{n:08x}", **about} for n in range(60)
+    ]
+    for look in range(200):
+        (path / f"lsblk-{look:03}.json").write_text(json.dumps({"blockdevices": drives, "TS": UNIX + 60 * look}, indent=3))
+    return path, 60 * 200
+
+
 def landed(source: str, path: Path) -> None:
     """The whole way to raw, in a warehouse that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
@@ -105,7 +160,13 @@ def landed(source: str, path: Path) -> None:
 
 def plain(path: Path) -> None:
     """The same bytes as lines."""
-    pl.read_csv(path, has_header=False, separator="\x01", quote_char=None, new_columns=["line"])
+    for file in files(path):
+        pl.read_csv(file, has_header=False, separator="\x01", quote_char=None, new_columns=["line"])
+
+
+def files(path: Path) -> list[Path]:
+    """A file, or those of a folder."""
+    return [path] if path.is_file() else sorted(path.iterdir())
 
 
 def seconds(run: Callable[[], object], repetitions: int) -> float:
@@ -136,11 +197,17 @@ def bench_parsers(work: Path, repetitions: int) -> list[str]:
             ("sysstat, sadf -d (drives in an interval)", sadf(folder), partial(read_intervals, zone=utc)),
             ("sysstat, iostat JSON (drives in an interval)", iostat(folder), partial(read_intervals, zone=utc)),
             ("kernel-log (lines)", log(folder), partial(read_log, reading=Reading(utc, None, None, "host"))),
+            ("diskstats, landed (drives in a snapshot)", snapshots(folder), partial(landed, "diskstats")),
+            ("mdadm, mdstat, landed (members in a look)", arrays(folder), partial(landed, "mdadm")),
+            ("smartctl, landed (documents)", documents(folder), partial(landed, "smartctl")),
+            ("lsblk, landed (drives in a document)", devices(folder), partial(landed, "lsblk")),
             ("tickets, landed (rows)", tickets(folder), partial(landed, "tickets")),
             ("labels, landed (rows)", labels(folder), partial(landed, "labels")),
             ("backblaze, landed (drive-days)", drive_days(folder), partial(landed, "backblaze")),
         ):
             own, bare = (seconds(partial(read, path), repetitions) for read in (run, plain))
-            lines.append(f"| {what} | {rows:,} | {path.stat().st_size / 1e6:.0f} | {rows / own:,.0f} | {own / bare:.0f} |")
+            lines.append(
+                f"| {what} | {rows:,} | {sum(file.stat().st_size for file in files(path)) / 1e6:.0f} | {rows / own:,.0f} | {own / bare:.0f} |"
+            )
             print(lines[-1], flush=True)
     return [*lines, ""]
