@@ -44,7 +44,10 @@ def collect_guessed(connection: duckdb.DuckDBPyConnection) -> Row:
 
 
 def collect_disagreements(connection: duckdb.DuckDBPyConnection) -> Row:
-    """Attributes of which two sources last said different things; `believed` is what the marts show."""
+    """Attributes of which two sources last said different things; `believed` is what the marts show.
+
+    Among them who a name means: a wwn is one drive's for ever, a device's name may have passed on unless both speak of the same hour.
+    """
     said = " union all ".join(
         f"""
         select drive_id, source, '{name}' as attribute, arg_max(cast({name} as varchar), (valid_from, collected_at)) as said
@@ -74,10 +77,23 @@ def collect_disagreements(connection: duckdb.DuckDBPyConnection) -> Row:
             )
             and coalesce(aliases.drive_id, delivered.drive_id) in (select drive_id from staging.stg_raw__drive_periods)
         ),
-        said as ({said}),
-        believed as ({believed})
+        names as (
+            select names.alias as drive_id, names.source, names.drive_id as said
+            from staging.stg_raw__drive_aliases as names
+            where exists (
+                select 1 from staging.stg_raw__drive_aliases as others
+                where others.alias = names.alias and others.drive_id <> names.drive_id and others.source <> names.source
+                    and (names.alias like 'wwn:%' or date_trunc('hour', others.valid_from) = date_trunc('hour', names.valid_from))
+            )
+        ),
+        said as ({said} union all select drive_id, source, 'serial' as attribute, said from names),
+        believed as (
+            {believed} union all
+            select alias as drive_id, 'serial' as attribute, arg_max(drive_id, from_hour_utc) as believed
+            from staging.stg_raw__alias_periods group by alias
+        )
         select said.drive_id, said.attribute, any_value(believed.believed) as believed,
-            string_agg(said.source || ': ' || said.said, '; ' order by said.source) as said
+            string_agg(distinct said.source || ': ' || said.said, '; ' order by said.source || ': ' || said.said) as said
         from said
         inner join believed on said.drive_id = believed.drive_id and said.attribute = believed.attribute
         group by said.drive_id, said.attribute

@@ -85,6 +85,10 @@ def named(device: str, serial: str, at: datetime | None) -> Row:
     return {"alias": f"web1/{device}", "drive_id": serial, "valid_from": at}
 
 
+def wwn(serial: str) -> Row:
+    return {"alias": "wwn:0x5000", "drive_id": serial, "valid_from": hour(1)}
+
+
 def described(serial: str, at: datetime, **attributes: Any) -> Row:
     return {
         "drive_id": serial,
@@ -107,7 +111,10 @@ def deliveries(root: Path) -> list[tuple[str, Path]]:
     own = [{"hour_utc": hour(7), "drive_id": "S-a", "raid_group_id": "md0", "read_ios": 5, "write_ios": 0, "read_latency_us": 3000.0}]
     event = {"occurred_at": hour(3, 10), "drive_id": "web1/sdc", "event_type": "media_error", "is_alias": True}
     return [
-        ("prometheus", written(root, drive_hours=scraped[: len(scraped) // 2])),
+        (
+            "prometheus",
+            written(root, drive_hours=scraped[: len(scraped) // 2], drive_aliases=[wwn("S-A"), named("sdd", "S-X", hour(0, 45))]),
+        ),
         ("prometheus", written(root, drive_hours=scraped[len(scraped) // 2 :], drive_events=[event])),
         ("sysstat", written(root, drive_hours=sampled)),
         ("sysstat", written(root, drive_hours=by_serial)),
@@ -115,7 +122,14 @@ def deliveries(root: Path) -> list[tuple[str, Path]]:
         ("mdadm", written(root, drives=[member(d, hour(6, 5), slot=1) for d in devices[:5]])),
         ("smartctl", written(root, drive_aliases=[named(d, "S-" + d[-1], hour(0, 30)) for d in devices])),
         ("smartctl", written(root, drive_aliases=[named("sdf", "S-new", hour(4))], drives=[described("S-f", hour(0), kind="disk")])),
-        ("smartctl", written(root, drives=[described("S-c", hour(2), model="M1", kind="ssd", deployed_on=START.date())])),
+        (
+            "smartctl",
+            written(
+                root,
+                drives=[described("S-c", hour(2), model="M1", kind="ssd", deployed_on=START.date())],
+                drive_aliases=[wwn("S-a"), named("sdb", "S-b", hour(1))],
+            ),
+        ),
         ("mapping", written(root, drives=[{**member("sde", hour(2)), "drive_id": "S-e", "raid_group_id": "md9", "is_alias": False}])),
         ("mapping", written(root, drive_aliases=[named("sdd", "S-D", None)])),
         ("bundle", written(root, drive_hours=own)),
@@ -172,7 +186,9 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
     assert "set aside: source prometheus is believed before sysstat" in explained
     assert "5000" in explained and explain_drive(warehouse, "S-new")
     said = {"drive_id": "S-e", "attribute": "raid_group_id", "believed": "md9", "said": "mapping: md9; mdadm: md0"}
-    assert inventory["disagreements"]["rows"] == [said]
+    shared = {"drive_id": "wwn:0x5000", "attribute": "serial", "believed": "S-a", "said": "prometheus: S-A; smartctl: S-a"}
+    letter = {"drive_id": "web1/sdd", "attribute": "serial", "believed": "S-D", "said": "prometheus: S-X; smartctl: S-d"}
+    assert inventory["disagreements"]["rows"] == [said, letter, shared]
 
 
 def test_names_and_members_that_come_late_place_what_was_built_before(tmp_path: Path) -> None:
