@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -196,7 +197,8 @@ def bench_full_hour(work: Path, repetitions: int) -> list[str]:
         ingest = measure(DRIVETAIL, "ingest", "bundle", delivery, "--gate", "--warehouse", warehouse)
         build = measure(DRIVETAIL, "build", "--warehouse", warehouse)
         phases = build_phases(warehouse)
-        runs.append({"ingest": ingest.seconds, "build": build.seconds, "rest": build.seconds - sum(phases.values()), **phases})
+        rest = build.seconds - sum(phases.values())
+        runs.append({"ingest": ingest.seconds, "build": build.seconds, "rest": rest, **phases, **subject_seconds(warehouse)})
         peak = max(peak, ingest.peak_mib, build.peak_mib)
         print({key: round(value, 1) for key, value in runs[-1].items()}, flush=True)
 
@@ -218,7 +220,23 @@ def bench_full_hour(work: Path, repetitions: int) -> list[str]:
         f"| of it publication | {seconds('publication')} |",
         f"| **together** | **{statistics.median(run['ingest'] + run['build'] for run in runs):.1f}** |",
         "",
+        "Where the time of the models goes, each with its own tests:",
+        "",
+        "| folder of the models | seconds |",
+        "|---|--:|",
+        *(f"| `models/{name}` | {seconds(name)} |" for name in sorted(subject_seconds(warehouse))),
+        "",
     ]
+
+
+def subject_seconds(warehouse: Path) -> dict[str, float]:
+    """Seconds of the models of the last build, by the folder they lie in."""
+    record = max((warehouse / "publications").glob("*.json"))
+    folders = {path.stem: str(path.parent.relative_to(ROOT / "models")) for path in (ROOT / "models").rglob("*.*")}
+    seconds: dict[str, float] = defaultdict(float)
+    for model, taken in json.loads(record.read_text())["model_seconds"].items():
+        seconds[folders[model]] += taken
+    return dict(seconds)
 
 
 def bench_hour(work: Path, repetitions: int) -> list[str]:

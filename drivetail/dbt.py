@@ -56,7 +56,7 @@ class Project:
         os.environ["DRIVETAIL_BUILD_DATABASE"] = str(warehouse.build_database)
         self._runner = runner(self.manifest)
         self.seconds: Counter[str] = Counter()
-        """How long each model took that was run, all runs together."""
+        """How long each model took that was run, with the tests of it alone, all runs together."""
 
     @classmethod
     def parsed(cls, target: str, folder: Path, log: Path) -> Any:
@@ -109,8 +109,9 @@ class Project:
         """
         result = self._runner.invoke([*QUIET, command, *arguments, *self._options])
         for each in getattr(result.result, "results", ()):  # what dbt would write to run_results.json
-            if each.node.resource_type == "model":
-                self.seconds[each.node.name] += each.execution_time
+            model = each.node.name if each.node.resource_type == "model" else getattr(each.node, "attached_node", None)
+            if model:
+                self.seconds[model.rsplit(".", 1)[-1]] += each.execution_time
         if result.success:
             return result.result
         if result.exception is not None:

@@ -157,7 +157,7 @@ def _of_durations(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
         record = _record(warehouse.publications / f"{status.publication['publication_id']}.json")
         yield from _gauge("build_duration_seconds", "How long the build of the last publication took.", record.get("build_seconds"))
         rows = [{"model": model, "seconds": seconds} for model, seconds in record.get("model_seconds", {}).items()]
-        told = "How long each model took in the build of the last publication."
+        told = "How long each model took in the build of the last publication, with its tests."
         yield _labelled(GaugeMetricFamily("drivetail_model_duration_seconds", told, labels=["model"]), {"model": "model"}, "seconds", rows)
 
 
