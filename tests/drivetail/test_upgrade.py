@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tarfile
 from pathlib import Path
 
 import duckdb
@@ -11,6 +12,9 @@ from conftest import Published, drivetail
 
 from drivetail.build import Build
 from drivetail.warehouse import Warehouse
+from ingest import list_deliveries
+from tests.reference.compare import compare
+from tests.reference.reference import Delivery, compute
 
 
 @pytest.fixture
@@ -44,6 +48,19 @@ def test_what_these_definitions_computed_stays(landed: Warehouse) -> None:
         connection.execute("insert into state.finished_deliveries values (1)")
     build = opened(landed)
     assert [delivery.seq for delivery in build.new] == [2]
+
+
+def test_a_warehouse_that_an_early_release_wrote_ends_in_the_marts_of_today(tmp_path: Path) -> None:
+    """Raw, store, build database and publication as commit 11174b1 left them, and the awkward bundle they were made from."""
+    with tarfile.open(Path(__file__).parent / "warehouse-of-11174b1.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    warehouse, bundle = Warehouse(tmp_path / "warehouse"), tmp_path / "bundle"
+    asked = drivetail("status", "-w", warehouse.root)
+    assert "drivetail build" in asked.stdout + asked.stderr
+    assert drivetail("build", "-w", warehouse.root).exit_code == 0
+    assert compare(compute([Delivery(bundle), Delivery(bundle / "late")]), warehouse.published) == []
+    assert drivetail("ingest", "bundle", bundle, "-w", warehouse.root).exit_code == 0
+    assert [delivery.seq for delivery in list_deliveries(warehouse.root)] == [1], "what it holds is known again"
 
 
 def test_a_build_database_that_cannot_be_opened_names_the_command(landed: Warehouse) -> None:
