@@ -107,10 +107,12 @@ def fleet_hourly() -> None:
         @task(pool=telling.WRITER, trigger_rule=TriggerRule.ALL_DONE, doc_md="The models over what is new, their tests, one publication.")
         def build() -> str:
             from drivetail.build import build as run_build
-            from drivetail.dbt import ModelError
+            from drivetail.dbt import Hindered, ModelError
 
             try:
                 return run_build(telling.warehouse()).publication.publication_id
+            except Hindered:  # over, perhaps, by the next try
+                raise
             except ModelError as error:  # the data break a law of the domain: they do so again
                 raise AirflowFailException(str(error)) from error
 
