@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
+import drivetail.inbox
 from drivetail import settings as settings_module
 from drivetail.cli import main
-from drivetail.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, list_entries
-from drivetail.outcomes import HELD, LANDED, Outcome, register
+from drivetail.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, land_each, list_entries
+from drivetail.outcomes import HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, Outcome, register
+from drivetail.register import Register
 from drivetail.settings import Settings, SettingsError, load_settings, settings_file, write_settings
 from drivetail.warehouse import Warehouse
 from drivetail.watch import late_deliveries
-from ingest import SOURCES, list_deliveries, options_of
+from ingest import SOURCES, GateError, IngestSummary, StoreError, list_deliveries, options_of
 from ingest.resolution import RESOLUTIONS
 from ingest.run import COLLECTED, COLLECTED_SOURCES
 from ingest.schema import DRIVE_KINDS
@@ -135,6 +139,56 @@ def test_parts_are_few_and_neighbours_stay_together(site):
     assert [[entry.name[0] for entry in part] for part in deal(entries, 4)] == [["0", "1", "2"], ["3", "4", "5"], ["6", "7", "8"]]
     assert [len(part) for part in deal(entries[:3], 4)] == [1, 1, 1]
     assert deal([], 4) == []
+
+
+def land_all(site, monkeypatch: pytest.MonkeyPatch, faults: dict[str, BaseException]) -> Iterator[Outcome]:
+    """Land every new entry; ingest() fails with these over entries of their names, and finds nothing new in the others."""
+
+    def ingested(source: str, paths: list[str], *arguments: object, **options: object) -> IngestSummary:
+        if Path(paths[0]).name in faults:
+            raise faults[Path(paths[0]).name]
+        return IngestSummary(source, None, [])
+
+    monkeypatch.setattr(drivetail.inbox, "ingest", ingested)
+    return land_each(site[0], site[1], [(entry.inbox, entry.path) for entry in arrived(site[0], site[1], now=NOW)])
+
+
+def test_a_delivery_fails_alone(site, monkeypatch):
+    faults = {
+        "a": pl.exceptions.PanicException("index out of bounds"),
+        "b": ZeroDivisionError("division by zero"),
+        "c": OSError(5, "Input/output error", "/inbox/c"),
+        "d": StoreError("no room on the disk"),
+        "e": GateError("suites/drives.json: no such rule"),
+        "f": MemoryError(),
+    }
+    for name in (*faults, "gone", "good"):
+        put(site[2] / name)
+    landing = land_all(site, monkeypatch, faults)
+    (site[2] / "gone").unlink()
+    outcomes = {Path(outcome.path).name: outcome for outcome in landing}
+    assert {name: (outcome.outcome, outcome.may_pass) for name, outcome in outcomes.items()} == {
+        **dict.fromkeys("ab", (NOT_LANDED, False)),
+        **dict.fromkeys("cdef", (HINDERED, True)),
+        "gone": (NOT_LANDED, False),
+        "good": (NOTHING_NEW, False),
+    }
+    assert "PanicException: index out of bounds" in outcomes["a"].message and "/inbox/c: Input/output error" in outcomes["c"].message
+    assert outcomes["gone"].message.endswith("has gone from the inbox fleet before it was landed; put it back")
+    # what has not landed is taken again
+    assert [entry.name for entry in arrived(site[0], site[1], now=NOW)] == list(faults)
+
+
+def test_a_delivery_that_ended_the_process_waits_for_the_others(site, monkeypatch):
+    killers = {name: SystemExit("out of memory") for name in ("a", "b")}
+    for name in ("a", "b", "c", "d"):
+        put(site[2] / name)
+    for _ in range(4):
+        with pytest.raises(SystemExit):
+            list(land_all(site, monkeypatch, killers))
+    begun = [Path(record["path"]).name for record in Register(site[0], "begun").read()]
+    assert begun == ["a", "b", "c", "d", "a", "b"]
+    assert [entry.name for entry in arrived(site[0], site[1], now=NOW)] == ["a", "b"]
 
 
 def test_what_came_late_is_named(site):
