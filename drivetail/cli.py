@@ -904,12 +904,13 @@ def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtes
 def metrics(warehouse: Warehouse, out: Path | None) -> None:
     """The status and the fleet's last day in Prometheus' text format, the 200 slowest drives among it (docs/monitoring.md)."""
     from drivetail.metrics import metrics_text, write_metrics
+    from drivetail.settings import METRICS_SUFFIX
 
     if out is None:
         click.echo(metrics_text(warehouse), nl=False)
         return
-    if out.suffix != ".prom":
-        raise click.UsageError(f"--out {out}: node_exporter reads only files that end in .prom")
+    if out.suffix != METRICS_SUFFIX:
+        raise click.UsageError(f"--out {out}: node_exporter reads only files that end in {METRICS_SUFFIX}")
     say(f"Metrics: {write_metrics(warehouse, out)}")
 
 

@@ -209,6 +209,9 @@ def test_what_came_late_is_named(site):
         ("start = 2026-01-05T00:00:00Z", "start = 2026-01-05", "give an instant with its offset"),
         ("[alarms]", "[alarm]", "unknown section 'alarm'"),
         ("[schedule]", "[schedule", "drivetail.toml"),
+        ("[alarms]", '[metrics]\nfile = "metrics.txt"\n[alarms]', "[metrics] file is 'metrics.txt'; give a file that ends in .prom"),
+        ("[alarms]", "[metrics]\nfile = 7\n[alarms]", "[metrics] file is 7; give a file that ends in .prom"),
+        ("[alarms]", '[metrics]\nfolder = "x"\n[alarms]', "[metrics] has an unknown key 'folder'; there are file"),
         (
             'source = "bundle"',
             'source = "bundle"\nresolution = "5m"',
@@ -281,6 +284,15 @@ def test_every_setting_of_the_template_can_be_used(site):
     assert settings.inboxes[0].options == {"resolution": "5m", "timezone": "Europe/Berlin", "year": 2026}
     assert (settings.inboxes[1].source, settings.servers[0].options["match"]) == ("collected", ['job="node"'])
     assert {"name", "url", "hours", "kind", "min_coverage"} <= set(vars(settings.servers[0]))
+
+
+def test_the_metrics_go_into_the_file_that_is_named(site):
+    path = settings_file(site[0])
+    assert load_settings(site[0]).metrics.file is None
+    path.write_text(path.read_text().replace("# [metrics]\n# file", "[metrics]\nfile"))
+    assert load_settings(site[0]).metrics.file == Path("/var/lib/prometheus/node-exporter/drivetail.prom")
+    path.write_text(path.read_text().replace("/var/lib/prometheus/node-exporter/", ""))
+    assert load_settings(site[0]).metrics.file == site[0].root / "drivetail.prom"
 
 
 def test_settings_are_written_once(site):
