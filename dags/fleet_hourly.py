@@ -8,8 +8,10 @@
 | `marts.build` | runs the models over what is new, tests, publishes | `drivetail build` |
 | `marts.complete_weeks` | says which weekly reports are due; `fleet_weekly_report` runs on it | |
 | `watch.new_alerts` | tells of each drive, host or RAID group that has become slow, once | `drivetail alerts --new` |
+| `watch.new_problems` | tells of RAID groups that stopped reporting and what else needs an operator, once | `drivetail status --check` |
 | `watch.late_data` | names deliveries that came long after their hours | |
 | `watch.freshness` | fails when no newer hour has been published for `fresh_hours` | `drivetail status --check` |
+| `watch.metrics` | writes the metrics into the file of `[metrics]`, if there is one | `drivetail metrics --out` |
 | `watch.all_went_well` | fails when any step did, so that the run is red | |
 
 Settings: `WAREHOUSE/drivetail.toml`. Every step may be killed and run again at any instant. Hours that were missed are caught up, a run
@@ -176,13 +178,38 @@ def fleet_hourly() -> None:
                 new_ones(telling.warehouse(), tell, apart=MANY_ALERTS)
             return told
 
-        slow = new_alerts()
-        built >> slow
+        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Says so and is green. What could not be told is told by the next try, or run.")
+        def new_problems() -> list[str]:
+            from airflow.sdk import get_current_context
+
+            from drivetail.queries import QueryError
+            from drivetail.watch import new_problems as new_ones
+
+            try:
+                return list(map(str, new_ones(telling.warehouse(), lambda each: telling.tell(get_current_context(), "problem", each))))
+            except QueryError as error:
+                raise AirflowFailException(str(error)) from error
+
+        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Skipped unless `[metrics]` names a file.")
+        def metrics() -> str:
+            from drivetail.metrics import write_metrics
+            from drivetail.queries import QueryError
+
+            file = telling.settings().metrics.file
+            if file is None:
+                raise AirflowSkipException("drivetail.toml names no file for metrics")
+            try:
+                return str(write_metrics(telling.warehouse(), file))
+            except QueryError as error:
+                raise AirflowFailException(str(error)) from error
+
+        slow, problems, measured = new_alerts(), new_problems(), metrics()
+        built >> [slow, problems, measured]
         late = late_data(found)
         landed >> late
         fresh = freshness()
         built >> fresh
-        [landed, built, slow, late, fresh] >> all_went_well()
+        [landed, built, slow, problems, measured, late, fresh] >> all_went_well()
 
     found = sources()
     landed = raw(found)
