@@ -8,8 +8,10 @@
 | `marts.build` | runs the models over what is new, tests, publishes | `drivetail build` |
 | `marts.complete_weeks` | says which weekly reports are due; `fleet_weekly_report` runs on it | |
 | `watch.new_alerts` | tells of each drive, host or RAID group that has become slow, once | `drivetail alerts --new` |
+| `watch.new_problems` | tells of RAID groups that stopped reporting and what else needs an operator, once | `drivetail status --check` |
 | `watch.late_data` | names deliveries that came long after their hours | |
 | `watch.freshness` | fails when no newer hour has been published for `fresh_hours` | `drivetail status --check` |
+| `watch.metrics` | writes the metrics into the file of `[metrics]`, if there is one | `drivetail metrics --out` |
 | `watch.all_went_well` | fails when any step did, so that the run is red | |
 
 Settings: `WAREHOUSE/drivetail.toml`. Every step may be killed and run again at any instant. Hours that were missed are caught up, a run
@@ -23,7 +25,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.sdk import Asset, CronDataIntervalTimetable, TriggerRule, dag, task, task_group
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 import telling
 
@@ -81,23 +83,21 @@ def fleet_hourly() -> None:
         def land(part: list[dict[str, str]]) -> None:
             from airflow.sdk import get_current_context
 
-            from drivetail.inbox import land as land_entry
-            from drivetail.settings import SettingsError
+            from drivetail.inbox import land_each
 
-            get_current_context()["entries"] = ", ".join(each["path"].rsplit("/", 1)[-1] for each in part)  # type: ignore[typeddict-unknown-key]
-            try:
-                outcomes = [land_entry(telling.warehouse(), telling.settings(), each["inbox"], each["path"]) for each in part]
-            except SettingsError as error:
-                raise AirflowFailException(str(error)) from error
-            for outcome in outcomes:
-                print(
-                    outcome.message
-                    or f"{outcome.path}: {outcome.outcome}, {outcome.rows_accepted} of {outcome.rows_delivered} rows accepted"
-                )
-            troubled = [outcome.message for outcome in outcomes if outcome.needs_somebody]
+            get_current_context()["entries"] = telling.label([each["path"] for each in part])  # type: ignore[typeddict-unknown-key]
+            troubled = []
+            for outcome in land_each(telling.warehouse(), telling.settings(), [(each["inbox"], each["path"]) for each in part]):
+                print(outcome.sentence)
+                if outcome.needs_somebody:
+                    troubled.append(outcome)
+            told = "; ".join(outcome.message for outcome in troubled)
+            # a full disk or an error of the disk may be over by the next try, which lands what is left
+            if any(outcome.may_pass for outcome in troubled):
+                raise AirflowException(told)
             # trying again would end the same, or keep the others waiting for what the next hour's run asks for anyway
             if troubled:
-                raise AirflowFailException("; ".join(troubled))
+                raise AirflowFailException(told)
 
         return land.expand(part=found)
 
@@ -107,10 +107,12 @@ def fleet_hourly() -> None:
         @task(pool=telling.WRITER, trigger_rule=TriggerRule.ALL_DONE, doc_md="The models over what is new, their tests, one publication.")
         def build() -> str:
             from drivetail.build import build as run_build
-            from drivetail.dbt import ModelError
+            from drivetail.dbt import Hindered, ModelError
 
             try:
                 return run_build(telling.warehouse()).publication.publication_id
+            except Hindered:  # over, perhaps, by the next try
+                raise
             except ModelError as error:  # the data break a law of the domain: they do so again
                 raise AirflowFailException(str(error)) from error
 
@@ -176,13 +178,38 @@ def fleet_hourly() -> None:
                 new_ones(telling.warehouse(), tell, apart=MANY_ALERTS)
             return told
 
-        slow = new_alerts()
-        built >> slow
+        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Says so and is green. What could not be told is told by the next try, or run.")
+        def new_problems() -> list[str]:
+            from airflow.sdk import get_current_context
+
+            from drivetail.queries import QueryError
+            from drivetail.watch import new_problems as new_ones
+
+            try:
+                return list(map(str, new_ones(telling.warehouse(), lambda each: telling.tell(get_current_context(), "problem", each))))
+            except QueryError as error:
+                raise AirflowFailException(str(error)) from error
+
+        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Skipped unless `[metrics]` names a file.")
+        def metrics() -> str:
+            from drivetail.metrics import write_metrics
+            from drivetail.queries import QueryError
+
+            file = telling.settings().metrics.file
+            if file is None:
+                raise AirflowSkipException("drivetail.toml names no file for metrics")
+            try:
+                return str(write_metrics(telling.warehouse(), file))
+            except QueryError as error:
+                raise AirflowFailException(str(error)) from error
+
+        slow, problems, measured = new_alerts(), new_problems(), metrics()
+        built >> [slow, problems, measured]
         late = late_data(found)
         landed >> late
         fresh = freshness()
         built >> fresh
-        [landed, built, slow, late, fresh] >> all_went_well()
+        [landed, built, slow, problems, measured, late, fresh] >> all_went_well()
 
     found = sources()
     landed = raw(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ WRITER = "drivetail_writer"
 """Pool of one slot for every step that writes to the warehouse; `make airflow` makes it."""
 
 OWNER = "storage-analytics"
+
+LABEL_CHARACTERS = 250
+"""Of what a mapped task is called, as many as Airflow's database takes."""
 
 
 def warehouse() -> Warehouse:
@@ -50,6 +54,13 @@ def defaults() -> dict[str, Any]:
         "max_retry_delay": timedelta(hours=1),
         "on_failure_callback": tell_failure,
     }
+
+
+def label(paths: Sequence[str]) -> str:
+    """What a task that lands these is called: the first by its name, of which the end tells most, and how many more."""
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    name, room = paths[0].rsplit("/", 1)[-1], LABEL_CHARACTERS - len(more)
+    return (name if len(name) <= room else f"...{name[3 - room :]}") + more
 
 
 def tell(context: Any, what: str, message: str) -> None:

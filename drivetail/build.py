@@ -21,7 +21,7 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.dbt import ModelError, Project
+from drivetail.dbt import Hindered, ModelError, Project
 from drivetail.past import Past, bring_back, enter_past, read_past, show_past
 from drivetail.publish import Publication, current_publication, publish
 from drivetail.queries import first_line
@@ -30,13 +30,16 @@ from drivetail.sources import point, point_at_decisions, point_whole_tables
 from drivetail.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
 from drivetail.warehouse import Warehouse, quoted
 from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, pruned_record, source_of, table_files
-from ingest.trouble import explained
+from ingest.trouble import explained, what_is_short
 
 TABLES = ("int_drives__own_spans", "int_drives__host_spans", "int_drives__kinds", "int_raid_groups__kinds", "dim_drives")
 """What a batch brings up to date beside what it stores."""
 
 PLANNED = ("staging", "tag:inventory", "tag:lateness")
 """What a build runs before it knows its batches."""
+
+OPEN_ELSEWHERE = "could not set lock"
+"""What DuckDB says of a database that another process has open."""
 
 NO_HOUR = datetime(1970, 1, 1)
 """What a batch without any hours is called."""
@@ -88,7 +91,8 @@ def build(
     `full_refresh` forgets every computed RAID-hour and computes all of raw again; `keep_pruned` leaves what was pruned as it was computed
     where that, or models that have changed, would compute it again.
     `on_progress(phase, done, total)` is called as batches finish.
-    Raises: ModelError when a model or a data test fails, or the past cannot be computed again; the last publication then stays as it is.
+    Raises: ModelError when a model or a data test fails, or the past cannot be computed again, Hindered where trying again may help; the
+    last publication then stays as it is.
     """
     report = on_progress or (lambda phase, done, total: None)
     with building(warehouse):
@@ -107,11 +111,14 @@ def build(
 def explaining(warehouse: Warehouse, read: Callable[[], Iterable[Path]] = list) -> Iterator[None]:
     """Work that fails for want of room or memory, or over a damaged file, fails with a ModelError that says so and what to do.
 
-    read: the files of raw that the work has read, asked for when it has failed.
+    read: the files of raw that the work has read, asked for when it has failed. Raises: Hindered for want of room or memory.
     """
     try:
         yield
     except (ModelError, duckdb.Error, OSError, MemoryError) as error:
+        why = what_is_short(error, warehouse.root)
+        if why is not None:
+            raise Hindered(why) from error
         why = explained(error, warehouse.root, read())
         if why is None:
             raise
@@ -198,7 +205,7 @@ class Build:
     def connect(self) -> duckdb.DuckDBPyConnection:
         """Open the build database. dbt opens it too, in between: never hold both.
 
-        Raises: ModelError when it is damaged, of a newer DuckDB, or open elsewhere.
+        Raises: ModelError when it is damaged or of a newer DuckDB, Hindered when it is open elsewhere.
         """
         path = self.warehouse.build_database
         try:
@@ -206,7 +213,8 @@ class Build:
         except duckdb.Error as error:
             told = first_line(error).rstrip("!.")
             hint = "close what has it open, or make it anew from raw with `drivetail build --full-refresh`"
-            raise ModelError(f"{path}: cannot be opened ({told}); {hint}") from error
+            kind = Hindered if OPEN_ELSEWHERE in told.lower() else ModelError
+            raise kind(f"{path}: cannot be opened ({told}); {hint}") from error
 
     def run(self, *, must_publish: bool = False) -> BuildSummary:
         """See build(). must_publish: also where nothing is new, because the store lies elsewhere."""

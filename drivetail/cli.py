@@ -547,31 +547,22 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
     drivetail inbox --land && drivetail build && drivetail report --due
     """
     from drivetail.console import table, to_minute
-    from drivetail.inbox import DONE, Entry, apart, arrived, land, list_entries
+    from drivetail.inbox import DONE, Entry, apart, arrived, land_each, list_entries
     from drivetail.pulls import Pull, due, list_pulled
-    from drivetail.settings import SettingsError, load_settings, this_hour
+    from drivetail.settings import load_settings, this_hour
 
     settings = load_settings(warehouse)
     if is_landing:
         entries, pulls = arrived(warehouse, settings, until=until), due(warehouse, settings, until or this_hour())
         troubled = 0
         deliveries: list[Entry | Pull] = [*entries, *pulls]
-        for taken in deliveries:
-            try:
-                with _progress_of(warehouse, taken.name) as on_progress:
-                    outcome = land(warehouse, settings, taken.inbox, taken.path, on_progress)
-            except SettingsError as error:  # of this inbox: the others land
-                troubled += 1
-                say(str(error))
-                continue
+        taken, titles = [(each.inbox, each.path) for each in deliveries], {each.path: each.name for each in deliveries}
+        for outcome in land_each(warehouse, settings, taken, lambda path: _progress_of(warehouse, titles[path])):
             troubled += outcome.needs_somebody
-            say(
-                outcome.message
-                or f"{outcome.path}: {outcome.outcome}, {human(outcome.rows_delivered)} rows in, {human(outcome.rows_accepted)} accepted"
-            )
+            say(outcome.sentence)
         if troubled:
-            others = _others_landed(troubled, len(deliveries))
-            raise Failure(f"{some(troubled, 'entry', 'entries')} of {len(deliveries)} did not land, as said above{others}")
+            others = _others_landed(troubled, len(taken))
+            raise Failure(f"{some(troubled, 'entry', 'entries')} of {len(taken)} did not land, as said above{others}")
         pulled = f"; {some(len(pulls), 'server')} pulled" if pulls else ""
         say(f"{some(len(entries), 'new entry', 'new entries')} landed{pulled}")
         return
@@ -913,12 +904,13 @@ def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtes
 def metrics(warehouse: Warehouse, out: Path | None) -> None:
     """The status and the fleet's last day in Prometheus' text format, the 200 slowest drives among it (docs/monitoring.md)."""
     from drivetail.metrics import metrics_text, write_metrics
+    from drivetail.settings import METRICS_SUFFIX
 
     if out is None:
         click.echo(metrics_text(warehouse), nl=False)
         return
-    if out.suffix != ".prom":
-        raise click.UsageError(f"--out {out}: node_exporter reads only files that end in .prom")
+    if out.suffix != METRICS_SUFFIX:
+        raise click.UsageError(f"--out {out}: node_exporter reads only files that end in {METRICS_SUFFIX}")
     say(f"Metrics: {write_metrics(warehouse, out)}")
 
 

@@ -17,6 +17,10 @@ class ModelError(RuntimeError):
     """A model or a data test failed; the message names the first and says what it found."""
 
 
+class Hindered(ModelError):
+    """Room or memory is short, or somebody has the build database open: once that is over, the same work goes through."""
+
+
 # writing the manifest after every command costs more than a small batch's models, and so does listing every relation before it
 QUIET = ("--log-level", "none", "--log-level-file", "info", "--no-write-json", "--no-populate-cache")
 

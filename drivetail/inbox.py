@@ -9,21 +9,35 @@ What is pulled from a server lands here as well.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from drivetail.outcomes import REFUSED, UNANSWERED, Outcome, outcome_of, outcomes, register
+import polars as pl
+
+from drivetail.outcomes import (
+    HINDERED,
+    NOT_LANDED,
+    REFUSED,
+    UNANSWERED,
+    Outcome,
+    note_begun,
+    outcome_of,
+    outcomes,
+    register,
+    unfinished,
+)
 from drivetail.pulls import span_of
 from drivetail.register import Record
 from drivetail.settings import COLLECTED, Inbox, Server, Settings, SettingsError
 from drivetail.warehouse import Warehouse
-from ingest import IngestError, calls_of, ingest, list_quarantine
+from ingest import GateError, IngestError, StoreError, calls_of, ingest, list_quarantine
 from ingest.raw_store import utc_now
 
 NEW, SETTLING, AHEAD, DONE, FAILED, MISSING = "new", "settling", "ahead", "done", "failed", "missing"
@@ -138,6 +152,44 @@ def arrived(warehouse: Warehouse, settings: Settings, *, until: datetime | None 
     return sorted(entries, key=lambda entry: (entry.first_hour or datetime.min, entry.inbox, entry.path))
 
 
+def land_each(
+    warehouse: Warehouse,
+    settings: Settings,
+    taken: Iterable[tuple[str, str]],
+    progress: Callable[[str], AbstractContextManager[Any]] = lambda path: nullcontext(),
+) -> Iterator[Outcome]:
+    """Land deliveries, each (inbox or server, path), one after the other; what goes wrong with one is its outcome and holds up no other.
+
+    Those whose landing was begun and has not ended come last, who has waited longest first: they may end this process, too.
+    progress: opened around each landing with its path; gives land() its `on_progress`.
+    """
+    begun = unfinished(warehouse)
+    for name, path in sorted(taken, key=lambda each: begun.get(each[1], -1)):
+        with progress(path) as on_progress:
+            outcome = _land_alone(warehouse, settings, name, path, on_progress)
+        yield outcome
+
+
+def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, on_progress: Any) -> Outcome:
+    """See land(), but that its errors are outcomes."""
+    try:
+        return land(warehouse, settings, name, path, on_progress)
+    except SettingsError as error:
+        what, message = NOT_LANDED, str(error)
+    except (GateError, StoreError) as error:
+        what, message = HINDERED, str(error)
+    except OSError as error:
+        told = f"{error.filename or path}: {error.strerror or error}"
+        what, message = HINDERED, f"{told}; check the path, its permissions and the free space"
+    except MemoryError:
+        what, message = HINDERED, f"{path}: not enough memory to land it (docs/runbooks/no-memory.md)"
+    # nobody knows what a delivery may bring ingest to; a panic of polars is not even an Exception
+    except (Exception, pl.exceptions.PanicException) as error:
+        logging.getLogger(__name__).exception("%s", path)
+        what, message = NOT_LANDED, f"{path}: landing it failed ({type(error).__name__}: {error}); move it out of {name}, and report it"
+    return Outcome(datetime.now(UTC).isoformat(timespec="seconds"), name, path, "", what, message=message)
+
+
 def land(warehouse: Warehouse, settings: Settings, name: str, path: str | Path, on_progress: Any = None) -> Outcome:
     """Ingest one entry of an inbox, or the hours of a pull, through the gate, and write down what became of it.
 
@@ -163,6 +215,7 @@ def land(warehouse: Warehouse, settings: Settings, name: str, path: str | Path, 
         known = _known(warehouse).get((str(path), signature))
         if known is not None:
             return Outcome(**known)
+        note_begun(warehouse, str(path), signature)
     warehouse.note("land", inbox=name, path=str(path))
     at = datetime.now(UTC).isoformat(timespec="seconds")
     about: dict[str, Any] = {"at": at, "inbox": name, "path": str(path), "signature": signature}

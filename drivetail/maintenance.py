@@ -103,10 +103,13 @@ def expire(warehouse: Warehouse) -> int:
 
 
 def check_sums(warehouse: Warehouse) -> None:
-    """Run the laws of the domain (tests/assert_*.sql) over everything stored. Raises: ModelError naming the one that is broken."""
+    """Run the laws of the domain (tests/assert_*.sql) over everything stored.
+
+    Raises: ModelError naming the one that is broken, Hindered where trying again may help.
+    """
     if not warehouse.published.exists():  # nothing has been built yet
         return
-    with building(warehouse):
+    with building(warehouse), explaining(warehouse):
         Project(warehouse).run("test", "--select", "test_type:singular", "--exclude", *OF_A_BATCH)
 
 

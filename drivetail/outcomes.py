@@ -1,6 +1,8 @@
 """What became of each delivery that was taken, an entry of an inbox or a pull from a server: one line of `WAREHOUSE/raw/inbox.jsonl` each.
 
-The line is written after the delivery has landed; a run killed in between takes it again, which changes nothing.
+The line is written after the delivery has landed; a run killed in between takes it again, which changes nothing. That the landing of an
+entry has begun is a line of `WAREHOUSE/raw/begun.jsonl`: one that was begun and has no outcome may have ended the process; it waits for the
+others.
 """
 
 from __future__ import annotations
@@ -9,12 +11,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from drivetail.console import human
 from drivetail.register import Record, Register
 from drivetail.warehouse import Warehouse
 from ingest import IngestSummary, list_deliveries
 
 LANDED, NOTHING_NEW, HELD, UNREADABLE, REFUSED, UNANSWERED = "landed", "nothing new", "held", "unreadable", "refused", "unanswered"
 """What became of it. All but the first two need somebody; an entry is taken again when it changes, a server is asked again every hour."""
+
+HINDERED, NOT_LANDED = "hindered", "not landed"
+"""A landing that has not ended: for a reason that may pass, such as a full disk, or for one that trying again meets again. Neither is
+written down: the next run takes the delivery again.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,17 @@ class Outcome:
         """Whether it has not landed as it should."""
         return self.outcome not in (LANDED, NOTHING_NEW)
 
+    @property
+    def may_pass(self) -> bool:
+        """Whether it has not landed for a reason that is not its own, so that trying again may help."""
+        return self.outcome == HINDERED
+
+    @property
+    def sentence(self) -> str:
+        """What became of it, for a log: what to do where somebody must, else how many rows."""
+        counts = f"{human(self.rows_delivered)} rows in, {human(self.rows_accepted)} accepted"
+        return self.message or f"{self.path}: {self.outcome}, {counts}"
+
     def is_decided(self, decided: Collection[int]) -> bool:
         """Whether all that it needed was to decide on quarantined deliveries, and somebody has: `decided` are their numbers."""
         return self.outcome == HELD and {self.quarantine, *self.also_held} <= set(decided)
@@ -57,6 +76,24 @@ def register(warehouse: Warehouse) -> Register:
 def outcomes(warehouse: Warehouse) -> list[Record]:
     """Every line, oldest first; a damaged one is left out: without it a delivery is taken again, which changes nothing."""
     return register(warehouse).read(skips_damaged=True)
+
+
+def note_begun(warehouse: Warehouse, path: str, signature: str) -> None:
+    """Write down that the landing of an entry begins."""
+    begun = _begun(warehouse)
+    with begun.locked():
+        begun.append([{"path": path, "signature": signature}])
+
+
+def unfinished(warehouse: Warehouse) -> dict[str, int]:
+    """The paths whose landing was begun and has no outcome, with a number that is the greater the later it was begun."""
+    ended = {(record["path"], record["signature"]) for record in outcomes(warehouse)}
+    begun = enumerate(_begun(warehouse).read(skips_damaged=True))
+    return {record["path"]: number for number, record in begun if (record["path"], record["signature"]) not in ended}
+
+
+def _begun(warehouse: Warehouse) -> Register:
+    return Register(warehouse, "begun")
 
 
 def outcomes_of(warehouse: Warehouse, taken: Collection[tuple[str, str]]) -> list[Outcome]:

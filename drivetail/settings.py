@@ -49,6 +49,9 @@ OPTIONS = {
 SERVER_OPTIONS = {"prometheus": (*OPTIONS["prometheus"], "match", "allow_partial")}
 """The same of a server, by its source."""
 
+METRICS_SUFFIX = ".prom"
+"""Of the files that node_exporter reads."""
+
 Section = TypeVar("Section", bound="DataclassInstance")
 
 TEMPLATE = """\
@@ -63,6 +66,10 @@ retry_minutes = 2
 [alarms]
 late_hours = 3                   # a delivery whose last hour lies this far before the hour being run is named
 fresh_hours = 3                  # no newer hour published for so long is an alarm
+
+# Written after every build, for Prometheus' node_exporter: docs/monitoring.md.
+# [metrics]
+# file = "/var/lib/prometheus/node-exporter/drivetail.prom"
 
 # Who is told, beside the log: any Airflow notifier; its texts may use {{{{ drivetail_message }}}}. See docs/airflow.md.
 # [[notify]]
@@ -160,11 +167,19 @@ class Alarms:
 
 
 @dataclass(frozen=True)
+class Metrics:
+    """Where the metrics are written after every build; nowhere without a file."""
+
+    file: Path | None = None
+
+
+@dataclass(frozen=True)
 class Settings:
     """An installation. `notify`: Airflow notifiers as (import path, arguments)."""
 
     schedule: Schedule = Schedule()
     alarms: Alarms = Alarms()
+    metrics: Metrics = Metrics()
     inboxes: tuple[Inbox, ...] = ()
     servers: tuple[Server, ...] = ()
     notify: tuple[tuple[str, dict[str, Any]], ...] = field(default=())
@@ -203,12 +218,13 @@ def load_settings(warehouse: Warehouse) -> Settings:
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: {error}; see docs/airflow.md") from error
     try:
-        unknown = sorted(set(content) - {"schedule", "alarms", "inboxes", "servers", "notify"})
+        unknown = sorted(set(content) - {"schedule", "alarms", "metrics", "inboxes", "servers", "notify"})
         if unknown:
-            raise SettingsError(f"unknown section {unknown[0]!r}; there are schedule, alarms, inboxes, servers and notify")
+            raise SettingsError(f"unknown section {unknown[0]!r}; there are schedule, alarms, metrics, inboxes, servers and notify")
         settings = Settings(
             _section(Schedule, "schedule", content.get("schedule", {})),
             _section(Alarms, "alarms", content.get("alarms", {})),
+            _metrics(content.get("metrics", {}), path.parent),
             tuple(_inbox(entry, path.parent) for entry in content.get("inboxes", [])),
             tuple(map(_server, content.get("servers", []))),
             tuple((str(entry["notifier"]), dict(entry.get("arguments", {}))) for entry in content.get("notify", [])),
@@ -221,6 +237,14 @@ def load_settings(warehouse: Warehouse) -> Settings:
         raise SettingsError(f"{path}: {error}") from error
     except (TypeError, KeyError, AttributeError) as error:
         raise SettingsError(f"{path}: {error}; see docs/airflow.md") from error
+
+
+def _metrics(values: dict[str, Any], root: Path) -> Metrics:
+    file = values.get("file")
+    if file is not None and not (_is_text(file) and Path(file).suffix == METRICS_SUFFIX):
+        raise SettingsError(f"[metrics] file is {file!r}; give a file that ends in {METRICS_SUFFIX}: node_exporter reads no other")
+    # a relative file lies beside this one
+    return _section(Metrics, "metrics", {**values, **({"file": root / file} if file else {})})
 
 
 def _inbox(values: dict[str, Any], root: Path) -> Inbox:

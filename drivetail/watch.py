@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from drivetail.alerts import Alert, sentence
 from drivetail.console import duration, some, to_minute
 from drivetail.outcomes import Outcome
 from drivetail.publish import current_publication
+from drivetail.register import Record, Register
 from drivetail.settings import Settings
+from drivetail.status import Problem, collect_status
+from drivetail.status.problems import QUARANTINED, UNREADABLE
 from drivetail.warehouse import Warehouse
 
 HOUR = timedelta(hours=1)
@@ -57,6 +60,34 @@ def staleness(warehouse: Warehouse, settings: Settings, interval_end: datetime) 
         f"the last hour published is {to_minute(publication.last_hour_utc)}, {duration(behind / HOUR)} before {to_minute(interval_end)}; "
         f"look whether anything comes {places}: `drivetail inbox`, then `drivetail status`"
     )
+
+
+def new_problems(warehouse: Warehouse, tell: Callable[[Problem], object], now: datetime | None = None) -> list[Problem]:
+    """The problems of the status that nobody has been told of since they are there; from now on they count as told until they are over.
+
+    tell: called with each before it counts as told. When it fails, or the process dies in it, the problem is new again.
+    Not those that a delivery's own landing has told of. Raises: QueryError when raw cannot be read.
+    """
+    register, told = Register(warehouse, "problems"), list[Problem]()
+    warehouse.create()
+    with register.locked():
+        status = collect_status(warehouse, now)
+
+        def record(about: Iterable[str], *, is_over: bool) -> list[Record]:
+            return [{"about": each, "at": status.at, "is_over": is_over} for each in about]
+
+        # a damaged line is left out: a problem is then told once more, or not told again
+        latest = {each["about"]: each for each in register.read(skips_damaged=True)}
+        lasting = {about for about, each in latest.items() if not each["is_over"]}
+        problems = [problem for problem in status.problems if not {QUARANTINED, UNREADABLE} & set(problem.about)]
+        register.append(record(sorted(lasting.difference(*(problem.about for problem in problems))), is_over=True))
+        for problem in problems:
+            new = [about for about in problem.about if about not in lasting]
+            if new:
+                tell(problem)
+                register.append(record(new, is_over=False))
+                told.append(problem)
+    return told
 
 
 def slow_drives(alerts: Sequence[Alert]) -> str:

@@ -19,6 +19,19 @@ def explained(error: BaseException, warehouse: Path, files: Iterable[Path]) -> s
 
     files: those of raw that it read; they are read again, whole, only where the error names neither room nor memory.
     """
+    why = what_is_short(error, warehouse)
+    if why is not None or READ_WELL in str(error).lower():
+        return why
+    for path in files:
+        why = damage(path)
+        if why is not None:
+            hint = "put it back from a copy, or make it again from what was delivered (docs/runbooks/damaged-raw.md)"
+            return f"{path}: cannot be read ({why}); {hint}"
+    return None
+
+
+def what_is_short(error: BaseException, warehouse: Path) -> str | None:
+    """Whether an engine's error means that room or memory is short, and what to do; null for an error of another sort."""
     text = str(error).lower()
     if any(sign in text for sign in NO_ROOM):
         return (
@@ -30,13 +43,6 @@ def explained(error: BaseException, warehouse: Path, files: Iterable[Path]) -> s
             f"{warehouse}: not enough memory ({_in_short(error)}); give it more, DRIVETAIL_MEMORY_LIMIT=8GB for one, then run it again: "
             "nothing is lost, readers see the last publication (docs/runbooks/no-memory.md)"
         )
-    if READ_WELL in text:
-        return None
-    for path in files:
-        why = damage(path)
-        if why is not None:
-            hint = "put it back from a copy, or make it again from what was delivered (docs/runbooks/damaged-raw.md)"
-            return f"{path}: cannot be read ({why}); {hint}"
     return None
 
 

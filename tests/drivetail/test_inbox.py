@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
+import drivetail.inbox
 from drivetail import settings as settings_module
 from drivetail.cli import main
-from drivetail.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, list_entries
-from drivetail.outcomes import HELD, LANDED, Outcome, register
+from drivetail.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, land_each, list_entries
+from drivetail.outcomes import HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, Outcome, register
+from drivetail.register import Register
 from drivetail.settings import Settings, SettingsError, load_settings, settings_file, write_settings
 from drivetail.warehouse import Warehouse
 from drivetail.watch import late_deliveries
-from ingest import SOURCES, list_deliveries, options_of
+from ingest import SOURCES, GateError, IngestSummary, StoreError, list_deliveries, options_of
 from ingest.resolution import RESOLUTIONS
 from ingest.run import COLLECTED, COLLECTED_SOURCES
 from ingest.schema import DRIVE_KINDS
@@ -137,6 +141,56 @@ def test_parts_are_few_and_neighbours_stay_together(site):
     assert deal([], 4) == []
 
 
+def land_all(site, monkeypatch: pytest.MonkeyPatch, faults: dict[str, BaseException]) -> Iterator[Outcome]:
+    """Land every new entry; ingest() fails with these over entries of their names, and finds nothing new in the others."""
+
+    def ingested(source: str, paths: list[str], *arguments: object, **options: object) -> IngestSummary:
+        if Path(paths[0]).name in faults:
+            raise faults[Path(paths[0]).name]
+        return IngestSummary(source, None, [])
+
+    monkeypatch.setattr(drivetail.inbox, "ingest", ingested)
+    return land_each(site[0], site[1], [(entry.inbox, entry.path) for entry in arrived(site[0], site[1], now=NOW)])
+
+
+def test_a_delivery_fails_alone(site, monkeypatch):
+    faults = {
+        "a": pl.exceptions.PanicException("index out of bounds"),
+        "b": ZeroDivisionError("division by zero"),
+        "c": OSError(5, "Input/output error", "/inbox/c"),
+        "d": StoreError("no room on the disk"),
+        "e": GateError("suites/drives.json: no such rule"),
+        "f": MemoryError(),
+    }
+    for name in (*faults, "gone", "good"):
+        put(site[2] / name)
+    landing = land_all(site, monkeypatch, faults)
+    (site[2] / "gone").unlink()
+    outcomes = {Path(outcome.path).name: outcome for outcome in landing}
+    assert {name: (outcome.outcome, outcome.may_pass) for name, outcome in outcomes.items()} == {
+        **dict.fromkeys("ab", (NOT_LANDED, False)),
+        **dict.fromkeys("cdef", (HINDERED, True)),
+        "gone": (NOT_LANDED, False),
+        "good": (NOTHING_NEW, False),
+    }
+    assert "PanicException: index out of bounds" in outcomes["a"].message and "/inbox/c: Input/output error" in outcomes["c"].message
+    assert outcomes["gone"].message.endswith("has gone from the inbox fleet before it was landed; put it back")
+    # what has not landed is taken again
+    assert [entry.name for entry in arrived(site[0], site[1], now=NOW)] == list(faults)
+
+
+def test_a_delivery_that_ended_the_process_waits_for_the_others(site, monkeypatch):
+    killers = {name: SystemExit("out of memory") for name in ("a", "b")}
+    for name in ("a", "b", "c", "d"):
+        put(site[2] / name)
+    for _ in range(4):
+        with pytest.raises(SystemExit):
+            list(land_all(site, monkeypatch, killers))
+    begun = [Path(record["path"]).name for record in Register(site[0], "begun").read()]
+    assert begun == ["a", "b", "c", "d", "a", "b"]
+    assert [entry.name for entry in arrived(site[0], site[1], now=NOW)] == ["a", "b"]
+
+
 def test_what_came_late_is_named(site):
     def landed(hour: int) -> Outcome:
         at = f"2026-01-05T{hour:02}:00:00"
@@ -155,6 +209,9 @@ def test_what_came_late_is_named(site):
         ("start = 2026-01-05T00:00:00Z", "start = 2026-01-05", "give an instant with its offset"),
         ("[alarms]", "[alarm]", "unknown section 'alarm'"),
         ("[schedule]", "[schedule", "drivetail.toml"),
+        ("[alarms]", '[metrics]\nfile = "metrics.txt"\n[alarms]', "[metrics] file is 'metrics.txt'; give a file that ends in .prom"),
+        ("[alarms]", "[metrics]\nfile = 7\n[alarms]", "[metrics] file is 7; give a file that ends in .prom"),
+        ("[alarms]", '[metrics]\nfolder = "x"\n[alarms]', "[metrics] has an unknown key 'folder'; there are file"),
         (
             'source = "bundle"',
             'source = "bundle"\nresolution = "5m"',
@@ -227,6 +284,15 @@ def test_every_setting_of_the_template_can_be_used(site):
     assert settings.inboxes[0].options == {"resolution": "5m", "timezone": "Europe/Berlin", "year": 2026}
     assert (settings.inboxes[1].source, settings.servers[0].options["match"]) == ("collected", ['job="node"'])
     assert {"name", "url", "hours", "kind", "min_coverage"} <= set(vars(settings.servers[0]))
+
+
+def test_the_metrics_go_into_the_file_that_is_named(site):
+    path = settings_file(site[0])
+    assert load_settings(site[0]).metrics.file is None
+    path.write_text(path.read_text().replace("# [metrics]\n# file", "[metrics]\nfile"))
+    assert load_settings(site[0]).metrics.file == Path("/var/lib/prometheus/node-exporter/drivetail.prom")
+    path.write_text(path.read_text().replace("/var/lib/prometheus/node-exporter/", ""))
+    assert load_settings(site[0]).metrics.file == site[0].root / "drivetail.prom"
 
 
 def test_settings_are_written_once(site):

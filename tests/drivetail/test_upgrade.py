@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -10,7 +13,8 @@ import duckdb
 import pytest
 from conftest import Published, drivetail
 
-from drivetail.build import Build
+from drivetail.build import Build, explaining
+from drivetail.dbt import Hindered, ModelError
 from drivetail.warehouse import Warehouse
 from ingest import list_deliveries
 from tests.reference.compare import compare
@@ -69,3 +73,28 @@ def test_a_build_database_that_cannot_be_opened_names_the_command(landed: Wareho
     assert failed.exit_code == 1
     assert failed.stderr.startswith(f"drivetail: {landed.build_database}: cannot be opened (")
     assert failed.stderr.endswith("make it anew from raw with `drivetail build --full-refresh`\n")
+
+
+def test_a_build_database_that_is_open_elsewhere_may_be_opened_later(landed: Warehouse) -> None:
+    code = "import duckdb, sys; connection = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code, landed.build_database], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None and other.stdout.readline() == b"open\n"
+        with pytest.raises(Hindered, match="close what has it open"):
+            opened(landed)
+    opened(landed)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_hindered"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), True),
+        (MemoryError(), True),
+        (duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate"), True),
+        (ModelError("dbt run: IO Error: No space left on device"), True),
+        (ModelError("test assert_intervals: Got 2 results, configured to fail if != 0"), False),
+    ],
+)
+def test_want_of_room_or_memory_is_told_from_data_that_break_a_law(landed: Warehouse, error: Exception, is_hindered: bool) -> None:
+    with pytest.raises(ModelError) as told, explaining(landed):
+        raise error
+    assert isinstance(told.value, Hindered) == is_hindered

@@ -1,0 +1,119 @@
+"""What a task of the hourly run makes of what it is told: which troubles are tried again, and what a landing is called."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from drivetail.dbt import Hindered, ModelError
+from drivetail.outcomes import HELD, HINDERED, LANDED, Outcome
+from drivetail.warehouse import Warehouse
+from tests.proof.support import ROOT
+
+pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
+
+SETTINGS = """
+[[inboxes]]
+name = "fleet"
+source = "bundle"
+folder = "inbox"
+"""
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    (tmp_path / "drivetail.toml").write_text(SETTINGS)
+    monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(tmp_path))
+    context = {"ti": SimpleNamespace(dag_id="fleet_hourly", task_id="by hand", map_index=-1, run_id="by hand")}
+    monkeypatch.setattr("airflow.sdk.get_current_context", lambda: context)
+    return Warehouse(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def tasks(airflow_database: None) -> Callable[[str], Callable[..., Any]]:
+    """What a task of the hourly run calls."""
+    from airflow.models.dagbag import DagBag
+
+    dag = DagBag(ROOT / "dags").dags["fleet_hourly"]
+    return lambda name: dag.get_task(name).python_callable
+
+
+def test_only_what_may_pass_is_landed_again(warehouse: Warehouse, tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+    def land(*outcomes: str) -> None:
+        each = [Outcome("", "fleet", f"/inbox/{outcome}", "", outcome, message=f"{outcome}: do this") for outcome in outcomes]
+        monkeypatch.setattr("drivetail.inbox.land_each", lambda *arguments: iter(each))
+        tasks("raw.land")([{"inbox": "fleet", "path": "/inbox/a"}])
+
+    land(LANDED, LANDED)
+    with pytest.raises(AirflowFailException, match=r"^held: do this; held: do this$"):
+        land(HELD, LANDED, HELD)
+    with pytest.raises(AirflowException, match=r"^held: do this; hindered: do this$") as told:
+        land(HELD, HINDERED, LANDED)
+    assert not isinstance(told.value, AirflowFailException)
+
+
+@pytest.mark.parametrize(("error", "is_tried_again"), [(Hindered("no room"), True), (ModelError("Got 2 results"), False)])
+def test_only_what_may_pass_is_built_again(
+    warehouse: Warehouse, tasks: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, is_tried_again: bool
+) -> None:
+    from airflow.models.dagbag import DagBag
+    from airflow.sdk.exceptions import AirflowFailException
+
+    def fail(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr("drivetail.build.build", fail)
+    monkeypatch.setattr("drivetail.maintenance.check_sums", fail)
+    sums = DagBag(ROOT / "dags").dags["fleet_maintenance"].get_task("proofs.sums").python_callable
+    for task in (tasks("marts.build"), sums):
+        with pytest.raises(type(error) if is_tried_again else AirflowFailException, match=str(error)):
+            task()
+
+
+def test_a_landing_is_called_what_the_database_takes() -> None:
+    from airflow.models.taskinstance import TaskInstance
+
+    import telling
+
+    assert TaskInstance.__table__.c.rendered_map_index.type.length == telling.LABEL_CHARACTERS
+    assert telling.label(["/inbox/2026-01-05T07.parquet"]) == "2026-01-05T07.parquet"
+    assert telling.label(["/inbox/first.parquet"] * 8) == "first.parquet and 7 more"
+    assert telling.label(["http://prometheus:9090!2026-01-05T09.2026-01-05T11"]) == "prometheus:9090!2026-01-05T09.2026-01-05T11"
+    long = telling.label([f"http://{'p' * 300}:9090!2026-01-05T09.2026-01-05T11"])
+    assert len(long) == 250 and long.startswith("...ppp") and long.endswith("!2026-01-05T09.2026-01-05T11")
+    many = telling.label([f"/inbox/{'x' * 251}.csv"] * 100_000)
+    assert len(many) == 250 and many.endswith("xxx.csv and 99999 more")
+
+
+def test_a_landing_is_named_by_its_first_entry(warehouse: Warehouse, tasks: Any) -> None:
+    import airflow.sdk
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match="No such file or directory; mount or make it"):
+        tasks("raw.land")([{"inbox": "fleet", "path": f"/inbox/{number}.csv"} for number in range(300)])
+    assert airflow.sdk.get_current_context()["entries"] == "0.csv and 299 more"
+
+
+def test_a_problem_is_told_by_one_run(warehouse: Warehouse, tasks: Any) -> None:
+    (told,) = tasks("watch.new_problems")()
+    assert "nothing has landed" in told
+    alarm = json.loads(warehouse.log.read_text().splitlines()[-1])
+    assert (alarm["what"], alarm["message"]) == ("problem", told)
+    assert tasks("watch.new_problems")() == []
+
+
+def test_the_metrics_are_written_where_the_settings_say(warehouse: Warehouse, tasks: Any) -> None:
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    with pytest.raises(AirflowSkipException):
+        tasks("watch.metrics")()
+    (warehouse.root / "drivetail.toml").write_text(SETTINGS + '[metrics]\nfile = "metrics/drivetail.prom"\n')
+    assert tasks("watch.metrics")() == str(warehouse.root / "metrics/drivetail.prom")
+    assert "drivetail_publication_usable 0.0" in (warehouse.root / "metrics/drivetail.prom").read_text()
