@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from airflow.sdk.exceptions import AirflowFailException
 
@@ -20,6 +21,10 @@ OWNER = "storage-analytics"
 
 LABEL_CHARACTERS = 250
 """Of what a mapped task is called, as many as Airflow's database takes."""
+
+
+class NotTold(RuntimeError):
+    """A receiver did not take an alarm; the message says which, and nothing that is a secret."""
 
 
 def warehouse() -> Warehouse:
@@ -44,7 +49,7 @@ def parsed_settings() -> Settings:
 
 
 def defaults() -> dict[str, Any]:
-    """What every task is given: retries with growing waits, and being told of a failure."""
+    """What every task is given: retries with growing waits, and that somebody is told of a failure."""
     schedule = parsed_settings().schedule
     return {
         "owner": OWNER,
@@ -53,6 +58,7 @@ def defaults() -> dict[str, Any]:
         "retry_exponential_backoff": 2.0,
         "max_retry_delay": timedelta(hours=1),
         "on_failure_callback": tell_failure,
+        "on_success_callback": tell_again,
     }
 
 
@@ -64,18 +70,59 @@ def label(paths: Sequence[str]) -> str:
 
 
 def tell(context: Any, what: str, message: str) -> None:
-    """Raise an alarm: in the task's log, in WAREHOUSE/drivetail.log, and through the notifiers of the settings."""
+    """Raise an alarm: in the task's log, in WAREHOUSE/drivetail.log, and through the notifiers of the settings.
+
+    What a receiver does not take is kept for it. Raises: NotTold instead where it is of slow drives, which have a register of their own.
+    """
     import logging
 
-    from airflow.sdk.module_loading import import_string
-
+    from drivetail.untold import keep_untold
     from drivetail.watch import alarm
 
-    logging.getLogger("drivetail.alarm").error(message)
-    task = context["ti"]
+    log, task = logging.getLogger("drivetail.alarm"), context["ti"]
+    log.error(message)
     alarm(warehouse(), what, message, dag=task.dag_id, task=task.task_id, map_index=task.map_index, run=task.run_id)
-    for path, arguments in parsed_settings().notify:
+    receivers = parsed_settings().notify
+    problems = {number: problem for number in range(len(receivers)) if (problem := _hand_over(context, *receivers[number], message))}
+    if problems and what == "slow":
+        raise NotTold("; ".join(problems.values()))
+    if problems:
+        log.error("; ".join(problems.values()))
+        keep_untold(warehouse(), list(problems), message)
+
+
+def tell_again(context: Any) -> None:
+    """A task has succeeded: give receivers what they did not take before."""
+    from drivetail.untold import tell_untold
+
+    def is_taken(number: int, message: str) -> bool:
+        receivers = settings().notify
+        return number >= len(receivers) or _hand_over(context, *receivers[number], message) is None
+
+    tell_untold(warehouse(), is_taken)
+
+
+def _hand_over(context: Any, path: str, arguments: dict[str, Any], message: str) -> str | None:
+    """Have a notifier tell a message. Returns: what is wrong where it could not, in words that may be told; else None."""
+    from airflow.sdk.log import mask_secret
+    from airflow.sdk.module_loading import import_string
+
+    # of a webhook whose path stands in the settings; Airflow's hook writes it to the task's log
+    mask_secret(arguments.get("endpoint") or "")
+    try:
         import_string(path)(**arguments)({**context, "drivetail_message": message})
+    except Exception as error:
+        return f"{path.rpartition('.')[2]}: {_reason(error)}; does the receiver answer, and are its connection and arguments right?"
+    return None
+
+
+def _reason(error: Exception) -> str:
+    """An error's type and host. Not what it says: that has the whole address, and of a webhook the path is the secret."""
+    asked: Any = next((each for each in (error, error.__context__) if getattr(each, "request", None) is not None), None)
+    if asked is None:
+        return type(error).__name__
+    status = "" if asked.response is None else f" {asked.response.status_code}"
+    return f"{type(asked).__name__}{status} at {urlsplit(asked.request.url).hostname}"
 
 
 def tell_failure(context: Any) -> None:

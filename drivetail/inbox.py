@@ -45,6 +45,9 @@ NEW, SETTLING, AHEAD, DONE, FAILED, MISSING = "new", "settling", "ahead", "done"
 the inbox, which cannot be read.
 """
 
+Known = Mapping[tuple[str, str], Record]
+"""What became of each (path, signature)."""
+
 _HOUR = re.compile(r"(?<!\d)(\d{4})(-?)(\d\d)\2(\d\d)(?:[T_ ]?(\d\d)(?!\d)(?::?\d\d)*)?(?!\d)")
 
 
@@ -163,17 +166,19 @@ def land_each(
     Those whose landing was begun and has not ended come last, who has waited longest first: they may end this process, too.
     progress: opened around each landing with its path; gives land() its `on_progress`.
     """
-    begun = unfinished(warehouse)
+    # read once: the register grows by the hour, and what lands beside us is known to raw
+    known = _known(warehouse)
+    begun = unfinished(warehouse, known)
     for name, path in sorted(taken, key=lambda each: begun.get(each[1], -1)):
         with progress(path) as on_progress:
-            outcome = _land_alone(warehouse, settings, name, path, on_progress)
+            outcome = _land_alone(warehouse, settings, name, path, known, on_progress)
         yield outcome
 
 
-def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, on_progress: Any) -> Outcome:
+def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, known: Known, on_progress: Any) -> Outcome:
     """See land(), but that its errors are outcomes."""
     try:
-        return land(warehouse, settings, name, path, on_progress)
+        return land(warehouse, settings, name, path, known, on_progress)
     except SettingsError as error:
         what, message = NOT_LANDED, str(error)
     except (GateError, StoreError) as error:
@@ -190,8 +195,12 @@ def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, 
     return Outcome(datetime.now(UTC).isoformat(timespec="seconds"), name, path, "", what, message=message)
 
 
-def land(warehouse: Warehouse, settings: Settings, name: str, path: str | Path, on_progress: Any = None) -> Outcome:
+def land(
+    warehouse: Warehouse, settings: Settings, name: str, path: str | Path, known: Known | None = None, on_progress: Any = None
+) -> Outcome:
     """Ingest one entry of an inbox, or the hours of a pull, through the gate, and write down what became of it.
+
+    known: read where it is not given.
 
     An entry that is held, unreadable or of another source is no error, nor is a server that does not answer: the outcome says so and what
     to do. Raises: SettingsError for an inbox that cannot be read, GateError when the gate cannot work, OSError when raw cannot be written;
@@ -212,9 +221,9 @@ def land(warehouse: Warehouse, settings: Settings, name: str, path: str | Path, 
         if not Path(path).exists():
             raise SettingsError(f"{path}: has gone from the inbox {name} before it was landed; put it back")
         signature, _ = _sign(Path(path))  # before it is read: what changes meanwhile is new again
-        known = _known(warehouse).get((str(path), signature))
-        if known is not None:
-            return Outcome(**known)
+        then = (_known(warehouse) if known is None else known).get((str(path), signature))
+        if then is not None:
+            return Outcome(**then)
         note_begun(warehouse, str(path), signature)
     warehouse.note("land", inbox=name, path=str(path))
     at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -265,6 +274,6 @@ def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
     return [*(there[at : at + size] for at in range(0, len(there), size)), *([entry] for entry in missing)]
 
 
-def _known(warehouse: Warehouse) -> dict[tuple[str, str], Record]:
+def _known(warehouse: Warehouse) -> Known:
     """What became of each (path, signature)."""
     return {(record["path"], record["signature"]): record for record in outcomes(warehouse)}

@@ -85,9 +85,8 @@ def note_begun(warehouse: Warehouse, path: str, signature: str) -> None:
         begun.append([{"path": path, "signature": signature}])
 
 
-def unfinished(warehouse: Warehouse) -> dict[str, int]:
-    """The paths whose landing was begun and has no outcome, with a number that is the greater the later it was begun."""
-    ended = {(record["path"], record["signature"]) for record in outcomes(warehouse)}
+def unfinished(warehouse: Warehouse, ended: Collection[tuple[str, str]]) -> dict[str, int]:
+    """The paths whose landing was begun and is not among those (path, signature) that ended, with a number: greater, later begun."""
     begun = enumerate(_begun(warehouse).read(skips_damaged=True))
     return {record["path"]: number for number, record in begun if (record["path"], record["signature"]) not in ended}
 

@@ -132,7 +132,7 @@ def bring_back(warehouse: Warehouse, past: Past) -> None:
         folder = kept.batch.folder(warehouse)
         held = warehouse.raw / "pruned" / folder.name
         if not held.is_dir():
-            raise ModelError(f"{held}: is gone; nothing else holds what was pruned: put it back from a copy (docs/runbooks/damaged-raw.md)")
+            raise ModelError(f"{held}: is gone; nothing else holds what was pruned: put it back from a copy (docs/runbooks/pruned.md)")
         if {path.name for path in held.iterdir()} - {path.name for path in folder.glob("*")}:
             shutil.rmtree(folder, ignore_errors=True)
             _link_files(held, folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, fields
@@ -74,10 +75,10 @@ fresh_hours = 3                  # no newer hour published for so long is an ala
 # Who is told, beside the log: any Airflow notifier; its texts may use {{{{ drivetail_message }}}}. See docs/airflow.md.
 # [[notify]]
 # notifier = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
-# arguments = {{to = "storage@example.org", subject = "drivetail", html_content = "{{{{ drivetail_message }}}}"}}
+# arguments = {{to = "storage@example.org", subject = "drivetail", html_content = "{{{{ drivetail_message | e }}}}"}}
 # [[notify]]
-# notifier = "airflow.providers.http.notifications.http.HttpNotifier"   # a webhook; the connection "webhook" has its host
-# arguments = {{http_conn_id = "webhook", endpoint = "hooks/storage", json = {{text = "{{{{ drivetail_message }}}}"}}}}
+# notifier = "airflow.providers.http.notifications.http.HttpNotifier"   # a webhook; the connection "webhook" has its host and path
+# arguments = {{http_conn_id = "webhook", endpoint = "{{{{ conn.webhook.password }}}}", json = {{text = "{{{{ drivetail_message }}}}"}}}}
 
 # Where deliveries come in; as many inboxes as there are feeds, each with a name of its own.
 [[inboxes]]
@@ -201,7 +202,8 @@ def write_settings(warehouse: Warehouse, folder: Path, source: str, start: datet
     warehouse.create()
     text = TEMPLATE.format(start=f"{start:%Y-%m-%dT%H:%M:%SZ}", source=source, folder=str(folder).replace("\\", "\\\\").replace('"', '\\"'))
     try:
-        with path.open("x", encoding="utf-8") as handle:
+        # whoever is told may be named with what only they should know
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as handle:
             handle.write(text)
     except FileExistsError as error:
         raise SettingsError(f"{path}: is there already; edit it, or remove it first") from error
@@ -215,6 +217,10 @@ def load_settings(warehouse: Warehouse) -> Settings:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise SettingsError(f"{path}: no such file; `drivetail init --inbox FOLDER` writes one") from error
+    except OSError as error:
+        raise SettingsError(
+            f"{path}: cannot be read ({error.strerror}); it belongs to the user who runs drivetail, and to nobody else"
+        ) from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: {error}; see docs/airflow.md") from error
     try:

@@ -6,6 +6,9 @@ the logs as files). What a real Airflow does otherwise is in docs/airflow.md.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import fcntl
 import importlib.util
 import json
 import os
@@ -17,7 +20,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -26,11 +29,13 @@ from drivetail.settings import load_settings
 from drivetail.warehouse import PROJECT, Warehouse
 
 COMPONENTS = {"api-server": ("api-server",), "scheduler": ("scheduler", "--skip-serve-logs"), "dag-processor": ("dag-processor",)}
+AIRFLOW = [sys.executable, "-m", "airflow"]
 HOST = "127.0.0.1"
 USER = "admin"
 WRITER_POOL = "drivetail_writer"
 READY_SECONDS = 300
 STOP_SECONDS = 30
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class StandaloneError(RuntimeError):
@@ -79,7 +84,6 @@ def prepare(warehouse: Warehouse, port: int) -> tuple[dict[str, str], str | None
     """
     components = environment(warehouse, port)
     home = home_of(warehouse)
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     passwords, password = home / "simple_auth_manager_passwords.json.generated", None
     if not passwords.exists():
         password = secrets.token_urlsafe(15)
@@ -101,40 +105,121 @@ def run(warehouse: Warehouse, port: int) -> None:
     """
     load_settings(warehouse)  # what is wrong there is better told now than by a task
     _require_airflow()
-    with socket.socket() as probe:
-        if probe.connect_ex((HOST, port)) == 0:
-            raise StandaloneError(f"something listens on {HOST}:{port} already; stop it, or give another --port")
-    say(f"Preparing Airflow in {home_of(warehouse)} ...")
-    components, password = prepare(warehouse, port)
-    if password:
-        say(f"Log in as {USER} with the password {password} (shown this once; it is kept in {home_of(warehouse)})")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    processes: dict[str, subprocess.Popen[bytes]] = {}
-    try:
-        for name, arguments in COMPONENTS.items():
-            with log_of(warehouse, name).open("ab") as log:
-                processes[name] = subprocess.Popen(
-                    [sys.executable, "-m", "airflow", *arguments],
-                    env=components, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-                )  # fmt: skip
-            # it makes the secrets that the others sign with, and tasks report to it: the scheduler must not start one before
-            if name == "api-server":
-                _wait(warehouse, port, processes, {"metadatabase"})
-        _wait(warehouse, port, processes, {"metadatabase", "scheduler", "dag_processor"})
-        say(f"Airflow is ready: http://{HOST}:{port}  (Ctrl-C ends it; what was running is done again at the next start)")
-        while True:
-            _check(warehouse, processes)
-            time.sleep(1)
-    except KeyboardInterrupt:
-        say("Stopping")
-    finally:
-        stop(processes)
+    with only_one(warehouse) as lock:
+        with socket.socket() as probe:
+            if probe.connect_ex((HOST, port)) == 0:
+                raise StandaloneError(f"something listens on {HOST}:{port} already; stop it, or give another --port")
+        say(f"Preparing Airflow in {home_of(warehouse)} ...")
+        components, password = prepare(warehouse, port)
+        if password:
+            say(f"Log in as {USER} with the password {password} (shown this once; it is kept in {home_of(warehouse)})")
+        _end_on_signals()
+        processes: dict[str, subprocess.Popen[bytes]] = {}
+        try:
+            for name, arguments in COMPONENTS.items():
+                processes[name] = _start(warehouse, name, [*AIRFLOW, *arguments], components, lock)
+                # it makes the secrets that the others sign with, and tasks report to it: the scheduler must not start one before
+                if name == "api-server":
+                    _wait(warehouse, port, processes, {"metadatabase"})
+            _wait(warehouse, port, processes, {"metadatabase", "scheduler", "dag_processor"})
+            say(f"Airflow is ready: http://{HOST}:{port}  (Ctrl-C ends it; what was running is done again at the next start)")
+            while True:
+                _check(warehouse, processes)
+                time.sleep(1)
+        except KeyboardInterrupt:
+            say("Stopping")
+        finally:
+            _ignore_signals()
+            stop(processes)
+
+
+@contextlib.contextmanager
+def only_one(warehouse: Warehouse) -> Iterator[int]:
+    """Hold the one lock of a warehouse's Airflow. Yields: its descriptor; components inherit it, so it is held while any of them lives.
+
+    Raises: StandaloneError where it is held.
+    """
+    home_of(warehouse).mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = home_of(warehouse) / "running.lock"
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StandaloneError(_held(path)) from error
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield file.fileno()
+
+
+def _held(path: Path) -> str:
+    main, holders = path.read_text(), [str(pid) for pid in _holders(path)]
+    if main in holders:
+        return f"{path.parent}: the Airflow of this warehouse runs already, as process {main}; use that one, or end it: kill {main}"
+    which = f"processes {', '.join(holders)}; end them: kill {' '.join(holders)}" if holders else f"`fuser {path}` names them; end them"
+    return f"{path.parent}: parts of an Airflow that was killed still run for this warehouse, {which}. Then start again, nothing is lost"
+
+
+def _holders(path: Path) -> list[int]:
+    """The processes that have a file open, as far as /proc tells; this one aside."""
+    found = set()
+    for pid in _processes() - {os.getpid()}:
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            for link in Path(f"/proc/{pid}/fd").iterdir():
+                if link.readlink() == path:
+                    found.add(pid)
+    return sorted(found)
+
+
+def _processes() -> set[int]:
+    """Every process that /proc tells of."""
+    return {int(each.name) for each in Path("/proc").glob("[0-9]*")}
+
+
+def _end_on_signals() -> None:
+    """End in order when told to, and when the terminal goes, unless started with nohup."""
+
+    def end(*_: object) -> NoReturn:
+        _ignore_signals()
+        sys.exit(0)
+
+    for each in ENDING:
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, end)
+
+
+def _ignore_signals() -> None:
+    """While it ends: a second signal would leave half of it running."""
+    for each in ENDING:
+        signal.signal(each, signal.SIG_IGN)
+
+
+def _start(warehouse: Warehouse, name: str, command: list[str], variables: dict[str, str], lock: int) -> subprocess.Popen[bytes]:
+    with log_of(warehouse, name).open("ab") as log:
+        return subprocess.Popen(
+            command,
+            env=variables, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, pass_fds=[lock], preexec_fn=_ending_with_parent(),
+        )  # fmt: skip
+
+
+def _ending_with_parent() -> Callable[[], None] | None:
+    """What a child calls so that it is told to end when its parent dies, however it dies; Linux alone can do that."""
+    if sys.platform != "linux":
+        return None
+    prctl, parent, set_death_signal = ctypes.CDLL(None).prctl, os.getpid(), 1
+
+    def ask() -> None:
+        prctl(set_death_signal, signal.SIGTERM)
+        if os.getppid() != parent:  # it died before
+            os._exit(1)
+
+    return ask
 
 
 def run_command(warehouse: Warehouse, port: int, arguments: Sequence[str]) -> NoReturn:
     """Become a command of Airflow's own in this installation. Raises: StandaloneError."""
     _require_airflow()
-    os.execve(sys.executable, [sys.executable, "-m", "airflow", *arguments], environment(warehouse, port))
+    os.execve(sys.executable, [*AIRFLOW, *arguments], environment(warehouse, port))
 
 
 def _require_airflow() -> None:
@@ -156,8 +241,14 @@ def stop(processes: dict[str, subprocess.Popen[bytes]]) -> None:
         try:
             process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
             process.wait()
+    # a task has a process group of its own and outlives a killed scheduler; the session is its component's
+    sessions = {process.pid for process in processes.values()}
+    for pid in _processes():
+        with contextlib.suppress(OSError):
+            if os.getsid(pid) in sessions:
+                os.kill(pid, signal.SIGKILL)
 
 
 def _check(warehouse: Warehouse, processes: dict[str, subprocess.Popen[bytes]]) -> None:

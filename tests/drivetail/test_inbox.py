@@ -237,6 +237,17 @@ def test_settings_that_cannot_be_used_say_why(site, old: str, new: str, told: st
     assert told in str(error.value)
 
 
+def test_settings_are_for_their_owner_only(site):
+    path = settings_file(site[0])
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.unlink()
+    path.mkdir()  # what a test run by root can not read either
+    with pytest.raises(
+        SettingsError, match=r"drivetail\.toml: cannot be read \(Is a directory\); it belongs to the user who runs drivetail"
+    ):
+        load_settings(site[0])
+
+
 SERVER = """[[servers]]
 name = "metrics"
 url = "http://prometheus:9090"

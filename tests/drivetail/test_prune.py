@@ -17,8 +17,9 @@ from click.testing import CliRunner, Result
 
 from drivetail.build import build
 from drivetail.cli import main
-from drivetail.dbt import Project
+from drivetail.dbt import ModelError, Project
 from drivetail.maintenance import expire
+from drivetail.past import Kept, Past, bring_back
 from drivetail.prune import LEAST_DAYS, prune
 from drivetail.publish import clean_up
 from drivetail.warehouse import PROJECT, Warehouse
@@ -153,6 +154,15 @@ def test_what_comes_later_and_what_is_asked_of_what_went(site: Site) -> None:
         "2026-W02 cannot be drawn: it begins before 2026-01-06, and the drive-hours before that were pruned; weeks there are: 2026-W08"
         in refused
     )
+
+
+def test_a_past_that_raw_has_lost_is_told_with_the_page_that_helps(tmp_path: Path) -> None:
+    kept = Kept(12, datetime(2026, 1, 5), datetime(2026, 1, 6), 4, "of these models")
+    past = Past(datetime(2026, 1, 7), 20, [kept], None, [])
+    with pytest.raises(ModelError, match=r"raw/pruned/batch-000012: is gone; .* put it back from a copy \((docs/runbooks/.*)\)") as told:
+        bring_back(Warehouse(tmp_path), past)
+    page = str(told.value).rpartition("(")[2].rstrip(")")
+    assert "raw/pruned/batch-000012: is gone" in (PROJECT / page).read_text()
 
 
 @pytest.mark.soak

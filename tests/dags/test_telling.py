@@ -1,0 +1,194 @@
+"""What receivers of alarms are handed: no secret, no markup of a drive's name, and later what they could not take."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from email import message_from_bytes
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from drivetail.settings import settings_file, write_settings
+from drivetail.untold import AGAIN_SECONDS
+from drivetail.warehouse import Warehouse
+
+pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
+
+PATH = "services/T000/B000/SECRETTOKEN"
+WEBHOOK = """
+[[notify]]
+notifier = "airflow.providers.http.notifications.http.HttpNotifier"
+arguments = {http_conn_id = "%s", endpoint = "%s", json = {text = "{{ drivetail_message }}"}}
+"""
+
+
+class Webhook(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.taken.append((self.path, body["text"]))  # type: ignore[attr-defined]
+        self.send_response(self.server.status)  # type: ignore[attr-defined]
+        self.end_headers()
+
+    def log_message(self, *arguments: object) -> None:
+        """Nothing on the terminal."""
+
+
+class Mailbox(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        self.wfile.write(b"220 here\r\n")
+        for line in self.rfile:
+            verb = line[:4].upper().strip()
+            self.wfile.write({b"DATA": b"354 go on\r\n", b"QUIT": b"221 bye\r\n"}.get(verb, b"250 well\r\n"))
+            if verb == b"DATA":
+                self.server.taken.append(b"".join(iter(self.rfile.readline, b".\r\n")))  # type: ignore[attr-defined]
+                self.wfile.write(b"250 taken\r\n")
+
+
+@contextmanager
+def serving(server: Any) -> Iterator[Any]:
+    server.taken, server.status = [], 200
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def webhook() -> Iterator[Any]:
+    with serving(HTTPServer(("127.0.0.1", 0), Webhook)) as server:
+        yield server
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    return lambda name, **connection: monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(connection))
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(tmp_path))
+    return Warehouse(tmp_path)
+
+
+@pytest.fixture
+def context() -> dict[str, Any]:
+    from airflow.sdk.execution_time.context import ConnectionAccessor
+
+    ti = SimpleNamespace(dag_id="fleet_hourly", task_id="raw.land", map_index=0, run_id="by hand")
+    return {"ti": ti, "conn": ConnectionAccessor()}
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def alarms(warehouse: Warehouse) -> list[str]:
+    return [record["message"] for record in map(json.loads, warehouse.log.read_text().splitlines())]
+
+
+def test_no_address_of_a_receiver_is_told(
+    warehouse: Warehouse, webhook: Any, connect: Callable[..., None], context: dict[str, Any]
+) -> None:
+    """Neither that of one that is down nor that of one that refuses; the other receivers are told all the same."""
+    from airflow.sdk.log import redact
+
+    import telling
+
+    webhook.status = 404
+    connect("down", conn_type="http", host=f"http://127.0.0.1:{free_port()}")
+    connect("refuses", conn_type="http", host=f"http://127.0.0.1:{webhook.server_port}")
+    settings_file(warehouse).write_text(WEBHOOK % ("down", PATH) + WEBHOOK % ("refuses", PATH))
+    with pytest.raises(telling.NotTold) as caught:
+        telling.tell(context, "slow", "d1 is slow")
+    assert "HttpNotifier: ConnectionError at 127.0.0.1" in str(caught.value) and "HTTPError 404 at 127.0.0.1" in str(caught.value)
+    assert webhook.taken == [(f"/{PATH}", "d1 is slow")]
+
+    # no try of the task went through, and this is what is said of it
+    telling.tell_failure({**context, "exception": caught.value})
+    said = warehouse.log.read_text() + webhook.taken[-1][1] + (warehouse.root / "untold.jsonl").read_text()
+    assert "ConnectionError at 127.0.0.1" in said and "SECRETTOKEN" not in said
+    # what the hook itself writes to the task's log goes through this
+    assert "SECRETTOKEN" not in str(redact(f"Max retries exceeded with url: /{PATH}"))
+
+
+def test_the_receivers_of_the_template_are_told_a_name_as_a_name(
+    warehouse: Warehouse, webhook: Any, connect: Callable[..., None], context: dict[str, Any]
+) -> None:
+    from airflow.sdk.log import redact
+
+    import telling
+
+    kept = "services/T000/B000/OTHERTOKEN"
+    path = write_settings(warehouse, warehouse.root, "bundle", datetime(2026, 1, 5))
+    path.write_text(re.sub(r"(?m)^# (?=\[\[notify|notifier =|arguments =)", "", path.read_text()))
+    with serving(socketserver.TCPServer(("127.0.0.1", 0), Mailbox)) as mailbox:
+        extra = {"disable_ssl": True, "disable_tls": True, "from_email": "drivetail@example.org"}
+        connect("smtp_default", conn_type="smtp", host="127.0.0.1", port=mailbox.server_address[1], extra=extra)
+        connect("webhook", conn_type="http", host=f"http://127.0.0.1:{webhook.server_port}", password=kept)
+        telling.tell(context, "slow", 'drive <img src="http://example.org/x"> is slow')
+    (mail,) = map(message_from_bytes, mailbox.taken)
+    assert mail["To"] == "storage@example.org"
+    (part,) = mail.get_payload()
+    text = part.get_payload(decode=True).decode()  # type: ignore[union-attr]
+    assert "drive &lt;img src=" in text and "<img" not in text
+    assert webhook.taken == [(f"/{kept}", 'drive <img src="http://example.org/x"> is slow')]
+    assert "OTHERTOKEN" not in str(redact(f"url: /{kept}"))
+
+
+def test_what_a_receiver_could_not_take_is_kept_for_it_alone(
+    warehouse: Warehouse, webhook: Any, connect: Callable[..., None], context: dict[str, Any]
+) -> None:
+    import telling
+
+    connect("well", conn_type="http", host=f"http://127.0.0.1:{webhook.server_port}")
+    connect("mended", conn_type="http", host=f"http://127.0.0.1:{free_port()}")
+    settings_file(warehouse).write_text(
+        WEBHOOK % ("mended", "mended") + WEBHOOK % ("well", "well") + '[[notify]]\nnotifier = "no.such.Notifier"\n'
+    )
+    telling.tell(context, "late", "x came late")
+    context["exception"] = telling.AirflowFailException("y is held in quarantine 1")
+    telling.tell_failure(context)
+    assert [path for path, _ in webhook.taken] == ["/well", "/well"]
+
+    # it is not asked at once, and not while it is down
+    untold = warehouse.root / "untold.jsonl"
+    telling.tell_again(context)
+    os.utime(untold, times=(0, untold.stat().st_mtime - AGAIN_SECONDS))
+    telling.tell_again(context)
+    assert len(untold.read_text().splitlines()) == 4
+
+    # settings that cannot be read drop nothing
+    read = settings_file(warehouse).read_text()
+    settings_file(warehouse).write_text("[")
+    os.utime(untold, times=(0, untold.stat().st_mtime - AGAIN_SECONDS))
+    with pytest.raises(telling.AirflowFailException):
+        telling.tell_again(context)
+    settings_file(warehouse).write_text(read)
+
+    connect("mended", conn_type="http", host=f"http://127.0.0.1:{webhook.server_port}")
+    os.utime(untold, times=(0, untold.stat().st_mtime - AGAIN_SECONDS))
+    telling.tell_again(context)
+    (_, _, (path, text)) = webhook.taken
+    assert path == "/mended"
+    assert re.fullmatch(r"Could not be told when raised:\n.* UTC: x came late\n.* UTC: .*y is held in quarantine 1 .*", text)
+    assert len(alarms(warehouse)) == 2
+
+    # what was kept for a receiver that is no more goes with it
+    assert {json.loads(line)["receiver"] for line in untold.read_text().splitlines()} == {2}
+    settings_file(warehouse).write_text(read.partition('[[notify]]\nnotifier = "no')[0])
+    os.utime(untold, times=(0, untold.stat().st_mtime - AGAIN_SECONDS))
+    telling.tell_again(context)
+    assert len(webhook.taken) == 3 and not untold.exists()
