@@ -101,9 +101,7 @@ def _paths(inbox: Inbox) -> Iterator[Path]:
             yield path
 
 
-def _entry(
-    inbox: Inbox, path: Path, known: dict[tuple[str, str], dict[str, Any]], decided: set[int], until: datetime | None, now: datetime
-) -> Entry:
+def _entry(inbox: Inbox, path: Path, known: Known, decided: set[int], until: datetime | None, now: datetime) -> Entry:
     signature, changed_at = _sign(path)
     # what was collected is named by when it was delivered: its hours have ended by then, and those of its name need not have
     first, last = (None, None) if inbox.source == COLLECTED else hours_of_name(path.relative_to(inbox.folder).as_posix())
