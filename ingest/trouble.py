@@ -9,6 +9,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 NO_ROOM = ("no space left", "file too large", "disk quota exceeded")
+FOOTER_CUT_OFF = "thrift: transport error"
+"""What polars says where the room ends within a Parquet file's footer; of a damaged one, too."""
 NO_MEMORY = ("out of memory", "cannot allocate memory", "bad_alloc", "failed to allocate")
 READ_WELL = "configured to fail if"
 """What dbt says of data that break a law: they could be read."""
@@ -27,23 +29,27 @@ def explained(error: BaseException, warehouse: Path, files: Iterable[Path]) -> s
         if why is not None:
             hint = "put it back from a copy, or make it again from what was delivered (docs/runbooks/damaged-raw.md)"
             return f"{path}: cannot be read ({why}); {hint}"
-    return None
+    return _no_room(error, warehouse) if FOOTER_CUT_OFF in str(error).lower() else None
 
 
 def what_is_short(error: BaseException, warehouse: Path) -> str | None:
     """Whether an engine's error means that room or memory is short, and what to do; null for an error of another sort."""
     text = str(error).lower()
     if any(sign in text for sign in NO_ROOM):
-        return (
-            f"{warehouse}: no room on the disk ({_in_short(error)}); make room, then run it again: nothing is lost, readers see the last "
-            "publication (docs/runbooks/no-room.md)"
-        )
+        return _no_room(error, warehouse)
     if isinstance(error, MemoryError) or any(sign in text for sign in NO_MEMORY):
         return (
             f"{warehouse}: not enough memory ({_in_short(error)}); give it more, DRIVETAIL_MEMORY_LIMIT=8GB for one, then run it again: "
             "nothing is lost, readers see the last publication (docs/runbooks/no-memory.md)"
         )
     return None
+
+
+def _no_room(error: BaseException, warehouse: Path) -> str:
+    return (
+        f"{warehouse}: no room on the disk ({_in_short(error)}); make room, then run it again: nothing is lost, readers see the last "
+        "publication (docs/runbooks/no-room.md)"
+    )
 
 
 def damage(path: Path) -> str | None:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from conftest import HOURS_HEADER, Warehouse
+from polars.exceptions import ComputeError
 
 from ingest import StoreError, ingest, list_deliveries
+from ingest.trouble import explained
 
 
 def rows(hours: range, latency: float = 100.0) -> str:
@@ -41,6 +43,14 @@ def test_a_full_disk_lands_nothing_and_with_room_it_lands(file_bytes: int, wareh
     assert list_deliveries(warehouse.path) == before
     assert list((warehouse.path / "raw/.staging").iterdir()) == []
     assert ingest("bundle", [delivery], warehouse.path).rows_accepted == 24
+
+
+def test_a_disk_that_ends_within_a_files_footer_is_full(tmp_path: Path) -> None:
+    """Of a file of raw that is damaged the same words mean that, so those are read first."""
+    error = ComputeError("parquet: File out of specification: Invalid thrift: transport error")
+    assert "no room on the disk" in (explained(error, tmp_path, []) or "")
+    (tmp_path / "raw.parquet").write_bytes(b"PAR1")
+    assert "raw.parquet: cannot be read" in (explained(error, tmp_path, [tmp_path / "raw.parquet"]) or "")
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
