@@ -374,11 +374,13 @@ def _seconds(text: str) -> int:
 @click.argument("source", type=click.Choice(SOURCES), metavar="SOURCE")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
 @selection_options
-def doctor(source: str, paths: tuple[str, ...], **source_options: Any) -> None:
+@warehouse_option
+def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_options: Any) -> None:
     """What a SOURCE can tell and what is missing, before its first ingest; lands nothing. Exits 1 if it cannot be used so.
 
     `drivetail ingest --help` lists the sources.
-    A server is asked a dozen small questions; files are read as `drivetail ingest` would read them.
+    A server is asked a dozen small questions; files are read as `drivetail ingest` would read them. What has landed in the
+    warehouse of drives and RAID groups, mappings among them, is taken into account; there need not be one yet.
 
     \b
     drivetail doctor prometheus http://prometheus:9090
@@ -389,7 +391,7 @@ def doctor(source: str, paths: tuple[str, ...], **source_options: Any) -> None:
     from ingest.findings import MISSING
 
     missing = 0
-    for path, findings in examine(source, paths, source_options).items():
+    for path, findings in examine(source, paths, source_options, warehouse).items():
         rows = [{"state": one.state, "check": one.check, "said": one.said + (f"; {one.todo}" if one.todo else "")} for one in findings]
         say(path)
         say(table(rows, {"state": "state", "check": "check", "found": "said"}, len(rows)))

@@ -9,8 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from drivetail.warehouse import Warehouse
 from ingest import IngestError, IngestSummary, drive_hour_files, ingest, list_deliveries, table_files
-from ingest.findings import MISSING, OK, WEAK, Finding, group_findings
+from ingest.findings import MISSING, OK, WEAK, Finding, Inventory, group_findings
 from ingest.prometheus import selection_of
 from ingest.prometheus.doctor import diagnose
 
@@ -18,24 +19,47 @@ LEAST_DRIVES = 3
 """Drives without which a RAID-hour has no median (`min_reporting_drives` of the models)."""
 
 
-def examine(source: str, paths: Sequence[str], options: Mapping[str, Any]) -> dict[str, list[Finding]]:
-    """Findings by path: a server is asked, files are landed in a warehouse of their own that is thrown away."""
+def examine(source: str, paths: Sequence[str], options: Mapping[str, Any], warehouse: Warehouse) -> dict[str, list[Finding]]:
+    """Findings by path: a server is asked, files are landed in a warehouse of their own that is thrown away.
+
+    warehouse: need not be there; what has landed in it names drives and RAID groups.
+    """
+    inventory = inventory_of(warehouse)
     return {
-        path: diagnose(path, selection_of(options), LEAST_DRIVES)
+        path: diagnose(path, selection_of(options), LEAST_DRIVES, inventory=inventory)
         if source == "prometheus" and "://" in path
-        else _try_out(source, path, options)
+        else _try_out(source, path, options, inventory)
         for path in paths
     }
 
 
-def _try_out(source: str, path: str, options: Mapping[str, Any]) -> list[Finding]:
+def inventory_of(warehouse: Warehouse) -> Inventory:
+    """What the last records say that have landed; of two sources the one that was taken in last."""
+    if not warehouse.raw.exists():
+        return Inventory()
+    deliveries = list_deliveries(warehouse.root)
+
+    def rows(table: str, *columns: str) -> list[dict[str, Any]]:
+        files = [pl.read_parquet(path) for path in table_files(deliveries, table)]
+        told = pl.concat([*files, pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))], how="diagonal_relaxed")
+        return told.select(columns).to_dicts()
+
+    drives = rows("drives", "drive_id", "raid_group_id", "is_group_guessed", "valid_to")
+    aliases = rows("drive_aliases", "alias", "drive_id", "valid_to")
+    return Inventory(
+        {row["drive_id"]: row["raid_group_id"] for row in drives if row["raid_group_id"] and not row["is_group_guessed"]},
+        {row["alias"]: row["drive_id"] for row in aliases if row["valid_to"] is None},
+    )
+
+
+def _try_out(source: str, path: str, options: Mapping[str, Any], inventory: Inventory) -> list[Finding]:
     with tempfile.TemporaryDirectory(prefix="drivetail-doctor-") as folder:
         warehouse = Path(folder)
         try:
             summary = ingest(source, path, warehouse, source_options=options)
         except IngestError as error:
             return [Finding("files", MISSING, str(error))]
-        return [*_files(summary), *_drives(warehouse)]
+        return [*_files(summary), *_drives(warehouse, inventory)]
 
 
 def _files(summary: IngestSummary) -> list[Finding]:
@@ -59,7 +83,7 @@ def _files(summary: IngestSummary) -> list[Finding]:
     return found
 
 
-def _drives(warehouse: Path) -> list[Finding]:
+def _drives(warehouse: Path, inventory: Inventory) -> list[Finding]:
     deliveries = list_deliveries(warehouse)
     files = [path for delivery in deliveries for path in drive_hour_files(delivery)]
     if not files:
@@ -70,6 +94,12 @@ def _drives(warehouse: Path) -> list[Finding]:
     columns = hours.collect_schema().names()
     flags = {name: pl.col(name).fill_null(False) if name in columns else pl.lit(False) for name in ("is_alias", "is_group_guessed")}
     drives = hours.select("drive_id", "raid_group_id", *(flag.alias(name) for name, flag in flags.items())).unique().collect()
+    known = pl.Series([inventory.group_of(drive) for drive in drives["drive_id"]], dtype=pl.String)
+    drives = drives.with_columns(
+        pl.coalesce(known, "raid_group_id").alias("raid_group_id"),
+        pl.col("is_group_guessed") & known.is_null(),
+        pl.col("is_alias") & ~pl.col("drive_id").is_in([*inventory.serials]),
+    )
     unnamed = drives.filter("is_alias")["drive_id"].n_unique()
     total = drives["drive_id"].n_unique()
     todo = "ingest a source that tells serial numbers (smartctl, prometheus), or give a mapping (`drivetail map`)"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 OK, WEAK, MISSING = "ok", "weak", "missing"
 
@@ -15,6 +16,19 @@ class Finding:
     state: str
     said: str
     todo: str = ""
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What has landed already. `groups`: RAID group by drive; `serials`: serial number by the name that a host has for the drive."""
+
+    groups: Mapping[str, str] = field(default_factory=dict)
+    serials: Mapping[str, str] = field(default_factory=dict)
+
+    def group_of(self, *names: str | None) -> str | None:
+        """The RAID group of a drive that has these names; null where it is not known."""
+        known = [name for given in names if given for name in (self.serials.get(given), given) if name]
+        return next((self.groups[name] for name in known if name in self.groups), None)
 
 
 def some_of(names: list[str], shown: int = 5) -> str:

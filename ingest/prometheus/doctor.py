@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from ingest.devices import drive_of
-from ingest.findings import MISSING, OK, WEAK, Finding, group_findings, some_of
+from ingest.findings import MISSING, OK, WEAK, Finding, Inventory, group_findings, some_of
 from ingest.prometheus.client import Client, PrometheusError
 from ingest.prometheus.pull import LOOKBACK_SECONDS, READS, Selection, quoted
 from ingest.prometheus.readings import COUNTERS, METRIC, NEEDED, named_hosts
@@ -15,12 +15,17 @@ from ingest.prometheus.text import INFO, MEMBER
 DAYS_ASKED = (1, 7, 30, 90, 365)
 
 
-def diagnose(url: str, selection: Selection, least_drives: int, now: datetime | None = None) -> list[Finding]:
-    """Findings on a server, in the order in which they matter; the first that is missing may leave the rest unasked."""
+def diagnose(
+    url: str, selection: Selection, least_drives: int, now: datetime | None = None, inventory: Inventory | None = None
+) -> list[Finding]:
+    """Findings on a server, in the order in which they matter; the first that is missing may leave the rest unasked.
+
+    inventory: what other sources have told of its drives.
+    """
     now = now or datetime.now(UTC).replace(tzinfo=None)
     try:
         client = Client(url, is_partial_allowed=True)
-        doctor = _Doctor(client, selection, now)
+        doctor = _Doctor(client, selection, now, inventory or Inventory())
         client.ask("query", {"query": "vector(1)", "time": doctor.now})
     except PrometheusError as error:
         return [Finding("server", MISSING, str(error))]
@@ -41,10 +46,11 @@ def diagnose(url: str, selection: Selection, least_drives: int, now: datetime | 
 
 
 class _Doctor:
-    def __init__(self, client: Client, selection: Selection, now: datetime) -> None:
-        self.client, self.selection = client, selection
+    def __init__(self, client: Client, selection: Selection, now: datetime, inventory: Inventory) -> None:
+        self.client, self.selection, self.inventory = client, selection, inventory
         self.now = int(now.replace(tzinfo=UTC).timestamp())
         self.drives: list[dict[str, str]] = []
+        self.infos: dict[tuple[str | None, str | None], str] = {}
 
     def vector(self, query: str, at: int | None = None) -> list[tuple[dict[str, str], float]]:
         """An instant query: (labels, value)."""
@@ -134,9 +140,11 @@ class _Doctor:
     def serials(self) -> list[Finding]:
         infos = [labels for labels, _ in self.vector(self.selection.of([INFO]))]
         name, device = self.selection.labels.host, self.selection.labels.device
-        serials = {(labels.get(name), labels.get(device)): labels.get("serial", "") for labels in infos}
-        places = {(labels.get(name), labels.get(device)) for labels in self.drives}
-        known = [serials[place] for place in places if serials.get(place)]
+        self.infos = {(labels.get(name), labels.get(device)): labels.get("serial", "") for labels in infos}
+        places = {(labels[name], labels[device]) for labels in self.drives}
+        hosts = named_hosts(sorted({host for host, _ in places}))
+        landed = self.inventory.serials
+        known = [serial for host, place in places if (serial := self.infos.get((host, place)) or landed.get(f"{hosts[host]}/{place}"))]
         shared = sorted({serial for serial in known if known.count(serial) > 1})
         found = []
         if len(known) < len(places):
@@ -150,6 +158,7 @@ class _Doctor:
 
     def groups(self, least_drives: int) -> list[Finding]:
         labels = self.selection.labels
+        hosts = named_hosts(sorted({drive[labels.host] for drive in self.drives}))
         members = {
             (one.get(labels.host), drive_of(one.get("device", ""))): one.get("uuid") or one.get("md", "")
             for one, _ in self.vector(f"{{__name__={quoted(MEMBER)}}}")
@@ -159,7 +168,9 @@ class _Doctor:
         for drive in self.drives:
             host, device = drive.get(labels.host, ""), drive.get(labels.device, "")
             told = [drive[name] for name in labels.group if drive.get(name)]
+            names = self.infos.get((host, device)), f"{hosts[host]}/{device}"
             group = "/".join(told) if told and len(told) == len(labels.group) else members.get((host, device))
+            group = self.inventory.group_of(*names) or group
             guessed += group is None
             groups.setdefault(host if group is None else group, set()).add((host, device))
         return group_findings({group: len(drives) for group, drives in groups.items()}, guessed, least_drives)

@@ -50,6 +50,16 @@ def test_files_are_tried_and_nothing_lands(tmp_path: Path, monkeypatch: pytest.M
     ):
         assert said in output
     assert [path.name for path in tmp_path.iterdir()] == ["web1"]
+    third = scraped(1, 1_767_607_200_000).splitlines()[:4]  # a drive more: then there are peers
+    for at, value in ((1_767_607_200_000, 1), (1_767_610_800_000, 2)):
+        with (folder / "a.prom").open("a") as out:
+            out.writelines(line.rpartition("}")[0].replace("sda", "sdc") + f"}} {value} {at}\n" for line in third)
+    mapping = tmp_path / "drives.csv"
+    mapping.write_text("host,device,drive_id,raid_group_id\n" + "".join(f"web1,sd{n},S{n},pool\n" for n in "abc"))
+    assert CliRunner().invoke(main, ["map", str(mapping), "-w", str(tmp_path / "mapped")]).exit_code == 0
+    assert doctor("prometheus", folder)[0] == 0
+    code, output = doctor("prometheus", folder, "-w", tmp_path / "mapped")
+    assert code == 0 and "all 3 drives have a name of their own" in output and "3 drives in 1 groups" in output
     (folder / "a.prom").write_text("nothing")
     code, output = doctor("prometheus", folder)
     assert code == 1 and "1 of 1 cannot be read" in output
