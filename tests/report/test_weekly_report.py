@@ -20,10 +20,11 @@ from drivetail.decisions import decide
 from drivetail.queries import QueryError, open_published
 from drivetail.warehouse import Warehouse
 from ingest import ingest
-from ingest.raw_store import list_deliveries
+from ingest.raw_store import list_deliveries, utc_now
 from report import write_report
 from report.numbers import percent, ratio
 from report.pdf import print_page
+from report.queries import fetch
 from report.weekly import parse_week
 
 pytestmark = pytest.mark.xdist_group("report")
@@ -229,6 +230,28 @@ def test_the_costliest_drives_come_with_what_speaks_for_a_decision(eventful: War
     assert first["flagging_detector_count"] == value(eventful, flags)
     assert first["action"]
     assert first["longest_interval_hours"] >= 1
+
+
+def test_what_is_decided_after_a_publication_was_not_known_then(eventful: Warehouse, numbers: dict[str, Any]):
+    """The questions of a report of today beside those of one as known before the decision."""
+    first = numbers["candidates"]["rows"][0]["drive_id"]
+    before, held = utc_now(), eventful.decisions.read_bytes()
+
+    def asked(known_at: str) -> tuple[Any, ...]:
+        with open_published(eventful) as connection:
+            candidates, drives, decisions = (
+                fetch(connection, numbers[name]["sql"].replace("timestamp '9999-12-31'", known_at))
+                for name in ("candidates", "drives", "decisions")
+            )
+        verdicts = {row["decided_verdict"] for row in drives if row["drive_id"] == first}
+        return candidates[0]["decision"], candidates[0]["decided_by"], verdicts, [row["state"] for row in decisions]
+
+    decide(eventful, first, "replace", by="ada", note="slow for weeks")
+    try:
+        assert asked("timestamp '9999-12-31'") == ("replace", "ada", {"replace"}, ["pending"])
+        assert asked(f"timestamp '{before}'") == (None, None, {None}, [])
+    finally:
+        eventful.decisions.write_bytes(held)
 
 
 def test_a_publication_that_is_not_kept_names_those_that_are(eventful: Warehouse, tmp_path: Path):
