@@ -145,7 +145,12 @@ from marts.publication
 DECIDED = """
 decided as (
     select * replace (
-        case when replaced_at <= $known then 'replaced' when verdict = 'replace' then 'pending' else 'standing' end as state
+        case
+            when replaced_at <= $known then 'replaced'
+            when verdict = 'replace' then 'pending'
+            when is_past_until then 'expired'
+            else 'standing'
+        end as state
     )
     from marts.fct_drive_decisions
     where decided_at <= $known and coalesce(superseded_at > $known, true)
@@ -198,7 +203,7 @@ left join marts.fct_weekly_drive_states as states on costs.drive_id = states.dri
 left join caused on costs.drive_id = caused.drive_id and costs.raid_group_id = caused.raid_group_id
 left join marts.dim_drives as drives on costs.drive_id = drives.drive_id
 left join marts.fct_drive_slowness as slowness on costs.drive_id = slowness.drive_id
-left join decided on costs.drive_id = decided.drive_id
+left join decided on costs.drive_id = decided.drive_id and decided.state <> 'expired'
 where costs.week_utc = $week
 order by costs.cost_rank
 limit {DRIVES_LISTED}

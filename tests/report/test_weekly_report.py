@@ -250,6 +250,8 @@ def test_what_is_decided_after_a_publication_was_not_known_then(eventful: Wareho
     try:
         assert asked("timestamp '9999-12-31'") == ("replace", "ada", {"replace"}, ["pending"])
         assert asked(f"timestamp '{before}'") == (None, None, {None}, [])
+        decide(eventful, first, "dismiss", by="bob", note="known", until=WEEK)
+        assert asked("timestamp '9999-12-31'") == (None, None, {None}, ["expired"])
     finally:
         eventful.decisions.write_bytes(held)
 

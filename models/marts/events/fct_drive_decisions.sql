@@ -60,8 +60,10 @@ judged as (
         decisions.*,
         replacements.replaced_at,
         replacements.successor_drive_id,
-        cast(replacements.replaced_at as date) as replaced_on
+        cast(replacements.replaced_at as date) as replaced_on,
+        coalesce(decisions.until_utc <= publication.last_hour_utc + interval 1 hour, false) as is_past_until
     from decisions
+    cross join {{ ref('publication') }} as publication
     left join replacements
         on decisions.decision_seq = replacements.decision_seq
         -- who decided otherwise before the drive went did not have it replaced by this decision
@@ -96,6 +98,7 @@ select
     judged.decided_at,
     judged.note,
     judged.until_utc,
+    judged.is_past_until,
     judged.publication_id,
     judged.superseded_at,
     judged.replaced_at,
@@ -104,6 +107,7 @@ select
         when judged.replaced_at is not null then 'replaced'
         when judged.superseded_at is not null then 'superseded'
         when judged.verdict = 'replace' then 'pending'
+        when judged.is_past_until then 'expired'
         else 'standing'
     end as state,
     cast(days.raid_hours_before as bigint) as raid_hours_before,
