@@ -46,11 +46,15 @@ told as (
 replacements as (
     select
         decisions.decision_seq,
-        least(
-            coalesce(successors.replaced_at, told.replaced_at), coalesce(told.replaced_at, successors.replaced_at)
+        coalesce(
+            gone.replaced_at,
+            least(coalesce(successors.replaced_at, told.replaced_at), coalesce(told.replaced_at, successors.replaced_at))
         ) as replaced_at,
-        successors.successor_drive_id
+        case when gone.drive_id is null then successors.successor_drive_id else gone.successor_drive_id end as successor_drive_id
     from decisions
+    -- the swap may have been before anybody wrote the decision down
+    left join {{ ref('int_drives__replaced') }} as gone
+        on decisions.drive_id = gone.drive_id and gone.replaced_at < decisions.decided_at
     left join successors on decisions.decision_seq = successors.decision_seq and successors.place = 1
     left join told on decisions.decision_seq = told.decision_seq
 ),
