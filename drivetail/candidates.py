@@ -35,7 +35,8 @@ def list_evidence(warehouse: Warehouse, drive: str) -> list[Row]:
         rows = fetch(connection, "select * from marts.candidate_evidence where drive_id = $drive order by step", {"drive": drive})
     if not rows:
         raise QueryError(
-            f"{drive} is no candidate: not slow in the 28 days before the last week boundary; `drivetail candidates --all` lists those"
+            f"{drive} is no candidate: not slow in the 28 days before the last week boundary, or gone since; "
+            "`drivetail candidates --all` lists those that are"
         )
     return rows
 

@@ -452,11 +452,18 @@ def _others_landed(troubled: int, total: int) -> str:
     return ", the others have landed" if troubled < total else ""
 
 
+def not_blank(context: click.Context, parameter: click.Parameter, text: str) -> str:
+    """The text of an option that is kept for ever. Raises: BadParameter where it says nothing."""
+    if not text.strip():
+        raise click.BadParameter("is blank; it is kept for ever, so that others know who decided and why")
+    return text
+
+
 def decision_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the number of a quarantined delivery, and who decides and why."""
     for add in (
-        click.option("--note", required=True, help="Why; kept with the delivery for ever."),
-        click.option("--by", required=True, metavar="NAME", help="Who decides."),
+        click.option("--note", required=True, callback=not_blank, help="Why; kept with the delivery for ever."),
+        click.option("--by", required=True, callback=not_blank, metavar="NAME", help="Who decides."),
         click.argument("number", type=click.IntRange(min=1)),
     ):
         command = add(command)
@@ -818,8 +825,8 @@ def alerts(warehouse: Warehouse, is_new: bool, is_all: bool, as_json: bool) -> N
 @main.command()
 @click.argument("drive")
 @click.argument("verdict", type=click.Choice(["replace", "watch", "dismiss"]))
-@click.option("--by", required=True, metavar="NAME", help="Who decides.")
-@click.option("--note", required=True, help="Why; kept for ever.")
+@click.option("--by", required=True, callback=not_blank, metavar="NAME", help="Who decides.")
+@click.option("--note", required=True, callback=not_blank, help="Why; kept for ever.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%d %H:%M"]), help="Until when it holds (UTC).  [default: for ever]")
 @warehouse_option
 def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, until: datetime | None) -> None:

@@ -68,7 +68,7 @@ def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bo
     Raises: QueryError when there is no publication, it cannot be read, or the register is damaged.
     """
     Register(warehouse, "decisions").read()
-    states = {"pending"} if is_pending else {"pending", "standing", "replaced", *(["superseded"] if is_all else [])}
+    states = {"pending"} if is_pending else {"pending", "standing", "expired", "replaced", *(["superseded"] if is_all else [])}
     with publication_of(warehouse) as connection:
         found: pl.DataFrame = connection.sql(
             """
@@ -102,7 +102,9 @@ def render_decisions(decisions: pl.DataFrame) -> str:
         "after": ("tail_hour_ratio_after", _percent),
         "note": "note",
     }
-    rows = decisions.to_dicts()
+    rows = [
+        {**row, "state": "pending, overdue"} if row["state"] == "pending" and row["is_past_until"] else row for row in decisions.to_dicts()
+    ]
     known = {
         heading: column
         for heading, column in columns.items()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from drivetail.console import Row, human, render
+from drivetail.console import Row, human, render, to_minute
 from drivetail.queries import QueryError, fetch, publication_of
 from drivetail.warehouse import Warehouse
 
@@ -48,6 +48,8 @@ class Question:
 def ask(warehouse: Warehouse, question: Question) -> list[Row]:
     """The answer, a row per kind of RAID group with a valid RAID-hour in the span.
 
+    Where drives are replaced it begins at the horizon of `drivetail prune` (`pruned_before_utc`, null without one).
+
     Raises: QueryError without a publication, for a drive that nobody has seen, and where the span holds nothing.
     """
     with publication_of(warehouse) as connection:
@@ -66,10 +68,14 @@ def ask(warehouse: Warehouse, question: Question) -> list[Row]:
                 "round": question.round,
                 "since": question.since,
                 "until": question.until,
+                "is_replaced": bool(question.replaced or question.worst),
             },
         )
     if not rows:
-        raise QueryError(f"{warehouse.published}: no valid RAID-hour in that span; `drivetail status` says which hours there are")
+        raise QueryError(
+            f"{warehouse.published}: no valid RAID-hour in that span, or its drive-hours were pruned; "
+            "`drivetail status` says which hours there are"
+        )
     return rows
 
 
@@ -82,8 +88,12 @@ def what_if_table(rows: Sequence[Row]) -> str:
             return value
         return f"{100 * value:.3g}%" if column.startswith("tail_ratio") else human(value)
 
-    return render(
+    table = render(
         list(SHOWN.values()),
         [[written(row, column) for column in SHOWN] for row in rows],
         right=[head for head in SHOWN.values() if head != "kind"],
     )
+    pruned_before = rows[0]["pruned_before_utc"]
+    if pruned_before is None:
+        return table
+    return f"Hours from {to_minute(pruned_before)} (UTC) on: the drive-hours before were pruned\n{table}"

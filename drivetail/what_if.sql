@@ -1,12 +1,28 @@
 -- Tail hours that are left when drives are replaced or reads go round the longest tails. Grain: kind of the RAID groups.
 -- A replaced drive is one that is not there: its RAID-hours are judged anew by the latencies that are left, over their own median.
 -- $replaced: drives, by id; $worst: or as many of each RAID group, those that were the slowest of most of its tail hours; $round: how many of the
--- longest tails reads go round; $since, $until: hours from and before (UTC), null for all.
-with raid_hours as (
-    select raid_group_id, hour_utc, kind, tail_1, tail_2, tail_3, is_tail_hour, slowest_drive_id
-    from marts.fct_raid_hours
-    where hour_utc >= coalesce(cast($since as timestamp), hour_utc)
-        and hour_utc < coalesce(cast($until as timestamp), hour_utc + interval 1 hour)
+-- longest tails reads go round; $since, $until: hours from and before (UTC), null for all; $is_replaced: whether any drive is.
+with span as (
+    -- a prune keeps tails, but not the latencies to judge a RAID-hour anew by
+    select case when $is_replaced and coalesce(cast($since as timestamp) < pruned_before_utc, true) then pruned_before_utc end as pruned_before_utc
+    from marts.publication
+),
+
+raid_hours as (
+    select
+        raid_hours.raid_group_id,
+        raid_hours.hour_utc,
+        raid_hours.kind,
+        raid_hours.tail_1,
+        raid_hours.tail_2,
+        raid_hours.tail_3,
+        raid_hours.is_tail_hour,
+        raid_hours.slowest_drive_id
+    from marts.fct_raid_hours as raid_hours
+    cross join span
+    where raid_hours.hour_utc >= coalesce(span.pruned_before_utc, raid_hours.hour_utc)
+        and raid_hours.hour_utc >= coalesce(cast($since as timestamp), raid_hours.hour_utc)
+        and raid_hours.hour_utc < coalesce(cast($until as timestamp), raid_hours.hour_utc + interval 1 hour)
 ),
 
 ranked as (
@@ -124,7 +140,9 @@ select
     cast(totals.tail_hours_left as double) / nullif(totals.raid_hours_left, 0) as tail_ratio_left,
     totals.tail_hours_ended,
     totals.tail_hours_begun,
-    totals.tail_hours_unknown
+    totals.tail_hours_unknown,
+    span.pruned_before_utc
 from totals
+cross join span
 left join replaced_drives on totals.kind = replaced_drives.kind
 order by totals.kind asc

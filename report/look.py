@@ -61,12 +61,16 @@ def styled(figure: go.Figure, height: int, *, hovermode: str = "x unified") -> g
     return figure
 
 
-def figure_html(figure: go.Figure, div_id: str) -> str:
-    """A figure as data, without plotly.js, which the page holds once; the page draws it when somebody comes near it."""
+def figure_html(figure: go.Figure, div_id: str, label: str) -> str:
+    """A figure as data, without plotly.js, which the page holds once; the page draws it when somebody comes near it.
+
+    label: what it shows, for those who do not see it.
+    """
     # a script ends at the first "</script", whatever the language
     data = str(figure.to_json()).replace("<", "\\u003c")
     return (
-        f'<div id="{html.escape(div_id)}" class="plotly-graph-div" style="height: {figure.layout.height}px">'
+        f'<div id="{html.escape(div_id)}" class="plotly-graph-div" role="img" aria-label="{html.escape(label)}" '
+        f'style="height: {figure.layout.height}px">'
         f'<script type="application/json">{data}</script></div>'
     )
 
@@ -82,6 +86,6 @@ def nice_ticks(candidates: Sequence[float], low: float, high: float) -> list[flo
     return [tick for tick in candidates if low <= tick <= high]
 
 
-def drawn(figure: go.Figure, name: str) -> Markup:
+def drawn(figure: go.Figure, name: str, label: str) -> Markup:
     """A figure as HTML; Plotly has escaped the data in it."""
-    return Markup(figure_html(figure, f"figure-{name}"))
+    return Markup(figure_html(figure, f"figure-{name}", label))

@@ -151,6 +151,7 @@ def trend(facts: WeekFacts) -> list[tuple[str, Markup | None]]:
             drawn(
                 figures.weekly_trend(facts.trend, week, numerator=numerator, denominator=denominator, share=share, what=what, of=of),
                 f"trend-{numerator}",
+                f"{title}, week by week",
             )
             if any(row[numerator] for row in facts.trend)
             else None,
@@ -161,7 +162,11 @@ def trend(facts: WeekFacts) -> list[tuple[str, Markup | None]]:
 
 def distribution(facts: WeekFacts) -> Markup | None:
     """The percentiles of the week."""
-    return drawn(figures.slowdown_distribution(facts.percentiles), "distribution") if facts.percentiles else None
+    return (
+        drawn(figures.slowdown_distribution(facts.percentiles), "distribution", "Slowdown at each percentile of the week")
+        if facts.percentiles
+        else None
+    )
 
 
 def drive_figures(facts: WeekFacts) -> list[tuple[Row, Markup]]:
@@ -173,7 +178,7 @@ def drive_figures(facts: WeekFacts) -> list[tuple[Row, Markup]]:
     for drive in facts.drives:
         name = drive["drive_id"]
         figure = figures.drive_week(drive, series.get(name, []), bands, events.get(name, []), facts.week["week_utc"], top)
-        result.append((drive, drawn(figure, f"drive-{drive['cost_rank']}")))
+        result.append((drive, drawn(figure, f"drive-{drive['cost_rank']}", f"Slowdown of {name}, hour by hour")))
     return result
 
 
@@ -181,7 +186,12 @@ def heat_maps(facts: WeekFacts) -> list[tuple[str, Markup]]:
     """Tail hours by hour and day, one figure a kind; none where there is no tail hour."""
     fleet_hours = rows_by(facts.fleet_hours, "kind")
     return [
-        (kind, drawn(figures.heat_map(fleet_hours[kind], facts.week["week_utc"]), f"heat-{kind}"))
+        (
+            kind,
+            drawn(
+                figures.heat_map(fleet_hours[kind], facts.week["week_utc"]), f"heat-{kind}", f"Tail hours of {plural(kind)}, hour by day"
+            ),
+        )
         for kind in kinds_of(facts.fleet_hours)
         if any(row["tail_hours"] for row in fleet_hours[kind])
     ]
@@ -198,7 +208,9 @@ def duration_figures(facts: WeekFacts) -> dict[str, Markup]:
     }
     given = {row["measure"] for row in facts.durations}
     return {
-        measure: drawn(figures.durations(facts.durations, measure, axis, of, height=height), measure.replace("_", "-"))
+        measure: drawn(
+            figures.durations(facts.durations, measure, axis, of, height=height), measure.replace("_", "-"), f"Share of {of} by {axis}"
+        )
         for measure, (axis, of, height) in titles.items()
         if measure in given
     }

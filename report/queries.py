@@ -141,6 +141,22 @@ select
 from marts.publication
 """
 
+# the last decision on each drive that had any by then; what superseded or ended it later had not
+DECIDED = """
+decided as (
+    select * replace (
+        case
+            when replaced_at <= $known then 'replaced'
+            when verdict = 'replace' then 'pending'
+            when is_past_until then 'expired'
+            else 'standing'
+        end as state
+    )
+    from marts.fct_drive_decisions
+    where decided_at <= $known and coalesce(superseded_at > $known, true)
+)
+""".strip()
+
 QUESTIONS = {
     "fleet": "select * from marts.fct_weekly_fleet where week_utc = $week",
     "landing": "select * from marts.fct_landing_totals order by record_kind = 'all' desc, rows_delivered desc, record_kind",
@@ -161,11 +177,7 @@ order by slowness.kind
     "percentiles": "select * from marts.fct_weekly_percentiles where week_utc = $week order by kind, series, percentile",
     "fleet_hours": "select * from marts.fct_fleet_hours where hour_utc >= $week and hour_utc < $end order by kind, hour_utc",
     "drives": f"""
-with decided as (
-    select drive_id, verdict, decided_by, decided_at, row_number() over (partition by drive_id order by decision_seq desc) as place
-    from marts.fct_drive_decisions
-    where decided_at <= $known
-),
+with {DECIDED},
 caused as (
     -- the RAID group of its last hour of the week; a drive that moved has another row
     select * from marts.fct_drive_costs where week_utc = $week
@@ -191,7 +203,7 @@ left join marts.fct_weekly_drive_states as states on costs.drive_id = states.dri
 left join caused on costs.drive_id = caused.drive_id and costs.raid_group_id = caused.raid_group_id
 left join marts.dim_drives as drives on costs.drive_id = drives.drive_id
 left join marts.fct_drive_slowness as slowness on costs.drive_id = slowness.drive_id
-left join decided on costs.drive_id = decided.drive_id and decided.place = 1
+left join decided on costs.drive_id = decided.drive_id and decided.state <> 'expired'
 where costs.week_utc = $week
 order by costs.cost_rank
 limit {DRIVES_LISTED}
@@ -271,20 +283,23 @@ limit {CHRONIC_LISTED}
 """,
     "causes": "select * from marts.cause_shares where week_utc = $week and slow_hours > 0 order by kind, slow_hours desc, cause",
     "candidates": f"""
-select *
-from marts.replacement_candidates
-where verdict <> 'leave'
-order by candidate_rank
+with {DECIDED}
+select
+    candidates.* exclude (decision, decided_by, decided_at),
+    decided.verdict as decision,
+    decided.decided_by,
+    decided.decided_at
+from marts.replacement_candidates as candidates
+left join decided on candidates.drive_id = decided.drive_id and decided.state in ('pending', 'standing')
+where candidates.verdict <> 'leave'
+order by candidates.candidate_rank
 limit {CANDIDATES_LISTED}
 """,
     "backtest": "select * from marts.candidate_backtest_summary order by kind, top_ratio, rule",
     "decisions": f"""
-select * replace (
-    -- what was superseded or replaced later stood then
-    case when replaced_at <= $known then 'replaced' when verdict = 'replace' then 'pending' else 'standing' end as state
-)
-from marts.fct_drive_decisions
-where decided_at <= $known and coalesce(superseded_at > $known, true)
+with {DECIDED}
+select *
+from decided
 order by decision_seq desc
 limit {DECISIONS_LISTED}
 """,

@@ -206,7 +206,8 @@ def figures(facts: StudyFacts) -> list[list[tuple[Figure, Markup, str]]]:
         for figure in together:
             fleet = [point for point in facts.curves if point["figure"] == figure.name]
             paper = [point for point in facts.paper_curves if point["figure"] == figure.name]
-            row.append((figure, drawn(redrawn(figure, fleet, paper, facts.kind), figure.name), populations(figure, fleet)))
+            drawing = drawn(redrawn(figure, fleet, paper, facts.kind), figure.name, f"Figure {figure.name}: {figure.title}")
+            row.append((figure, drawing, populations(figure, fleet)))
         result.append(row)
     return result
 

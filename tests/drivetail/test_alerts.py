@@ -152,6 +152,9 @@ def test_wrong_decisions_are_refused(settled: Warehouse) -> None:
     assert unknown.exit_code == 1 and "did you mean" in unknown.stderr
     past = drivetail("decide", "d15", "dismiss", "--until", "2020-01-01", *arguments)
     assert past.exit_code == 2 and "has passed" in past.stderr
+    for by, note in (("", "x"), ("ada", " ")):
+        blank = drivetail("decide", "d15", "dismiss", "--by", by, "--note", note, "-w", settled.root)
+        assert blank.exit_code == 2 and "is blank" in blank.stderr
     assert drivetail("alerts", "--new", "--all", "-w", settled.root).exit_code == 2
     assert Register(settled, "decisions").read() == []
     Register(settled, "decisions").path.write_text("{}\nnot json\n")

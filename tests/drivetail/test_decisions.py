@@ -22,7 +22,7 @@ DAY = timedelta(days=1)
 HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us\n"
 
 
-def deliver(warehouse: Warehouse, folder: Path, first: datetime, days: int, drives: str, inventory: str) -> None:
+def deliver(warehouse: Warehouse, folder: Path, first: datetime, days: int, drives: str, inventory: str, *, is_anew: bool = False) -> None:
     """An hour a day of some drives, of which `a` takes three times as long; and the inventory."""
     folder.mkdir()
     lines = [
@@ -31,7 +31,7 @@ def deliver(warehouse: Warehouse, folder: Path, first: datetime, days: int, driv
     (folder / "drive_hours.csv").write_text(HEADER + "".join(lines))
     (folder / "drives.csv").write_text("drive_id,raid_group_id,role,slot,model,valid_from,valid_to\n" + inventory)
     ingest("bundle", [folder], warehouse.root)
-    build(warehouse)
+    build(warehouse, full_refresh=is_anew)
 
 
 def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_path: Path) -> None:
@@ -42,10 +42,12 @@ def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_pa
         warehouse, tmp_path / "before", today - 3 * DAY, 3, "a b c d", "".join(f"{d},g1,data,{n},M{n},,\n" for n, d in enumerate("abcd"))
     )
     assert drivetail("decisions", *option).stdout.startswith("No decision yet")
-    for drive, verdict, note in (
-        ("a", "watch", "slow since Friday"), ("a", "replace", "slow for weeks, \"ticket\" 7"), ("b", "dismiss", "known"),
+    swap = today + DAY
+    for drive, verdict, note, *until in (
+        ("a", "watch", "slow since Friday"), ("a", "replace", "slow for weeks, \"ticket\" 7"),
+        ("b", "dismiss", "known", "--until", swap.date()),
     ):  # fmt: skip
-        assert drivetail("decide", drive, verdict, "--by", "ada", "--note", note, *option).exit_code == 0
+        assert drivetail("decide", drive, verdict, "--by", "ada", "--note", note, *until, *option).exit_code == 0
 
     # it counts at once, without a build
     (pending,) = json.loads(drivetail("decisions", "--pending", "--format", "json", *option).stdout)
@@ -64,20 +66,26 @@ def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_pa
     assert drivetail("sql", question, "--format", "csv", *option).stdout == "n\n3\n"
 
     # swapped tomorrow; the three days after are not slow
-    swap = today + DAY
     inventory = (
         f"a,g1,data,0,M0,,{swap}\n" + f"e,g1,data,0,M0,{swap},\n" + "".join(f"{d},g1,data,{n},M{n},,\n" for n, d in enumerate("bcd", 1))
     )
-    deliver(warehouse, tmp_path / "after", swap + DAY, 3, "b c d e", inventory)
+    # decisions are no part of what a build makes: one from raw alone leaves them
+    held = warehouse.decisions.read_bytes()
+    deliver(warehouse, tmp_path / "after", swap + DAY, 3, "b c d e", inventory, is_anew=True)
+    assert warehouse.decisions.read_bytes() == held
     assert drivetail("decisions", "--pending", "--format", "json", *option).stdout == "[]\n"
     assert drivetail("decisions", "--pending", *option).stdout == "No pending replacement\n"
-    _, replaced = json.loads(drivetail("decisions", "--format", "json", *option).stdout)
+    dismissed, replaced = json.loads(drivetail("decisions", "--format", "json", *option).stdout)
     assert (replaced["state"], replaced["successor_drive_id"], replaced["replaced_at"]) == ("replaced", "e", swap.isoformat())
     assert [replaced[f"{what}_hours_{when}"] for when in ("before", "after") for what in ("tail", "raid")] == [3, 3, 0, 3]
     line = next(line for line in drivetail("decisions", *option).stdout.splitlines() if line.startswith("a "))
     assert "100.0%" in line and "0.0%" in line
+    # by the fleet's last hour, three days later, the dismissal holds no more, and what was to be replaced by then is late
+    assert dismissed["state"] == "expired"
+    drivetail("decide", "c", "replace", "--by", "ada", "--note", "soon", "--until", (swap + DAY).date(), *option)
+    assert "c      replace  pending, overdue" in drivetail("decisions", "--pending", *option).stdout
 
     warehouse.decisions.write_text(warehouse.decisions.read_text() + "not json\n")
     damaged = drivetail("decisions", *option)
-    assert damaged.exit_code == 1 and "decisions.jsonl: line 4" in damaged.stderr
+    assert damaged.exit_code == 1 and "decisions.jsonl: line 5" in damaged.stderr
     assert drivetail("decisions", "--pending", "--all", *option).exit_code == 2

@@ -132,6 +132,19 @@ def test_a_prune_that_died_after_its_commit_is_done_by_the_next_build(site: Site
     assert site.does(*PLAN) == f"Everything before {HORIZON} was pruned already; nothing has changed\n"
 
 
+def test_drives_are_replaced_from_the_horizon_on(site: Site) -> None:
+    """Of the four tail hours before it nobody knows what would be left; reads go round tails that are kept."""
+    names = ("raid_hours", "tail_hours", "tail_hours_left", "tail_hours_ended")
+    for option, expected in (
+        (("--replace", "a"), (11, 10, 4, 6)), (("--worst", "1"), (11, 10, 4, 6)), (("--route-round", "1"), (15, 14, 0, 14)),
+    ):  # fmt: skip
+        (row,) = json.loads(site.does("what-if", *option, "--format", "json"))
+        assert tuple(row[name] for name in names) == expected, option
+    assert f"Hours from {HORIZON} 00:00 (UTC) on: the drive-hours before were pruned" in site.does("what-if", "--replace", "a")
+    assert "pruned" not in site.does("what-if", "--replace", "a", "--since", HORIZON)
+    assert "or its drive-hours were pruned" in site.refuses("what-if", "--worst", "1", "--until", HORIZON)
+
+
 def test_what_comes_later_and_what_is_asked_of_what_went(site: Site) -> None:
     said = site.deliver(rows(21, latency_us=900) + rows(31, latency_us=100, c=500))
     assert "before the horizon of `drivetail prune`" in said

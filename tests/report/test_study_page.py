@@ -152,6 +152,8 @@ def test_it_can_be_read_without_eyes(page_file: Path):
     page = Page(page_file)
     assert [attrs["id"] for tag, attrs in page.tags if tag == "section"] == SECTIONS
     assert dict(page.tags)["html"]["lang"] == "en"
+    named = [attrs for _, attrs in page.tags if "tabindex" in attrs or attrs.get("class") == "plotly-graph-div"]
+    assert named and all(attrs.get("role") in ("img", "region") and attrs.get("aria-label") for attrs in named)
     assert all(attrs.get("scope") for tag, attrs in page.tags if tag == "th")
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
     assert levels.count(1) == 1

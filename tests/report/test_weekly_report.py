@@ -20,10 +20,11 @@ from drivetail.decisions import decide
 from drivetail.queries import QueryError, open_published
 from drivetail.warehouse import Warehouse
 from ingest import ingest
-from ingest.raw_store import list_deliveries
+from ingest.raw_store import list_deliveries, utc_now
 from report import write_report
 from report.numbers import percent, ratio
 from report.pdf import print_page
+from report.queries import fetch
 from report.weekly import parse_week
 
 pytestmark = pytest.mark.xdist_group("report")
@@ -231,6 +232,30 @@ def test_the_costliest_drives_come_with_what_speaks_for_a_decision(eventful: War
     assert first["longest_interval_hours"] >= 1
 
 
+def test_what_is_decided_after_a_publication_was_not_known_then(eventful: Warehouse, numbers: dict[str, Any]):
+    """The questions of a report of today beside those of one as known before the decision."""
+    first = numbers["candidates"]["rows"][0]["drive_id"]
+    before, held = utc_now(), eventful.decisions.read_bytes()
+
+    def asked(known_at: str) -> tuple[Any, ...]:
+        with open_published(eventful) as connection:
+            candidates, drives, decisions = (
+                fetch(connection, numbers[name]["sql"].replace("timestamp '9999-12-31'", known_at))
+                for name in ("candidates", "drives", "decisions")
+            )
+        verdicts = {row["decided_verdict"] for row in drives if row["drive_id"] == first}
+        return candidates[0]["decision"], candidates[0]["decided_by"], verdicts, [row["state"] for row in decisions]
+
+    decide(eventful, first, "replace", by="ada", note="slow for weeks")
+    try:
+        assert asked("timestamp '9999-12-31'") == ("replace", "ada", {"replace"}, ["pending"])
+        assert asked(f"timestamp '{before}'") == (None, None, {None}, [])
+        decide(eventful, first, "dismiss", by="bob", note="known", until=WEEK)
+        assert asked("timestamp '9999-12-31'") == (None, None, {None}, ["expired"])
+    finally:
+        eventful.decisions.write_bytes(held)
+
+
 def test_a_publication_that_is_not_kept_names_those_that_are(eventful: Warehouse, tmp_path: Path):
     publication = sorted(eventful.publications.glob("*.duckdb"))[-1].stem
     with pytest.raises(QueryError, match=f"publication 000099-x is not kept; kept are: .*{publication}"):
@@ -272,6 +297,8 @@ def test_a_pdf_is_the_page_printed(browser: Any):
 def test_it_can_be_read_without_eyes(eventful_report: Path):
     page = Page(eventful_report)
     assert dict(page.tags)["html"]["lang"] == "en"
+    named = [attrs for _, attrs in page.tags if "tabindex" in attrs or attrs.get("class") == "plotly-graph-div"]
+    assert named and all(attrs.get("role") in ("img", "region") and attrs.get("aria-label") for attrs in named)
     assert all(attrs.get("scope") for tag, attrs in page.tags if tag == "th")
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
     assert levels.count(1) == 1
@@ -352,9 +379,52 @@ def test_it_opens_offline_without_a_complaint(browser: Any, request: pytest.Fixt
         page.context.close()
 
 
+TAIL_HOURS = ["tail_1_hours", "tail_1_ratio", "tail_2_hours", "tail_3_hours"]
+SAVED = [f"saved_by_cutting_{many}_{what}" for many in ("one", "two") for what in ("hours", "ratio")]
+CLASS = ["drive_count", "raid_group_count", "slow_drive_count", "slow_drive_hours", "drive_hours", "slow_ratio", "all_weeks_slow_ratio"]
+SORTED_BY = {
+    ("tails", "tails"): ["threshold", "raid_hours", *TAIL_HOURS, *SAVED],
+    ("costliest", "drives"): [
+        "drive_id", "age_year", "slow_hours", "max_slowdown", "longest_interval_hours", "median_rate_imbalance", "flagging_detector_count",
+        "tail_hours", "last_event_at",
+    ],
+    ("changes", "states"): ["slow_hours", "max_slowdown", "earlier_slow_hours"],
+    ("groups", "raid_groups"): [
+        "raid_group_id", "data_drive_count", "tail_hours", "raid_hours", "tail_hour_ratio", "tail_hour_share", "slow_drive_count",
+        "slow_drive_hours", "max_tail", "io_ratio", "rio_lost",
+    ],
+    ("group-hours", "group_hours"): ["group_slowdown", "median_latency_us", "usual_median_latency_us", "slow_drive_count", "tail_1"],
+    ("candidates", "candidates"): [
+        "expected_tail_hours", "cost_tail_hours", "tail_hours_caused_28d", "slow_hours_28d", "together_hours_28d",
+    ],
+    ("decisions", "decisions"): ["tail_hour_ratio_before", "tail_hour_ratio_after"],
+    ("unplugs", "events"): ["event_count", "drive_count", "slow_count", "judged_count", "slow_ratio"],
+    ("causes", "causes"): ["interval_count", "all_interval_count", "interval_share", "slow_hours", "all_slow_hours", "slow_hour_share"],
+    ("classes", "classes"): CLASS,
+    ("findings", "findings"): ["value", "paper_value"],
+}  # fmt: skip
+"""Section and question of a table that sorts -> the columns of the answer that its cells are sorted by, in their order."""
+
+
+def as_cell(value: Any) -> str:
+    """A value as a cell is sorted by it, whatever stands between a day and its time."""
+    return "" if value is None else str(value).replace(" ", "T")
+
+
 def test_tables_sort_by_number_and_filter_by_word(browser: Any, eventful_report: Path, numbers: dict[str, Any]):
     page, troubles = opened(browser, eventful_report)
     page.wait_for_selector("html[data-tables=ready]")
+    shown = page.eval_on_selector_all(
+        "table.rich",
+        """all => all.map(table => [table.closest("section").id, [...table.tBodies[0].rows].map(
+            row => [row.textContent, [...row.cells].filter(cell => "order" in cell.dataset).map(cell => cell.dataset.order)])])""",
+    )
+    assert {"tails", "costliest", "candidates", "classes"} <= {section for section, _ in shown} <= {section for section, _ in SORTED_BY}
+    for (section, question), columns in SORTED_BY.items():
+        rows = [row for name, table_rows in shown if name == section for row in table_rows]
+        for (text, cells), row in zip(rows, numbers[question]["rows"], strict=True):
+            assert [as_cell(cell) for cell in cells] == [as_cell(row[column]) for column in columns], (section, row)
+            assert all(row[name] in text for name in ("drive_id", "id") if name in row), (section, row)
     table = page.locator("#costliest table.rich")
     heading = table.locator("thead th", has_text="Slow hours")
     heading.locator("[role=button]").focus()

@@ -11,6 +11,17 @@ decisions as (
     group by drive_id
 ),
 
+-- where inventory had it last; a drive that no inventory places serves data where it reports
+places as (
+    select
+        segments.drive_id,
+        max_by(segments.role, segments.from_hour_utc) as role,
+        max(segments.to_hour_utc) as to_hour_utc
+    from {{ ref('int_drives__segments') }} as segments
+    inner join {{ ref('publication') }} as publication on segments.from_hour_utc <= publication.last_hour_utc
+    group by segments.drive_id
+),
+
 costed as (
     select
         drive_weeks.*,
@@ -30,7 +41,16 @@ costed as (
         on drive_weeks.drive_id = intervals.drive_id and drive_weeks.boundary_utc = intervals.boundary_utc
     left join {{ ref('dim_drives') }} as drives on drive_weeks.drive_id = drives.drive_id
     left join decisions on drive_weeks.drive_id = decisions.drive_id
-    where drive_weeks.slow_hours_28d > 0 or drive_weeks.own_tail_hours > 0
+    left join places on drive_weeks.drive_id = places.drive_id
+    left join {{ ref('int_drives__replaced') }} as replaced on drive_weeks.drive_id = replaced.drive_id
+    cross join {{ ref('publication') }} as publication
+    where (drive_weeks.slow_hours_28d > 0 or drive_weeks.own_tail_hours > 0)
+        and replaced.drive_id is null
+        -- a drive that reports after its period ended has not gone
+        and coalesce(
+            case when places.to_hour_utc > publication.last_hour_utc then places.role = 'data' else places.to_hour_utc <= drives.last_hour_utc end,
+            true
+        )
 ),
 
 priced as (

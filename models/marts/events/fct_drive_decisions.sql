@@ -46,11 +46,15 @@ told as (
 replacements as (
     select
         decisions.decision_seq,
-        least(
-            coalesce(successors.replaced_at, told.replaced_at), coalesce(told.replaced_at, successors.replaced_at)
+        coalesce(
+            gone.replaced_at,
+            least(coalesce(successors.replaced_at, told.replaced_at), coalesce(told.replaced_at, successors.replaced_at))
         ) as replaced_at,
-        successors.successor_drive_id
+        case when gone.drive_id is null then successors.successor_drive_id else gone.successor_drive_id end as successor_drive_id
     from decisions
+    -- the swap may have been before anybody wrote the decision down
+    left join {{ ref('int_drives__replaced') }} as gone
+        on decisions.drive_id = gone.drive_id and gone.replaced_at < decisions.decided_at
     left join successors on decisions.decision_seq = successors.decision_seq and successors.place = 1
     left join told on decisions.decision_seq = told.decision_seq
 ),
@@ -60,8 +64,10 @@ judged as (
         decisions.*,
         replacements.replaced_at,
         replacements.successor_drive_id,
-        cast(replacements.replaced_at as date) as replaced_on
+        cast(replacements.replaced_at as date) as replaced_on,
+        coalesce(decisions.until_utc <= publication.last_hour_utc + interval 1 hour, false) as is_past_until
     from decisions
+    cross join {{ ref('publication') }} as publication
     left join replacements
         on decisions.decision_seq = replacements.decision_seq
         -- who decided otherwise before the drive went did not have it replaced by this decision
@@ -96,6 +102,7 @@ select
     judged.decided_at,
     judged.note,
     judged.until_utc,
+    judged.is_past_until,
     judged.publication_id,
     judged.superseded_at,
     judged.replaced_at,
@@ -104,6 +111,7 @@ select
         when judged.replaced_at is not null then 'replaced'
         when judged.superseded_at is not null then 'superseded'
         when judged.verdict = 'replace' then 'pending'
+        when judged.is_past_until then 'expired'
         else 'standing'
     end as state,
     cast(days.raid_hours_before as bigint) as raid_hours_before,
