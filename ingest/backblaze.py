@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.parse import Check, completed, convert, negative_checks, null_checks, split, type_checks
 from ingest.readers import format_of, read_chunks
@@ -70,13 +69,9 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         result = landing.start(file)
         if result is None or result.file_no is None:
             continue
-        try:
-            rows = landing.guard(lambda file=file, result=result: _read(file, landing, result))  # type: ignore[misc]
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        for (day,), of_day in rows.partition_by("date", as_dict=True).items():
-            days.setdefault(day, []).append(of_day)
+        with landing.reading(result):
+            for (day,), of_day in _read(file, landing, result).partition_by("date", as_dict=True).items():
+                days.setdefault(day, []).append(of_day)
     if not days:
         return
     seen, events = follow(days)

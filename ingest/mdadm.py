@@ -104,24 +104,22 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         result = landing.start(file)
         if result is None:
             continue
-        try:
+        with landing.reading(result):
             host = host_of(file)
             text = read_text(file)
             rejected: list[Rejection] = []
             seen = [(look, list(arrays_of(look, rejected))) for look in looks(text)]
             if not any(arrays for _, arrays in seen) and not rejected and "Personalities" not in text:
                 raise UnreadableFile("no md array is in it; expected what `mdadm --detail [--export]` or `cat /proc/mdstat` prints")
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        reject(landing, result, rejected)
-        read.append((result, host, seen))
+            reject(landing, result, rejected)
+            read.append((result, host, seen))
     # mdstat knows the layout, an export does not: of an array that both list it has the word
     told = {(host, array.uuid) for _, host, seen in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.uuid}
     for result, host, seen in read:
         listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in told]) for look, arrays in seen]
-        accept(landing, result, "drives", list(_found(host, listed, result.notes)))
-        accept(landing, result, "drive_events", list(_events(host, listed)))
+        with landing.reading(result):
+            accept(landing, result, "drives", list(_found(host, listed, result.notes)))
+            accept(landing, result, "drive_events", list(_events(host, listed)))
 
 
 def arrays_of(look: Look, rejected: list[Rejection]) -> Iterator[Array]:

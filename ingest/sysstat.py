@@ -22,7 +22,7 @@ from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.overlap import each_once, take_back
 from ingest.parse import REJECTION, completed
-from ingest.readers import SHOWN_VALUE_CHARS, one_line, text_blocks
+from ingest.readers import SHOWN_VALUE_CHARS, one_line, text_blocks, utf8, whole
 from ingest.resolution import HOUR_SECONDS, as_samples, seconds_of
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ RECORD_KIND = "intervals"
 OPTIONS = ("timezone", "resolution")
 HOUR_US = 3_600_000_000
 LONGEST = timedelta(hours=1)
+EARLIEST, LATEST = datetime(1970, 1, 1), datetime(3000, 1, 1)
 MAX_BYTES = 512 << 20
 # kB of 1024 bytes, sectors of 512; what each column is called in sadf -j, in sadf -d and sar, and in older versions
 _MERGED_BYTES = {"rkB": 1024, "wkB": 1024, "rkB/s": 1024, "wkB/s": 1024, "rd_sec/s": 512, "wr_sec/s": 512}
@@ -81,17 +82,14 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         if result is None or result.file_no is None:
             continue
         results[result.file_no] = result
-        try:
+        with landing.reading(result):
             found = read_intervals(file.path, zone)
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        result.notes += found.notes
-        result.rows_delivered = len(found.intervals) + len(found.rejected)
-        result.rows_accepted = len(found.intervals)
-        landing.reject(result, pl.DataFrame(found.rejected, schema=REJECTION, orient="row"))
-        rows = pl.DataFrame(found.intervals, schema=INTERVAL, orient="row")
-        frames.append(rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")))
+            result.notes += found.notes
+            result.rows_delivered = len(found.intervals) + len(found.rejected)
+            result.rows_accepted = len(found.intervals)
+            landing.reject(result, pl.DataFrame(found.rejected, schema=REJECTION, orient="row"))
+            rows = pl.DataFrame(found.intervals, schema=INTERVAL, orient="row")
+            frames.append(rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")))
     key = ["host", "device", "is_split", "ends"]
     intervals = each_once(pl.concat(frames), key, [name for name in INTERVAL if name not in (*key, "row_no")], results)
     if not intervals.height:
@@ -241,12 +239,14 @@ def _take(found: Found, host: str, device: str, ends: datetime, seconds: float, 
             continue
         number = _number(values[name])
         if number is None or not 0 <= number < 1e15:
-            found.rejected.append((found.row, "not a number of 0 or more", name, str(values[name])[:SHOWN_VALUE_CHARS]))
+            found.rejected.append((found.row, "not a number of 0 or more", name, utf8(str(values[name])[:SHOWN_VALUE_CHARS])))
             return
         numbers[name] = number
     missing = [name for name in (("r/s", "w/s", "r_await", "w_await") if is_split else ("tps", "await")) if name not in numbers]
     if missing:
         found.rejected.append((found.row, "missing; was it printed without -x, or cut off?", missing[0], None))
+    elif not EARLIEST <= ends < LATEST:
+        found.rejected.append((found.row, "not a time of the years 1970 to 2999", "timestamp", f"{ends} UTC"))
     elif not 0 < seconds <= LONGEST.total_seconds():
         found.rejected.append((found.row, "not an interval of more than 0 s and 1 h at most", "interval", f"{seconds:g} s"))
     else:
@@ -266,7 +266,7 @@ def _number(value: Any) -> float | None:
     """A number as printed, also with the decimal comma of some locales."""
     try:
         return float(value.replace(",", ".") if isinstance(value, str) else value) if not isinstance(value, bool) else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -280,7 +280,7 @@ _DAY_FORMATS = ("%Y-%m-%d", "%m/%d/%y", "%m/%d/%Y", "%d.%m.%Y")
 def _read_json(content: str, zone: tzinfo | None) -> Found:
     """What sadf -j or iostat -o JSON wrote, one host or several; a file that is cut off gives what is whole."""
     found = Found()
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_int=whole)
     begins = list(_STATISTICS.finditer(content))
     if not begins:
         raise UnreadableFile(f"JSON without statistics; expected {EXPECTED}")
@@ -318,7 +318,13 @@ def _take_element(
     disks = element.get("disk") if isinstance(element, dict) else None
     if not isinstance(disks, list):
         return previous
-    ends, seconds = _iostat_time(element, clock, previous) if is_iostat else _sadf_time(element, header, clock, previous)
+    try:
+        ends, seconds = _iostat_time(element, clock, previous) if is_iostat else _sadf_time(element, header, clock, previous)
+    except (ValueError, OverflowError):
+        found.row += 1
+        shown = utf8(json.dumps(element["timestamp"])[:SHOWN_VALUE_CHARS])
+        found.rejected.append((found.row, "not a time; the drives of its interval are left out", "timestamp", shown))
+        return previous
     if is_iostat and previous is None:
         return ends  # since boot
     for disk in disks:
@@ -386,7 +392,7 @@ def _read_sadf(content: str, zone: tzinfo | None) -> Found:
         values = parts[begins:]
         try:
             ends, seconds = _sadf_stamp(parts[2], clock), float(parts[1])
-        except ValueError:
+        except (ValueError, OverflowError, OSError):
             found.row += 1
             found.rejected.append((found.row, "not an interval and a time", "timestamp", line[:SHOWN_VALUE_CHARS]))
             continue
@@ -471,7 +477,9 @@ def _of_day(timed: re.Match[str]) -> timedelta:
 def _day(text: str) -> datetime:
     for format_ in _DAY_FORMATS:
         try:
-            return datetime.strptime(text, format_)
+            day = datetime.strptime(text, format_)
         except ValueError:
             continue
+        if EARLIEST <= day < LATEST:
+            return day
     raise UnreadableFile(f"{text!r} is no day known here; LC_ALL=C prints one that is")

@@ -11,7 +11,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache, partial
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,10 @@ from ingest.devices import alias_of, drive_of, is_whole_drive
 from ingest.errors import IngestError, UnreadableFile
 from ingest.files import SourceFile
 from ingest.parse import REJECTION, completed
-from ingest.readers import SHOWN_VALUE_CHARS, text_blocks
+from ingest.readers import SHOWN_VALUE_CHARS, text_blocks, utf8
 
 if TYPE_CHECKING:
-    from ingest.landing import Landing
+    from ingest.landing import FileResult, Landing
 
 NAMES = ("syslog", "messages", "kern", "dmesg", "journal")
 EXPECTED = f"*.log, or a name that begins with {', '.join(NAMES)} (also .gz, .zst): lines of the kernel, as text or journald's JSON"
@@ -110,29 +110,29 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         folder = PurePosixPath(file.file.replace("!", "/")).parent.name or "unknown"
         collected = _COLLECTED.fullmatch(folder)
         reading = Reading(zone, year, booted_at, collected[1] if collected else folder, collected is not None)
-        try:
-            told = landing.guard(partial(read_log, file.path, reading))
-        except (UnreadableFile, OSError, EOFError) as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        result.rows_delivered = len(told.events) + len(told.rejected) + told.repeated
-        result.rows_duplicate = told.repeated
-        if told.unmatched:
-            shown = "; ".join(repr(line[:100]) for line in told.examples)
-            result.notes.append(f"{told.unmatched} lines match no pattern, such as {shown}")
-        landing.reject(result, pl.DataFrame(told.rejected, schema=REJECTION, orient="row"))
-        events = pl.DataFrame(
-            told.events,
-            schema={
-                "drive_id": pl.String(),
-                "occurred_at": pl.Datetime("us"),
-                "event_type": pl.String(),
-                "detail": pl.String(),
-                "row_no": pl.Int64(),
-            },
-            orient="row",
-        ).with_columns(pl.lit(True).alias("is_alias"), pl.lit(result.file_no, pl.Int64()).alias("file_no"))
-        landing.accept("drive_events", completed(events, "drive_events"), result)
+        with landing.reading(result):
+            _stage(read_log(file.path, reading), landing, result)
+
+
+def _stage(told: Told, landing: Landing, result: FileResult) -> None:
+    result.rows_delivered = len(told.events) + len(told.rejected) + told.repeated
+    result.rows_duplicate = told.repeated
+    if told.unmatched:
+        shown = "; ".join(repr(line[:100]) for line in told.examples)
+        result.notes.append(f"{told.unmatched} lines match no pattern, such as {shown}")
+    landing.reject(result, pl.DataFrame(told.rejected, schema=REJECTION, orient="row"))
+    events = pl.DataFrame(
+        told.events,
+        schema={
+            "drive_id": pl.String(),
+            "occurred_at": pl.Datetime("us"),
+            "event_type": pl.String(),
+            "detail": pl.String(),
+            "row_no": pl.Int64(),
+        },
+        orient="row",
+    ).with_columns(pl.lit(True).alias("is_alias"), pl.lit(result.file_no, pl.Int64()).alias("file_no"))
+    landing.accept("drive_events", completed(events, "drive_events"), result)
 
 
 def _options(options: dict[str, Any]) -> tuple[tzinfo | None, int | None, datetime | None]:
@@ -224,8 +224,8 @@ def _take(
     """One line that has a hint: learn what it names, and take the event that it tells."""
     try:
         at, host, message = _framed(line, reading, clock, years)
-    except (ValueError, KeyError, OverflowError, RecursionError):
-        told.rejected.append((row, "no time that can be read before the message", "line", line[:SHOWN_VALUE_CHARS]))
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        told.rejected.append((row, "no time that can be read beside the message", "line", line[:SHOWN_VALUE_CHARS]))
         return
     host = reading.folder if reading.is_collected else host
     event: Pattern | None = None
@@ -289,4 +289,4 @@ def _journal(line: str, reading: Reading) -> tuple[datetime, str, str]:
     if isinstance(message, list):
         message = bytes(message).decode("utf-8", "replace")
     at = datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(microseconds=int(entry["__REALTIME_TIMESTAMP"]))
-    return at, str(entry.get("_HOSTNAME") or reading.folder), str(message)
+    return at, utf8(str(entry.get("_HOSTNAME") or reading.folder)), utf8(str(message))
