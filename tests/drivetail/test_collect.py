@@ -19,7 +19,7 @@ from ingest import drive_hour_files, list_deliveries, table_files
 T0 = 1_767_607_200  # 2026-01-05 10:00
 MDSTAT = """Personalities : [raid6]
 md0 : active raid6 sdc[2] sdb1[1]{failed} sda[0] sdd[3]
-      9 blocks super 1.2 level 6, 512k chunk, algorithm 5 [4/4] [UUUU]
+      9 blocks super 1.2 level 6, 512k chunk, algorithm 5 {working}
 """
 EXPORT = "MD_LEVEL=raid6\nMD_DEVICES=4\nMD_UUID=a:b:c:d\n" + "".join(
     f"MD_DEVICE_dev_{d}_ROLE={n}\nMD_DEVICE_dev_{d}_DEV=/dev/{d}\n" for n, d in enumerate(("sda", "sdb1", "sdc", "sdd"))
@@ -44,7 +44,7 @@ class Host:
     def at(self, minute: int, failed: str = "") -> None:
         lines = [f"8 0 sd{d} {100 * minute} 0 {800 * minute} {300 * minute} 0 0 0 0 0 0 0\n" for d in "abcd"]
         (self.proc / "diskstats").write_text("".join(lines))
-        (self.proc / "mdstat").write_text(MDSTAT.format(failed=failed))
+        (self.proc / "mdstat").write_text(MDSTAT.format(failed=failed, working="[4/3] [U_UU]" if failed else "[4/4] [UUUU]"))
 
     def run(self, command: Sequence[str]) -> str | None:
         self.asked.append(" ".join(command))

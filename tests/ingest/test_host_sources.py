@@ -145,7 +145,8 @@ def test_roles_follow_the_layout(level: str, algorithm: int, roles: list[str], t
 
 def test_a_change_is_told_once_and_a_rebuild_with_its_span(tmp_path: Path, warehouse: Warehouse) -> None:
     def look(minute: int, devices: str, more: str = "", again: str = "") -> str:
-        return f"TS {TS + 60 * minute}{again}\nmd0 : active raid1 {devices}\n  99 blocks [2/2] [UU]\n{more}"
+        working = "[2/1] [U_]" if more or "(F)" in devices else "[2/2] [UU]"
+        return f"TS {TS + 60 * minute}{again}\nmd0 : active raid1 {devices}\n  99 blocks {working}\n{more}"
 
     recovery = "  [=>...]  recovery =  8.5% (1/9) finish=1min speed=1K/sec\n"
     first = look(0, "sda[0] sdb[1]") + look(1, "sda[0] sdb[1](F)") + look(2, "sda[0] sdc[2]", recovery) + look(3, "sda[0] sdc[2]", recovery)
@@ -169,6 +170,47 @@ def test_a_change_is_told_once_and_a_rebuild_with_its_span(tmp_path: Path, wareh
         ("web1/sda", at[3], at[4], "md: recovery"),
         ("web1/sdc", at[3], at[4], "md: recovery"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("listed", "working", "expected", "turned_away"),
+    [
+        # a journal holds no data, one that is to take a place has none yet
+        ("raid4 sdf1[4](J) sda[0] sdb[1] sdc[2]", "[3/3] [UUU]",
+         {"sda": ("data", "0"), "sdb": ("data", "1"), "sdc": ("parity_p", "2")}, []),
+        (
+            "raid1 sdc[2](R) sda[0](W) sdb[1]", "[2/2] [UU]",
+            {"sda": ("data", "0"), "sdb": ("data", "1"), "sdc": ("spare", None)}, [],
+        ),
+        # a number beyond the width is no slot; the one that is left is
+        ("raid4 sde[3] sda[0] sdb[1]", "[3/3] [UUU]", {"sda": ("data", "0"), "sdb": ("data", "1"), "sde": ("parity_p", "2")}, []),
+        ("raid4 sde[4] sda[0] sdc[2]", "[4/3] [UUU_]", {"sda": ("data", "0"), "sdc": ("data", "2"), "sde": ("data", "1")}, []),
+        ("raid4 sde[4] sdd[3] sdc[2]", "[3/3] [UUU]", {"sdc": ("parity_p", "2")} | dict.fromkeys(("sdd", "sde"), ("data", None)), []),
+        ("raid4 sde[4] sdd[3] sda[0]", "[3/3] [UUU]", {"sda": ("data", "0")}, [("slot", "sde[4]"), ("slot", "sdd[3]")]),
+        ("raid1 sda[0] sdb[1", "[2/2] [UU]", {}, [("member", "sdb[1")]),
+        ("raid1 sda[0]", "[2/2] [UU]", {}, [("members", "md0")]),
+        ("raid1 sda[0] sdb[1] sdc[2]", "[2/2] [UU]", {}, [("members", "md0")]),
+        ("raid1 sda[0]", "", {}, [("members", "md0")]),
+    ],
+)  # fmt: skip
+def test_a_line_of_mdstat_says_who_holds_data(
+    listed: str,
+    working: str,
+    expected: dict[str, tuple[str, str | None]],
+    turned_away: list[tuple[str, str]],
+    tmp_path: Path,
+    warehouse: Warehouse,
+) -> None:
+    summary = ingest("mdadm", given(tmp_path, mdstat=f"TS {TS}\nmd0 : active {listed}\n  99 blocks {working}\n"), warehouse.path)
+    assert {drive: (role, slot) for drive, _, role, slot, _ in members(warehouse)} == {f"web1/{d}": told for d, told in expected.items()}
+    assert [(row["row"], row["column"], row["value"]) for row in summary.rejected] == [(2, *told) for told in turned_away]
+
+
+def test_nobody_leaves_an_array_whose_line_is_cut_off(tmp_path: Path, warehouse: Warehouse) -> None:
+    lines = ("sda[0] sdb[1]", "sda[0] sdb[", "sda[0] sdb[1]")
+    looks = [f"TS {TS + 60 * n}\nmd0 : active raid1 {line}\n  99 blocks [2/2] [UU]\n" for n, line in enumerate(lines)]
+    assert counts(ingest("mdadm", given(tmp_path, mdstat="".join(looks)), warehouse.path)) == (3, 2, 1, 0, 0)
+    assert not warehouse.stored("drive_events").height
 
 
 def test_what_mdadm_cut_off_is_turned_away_and_the_rest_is_taken(tmp_path: Path, warehouse: Warehouse) -> None:
