@@ -25,6 +25,8 @@ RECORD_KIND = "drive_days"
 GROUP = "backblaze"
 # power-on hours beyond this are a vendor's own encoding
 MOST_HOURS = 40 * 8766
+# a capacity beyond this, or none above 0, is that of a drive that did not answer
+MOST_BYTES = 10**15
 
 _TYPES: dict[str, pl.DataType] = {
     "date": pl.Date(),
@@ -87,6 +89,8 @@ def _read(file: SourceFile, landing: Landing, result: FileResult) -> pl.DataFram
     for chunk in landing.guarded(read_chunks(file.path, _LAYOUT, notes)):  # its notes would list every SMART attribute
         rows, unreadable = convert(chunk.frame, _TYPES)
         rows, rejected = split(chunk, rows, _checks(unreadable))
+        is_capacity = pl.col("capacity_bytes").is_between(1, MOST_BYTES)
+        rows = rows.with_columns(pl.when(is_capacity).then(pl.col("capacity_bytes")).alias("capacity_bytes"))
         result.rows_delivered += chunk.delivered
         result.rows_accepted += rows.height
         landing.reject(result, rejected)
