@@ -31,7 +31,8 @@ MAX_BYTES = 256 << 20
 FIRST_TS, END_TS = 0, 32_503_680_000  # the years 1970 to 2999
 
 _FOLDER = re.compile(r"(.+)\.\d{8}T\d{6}Z")
-_LOOK = re.compile(r"TS\s+(\d{1,12}(?:\.\d+)?)(\s+again)?\s*")
+# pt-diskstats adds the local time for people to read
+_LOOK = re.compile(r"TS\s+(\d{1,12}(?:\.\d{1,9})?)(\s+again|\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)?\s*")
 
 Rejection = tuple[int, str, str, str | None]
 
@@ -99,7 +100,7 @@ def looks(text: str) -> list[Look]:
             match = _LOOK.fullmatch(line)
             if match is None:
                 raise UnreadableFile(f"line {number} is {line[:40]!r}; expected `TS` and the unix time")
-            found.append(Look(instant(float(match[1])), match[2] is not None))
+            found.append(Look(instant(float(match[1])), (match[2] or "").strip() == "again"))
         elif found:
             found[-1].lines.append((number, line))
         elif line.strip():

@@ -89,7 +89,8 @@ def _inventory(device: dict[str, Any], serial: str, host: str) -> dict[str, Any]
     return {
         "drive_id": serial,
         "raid_group_id": host,
-        "kind": {True: "disk", "1": "disk", False: "ssd", "0": "ssd"}.get(rotates) if isinstance(rotates, bool | str) else None,
+        # true and false are 1 and 0
+        "kind": {1: "disk", "1": "disk", 0: "ssd", "0": "ssd"}.get(rotates) if isinstance(rotates, int | str) else None,
         "vendor": text("vendor"),
         "model": text("model"),
         "firmware": text("rev"),

@@ -298,16 +298,17 @@ def test_lsblk_names_every_drive_with_a_serial(tmp_path: Path, warehouse: Wareho
             "tran": "sas",
         },
         {"name": "nvme0n1", "type": "disk", "serial": "S2", "size": "4096", "rota": "0", "tran": "nvme"},
+        {"name": "sdc", "type": "disk", "serial": "S3", "rota": 1},
         {"name": "sdb", "type": "disk", "serial": None},
         {"name": "md0", "type": "raid6", "serial": None},
     ]
     summary = ingest("lsblk", given(tmp_path, lsblk__json=json.dumps({"blockdevices": devices, "TS": TS})), warehouse.path)
-    assert counts(summary) == (6, 5, 1, 0, 0)
+    assert counts(summary) == (8, 7, 1, 0, 0)
     assert sorted(warehouse.stored("drive_aliases").select("alias", "drive_id").rows()) == [
-        ("web1/nvme0n1", "S2"), ("web1/sda", "S1"), ("wwn:0x5000c500a1b2c3d4", "S1"),
+        ("web1/nvme0n1", "S2"), ("web1/sda", "S1"), ("web1/sdc", "S3"), ("wwn:0x5000c500a1b2c3d4", "S1"),
     ]  # fmt: skip
     assert warehouse.stored("drives").sort("drive_id").select("drive_id", "kind", "model", "capacity_bytes", "interface").rows() == [
-        ("S1", "disk", "M", 4096, "SAS"), ("S2", "ssd", None, 4096, "NVMe"),
+        ("S1", "disk", "M", 4096, "SAS"), ("S2", "ssd", None, 4096, "NVMe"), ("S3", "disk", None, None, None),
     ]  # fmt: skip
 
 
@@ -324,6 +325,13 @@ def snapshot(seconds: int, *drives: tuple[str, int, int, int, int]) -> str:
 
 
 HOURLY = ["drive_id", "hour_utc", "read_ios", "write_ios", "read_latency_us", "write_latency_us", "read_blocks", "block_bytes", "coverage"]
+
+
+def test_a_look_may_name_the_local_time_too(tmp_path: Path, warehouse: Warehouse) -> None:
+    text = snapshot(0, ("sda", 100, 1000, 10, 50)) + snapshot(600, ("sda", 300, 1800, 10, 50))
+    text = text.replace(f"TS {TS}\n", f"TS {TS}.12 2026-01-05 10:20:00\n")
+    summary = ingest("diskstats", given(tmp_path, diskstats=text), warehouse.path)
+    assert not summary.unreadable and warehouse.stored()["read_ios"].to_list() == [200]
 
 
 def test_counters_become_hours(tmp_path: Path, warehouse: Warehouse) -> None:
