@@ -266,7 +266,7 @@ def _number(value: Any) -> float | None:
     """A number as printed, also with the decimal comma of some locales."""
     try:
         return float(value.replace(",", ".") if isinstance(value, str) else value) if not isinstance(value, bool) else None
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError):
         return None
 
 

@@ -50,11 +50,13 @@ def _changed_bytes(good: bytes, changes: Sequence[tuple[str, int, int, bytes]]) 
 
 def mutated_json(good: Any) -> SearchStrategy[bytes]:
     """A document with values dropped, repeated, or in the place of others those that nobody expects; now and then its text is torn too."""
+    places = list(_places(good))
+    values = [path for path in places if not any(other[: len(path)] == path for other in places if len(other) > len(path))]
     change = st.tuples(
-        st.sampled_from(list(_places(good))), st.sampled_from(["drop", "replace", "replace", "repeat"]), st.sampled_from(_VALUES)
+        st.sampled_from([*values * 4, *places]), st.sampled_from(["drop", "repeat", *["replace"] * 6]), st.sampled_from(_VALUES)
     )
-    values = st.lists(change, min_size=1, max_size=4).map(lambda changes: _changed_json(good, changes))
-    return st.one_of(values, values, mutated(json.dumps(good).encode()))
+    documents = st.lists(change, min_size=2, max_size=8).map(lambda changes: _changed_json(good, changes))
+    return st.one_of(documents, mutated(json.dumps(good).encode()))
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

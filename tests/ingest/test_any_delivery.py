@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from ingest.schema import SELF_NAMED_SOURCES
 from tests.fuzz import fuzz
 from tests.mutate import mutated, mutated_json
 
+FILES = 4  # of a delivery: most of a call's time does not depend on how many there are
 TS = 1_767_608_400
 HOURS = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us,latency_us,io_count,coverage,collected_at"
 
@@ -141,11 +143,12 @@ class Strict(Landing):
             self.mark_unreadable(result, str(error))
 
 
-def taken(source: str, root: Path, name: str, content: bytes) -> FileResult:
-    """Read one file as a call would, up to where it is judged beside what there is."""
-    path = root / "in" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[FileResult]:
+    """Read files, each of a folder of its own, as a call would, up to where they are judged beside what there is."""
+    for number, (name, content) in enumerate(delivered):
+        path = root / "in" / str(number) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
     module = SOURCES[source]
     staged = StagedDelivery(root / "warehouse", None if source in SELF_NAMED_SOURCES else source)
     try:
@@ -156,9 +159,8 @@ def taken(source: str, root: Path, name: str, content: bytes) -> FileResult:
         landing.rejected(), landing.ingested_files()
     finally:
         staged.discard()
-        path.unlink()
-    (result,) = landing.results
-    return result
+        shutil.rmtree(root / "in")
+    return landing.results
 
 
 @pytest.mark.parametrize("source", GOOD)
@@ -166,17 +168,18 @@ def test_any_delivery_is_read_or_refused(source: str, tmp_path: Path) -> None:
     (tmp_path / "warehouse/raw/deliveries").mkdir(parents=True)
     (tmp_path / "warehouse/raw/.staging").mkdir()
     for name, content in GOOD[source]:
-        good = taken(source, tmp_path, name, (content if isinstance(content, str) else json.dumps(content)).encode())
+        (good,) = taken(source, tmp_path, [(name, (content if isinstance(content, str) else json.dumps(content)).encode())])
         assert good.status != UNREADABLE and good.rows_accepted and not good.rows_rejected, (name, good)
 
     def near(given: tuple[str, str | dict[str, Any]]) -> SearchStrategy[tuple[str, bytes]]:
         name, content = given
         return st.tuples(st.just(name), mutated(content.encode()) if isinstance(content, str) else mutated_json(content))
 
-    def check(given: tuple[str, bytes]) -> None:
-        result = taken(source, tmp_path, *given)
-        counted = (result.rows_accepted, result.rows_rejected, result.rows_duplicate, result.rows_superseded)
-        assert result.rows_delivered == sum(counted) and min(counted) >= 0
-        assert result.status != UNREADABLE or (result.note and not result.rows_delivered)
+    def check(given: list[tuple[str, bytes]]) -> None:
+        for result in taken(source, tmp_path, given):
+            counted = (result.rows_accepted, result.rows_rejected, result.rows_duplicate, result.rows_superseded)
+            assert result.rows_delivered == sum(counted) and min(counted) >= 0
+            assert result.status != UNREADABLE or (result.note and not result.rows_delivered)
 
-    fuzz(st.one_of(*(near(given) for given in GOOD[source])), check, f"{source} deliveries")
+    one = st.one_of(*(near(given) for given in GOOD[source]))
+    fuzz(st.lists(one, min_size=FILES, max_size=FILES), check, f"{source} deliveries of {FILES} files")
