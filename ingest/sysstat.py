@@ -18,7 +18,7 @@ import polars as pl
 
 from ingest.clocks import Clock, zone_of
 from ingest.devices import is_whole_drive
-from ingest.errors import UnreadableFile
+from ingest.errors import IngestError, UnreadableFile
 from ingest.files import SourceFile
 from ingest.overlap import each_once, take_back
 from ingest.parse import REJECTION, completed
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 SUFFIXES = (".json", ".csv", ".txt", ".sar", ".log")
 EXPECTED = f"*{', *'.join(SUFFIXES)} (also .gz, .zst): the output of sadf -j, sadf -d, sar -d or iostat -xt -o JSON"
 RECORD_KIND = "intervals"
-OPTIONS = ("timezone", "resolution")
+OPTIONS = ("timezone", "resolution", "date_order")
+ORDERS = ("mdy", "dmy")
 HOUR_US = 3_600_000_000
 LONGEST = timedelta(hours=1)
 EARLIEST, LATEST = datetime(1970, 1, 1), datetime(3000, 1, 1)
@@ -75,6 +76,9 @@ def identity(file: SourceFile) -> str:
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every file, roll its intervals up together with the others', and stage drive-hours and inventory."""
     zone, seconds = zone_of(landing.options.get("timezone")), seconds_of(landing.options)
+    order = landing.options.get("date_order")
+    if order not in (None, *ORDERS):
+        raise IngestError(f"--date-order {order}: give mdy (month first) or dmy (day first)")
     results: dict[int, FileResult] = {}
     frames = [pl.DataFrame(schema={**INTERVAL, "file_no": pl.Int64()})]
     for file in files:
@@ -83,7 +87,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
             continue
         results[result.file_no] = result
         with landing.reading(result):
-            found = read_intervals(file.path, zone)
+            found = read_intervals(file.path, zone, order)
             result.notes += found.notes
             result.rows_delivered = len(found.intervals) + len(found.rejected)
             result.rows_accepted = len(found.intervals)
@@ -209,16 +213,22 @@ def _drives(intervals: pl.DataFrame, kind: str | None) -> pl.DataFrame:
 # One file ---------------------------------------------------------------------------------------------------------
 
 
-def read_intervals(path: Path, zone: tzinfo | None) -> Found:
-    """The intervals of whole drives in one file. Raises: UnreadableFile where it is none of the formats, or its times are not known."""
+def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None) -> Found:
+    """The intervals of whole drives in one file; `order` is that of its dates with slashes, one of ORDERS.
+
+    Raises: UnreadableFile where it is none of the formats, or its times are not known.
+    """
     try:
         text = b"".join(text_blocks(path, EXPECTED))
         if len(text) > MAX_BYTES:
             raise UnreadableFile(f"more than {MAX_BYTES >> 20} MiB; split it by day")
         content = text.decode("utf-8", "replace").lstrip("\r\n")
         if content.lstrip().startswith("{"):
-            return _read_json(content, zone)
-        found = _read_sadf(content, zone) if content.startswith("#") or _SADF_LINE.match(content) else _read_sar(content, zone)
+            return _read_json(content, zone, order or _told_order(content))
+        if content.startswith("#") or _SADF_LINE.match(content):
+            found = _read_sadf(content, zone)
+        else:
+            found = _read_sar(content, zone, order or _told_order(content))
     except (OSError, EOFError, MemoryError, RecursionError, ValueError) as error:
         raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
     if not found.row:
@@ -274,10 +284,9 @@ def _number(value: Any) -> float | None:
 
 _STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
 _HEADER = re.compile(r'"(nodename|date|file-date|timezone)"\s*:\s*"([^"]*)"')
-_DAY_FORMATS = ("%Y-%m-%d", "%m/%d/%y", "%m/%d/%Y", "%d.%m.%Y")
 
 
-def _read_json(content: str, zone: tzinfo | None) -> Found:
+def _read_json(content: str, zone: tzinfo | None, order: str | None) -> Found:
     """What sadf -j or iostat -o JSON wrote, one host or several; a file that is cut off gives what is whole."""
     found = Found()
     decoder = json.JSONDecoder(parse_int=whole)
@@ -299,7 +308,7 @@ def _read_json(content: str, zone: tzinfo | None) -> Found:
                     (found.row, f"no whole JSON ({error.msg}){hint}; is the file cut off?", "statistics", content[at : at + 60])
                 )
                 break
-            previous = _take_element(found, element, header, clock, is_iostat, previous)
+            previous = _take_element(found, element, header, clock, is_iostat, previous, order)
         done = at
     if not found.row:
         raise UnreadableFile("no interval of a drive in it; run sadf with -d after --, or iostat with -x, for more than one interval")
@@ -312,14 +321,14 @@ def _skip(content: str, at: int) -> int:
 
 
 def _take_element(
-    found: Found, element: Any, header: dict[str, str], clock: Clock, is_iostat: bool, previous: datetime | None
+    found: Found, element: Any, header: dict[str, str], clock: Clock, is_iostat: bool, previous: datetime | None, order: str | None
 ) -> datetime | None:
     """One interval of all drives; returns when it ended."""
     disks = element.get("disk") if isinstance(element, dict) else None
     if not isinstance(disks, list):
         return previous
     try:
-        ends, seconds = _iostat_time(element, clock, previous) if is_iostat else _sadf_time(element, header, clock, previous)
+        ends, seconds = _iostat_time(element, clock, previous, order) if is_iostat else _sadf_time(element, header, clock, previous)
     except (ValueError, OverflowError):
         found.row += 1
         shown = utf8(json.dumps(element["timestamp"])[:SHOWN_VALUE_CHARS])
@@ -334,14 +343,14 @@ def _take_element(
     return ends
 
 
-def _iostat_time(element: dict[str, Any], clock: Clock, previous: datetime | None) -> tuple[datetime, float]:
+def _iostat_time(element: dict[str, Any], clock: Clock, previous: datetime | None, order: str | None) -> tuple[datetime, float]:
     given = element.get("timestamp")
     if not isinstance(given, str):
         raise UnreadableFile("its intervals have no time; run iostat with -t, and S_TIME_FORMAT=ISO in the environment")
     try:
         ends = datetime.strptime(given, "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC).replace(tzinfo=None)
     except ValueError:
-        ends = clock.utc(_local(given))
+        ends = clock.utc(_local(given, order))
     return ends, (ends - previous).total_seconds() if previous else 0.0
 
 
@@ -357,9 +366,34 @@ def _sadf_time(element: dict[str, Any], header: dict[str, str], clock: Clock, pr
     return ends, min(seconds, (ends - previous).total_seconds()) if previous and ends > previous else seconds
 
 
-def _local(text: str) -> datetime:
+# Dates with slashes ------------------------------------------------------------------------------------------------
+
+_SLASHED = re.compile(r'(?:^Linux \S+ \([^)\n]*\)\s+|"timestamp"\s*:\s*")(\d\d?)/(\d\d?)/\d', re.MULTILINE)
+
+
+def _told_order(content: str) -> str | None:
+    """The order of a file's dates with slashes, where one of them can be read in one order only; else null."""
+    pairs = [(int(first), int(second)) for first, second in _SLASHED.findall(content)]
+    told = {"mdy" for _, second in pairs if second > 12} | {"dmy" for first, _ in pairs if first > 12}
+    if not told and all(first == second for first, second in pairs):
+        return "mdy"
+    return told.pop() if len(told) == 1 else None
+
+
+def _day_formats(text: str, order: str | None) -> tuple[str, ...]:
+    """The formats that a date may have. Raises: UnreadableFile where it may be one of two days."""
+    if order is None and re.match(r"\s*\d\d?/\d\d?/\d", text):
+        raise UnreadableFile(
+            f"{text[:40]!r} may be month or day first; give --date-order mdy (as LC_ALL=C and en_US print) or dmy (as en_GB), "
+            "or print it with S_TIME_FORMAT=ISO"
+        )
+    slashed = ("%d/%m/%y", "%d/%m/%Y") if order == "dmy" else ("%m/%d/%y", "%m/%d/%Y")
+    return ("%Y-%m-%d", *slashed, "%d.%m.%Y")
+
+
+def _local(text: str, order: str | None) -> datetime:
     """A local date and time as a locale prints it. Raises: UnreadableFile."""
-    for day in _DAY_FORMATS:
+    for day in _day_formats(text, order):
         for time in ("%H:%M:%S", "%I:%M:%S %p"):
             try:
                 return datetime.strptime(text.strip(), f"{day} {time}")
@@ -425,7 +459,7 @@ _BANNER = re.compile(r"Linux \S+ \(([^)]*)\)\s+(\S+)")
 _TIMED = re.compile(r"(\d{1,2}):(\d\d):(\d\d)(?: ?([AaPp][Mm]))?\s+(.*)")
 
 
-def _read_sar(content: str, zone: tzinfo | None) -> Found:
+def _read_sar(content: str, zone: tzinfo | None, order: str | None) -> Found:
     """Blocks of lines, each under a header with the time at which its first interval began."""
     found = Found()
     host, names = "unknown", None
@@ -433,7 +467,7 @@ def _read_sar(content: str, zone: tzinfo | None) -> Found:
     for line in content.splitlines():
         if banner := _BANNER.match(line):
             host, names = banner[1], None
-            clock = Clock(zone, _day(banner[2]))
+            clock = Clock(zone, _day(banner[2], order))
             continue
         timed = _TIMED.match(line.strip())
         if timed is None:
@@ -474,8 +508,8 @@ def _of_day(timed: re.Match[str]) -> timedelta:
     return timedelta(hours=hour, minutes=minute, seconds=second)
 
 
-def _day(text: str) -> datetime:
-    for format_ in _DAY_FORMATS:
+def _day(text: str, order: str | None) -> datetime:
+    for format_ in _day_formats(text, order):
         try:
             day = datetime.strptime(text, format_)
         except ValueError:
