@@ -73,10 +73,10 @@ JOURNAL = [
 ]
 DISKSTATS = "".join(f"TS {TS + 600 * n}\n   8  0 sda {n}1 0 {n}2 {n}3 {n}4 0 {n}5 {n}6 0 5 6\n   8 1 sda1 1 2 3 4\n" for n in range(1, 4))
 MDSTAT = (
-    f"TS {TS}\nPersonalities : [raid6]\nmd0 : active raid6 sdd[4](S) sdc[2] sdb[1](F) sda[0]\n"
+    f"TS {TS}\nPersonalities : [raid6]\nmd0 : active raid6 sdd[4](S) sde[5] sdc[2] sdb[1](F) sda[0]\n"
     "      99 blocks super 1.2 level 6, 512k chunk, algorithm 2 [4/3] [U_UU]\n"
     "      [=>..]  recovery =  8.5% (1/9) finish=1min speed=1K/sec\n"
-    f"      uuid a:b:c:d\nTS {TS + 60} again\nmd0 : active raid6 sdc[2] sda[0]\n      99 blocks [4/4] [UUUU]\n"
+    f"      uuid a:b:c:d\nTS {TS + 60} again\nmd0 : active raid6 sde[5] sdd[4] sdc[2] sda[0]\n      99 blocks [4/4] [UUUU]\n"
 )
 EXPORT = (
     f"TS {TS}\nMD_LEVEL=raid1\nMD_DEVICES=2\nMD_UUID=a:b\nMD_NAME=x:0\nMD_DEVICE_sda_ROLE=0\nMD_DEVICE_sda_DEV=/dev/sda\n"
