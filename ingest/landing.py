@@ -91,6 +91,12 @@ class Landing:
                 self._closed[file.file] = f"the file cannot be opened: {one_line(error)}"
             self.on_progress("hash", number + 1, len(files))
         known = known_files(self.staged.deliveries, self.source, set(self._hashes.values()))
+        # what was refused under other options may be read under these: its message says which to give
+        refused = pl.col("status") == UNREADABLE
+        seqs = set(known.filter(refused)["delivery_seq"])
+        asked = {each.seq: each.record().get("source_options", {}) for each in self.staged.deliveries if each.seq in seqs}
+        other = [seq for seq, options in asked.items() if options != self.options]
+        known = known.filter(~(refused & pl.col("delivery_seq").is_in(other))).sort(refused, maintain_order=True)
         for sha256, name, status, note in known.select("sha256", "file", "status", "note").iter_rows():
             self._by_hash.setdefault(sha256, []).append((name, status, note))
         self._withheld = self.withheld({name: sha256 for name, sha256 in self._hashes.items() if sha256 not in self._by_hash})

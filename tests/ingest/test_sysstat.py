@@ -254,3 +254,12 @@ def test_real_output_of_every_tool(warehouse: Warehouse) -> None:
     (vda,) = [row for row in hours(warehouse) if row[0] == "vm/vda"]
     # 306, 269, 101 and 31 I/Os in four seconds, 1.55, 0.92, 0.27 and 0.52 ms each
     assert vda[2:4] == (707, pytest.approx(1000 * (306 * 1.55 + 269 * 0.92 + 101 * 0.27 + 31 * 0.52) / 707))
+
+
+def test_a_file_that_was_refused_is_read_when_it_is_told_the_order(warehouse: Warehouse, tmp_path: Path) -> None:
+    path = tmp_path / "web1.txt"
+    path.write_text(BANNER.replace("2026-01-05", "01/05/26") + "10:00:00 DEV tps await\n10:10:00 sda 1 1\n")
+    given = [{"timezone": "UTC"}, {"timezone": "UTC"}, {"timezone": "UTC", "date_order": "dmy"}, {"timezone": "UTC"}]
+    told = [ingest("sysstat", path, warehouse.path, source_options=options).files[0].status for options in given]
+    assert told == ["unreadable", "unreadable", "landed", "already landed"]
+    assert warehouse.live()["hour_utc"].to_list() == [datetime(2026, 5, 1, 10)]
