@@ -78,6 +78,8 @@ def main() -> None:
         failed |= done.returncode != 0
         last = [line for line in done.stdout.splitlines() if re.search(r"\d+ (passed|failed|error)", line)]
         told = last[-1].strip("= ") if last else f"exit {done.returncode}"
+        fuzzed = re.findall(r"fuzzed (.+?): (\d+) inputs", done.stdout)
+        told += "".join(f"; {parser} {int(inputs):,}" for parser, inputs in fuzzed)
         enter(what, f"| {what} | {shown} | {told} | {time.monotonic() - begun:.0f} | {commit} | {started:%Y-%m-%d %H:%M} |")
     sys.exit(1 if failed else 0)
 

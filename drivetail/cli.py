@@ -219,6 +219,11 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Keep what was measured within the hour, too; for prometheus, diskstats, sysstat and perseus.",
 )
 @click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them.")
+@click.option(
+    "--date-order",
+    type=click.Choice(["mdy", "dmy"]),
+    help="Whether 01/05/26 is month or day first, where a text of sar or iostat does not tell.",
+)
 @click.option("--year", help="Year of the first line, for logs that give none.")
 @click.option("--boot-time", metavar="TIME", help="When the machine booted (UTC), for logs in seconds since then.")
 @server_options

@@ -24,16 +24,18 @@ from pathlib import Path
 
 from drivetail.warehouse import sync
 from ingest.devices import is_whole_drive
+from ingest.errors import UnreadableFile
 from ingest.hosts import drive_device, looks
 from ingest.mdadm import Array, arrays_of
 
 TIMEOUT_SECONDS = 60
 LSBLK = ("lsblk", "--json", "--bytes", "-d", "-o", "NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN")
-KERNEL = ("journalctl", "--dmesg", "--output=json", "--no-pager")
+# not --dmesg, which is of the current boot only: what came before a reboot is what matters
+KERNEL = ("journalctl", "--output=json", "--no-pager", "_TRANSPORT=kernel")
 HOUR = 3600
 
 Run = Callable[[Sequence[str]], "str | None"]
-"""Runs a command; its output, or null where there is none."""
+"""Runs a command; its output, empty where it has nothing to say, or null where it is not there, fails or hangs."""
 
 
 class CollectError(RuntimeError):
@@ -49,8 +51,12 @@ class Collected:
     missing: list[str] = field(default_factory=list)
 
 
+def _shown(second: int | str) -> str:
+    return f"{datetime.fromtimestamp(int(second), UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def run(command: Sequence[str]) -> str | None:
-    """The output of a command; null where it is not there, hangs, or says nothing. smartctl's exit status is a mask of findings."""
+    """The output of a command; null where it is not there, hangs, or fails without a word: smartctl's exit status is a mask of findings."""
     try:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     except OSError:
@@ -60,7 +66,7 @@ def run(command: Sequence[str]) -> str | None:
     except subprocess.TimeoutExpired:
         process.kill()  # and not waited for: on a drive that does not answer even a killed process may stay
         return None
-    return output.decode("utf-8", "replace") or None
+    return output.decode("utf-8", "replace") if output or process.returncode == 0 else None
 
 
 class Collector:
@@ -74,6 +80,7 @@ class Collector:
         self.runner = runner
         self.spool = out / ".collect"
         self._uuids: dict[str, str] = {}
+        self._torn: list[str] = []
         if not re.fullmatch(r"[\w][\w.-]*", self.host):
             raise CollectError(f"host name {self.host!r} is no name of a folder; give one with --host")
         try:
@@ -95,8 +102,7 @@ class Collector:
                 raise CollectError(f"{self.proc / name}: cannot be read ({error.strerror})") from error
             if name == "mdstat":
                 text = self._with_uuids(text)
-            with (self.spool / name).open("a", encoding="utf-8") as stream:
-                stream.write(f"TS {at}\n{text}" + ("" if text.endswith("\n") else "\n"))
+            self._replace(name, f"{self._kept(name)}TS {at}\n{text}" + ("" if text.endswith("\n") else "\n"))
 
     def _with_uuids(self, mdstat: str) -> str:
         """Add the UUID of each array below its line: the kernel does not say it, and an array's number changes from boot to boot."""
@@ -120,17 +126,21 @@ class Collector:
         draft = self.spool / "draft"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
-        missing: list[str] = []
         for name in ("diskstats", "mdstat"):
-            if (self.spool / name).exists():
-                shutil.copy(self.spool / name, draft / name)
+            if kept := self._kept(name):
+                (draft / name).write_text(kept, encoding="utf-8")
+        missing, self._torn = self._torn, []
         state = self._state()
         self._write_inventory(draft, at, state, missing)
-        since = f"--since=@{state['kernel_until']}" if "kernel_until" in state else f"--since=@{at - HOUR}"
-        kernel = self.runner([*KERNEL, since, f"--until=@{at}"])
+        since = state.get("kernel_until", at - HOUR)
+        kernel = self.runner([*KERNEL, f"--since=@{since}", f"--until=@{at}"])
+        if kernel is None:
+            missing.append(f"journalctl says nothing of the kernel since {_shown(since)}; the next delivery asks for it again")
+            state["kernel_until"] = since
+        else:
+            state["kernel_until"] = at
         if kernel:
             (draft / "kern.ndjson").write_text(kernel, encoding="utf-8")
-        state["kernel_until"] = at
         target = self.out / f"{self.host}.{datetime.fromtimestamp(at, UTC):%Y%m%dT%H%M%SZ}"
         files = sorted(path.name for path in draft.iterdir())
         for name in files:
@@ -153,8 +163,30 @@ class Collector:
         return state if isinstance(state, dict) else {}
 
     def _replace(self, name: str, text: str) -> None:
+        """Write a file of the spool in one step."""
         (self.spool / f"{name}.new").write_text(text, encoding="utf-8")
+        sync(self.spool / f"{name}.new")
         os.replace(self.spool / f"{name}.new", self.spool / name)
+
+    def _kept(self, name: str) -> str:
+        """What the spool holds of the looks, without those that are torn, which the next delivery names; empty where it holds none."""
+        try:
+            text = (self.spool / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        kept: list[str] = []
+        torn = 0
+        for look in re.split(r"^(?=TS)", text, flags=re.MULTILINE):
+            try:
+                is_whole = look.endswith("\n") and "\0" not in look and bool(looks(look))
+            except UnreadableFile:
+                is_whole = False
+            kept += [look] if is_whole else []
+            torn += bool(look) and not is_whole
+        if torn:
+            self._torn.append(f"{self.spool / name} was torn, as by a power cut: {torn} of its looks are left out")
+            self._replace(name, "".join(kept))
+        return "".join(kept)
 
     def _keep(self, at: int) -> None:
         """Leave the looks of the hour of the last one, and the one before them to count from; the last mdstat is known by then."""

@@ -43,7 +43,7 @@ OPTIONS = {
     "kernel-log": ("timezone", "year", "boot_time"),
     "perseus": ("resolution",),
     "prometheus": ("group_label", "device_label", "host_label", "resolution"),
-    "sysstat": ("timezone", "resolution"),
+    "sysstat": ("timezone", "resolution", "date_order"),
     COLLECTED: ("resolution", "timezone", "year", "boot_time"),
 }
 """What else an inbox of a source can be told, as `drivetail ingest` can; a source that is not here takes nothing."""
@@ -335,6 +335,7 @@ ALLOWED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "hours": (lambda value: _is_whole(value, 1, 24 * 365), "a whole number of hours, 1 or more"),
     "resolution": (lambda value: value in RESOLUTIONS, f"one of {', '.join(RESOLUTIONS)}"),
     "timezone": (_is_zone, "a time zone, such as Europe/Berlin or UTC"),
+    "date_order": (lambda value: value in ("mdy", "dmy"), "mdy (month first) or dmy (day first)"),
     "year": (lambda value: _is_whole(value, 1, 9999), "a year, such as 2026"),
     "boot_time": (
         lambda value: isinstance(value, datetime) and value.tzinfo is not None,

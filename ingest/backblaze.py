@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.parse import Check, completed, convert, negative_checks, null_checks, split, type_checks
 from ingest.readers import format_of, read_chunks
@@ -26,6 +25,8 @@ RECORD_KIND = "drive_days"
 GROUP = "backblaze"
 # power-on hours beyond this are a vendor's own encoding
 MOST_HOURS = 40 * 8766
+# a capacity beyond this, or none above 0, is that of a drive that did not answer
+MOST_BYTES = 10**15
 
 _TYPES: dict[str, pl.DataType] = {
     "date": pl.Date(),
@@ -70,13 +71,9 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         result = landing.start(file)
         if result is None or result.file_no is None:
             continue
-        try:
-            rows = landing.guard(lambda file=file, result=result: _read(file, landing, result))  # type: ignore[misc]
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        for (day,), of_day in rows.partition_by("date", as_dict=True).items():
-            days.setdefault(day, []).append(of_day)
+        with landing.reading(result):
+            for (day,), of_day in _read(file, landing, result).partition_by("date", as_dict=True).items():
+                days.setdefault(day, []).append(of_day)
     if not days:
         return
     seen, events = follow(days)
@@ -92,6 +89,8 @@ def _read(file: SourceFile, landing: Landing, result: FileResult) -> pl.DataFram
     for chunk in landing.guarded(read_chunks(file.path, _LAYOUT, notes)):  # its notes would list every SMART attribute
         rows, unreadable = convert(chunk.frame, _TYPES)
         rows, rejected = split(chunk, rows, _checks(unreadable))
+        is_capacity = pl.col("capacity_bytes").is_between(1, MOST_BYTES)
+        rows = rows.with_columns(pl.when(is_capacity).then(pl.col("capacity_bytes")).alias("capacity_bytes"))
         result.rows_delivered += chunk.delivered
         result.rows_accepted += rows.height
         landing.reject(result, rejected)

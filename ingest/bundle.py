@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.parse import parse
 from ingest.readers import format_of, read_chunks
@@ -41,11 +40,9 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         if result is None:
             continue
         assert file.record_kind is not None
-        try:
+        with landing.reading(result):
             for chunk in landing.guarded(read_chunks(file.path, LAYOUT[file.record_kind], result.notes)):
                 parsed = landing.guard(partial(parse, chunk, file.record_kind, landing.kind))
                 result.rows_delivered += parsed.delivered
                 landing.reject(result, parsed.rejected)
                 landing.accept(file.record_kind, parsed.accepted, result)
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))

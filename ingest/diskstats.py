@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ingest.devices import is_whole_drive
-from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.hosts import Rejection, host_of, identity, looks, read_text, reject
 from ingest.parse import completed
@@ -66,16 +65,13 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         result = landing.start(file)
         if result is None or result.file_no is None:
             continue
-        try:
+        with landing.reading(result):
             rows, rejected = _snapshots(file)
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        results[result.file_no] = result
-        reject(landing, result, rejected)
-        result.rows_delivered += rows.height
-        result.rows_accepted += rows.height
-        frames.append(rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")).select(*_SNAPSHOT))
+            results[result.file_no] = result
+            reject(landing, result, rejected)
+            result.rows_delivered += rows.height
+            result.rows_accepted += rows.height
+            frames.append(rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")).select(*_SNAPSHOT))
     # the first of one drive and instant stands; a collector repeats the last snapshot it delivered
     snapshots = pl.concat(frames).sort("host", "device", "at", "file_no", "row_no")
     same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in ("host", "device", "at")).fill_null(False)

@@ -77,23 +77,21 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     Counts are in disks of an array; a run without an array counts as one row.
     """
     results: dict[int, FileResult] = {}
-    disks: list[dict[str, Any]] = []
+    frames = [pl.DataFrame(schema=_DISK)]
     for file in files:
         result = landing.start(file)
         if result is None or result.file_no is None:
             continue
-        try:
+        with landing.reading(result):
             run = read_run(file.path, "/".join(_parts(file)[-3:-1]), result.notes)
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        results[result.file_no] = result
-        result.rows_delivered = len(run.disks) + len(run.rejected)
-        landing.reject(result, pl.DataFrame(run.rejected, schema=REJECTION, orient="row"))
-        disks += [{**disk, "file_no": result.file_no} for disk in run.disks]
-    if not disks:
+            results[result.file_no] = result
+            result.rows_delivered = len(run.disks) + len(run.rejected)
+            landing.reject(result, pl.DataFrame(run.rejected, schema=REJECTION, orient="row"))
+            frames.append(pl.DataFrame([{**disk, "file_no": result.file_no} for disk in run.disks], schema=_DISK))
+    disks = pl.concat(frames)
+    if not disks.height:
         return
-    placed, late = place(pl.DataFrame(disks, schema=_DISK), landing.staged.deliveries)
+    placed, late = place(disks, landing.staged.deliveries)
     for (file_no,), rows in late.partition_by("file_no", as_dict=True).items():
         landing.reject(results[file_no], rows.select(*REJECTION))
     if not placed.height:

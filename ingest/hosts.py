@@ -21,7 +21,7 @@ from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.limits import too_large
 from ingest.parse import REJECTION
-from ingest.readers import SHOWN_VALUE_CHARS, open_bytes
+from ingest.readers import SHOWN_VALUE_CHARS, opened, utf8
 from ingest.schema import CONTRACT, IDENTITY
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ MAX_BYTES = 256 << 20
 FIRST_TS, END_TS = 0, 32_503_680_000  # the years 1970 to 2999
 
 _FOLDER = re.compile(r"(.+)\.\d{8}T\d{6}Z")
-_LOOK = re.compile(r"TS\s+(\d{1,12}(?:\.\d+)?)(\s+again)?\s*")
+# pt-diskstats adds the local time for people to read
+_LOOK = re.compile(r"TS\s+(\d{1,12}(?:\.\d{1,9})?)(\s+again|\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)?\s*")
 
 Rejection = tuple[int, str, str, str | None]
 
@@ -73,8 +74,8 @@ def drive_device(device: str) -> str:
 
 
 def read_text(file: SourceFile) -> str:
-    """The text of a file, unpacked. Raises: UnreadableFile where it is too large or no UTF-8."""
-    with open_bytes(file.path) as stream:
+    """The text of a file, unpacked. Raises: UnreadableFile where it is too large, cut off or no UTF-8."""
+    with opened(file.path) as stream:
         content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise UnreadableFile(too_large("the file", MAX_BYTES))
@@ -87,7 +88,7 @@ def read_text(file: SourceFile) -> str:
 def instant(seconds: float) -> datetime:
     """Unix seconds as raw keeps instants. Raises: UnreadableFile outside the years 1970 to 2999."""
     if not FIRST_TS <= seconds < END_TS:
-        raise UnreadableFile(f"{seconds:.0f} is no unix time of the years 1970 to 2999")
+        raise UnreadableFile(f"{str(seconds)[:40]} is no unix time of the years 1970 to 2999")
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
 
 
@@ -99,7 +100,7 @@ def looks(text: str) -> list[Look]:
             match = _LOOK.fullmatch(line)
             if match is None:
                 raise UnreadableFile(f"line {number} is {line[:40]!r}; expected `TS` and the unix time")
-            found.append(Look(instant(float(match[1])), match[2] is not None))
+            found.append(Look(instant(float(match[1])), (match[2] or "").strip() == "again"))
         elif found:
             found[-1].lines.append((number, line))
         elif line.strip():
@@ -111,17 +112,28 @@ def looks(text: str) -> list[Look]:
 
 def reject(landing: Landing, result: FileResult, rejected: Iterable[Rejection]) -> None:
     """Count and keep what was turned away: (line, reason, column, value)."""
-    rows = [(line, reason, column, None if value is None else value[:SHOWN_VALUE_CHARS]) for line, reason, column, value in rejected]
+    rows = [(line, reason, column, None if value is None else utf8(value[:SHOWN_VALUE_CHARS])) for line, reason, column, value in rejected]
     result.rows_delivered += len(rows)
     landing.reject(result, pl.DataFrame(rows, schema=REJECTION, orient="row"))
 
 
 def accept(landing: Landing, result: FileResult, record_kind: str, records: list[dict[str, Any]]) -> None:
-    """Count and stage records, columns that a record does not name null. Without a `row_no` they are numbered."""
-    if not records:
-        return
+    """Count and stage records, columns that a record does not name null. Without a `row_no` they are numbered.
+
+    A record with a text that cannot be kept as it is, is turned away.
+    """
     flags = {name: dtype for name, dtype in IDENTITY[record_kind].items() if name != "source"}
     schema = {**CONTRACT[record_kind], **flags, "row_no": pl.Int64()}
-    numbered = [{"row_no": number, **record} for number, record in enumerate(records, 1)]
-    result.rows_delivered += len(records)
-    landing.accept(record_kind, pl.DataFrame(numbered, schema=schema), result)
+    good: list[dict[str, Any]] = []
+    broken: list[Rejection] = []
+    for number, record in enumerate(records, 1):
+        numbered = {"row_no": number, **record}
+        torn = next((name for name, value in record.items() if isinstance(value, str) and utf8(value) != value), None)
+        if torn is None:
+            good.append(numbered)
+        else:
+            broken.append((numbered["row_no"], "half a surrogate pair is in it, which is no text", torn, record[torn]))
+    reject(landing, result, broken)
+    if good:
+        result.rows_delivered += len(good)
+        landing.accept(record_kind, pl.DataFrame(good, schema=schema), result)

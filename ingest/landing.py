@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -11,12 +12,12 @@ from typing import Any, TypeVar
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from ingest.errors import UnreadableFile
+from ingest.errors import IngestError, StoreError, UnreadableFile
 from ingest.files import SourceFile, sha256_of
 from ingest.judge import Verdict, judge_table, judge_timed
 from ingest.quarantine import DROPPED, Held
 from ingest.raw_store import Part, StagedDelivery, known_files, utc_now
-from ingest.readers import RawChunk, one_line, read_chunks
+from ingest.readers import RawChunk, one_line, read_chunks, utf8
 from ingest.schema import DEFAULT_MIN_COVERAGE, IDENTITY, INGESTED_FILES, RAW_KINDS, REJECTED_RECORDS, TIMED, Layout, raw_columns
 
 T = TypeVar("T")
@@ -48,7 +49,7 @@ class FileResult:
     @property
     def note(self) -> str | None:
         """What is worth saying about the file; for an unreadable one, why."""
-        return "; ".join(self.notes) or None
+        return utf8("; ".join(self.notes)) or None
 
 
 @dataclass
@@ -90,6 +91,12 @@ class Landing:
                 self._closed[file.file] = f"the file cannot be opened: {one_line(error)}"
             self.on_progress("hash", number + 1, len(files))
         known = known_files(self.staged.deliveries, self.source, set(self._hashes.values()))
+        # what was refused under other options may be read under these: its message says which to give
+        refused = pl.col("status") == UNREADABLE
+        seqs = set(known.filter(refused)["delivery_seq"])
+        asked = {each.seq: each.record().get("source_options", {}) for each in self.staged.deliveries if each.seq in seqs}
+        other = [seq for seq, options in asked.items() if options != self.options]
+        known = known.filter(~(refused & pl.col("delivery_seq").is_in(other))).sort(refused, maintain_order=True)
         for sha256, name, status, note in known.select("sha256", "file", "status", "note").iter_rows():
             self._by_hash.setdefault(sha256, []).append((name, status, note))
         self._withheld = self.withheld({name: sha256 for name, sha256 in self._hashes.items() if sha256 not in self._by_hash})
@@ -121,6 +128,18 @@ class Landing:
             return None
         return result
 
+    @contextmanager
+    def reading(self, result: FileResult) -> Iterator[None]:
+        """Read one delivered file: whatever is wrong with its content makes it unreadable, and costs the files beside it nothing."""
+        try:
+            yield
+        except UnreadableFile as error:
+            self.mark_unreadable(result, str(error))
+        except (IngestError, StoreError, OSError, MemoryError):  # of the call, or of the warehouse
+            raise
+        except (Exception, pl.exceptions.PanicException) as error:
+            self.mark_unreadable(result, f"cannot be read: {one_line(error)} ({type(error).__name__})")
+
     def guard(self, step: Callable[[], T]) -> T:
         """Run a step on delivered content; what it raises on broken content becomes `UnreadableFile`."""
         try:
@@ -140,11 +159,9 @@ class Landing:
             result = self.start(file)
             if result is None:
                 continue
-            try:
+            with self.reading(result):
                 for chunk in self.guarded(read_chunks(file.path, layout, result.notes)):
                     self.guard(partial(take, chunk, result))
-            except UnreadableFile as error:
-                self.mark_unreadable(result, str(error))
 
     def reject(self, result: FileResult, rejected: pl.DataFrame) -> None:
         """Count and keep rejections (columns row, reason, column, value) of a file."""

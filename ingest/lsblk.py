@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.hosts import Rejection, accept, host_of, identity, instant, read_text, reject
-from ingest.readers import one_line
+from ingest.readers import MOST_DIGITS, one_line, whole
 
 if TYPE_CHECKING:
-    from ingest.landing import Landing
+    from ingest.landing import FileResult, Landing
 
 __all__ = ["EXPECTED", "identity", "land", "recognise"]
 
@@ -38,34 +38,35 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         result = landing.start(file)
         if result is None:
             continue
-        try:
-            host = host_of(file)
-            at, devices = _devices(read_text(file))
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
+        with landing.reading(result):
+            _take(file, landing, result)
+
+
+def _take(file: SourceFile, landing: Landing, result: FileResult) -> None:
+    host = host_of(file)
+    at, devices = _devices(read_text(file))
+    rejected: list[Rejection] = []
+    drives: list[dict[str, Any]] = []
+    aliases: list[dict[str, Any]] = []
+    for row, device in enumerate(devices, 1):
+        if not isinstance(device, dict) or device.get("type") != "disk":
             continue
-        rejected: list[Rejection] = []
-        drives: list[dict[str, Any]] = []
-        aliases: list[dict[str, Any]] = []
-        for row, device in enumerate(devices, 1):
-            if not isinstance(device, dict) or device.get("type") != "disk":
-                continue
-            name, serial = device.get("name"), device.get("serial")
-            if not isinstance(name, str) or not isinstance(serial, str) or not serial.strip():
-                shown = name if isinstance(name, str) else None
-                rejected.append((row, "the drive has no serial number; is it behind a RAID controller?", "serial", shown))
-                continue
-            drives.append({"row_no": row, **_inventory(device, serial.strip(), host), "valid_from": at, "collected_at": at})
-            names = [f"{host}/{name.replace('!', '/')}", *([f"wwn:{device['wwn']}"] if isinstance(device.get("wwn"), str) else [])]
-            aliases += [{"alias": alias, "drive_id": serial.strip(), "valid_from": at, "collected_at": at} for alias in names]
-        reject(landing, result, rejected)
-        accept(landing, result, "drives", drives)
-        accept(landing, result, "drive_aliases", aliases)
+        name, serial = device.get("name"), device.get("serial")
+        if not isinstance(name, str) or not isinstance(serial, str) or not serial.strip():
+            shown = name if isinstance(name, str) else None
+            rejected.append((row, "the drive has no serial number; is it behind a RAID controller?", "serial", shown))
+            continue
+        drives.append({"row_no": row, **_inventory(device, serial.strip(), host), "valid_from": at, "collected_at": at})
+        names = [f"{host}/{name.replace('!', '/')}", *([f"wwn:{device['wwn']}"] if isinstance(device.get("wwn"), str) else [])]
+        aliases += [{"alias": alias, "drive_id": serial.strip(), "valid_from": at, "collected_at": at} for alias in names]
+    reject(landing, result, rejected)
+    accept(landing, result, "drives", drives)
+    accept(landing, result, "drive_aliases", aliases)
 
 
 def _devices(text: str) -> tuple[Any, list[Any]]:
     try:
-        document = json.loads(text)
+        document = json.loads(text, parse_int=whole)
     except (json.JSONDecodeError, RecursionError) as error:
         raise UnreadableFile(f"not JSON ({one_line(error)}); was lsblk called with --json?") from error
     devices = document.get("blockdevices") if isinstance(document, dict) else None
@@ -83,12 +84,13 @@ def _inventory(device: dict[str, Any], serial: str, host: str) -> dict[str, Any]
         return value.strip() or None if isinstance(value, str) else None
 
     size, rotates = device.get("size"), device.get("rota")
-    if isinstance(size, str) and size.isdecimal():  # before util-linux 2.33 every value is text
+    if isinstance(size, str) and size.isdecimal() and len(size) <= MOST_DIGITS:  # before util-linux 2.33 every value is text
         size = int(size)
     return {
         "drive_id": serial,
         "raid_group_id": host,
-        "kind": {True: "disk", "1": "disk", False: "ssd", "0": "ssd"}.get(rotates) if isinstance(rotates, bool | str) else None,
+        # true and false are 1 and 0
+        "kind": {1: "disk", "1": "disk", 0: "ssd", "0": "ssd"}.get(rotates) if isinstance(rotates, int | str) else None,
         "vendor": text("vendor"),
         "model": text("model"),
         "firmware": text("rev"),

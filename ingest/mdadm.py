@@ -27,8 +27,8 @@ EXPECTED = "HOST/mdstat*, HOST/mdadm*: what `cat /proc/mdstat` and `mdadm --deta
 
 _EXPORTED = re.compile(r"MD_DEVICE_(.+)_(ROLE|DEV)")
 _MDSTAT = re.compile(r"(md\S*)\s+:\s+(active|inactive)\s+(?:\((?:auto-)?read-only\)\s+)?(?:((?:raid|linear|multipath|faulty)\w*)\s+)?(.*)")
-_MDSTAT_MEMBER = re.compile(r"([^\s\[]+)\[(\d+)\]((?:\([A-Z]\))*)")
-_MDSTAT_WIDTH = re.compile(r"\[(\d+)/(\d+)\]\s+\[[U_]+\]")
+_MDSTAT_MEMBER = re.compile(r"([^\s\[]+)\[(\d{1,9})\]((?:\([A-Z]\))*)")
+_MDSTAT_WIDTH = re.compile(r"\[(\d{1,4})/(\d{1,4})\]\s+\[([U_]+)\]")
 _MDSTAT_SYNC = re.compile(r"\b(recovery|resync|check|repair|reshape)\s*=\s*([\d.]+%|DELAYED|PENDING)")
 # drivetail collect adds it: the kernel does not say
 _MDSTAT_UUID = re.compile(r"\s+uuid (\S+)\s*")
@@ -36,6 +36,8 @@ _DETAIL_MEMBER = re.compile(r"\s+(\d+|-)\s+\d+\s+\d+\s+(\d+|-)\s+(.*?)\s*(/dev/\
 _SYNC_EVENTS = {"recovery": "rebuild", "reshape": "rebuild", "resync": "scrub", "check": "scrub", "repair": "scrub"}
 _DETAIL_SYNC = {"recovering": "recovery", "resyncing": "resync", "checking": "check", "reshaping": "reshape"}
 
+# Of these mdstat says how many members work.
+_REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10")
 # Of the kernel's numbers for layouts those whose parity stays where it is (drivers/md/raid5.h): first slots, last slots, Q on the last.
 _FIXED_LAYOUTS = {4: "parity-first", 5: "parity-last", 16: "left-asymmetric-6", 17: "right-asymmetric-6", 18: "left-symmetric-6",
                   19: "right-symmetric-6", 20: "parity-first-6"}  # fmt: skip
@@ -43,17 +45,21 @@ _FIXED_LAYOUTS = {4: "parity-first", 5: "parity-last", 16: "left-asymmetric-6", 
 
 @dataclass
 class Member:
-    """A device of an array: slot null for a spare; `is_failed` members belong to it no more."""
+    """A device of an array: slot null where it has none, or none is told; `is_failed` members belong to it no more."""
 
     device: str
     line: int
     slot: int | None
     is_failed: bool = False
+    is_spare: bool = False
 
 
 @dataclass
 class Array:
-    """What one look says of one array. `layout` is null where the text does not say; `sync` is what it is doing beside its work."""
+    """What one look says of one array. `layout` is null where the text does not say; `sync` is what it is doing beside its work.
+
+    `working`: a `U` for every slot whose drive works, else `_`, as mdstat has it. `is_torn`: mdstat's lines of it are not whole.
+    """
 
     line: int
     name: str
@@ -64,22 +70,29 @@ class Array:
     sync: str | None = None
     members: list[Member] = field(default_factory=list)
     is_of_mdstat: bool = False
+    is_active: bool = True
+    working: str | None = None
+    is_torn: bool = False
 
     def role(self, member: Member) -> str:
         """What a member holds; under rotating parity every one holds data."""
-        if member.slot is None:
-            return "spare"
+        return "spare" if member.is_spare else self.role_of(member.slot)
+
+    def role_of(self, slot: int | None) -> str:
+        """What the member in a slot holds."""
+        if slot is None:
+            return "data"
         width = self.width or 0
         last = width - 1
         if self.level == "raid4":
-            return "parity_p" if member.slot == last else "data"
+            return "parity_p" if slot == last else "data"
         layout = self.layout or ""
         if self.level == "raid5" and layout in ("parity-first", "parity-last"):
-            return "parity_p" if member.slot == (0 if layout == "parity-first" else last) else "data"
+            return "parity_p" if slot == (0 if layout == "parity-first" else last) else "data"
         if self.level == "raid6":
             slots = {"parity-first": (0, 1), "parity-last": (last - 1, last), "parity-first-6": (0, last)}
             p, q = slots.get(layout, (-1, last if layout.endswith("-6") else -1))
-            return {p: "parity_p", q: "parity_q"}.get(member.slot, "data")
+            return {p: "parity_p", q: "parity_q"}.get(slot, "data")
         return "data"
 
     @property
@@ -104,24 +117,31 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         result = landing.start(file)
         if result is None:
             continue
-        try:
+        with landing.reading(result):
             host = host_of(file)
             text = read_text(file)
             rejected: list[Rejection] = []
             seen = [(look, list(arrays_of(look, rejected))) for look in looks(text)]
             if not any(arrays for _, arrays in seen) and not rejected and "Personalities" not in text:
                 raise UnreadableFile("no md array is in it; expected what `mdadm --detail [--export]` or `cat /proc/mdstat` prints")
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        reject(landing, result, rejected)
-        read.append((result, host, seen))
+            reject(landing, result, rejected)
+            read.append((result, host, seen))
     # mdstat knows the layout, an export does not: of an array that both list it has the word
     told = {(host, array.uuid) for _, host, seen in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.uuid}
     for result, host, seen in read:
-        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in told]) for look, arrays in seen]
-        accept(landing, result, "drives", list(_found(host, listed, result.notes)))
-        accept(landing, result, "drive_events", list(_events(host, listed)))
+        whole = _without_torn(seen)
+        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in told]) for look, arrays in whole]
+        with landing.reading(result):
+            accept(landing, result, "drives", list(_found(host, listed, result.notes)))
+            accept(landing, result, "drive_events", list(_events(host, listed)))
+
+
+def _without_torn(seen: list[tuple[Look, list[Array]]]) -> Iterator[tuple[Look, list[Array]]]:
+    """The looks, an array that is not whole as the look before had it: who is missing from a torn line has not left."""
+    known: dict[str, Array] = {}
+    for look, arrays in seen:
+        yield look, [known[array.name] if array.is_torn else array for array in arrays if not array.is_torn or array.name in known]
+        known |= {array.name: array for array in arrays if not array.is_torn}
 
 
 def arrays_of(look: Look, rejected: list[Rejection]) -> Iterator[Array]:
@@ -129,10 +149,13 @@ def arrays_of(look: Look, rejected: list[Rejection]) -> Iterator[Array]:
     array: Array | None = None
     devices: dict[str, tuple[int, str]] = {}
     for line, text in [*look.lines, (0, "MD_LEVEL=")]:
-        begins = _begun(line, text)
+        begins = _begun(line, text, rejected)
         if begins is not None:
             if array is not None:
                 _take_exported(array, devices, rejected)
+                if array.is_of_mdstat:
+                    _count_members(array, rejected)
+                    _give_slots(array, rejected)
                 if _is_whole(array, rejected):
                     yield array
             array, devices = begins, {}
@@ -140,7 +163,7 @@ def arrays_of(look: Look, rejected: list[Rejection]) -> Iterator[Array]:
             _read(array, line, text, devices, rejected)
 
 
-def _begun(line: int, text: str) -> Array | None:
+def _begun(line: int, text: str, rejected: list[Rejection]) -> Array | None:
     if text.startswith("MD_LEVEL="):
         return Array(line, "", level=text.partition("=")[2].strip() or None)
     if text.startswith("/dev/md") and text.rstrip().endswith(":"):
@@ -148,11 +171,17 @@ def _begun(line: int, text: str) -> Array | None:
     match = _MDSTAT.fullmatch(text)
     if match is None:
         return None
-    members = [
-        Member(name, line, None if "(S)" in flags or match[2] == "inactive" else int(number), "(F)" in flags)
-        for name, number, flags in _MDSTAT_MEMBER.findall(match[4])
-    ]
-    return Array(line, match[1], level=match[3], members=members, is_of_mdstat=True)
+    array = Array(line, match[1], level=match[3], is_of_mdstat=True, is_active=match[2] == "active")
+    for text in match[4].split():
+        member = _MDSTAT_MEMBER.fullmatch(text)
+        if member is None:
+            rejected.append((line, f"a member of {array.name} that is not whole; is the line cut off?", "member", text))
+            array.is_torn = True
+        elif "(J)" not in member[3]:  # a journal holds no share of the data
+            # a drive that is to take the place of another holds none until it has
+            is_spare = "(S)" in member[3] or "(R)" in member[3] or not array.is_active
+            array.members.append(Member(member[1], line, None if is_spare else int(member[2]), "(F)" in member[3], is_spare))
+    return array
 
 
 def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> None:
@@ -171,7 +200,7 @@ def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]
         return
     if array.is_of_mdstat:
         if (width := _MDSTAT_WIDTH.search(text)) is not None:
-            array.width = int(width[1])
+            array.width, array.working = int(width[1]), width[3]
         if (uuid := _MDSTAT_UUID.fullmatch(text)) is not None:
             array.uuid = uuid[1]
         if (algorithm := re.search(r"algorithm (\d+)", text)) is not None:
@@ -182,8 +211,9 @@ def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]
     match = _DETAIL_MEMBER.fullmatch(text)
     if match and match[4]:
         states = match[3].split()
-        slot = int(match[2]) if match[2] != "-" and "spare" not in states[:1] else None
-        array.members.append(Member(match[4], line, slot, "faulty" in states))
+        if "journal" not in states:
+            is_spare = match[2] == "-" or "spare" in states[:1] or "replacement" in states
+            array.members.append(Member(match[4], line, None if is_spare else int(match[2]), "faulty" in states, is_spare))
         return
     key, found, value = text.partition(" : ")
     if not found:
@@ -212,9 +242,44 @@ def _take_exported(array: Array, devices: dict[str, tuple[int, str]], rejected: 
         if device is None:
             rejected.append((line, "has no _DEV beside it; the output is cut off", key, value))
         elif value.isdecimal() or value == "spare":
-            array.members.append(Member(device[1], line, int(value) if value.isdecimal() else None))
+            array.members.append(Member(device[1], line, int(value) if value.isdecimal() else None, is_spare=value == "spare"))
         else:
             rejected.append((line, "neither a slot's number nor `spare`", key, value))
+
+
+def _count_members(array: Array, rejected: list[Rejection]) -> None:
+    """Members that are fewer or more than mdstat says there are: its line is cut off."""
+    placed = sum(not member.is_failed and not member.is_spare for member in array.members)
+    if array.is_torn or not array.is_active:
+        return
+    if array.working is None:
+        array.is_torn = array.level in _REDUNDANT
+        reason = "no [n/m] below it; is it cut off?"
+    else:
+        array.is_torn = not array.working.count("U") <= placed <= len(array.working)
+        reason = f"{placed} working members are listed, [{array.working}] has {array.working.count('U')}; is its line cut off?"
+    if array.is_torn:
+        rejected.append((array.line, reason, "members", array.name))
+
+
+def _give_slots(array: Array, rejected: list[Rejection]) -> None:
+    """Slots of mdstat's members: its number is that of the slot until a drive was replaced, which then gets one beyond the width.
+
+    One such drive has the slot that is left. Of several nobody says which has which: where one of those slots is for parity,
+    they are turned away, else they hold data in no slot that is known.
+    """
+    width = array.width or 0
+    placed = [member for member in array.members if not member.is_failed and not member.is_spare]
+    late = [member for member in placed if width and member.slot is not None and member.slot >= width]
+    left = sorted(set(range(width)) - {member.slot for member in placed})
+    if array.working is not None and len(placed) == array.working.count("U"):
+        left = [slot for slot in left if array.working[slot] == "U"]
+    for member in late:
+        number, member.slot = member.slot, left[0] if len(left) == 1 else None
+        if member.slot is None and any(array.role_of(slot) != "data" for slot in left):
+            reason = f"/proc/mdstat does not tell which slot of {array.name} it has; ingest `mdadm --detail` of it, without mdstat"
+            rejected.append((member.line, reason, "slot", f"{member.device}[{number}]"))
+            array.members.remove(member)
 
 
 def _is_whole(array: Array, rejected: list[Rejection]) -> bool:
@@ -256,7 +321,7 @@ def _members(host: str, look: Look, arrays: list[Array], notes: list[str]) -> It
             if member.is_failed:
                 continue
             device = drive_device(member.device)
-            place = (bool(array.uuid), len(array.members), group, member.slot is not None)
+            place = (bool(array.uuid), len(array.members), group, not member.is_spare)
             if device in found and found[device][0][2] != group:
                 note = f"{device} is in several arrays, {found[device][0][2]} and {group}; the widest one counts"
                 notes += [note] if note not in notes else []

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.parse import Check, completed, convert, negative_checks, null_checks, split, type_checks
 from ingest.readers import format_of, read_chunks
@@ -90,7 +89,7 @@ def _read_host(files: list[SourceFile], landing: Landing) -> tuple[pl.DataFrame 
             continue
         results[result.file_no] = result
         good: list[pl.DataFrame] = []
-        try:
+        with landing.reading(result):
             for chunk in landing.guarded(read_chunks(file.path, _LAYOUT, result.notes)):
                 chunk.frame = _without_na(chunk.frame)
                 samples, unreadable = convert(chunk.frame, _TYPES)
@@ -98,10 +97,7 @@ def _read_host(files: list[SourceFile], landing: Landing) -> tuple[pl.DataFrame 
                 result.rows_delivered += chunk.delivered
                 landing.reject(result, rejected)
                 good.append(samples.select(*_TYPES, "row_no").with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")))
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        frames += good
+            frames += good
     if not frames or not sum(frame.height for frame in frames):
         return None, results
     # in order, the greatest of one (disk, ts) is last, and of equal ones the first delivered

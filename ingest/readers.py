@@ -12,6 +12,7 @@ import io
 import json
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -34,6 +35,7 @@ LONGEST_LINE_BYTES = 256 << 20
 SHOWN_VALUE_CHARS = 200
 # A quoted value may span lines; beyond this many the quote is taken for one that was never closed.
 LONGEST_QUOTED_LINES = 100
+MOST_DIGITS = 20
 
 
 @dataclass
@@ -97,6 +99,16 @@ def one_line(error: BaseException) -> str:
     """The first line of an error's text, shortened: what fits into a note."""
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0][:300]
+
+
+def utf8(text: str) -> str:
+    """JSON may escape half a surrogate pair, which no UTF-8 text can hold: each becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def whole(digits: str) -> int | float:
+    """A whole number of JSON; one of more digits than any count has is a float, infinite at last, which no check of a count lets pass."""
+    return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
 
 
 def contract_columns(names: list[str], layout: Layout, notes: list[str]) -> dict[int, str]:
@@ -211,6 +223,16 @@ def open_bytes(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """The same, closed after use. Raises: UnreadableFile where it cannot be unpacked."""
+    try:
+        with open_bytes(path) as stream:
+            yield stream
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
+
+
 def _blocks(stream: IO[bytes], limit: int) -> Iterator[bytes]:
     """Blocks of whole lines, each ending in a newline but perhaps the last; of no more than `limit` bytes in all."""
     rest: list[bytes] = []
@@ -234,7 +256,7 @@ def _blocks(stream: IO[bytes], limit: int) -> Iterator[bytes]:
 
 def text_blocks(path: Path, expected: str) -> Iterator[bytes]:
     """Blocks of whole lines of a text file, unpacked, without byte order mark. Raises: UnreadableFile where it is no text."""
-    with open_bytes(path) as stream:
+    with opened(path) as stream:
         first = True
         for block in _blocks(stream, unpacked_limit(path)):
             if first:
@@ -483,10 +505,9 @@ def _json_by_line(lines: list[bytes], layout: Layout, done: int) -> RawChunk:
             value = json.dumps(record[nested])[:SHOWN_VALUE_CHARS]
             broken.append(BrokenRow(row_no, "a nested value, expected one text or number", nested, value))
             continue
-        rows.append({**{name: _utf8(_as_text(record.get(name))) for name in known}, "row_no": row_no})
+        rows.append({**{name: _utf8_or_null(_as_text(record.get(name))) for name in known}, "row_no": row_no})
     return RawChunk(pl.DataFrame(rows, schema={**dict.fromkeys(known, TEXT), "row_no": pl.Int64()}), broken)
 
 
-def _utf8(text: str | None) -> str | None:
-    """JSON may escape half a surrogate pair, which no UTF-8 text can hold."""
-    return text if text is None else text.encode("utf-8", "replace").decode("utf-8")
+def _utf8_or_null(text: str | None) -> str | None:
+    return text if text is None else utf8(text)

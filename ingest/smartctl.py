@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.hosts import accept, drive_device, host_of, identity, instant, read_text
-from ingest.readers import one_line
+from ingest.readers import MOST_DIGITS, one_line, whole
 
 if TYPE_CHECKING:
     from ingest.landing import Landing
@@ -43,26 +43,28 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         result = landing.start(file)
         if result is None:
             continue
-        try:
+        with landing.reading(result):
             host = host_of(file)
             document = _document(read_text(file))
             serial = _serial(document)
             drive = _inventory(document, serial, host)
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        accept(landing, result, "drives", [{**drive, "is_group_guessed": True}])
-        accept(landing, result, "drive_aliases", list(_aliases(document, serial, host, drive["collected_at"])))
-        errors = _media_errors(document)
-        if errors:
-            at = drive["collected_at"]
-            event = {"drive_id": serial, "event_type": "media_error", "detail": f"smartctl: {errors} counted so far", "collected_at": at}
-            accept(landing, result, "drive_events", [{**event, "occurred_at": at, "is_alias": False}])
+            accept(landing, result, "drives", [{**drive, "is_group_guessed": True}])
+            accept(landing, result, "drive_aliases", list(_aliases(document, serial, host, drive["collected_at"])))
+            errors = _media_errors(document)
+            if errors:
+                at = drive["collected_at"]
+                event = {
+                    "drive_id": serial,
+                    "event_type": "media_error",
+                    "detail": f"smartctl: {errors} counted so far",
+                    "collected_at": at,
+                }
+                accept(landing, result, "drive_events", [{**event, "occurred_at": at, "is_alias": False}])
 
 
 def _document(text: str) -> dict[str, Any]:
     try:
-        document = json.loads(text)
+        document = json.loads(text, parse_int=whole)
     except (json.JSONDecodeError, RecursionError) as error:
         raise UnreadableFile(f"not JSON ({one_line(error)}); was smartctl called with --json?") from error
     if not isinstance(document, dict) or not ({"smartctl", "device"} & document.keys()):
@@ -100,7 +102,7 @@ def _text(value: Any) -> str | None:
 
 def _count(value: Any) -> int | None:
     """A count, which old versions write as text; null where it is none."""
-    if isinstance(value, str) and value.isdecimal():
+    if isinstance(value, str) and value.isdecimal() and len(value) <= MOST_DIGITS:
         value = int(value)
     return value if type(value) is int and 0 <= value <= _MOST else None
 
@@ -148,9 +150,9 @@ def _aliases(document: dict[str, Any], serial: str, host: str, at: Any) -> list[
         name = drive_device(device)
         # smartctl is told the controller (nvme0), the kernel counts by the namespace
         names.append(f"{host}/{name}n1" if name.startswith("nvme") and name[4:].isdecimal() else f"{host}/{name}")
-    wwn = document.get("wwn")
-    if isinstance(wwn, dict) and all(_count(wwn.get(part)) is not None for part in ("naa", "oui", "id")):
-        names.append(f"wwn:0x{wwn['naa']:x}{wwn['oui']:06x}{wwn['id']:09x}")
+    naa, oui, number = (_count(_at(document, "wwn", part)) for part in ("naa", "oui", "id"))
+    if naa is not None and oui is not None and number is not None:
+        names.append(f"wwn:0x{naa:x}{oui:06x}{number:09x}")
     return [{"alias": name, "drive_id": serial, "valid_from": at, "collected_at": at} for name in names]
 
 

@@ -18,11 +18,11 @@ import polars as pl
 
 from ingest.clocks import Clock, zone_of
 from ingest.devices import is_whole_drive
-from ingest.errors import UnreadableFile
+from ingest.errors import IngestError, UnreadableFile
 from ingest.files import SourceFile
 from ingest.overlap import each_once, take_back
 from ingest.parse import REJECTION, completed
-from ingest.readers import SHOWN_VALUE_CHARS, one_line, text_blocks
+from ingest.readers import SHOWN_VALUE_CHARS, one_line, text_blocks, utf8, whole
 from ingest.resolution import HOUR_SECONDS, as_samples, seconds_of
 
 if TYPE_CHECKING:
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 SUFFIXES = (".json", ".csv", ".txt", ".sar", ".log")
 EXPECTED = f"*{', *'.join(SUFFIXES)} (also .gz, .zst): the output of sadf -j, sadf -d, sar -d or iostat -xt -o JSON"
 RECORD_KIND = "intervals"
-OPTIONS = ("timezone", "resolution")
+OPTIONS = ("timezone", "resolution", "date_order")
+ORDERS = ("mdy", "dmy")
 HOUR_US = 3_600_000_000
 LONGEST = timedelta(hours=1)
+EARLIEST, LATEST = datetime(1970, 1, 1), datetime(3000, 1, 1)
 MAX_BYTES = 512 << 20
 # kB of 1024 bytes, sectors of 512; what each column is called in sadf -j, in sadf -d and sar, and in older versions
 _MERGED_BYTES = {"rkB": 1024, "wkB": 1024, "rkB/s": 1024, "wkB/s": 1024, "rd_sec/s": 512, "wr_sec/s": 512}
@@ -74,6 +76,9 @@ def identity(file: SourceFile) -> str:
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every file, roll its intervals up together with the others', and stage drive-hours and inventory."""
     zone, seconds = zone_of(landing.options.get("timezone")), seconds_of(landing.options)
+    order = landing.options.get("date_order")
+    if order not in (None, *ORDERS):
+        raise IngestError(f"--date-order {order}: give mdy (month first) or dmy (day first)")
     results: dict[int, FileResult] = {}
     frames = [pl.DataFrame(schema={**INTERVAL, "file_no": pl.Int64()})]
     for file in files:
@@ -81,17 +86,14 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         if result is None or result.file_no is None:
             continue
         results[result.file_no] = result
-        try:
-            found = read_intervals(file.path, zone)
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        result.notes += found.notes
-        result.rows_delivered = len(found.intervals) + len(found.rejected)
-        result.rows_accepted = len(found.intervals)
-        landing.reject(result, pl.DataFrame(found.rejected, schema=REJECTION, orient="row"))
-        rows = pl.DataFrame(found.intervals, schema=INTERVAL, orient="row")
-        frames.append(rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")))
+        with landing.reading(result):
+            found = read_intervals(file.path, zone, order)
+            result.notes += found.notes
+            result.rows_delivered = len(found.intervals) + len(found.rejected)
+            result.rows_accepted = len(found.intervals)
+            landing.reject(result, pl.DataFrame(found.rejected, schema=REJECTION, orient="row"))
+            rows = pl.DataFrame(found.intervals, schema=INTERVAL, orient="row")
+            frames.append(rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")))
     key = ["host", "device", "is_split", "ends"]
     intervals = each_once(pl.concat(frames), key, [name for name in INTERVAL if name not in (*key, "row_no")], results)
     if not intervals.height:
@@ -211,16 +213,22 @@ def _drives(intervals: pl.DataFrame, kind: str | None) -> pl.DataFrame:
 # One file ---------------------------------------------------------------------------------------------------------
 
 
-def read_intervals(path: Path, zone: tzinfo | None) -> Found:
-    """The intervals of whole drives in one file. Raises: UnreadableFile where it is none of the formats, or its times are not known."""
+def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None) -> Found:
+    """The intervals of whole drives in one file; `order` is that of its dates with slashes, one of ORDERS.
+
+    Raises: UnreadableFile where it is none of the formats, or its times are not known.
+    """
     try:
         text = b"".join(text_blocks(path, EXPECTED))
         if len(text) > MAX_BYTES:
             raise UnreadableFile(f"more than {MAX_BYTES >> 20} MiB; split it by day")
         content = text.decode("utf-8", "replace").lstrip("\r\n")
         if content.lstrip().startswith("{"):
-            return _read_json(content, zone)
-        found = _read_sadf(content, zone) if content.startswith("#") or _SADF_LINE.match(content) else _read_sar(content, zone)
+            return _read_json(content, zone, order or _told_order(content))
+        if content.startswith("#") or _SADF_LINE.match(content):
+            found = _read_sadf(content, zone)
+        else:
+            found = _read_sar(content, zone, order or _told_order(content))
     except (OSError, EOFError, MemoryError, RecursionError, ValueError) as error:
         raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
     if not found.row:
@@ -241,12 +249,14 @@ def _take(found: Found, host: str, device: str, ends: datetime, seconds: float, 
             continue
         number = _number(values[name])
         if number is None or not 0 <= number < 1e15:
-            found.rejected.append((found.row, "not a number of 0 or more", name, str(values[name])[:SHOWN_VALUE_CHARS]))
+            found.rejected.append((found.row, "not a number of 0 or more", name, utf8(str(values[name])[:SHOWN_VALUE_CHARS])))
             return
         numbers[name] = number
     missing = [name for name in (("r/s", "w/s", "r_await", "w_await") if is_split else ("tps", "await")) if name not in numbers]
     if missing:
         found.rejected.append((found.row, "missing; was it printed without -x, or cut off?", missing[0], None))
+    elif not EARLIEST <= ends < LATEST:
+        found.rejected.append((found.row, "not a time of the years 1970 to 2999", "timestamp", f"{ends} UTC"))
     elif not 0 < seconds <= LONGEST.total_seconds():
         found.rejected.append((found.row, "not an interval of more than 0 s and 1 h at most", "interval", f"{seconds:g} s"))
     else:
@@ -274,13 +284,12 @@ def _number(value: Any) -> float | None:
 
 _STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
 _HEADER = re.compile(r'"(nodename|date|file-date|timezone)"\s*:\s*"([^"]*)"')
-_DAY_FORMATS = ("%Y-%m-%d", "%m/%d/%y", "%m/%d/%Y", "%d.%m.%Y")
 
 
-def _read_json(content: str, zone: tzinfo | None) -> Found:
+def _read_json(content: str, zone: tzinfo | None, order: str | None) -> Found:
     """What sadf -j or iostat -o JSON wrote, one host or several; a file that is cut off gives what is whole."""
     found = Found()
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_int=whole)
     begins = list(_STATISTICS.finditer(content))
     if not begins:
         raise UnreadableFile(f"JSON without statistics; expected {EXPECTED}")
@@ -299,7 +308,7 @@ def _read_json(content: str, zone: tzinfo | None) -> Found:
                     (found.row, f"no whole JSON ({error.msg}){hint}; is the file cut off?", "statistics", content[at : at + 60])
                 )
                 break
-            previous = _take_element(found, element, header, clock, is_iostat, previous)
+            previous = _take_element(found, element, header, clock, is_iostat, previous, order)
         done = at
     if not found.row:
         raise UnreadableFile("no interval of a drive in it; run sadf with -d after --, or iostat with -x, for more than one interval")
@@ -312,13 +321,19 @@ def _skip(content: str, at: int) -> int:
 
 
 def _take_element(
-    found: Found, element: Any, header: dict[str, str], clock: Clock, is_iostat: bool, previous: datetime | None
+    found: Found, element: Any, header: dict[str, str], clock: Clock, is_iostat: bool, previous: datetime | None, order: str | None
 ) -> datetime | None:
     """One interval of all drives; returns when it ended."""
     disks = element.get("disk") if isinstance(element, dict) else None
     if not isinstance(disks, list):
         return previous
-    ends, seconds = _iostat_time(element, clock, previous) if is_iostat else _sadf_time(element, header, clock, previous)
+    try:
+        ends, seconds = _iostat_time(element, clock, previous, order) if is_iostat else _sadf_time(element, header, clock, previous)
+    except (ValueError, OverflowError):
+        found.row += 1
+        shown = utf8(json.dumps(element["timestamp"])[:SHOWN_VALUE_CHARS])
+        found.rejected.append((found.row, "not a time; the drives of its interval are left out", "timestamp", shown))
+        return previous
     if is_iostat and previous is None:
         return ends  # since boot
     for disk in disks:
@@ -328,14 +343,14 @@ def _take_element(
     return ends
 
 
-def _iostat_time(element: dict[str, Any], clock: Clock, previous: datetime | None) -> tuple[datetime, float]:
+def _iostat_time(element: dict[str, Any], clock: Clock, previous: datetime | None, order: str | None) -> tuple[datetime, float]:
     given = element.get("timestamp")
     if not isinstance(given, str):
         raise UnreadableFile("its intervals have no time; run iostat with -t, and S_TIME_FORMAT=ISO in the environment")
     try:
         ends = datetime.strptime(given, "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC).replace(tzinfo=None)
     except ValueError:
-        ends = clock.utc(_local(given))
+        ends = clock.utc(_local(given, order))
     return ends, (ends - previous).total_seconds() if previous else 0.0
 
 
@@ -351,9 +366,34 @@ def _sadf_time(element: dict[str, Any], header: dict[str, str], clock: Clock, pr
     return ends, min(seconds, (ends - previous).total_seconds()) if previous and ends > previous else seconds
 
 
-def _local(text: str) -> datetime:
+# Dates with slashes ------------------------------------------------------------------------------------------------
+
+_SLASHED = re.compile(r'(?:^Linux \S+ \([^)\n]*\)\s+|"timestamp"\s*:\s*")(\d\d?)/(\d\d?)/\d', re.MULTILINE)
+
+
+def _told_order(content: str) -> str | None:
+    """The order of a file's dates with slashes, where one of them can be read in one order only; else null."""
+    pairs = [(int(first), int(second)) for first, second in _SLASHED.findall(content)]
+    told = {"mdy" for _, second in pairs if second > 12} | {"dmy" for first, _ in pairs if first > 12}
+    if not told and all(first == second for first, second in pairs):
+        return "mdy"
+    return told.pop() if len(told) == 1 else None
+
+
+def _day_formats(text: str, order: str | None) -> tuple[str, ...]:
+    """The formats that a date may have. Raises: UnreadableFile where it may be one of two days."""
+    if order is None and re.match(r"\s*\d\d?/\d\d?/\d", text):
+        raise UnreadableFile(
+            f"{text[:40]!r} may be month or day first; give --date-order mdy (as LC_ALL=C and en_US print) or dmy (as en_GB), "
+            "or print it with S_TIME_FORMAT=ISO"
+        )
+    slashed = ("%d/%m/%y", "%d/%m/%Y") if order == "dmy" else ("%m/%d/%y", "%m/%d/%Y")
+    return ("%Y-%m-%d", *slashed, "%d.%m.%Y")
+
+
+def _local(text: str, order: str | None) -> datetime:
     """A local date and time as a locale prints it. Raises: UnreadableFile."""
-    for day in _DAY_FORMATS:
+    for day in _day_formats(text, order):
         for time in ("%H:%M:%S", "%I:%M:%S %p"):
             try:
                 return datetime.strptime(text.strip(), f"{day} {time}")
@@ -386,7 +426,7 @@ def _read_sadf(content: str, zone: tzinfo | None) -> Found:
         values = parts[begins:]
         try:
             ends, seconds = _sadf_stamp(parts[2], clock), float(parts[1])
-        except ValueError:
+        except (ValueError, OverflowError, OSError):
             found.row += 1
             found.rejected.append((found.row, "not an interval and a time", "timestamp", line[:SHOWN_VALUE_CHARS]))
             continue
@@ -419,7 +459,7 @@ _BANNER = re.compile(r"Linux \S+ \(([^)]*)\)\s+(\S+)")
 _TIMED = re.compile(r"(\d{1,2}):(\d\d):(\d\d)(?: ?([AaPp][Mm]))?\s+(.*)")
 
 
-def _read_sar(content: str, zone: tzinfo | None) -> Found:
+def _read_sar(content: str, zone: tzinfo | None, order: str | None) -> Found:
     """Blocks of lines, each under a header with the time at which its first interval began."""
     found = Found()
     host, names = "unknown", None
@@ -427,7 +467,7 @@ def _read_sar(content: str, zone: tzinfo | None) -> Found:
     for line in content.splitlines():
         if banner := _BANNER.match(line):
             host, names = banner[1], None
-            clock = Clock(zone, _day(banner[2]))
+            clock = Clock(zone, _day(banner[2], order))
             continue
         timed = _TIMED.match(line.strip())
         if timed is None:
@@ -468,10 +508,12 @@ def _of_day(timed: re.Match[str]) -> timedelta:
     return timedelta(hours=hour, minutes=minute, seconds=second)
 
 
-def _day(text: str) -> datetime:
-    for format_ in _DAY_FORMATS:
+def _day(text: str, order: str | None) -> datetime:
+    for format_ in _day_formats(text, order):
         try:
-            return datetime.strptime(text, format_)
+            day = datetime.strptime(text, format_)
         except ValueError:
             continue
+        if EARLIEST <= day < LATEST:
+            return day
     raise UnreadableFile(f"{text!r} is no day known here; LC_ALL=C prints one that is")

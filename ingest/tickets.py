@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.parse import completed, parse
 from ingest.readers import BrokenRow, RawChunk, format_of, read_chunks
@@ -62,7 +61,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         if result is None:
             continue
         told: list[pl.DataFrame] = []
-        try:
+        with landing.reading(result):
             for chunk in landing.guarded(read_chunks(file.path, _LAYOUT, result.notes)):
                 tickets = landing.guard(partial(meant, chunk))
                 parsed = landing.guard(partial(parse, tickets, "drive_events"))
@@ -70,10 +69,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
                 landing.reject(result, parsed.rejected)
                 landing.accept("drive_events", parsed.accepted, result)
                 told.append(tickets.frame.join(parsed.accepted.select("row_no", "occurred_at"), on="row_no", suffix="_utc"))
-        except UnreadableFile as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        drives += [rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")) for rows in told]
+            drives += [rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")) for rows in told]
     if drives:
         landing.accept("drives", _drives(pl.concat(drives, how="diagonal"), landing.kind), None)
 

@@ -11,7 +11,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache, partial
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,10 @@ from ingest.devices import alias_of, drive_of, is_whole_drive
 from ingest.errors import IngestError, UnreadableFile
 from ingest.files import SourceFile
 from ingest.parse import REJECTION, completed
-from ingest.readers import SHOWN_VALUE_CHARS, text_blocks
+from ingest.readers import SHOWN_VALUE_CHARS, text_blocks, utf8
 
 if TYPE_CHECKING:
-    from ingest.landing import Landing
+    from ingest.landing import FileResult, Landing
 
 NAMES = ("syslog", "messages", "kern", "dmesg", "journal")
 EXPECTED = f"*.log, or a name that begins with {', '.join(NAMES)} (also .gz, .zst): lines of the kernel, as text or journald's JSON"
@@ -72,6 +72,7 @@ class Told:
 class Reading:
     """How the lines of a file are to be read: its zone, the year of its first line, when the machine booted (UTC), its folder's name.
 
+    `is_tagged`: its lines name their program, so that those of others than the kernel can be left out.
     `is_collected`: the folder names the host, as `drivetail collect` was told to call it, whatever the lines say.
     """
 
@@ -80,6 +81,7 @@ class Reading:
     booted_at: datetime | None
     folder: str
     is_collected: bool = False
+    is_tagged: bool = False
 
 
 @cache
@@ -110,29 +112,29 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         folder = PurePosixPath(file.file.replace("!", "/")).parent.name or "unknown"
         collected = _COLLECTED.fullmatch(folder)
         reading = Reading(zone, year, booted_at, collected[1] if collected else folder, collected is not None)
-        try:
-            told = landing.guard(partial(read_log, file.path, reading))
-        except (UnreadableFile, OSError, EOFError) as error:
-            landing.mark_unreadable(result, str(error))
-            continue
-        result.rows_delivered = len(told.events) + len(told.rejected) + told.repeated
-        result.rows_duplicate = told.repeated
-        if told.unmatched:
-            shown = "; ".join(repr(line[:100]) for line in told.examples)
-            result.notes.append(f"{told.unmatched} lines match no pattern, such as {shown}")
-        landing.reject(result, pl.DataFrame(told.rejected, schema=REJECTION, orient="row"))
-        events = pl.DataFrame(
-            told.events,
-            schema={
-                "drive_id": pl.String(),
-                "occurred_at": pl.Datetime("us"),
-                "event_type": pl.String(),
-                "detail": pl.String(),
-                "row_no": pl.Int64(),
-            },
-            orient="row",
-        ).with_columns(pl.lit(True).alias("is_alias"), pl.lit(result.file_no, pl.Int64()).alias("file_no"))
-        landing.accept("drive_events", completed(events, "drive_events"), result)
+        with landing.reading(result):
+            _stage(read_log(file.path, reading), landing, result)
+
+
+def _stage(told: Told, landing: Landing, result: FileResult) -> None:
+    result.rows_delivered = len(told.events) + len(told.rejected) + told.repeated
+    result.rows_duplicate = told.repeated
+    if told.unmatched:
+        shown = "; ".join(repr(line[:100]) for line in told.examples)
+        result.notes.append(f"{told.unmatched} lines match no pattern, such as {shown}")
+    landing.reject(result, pl.DataFrame(told.rejected, schema=REJECTION, orient="row"))
+    events = pl.DataFrame(
+        told.events,
+        schema={
+            "drive_id": pl.String(),
+            "occurred_at": pl.Datetime("us"),
+            "event_type": pl.String(),
+            "detail": pl.String(),
+            "row_no": pl.Int64(),
+        },
+        orient="row",
+    ).with_columns(pl.lit(True).alias("is_alias"), pl.lit(result.file_no, pl.Int64()).alias("file_no"))
+    landing.accept("drive_events", completed(events, "drive_events"), result)
 
 
 def _options(options: dict[str, Any]) -> tuple[tzinfo | None, int | None, datetime | None]:
@@ -160,6 +162,7 @@ def read_log(path: Path, reading: Reading) -> Told:
     years = _Years(reading.year)
     done = 0
     for block in text_blocks(path, "lines of a log"):
+        reading.is_tagged |= b" kernel: " in block
         lines = pl.Series("line", block.decode("utf-8", "replace").removesuffix("\n").split("\n"))
         is_told = lines.str.contains_any(hints) | lines.str.contains(_AS_NUMBERS)
         if (left := lines.filter(~is_told & (lines.str.strip_chars() != ""))).len():
@@ -173,22 +176,34 @@ def read_log(path: Path, reading: Reading) -> Told:
 
 @dataclass
 class _Devices:
-    """What a host called its drives so far: SCSI addresses -> devices, SAS handles -> SCSI addresses."""
+    """What a host called its drives so far: SCSI addresses -> devices, SAS handles and ATA ports -> addresses, USB ports -> SCSI buses."""
 
     by_address: dict[tuple[str, str], str] = field(default_factory=dict)
     by_handle: dict[tuple[str, int], str] = field(default_factory=dict)
+    by_port: dict[tuple[str, str], str] = field(default_factory=dict)
+    by_usb: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def learn(self, host: str, groups: dict[str, str]) -> None:
         if "device" in groups and "address" in groups:
             self.by_address[host, groups["address"]] = groups["device"]
         if "handle" in groups and "address" in groups:
             self.by_handle[host, int(groups["handle"], 16)] = groups["address"]
+        if "port" in groups and "address" in groups:
+            self.by_port[host, groups["port"]] = groups["address"]
+        if "usb" in groups and "bus" in groups:
+            self.by_usb[host, groups["usb"]] = groups["bus"]
 
     def device(self, host: str, groups: dict[str, str]) -> str | None:
         if "device" in groups:
             return drive_of(groups["device"])
         if "controller" in groups:
             return f"{groups['controller']}n1"
+        if "port" in groups and "address" not in groups:
+            return self.by_address.get((host, self.by_port.get((host, groups["port"]), "")))
+        if "usb" in groups:
+            bus = self.by_usb.get((host, groups["usb"]))
+            addresses = [name for where, name in self.by_address if where == host and name.partition(":")[0] == bus]
+            return self.by_address[host, addresses[-1]] if addresses else None
         address = groups.get("address") or self.by_handle.get((host, int(groups.get("handle", "0"), 16)))
         return self.by_address.get((host, address)) if address else None
 
@@ -224,8 +239,11 @@ def _take(
     """One line that has a hint: learn what it names, and take the event that it tells."""
     try:
         at, host, message = _framed(line, reading, clock, years)
-    except (ValueError, KeyError, OverflowError, RecursionError):
-        told.rejected.append((row, "no time that can be read before the message", "line", line[:SHOWN_VALUE_CHARS]))
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        told.rejected.append((row, "no time that can be read beside the message", "line", line[:SHOWN_VALUE_CHARS]))
+        return
+    except _NotOfTheKernel:
+        told.unmatched += 1
         return
     host = reading.folder if reading.is_collected else host
     event: Pattern | None = None
@@ -242,6 +260,10 @@ def _take(
         told.unmatched += 1  # it only names a device
         return
     device = devices.device(host, groups)
+    if device is None and "usb" in groups:
+        told.unmatched += 1  # most of what is plugged into USB is no drive
+        told.examples += [line] if len(told.examples) < SHOWN_LINES else []
+        return
     if device is None or not is_whole_drive(device):
         reason = "no line before it says which device that is" if device is None else "no whole drive"
         told.rejected.append((row, reason, "device", message.strip()[:SHOWN_VALUE_CHARS]))
@@ -258,12 +280,18 @@ def _take(
     told.events.append((drive, at, event.event_type, f"{event.what}: {message.strip()[:SHOWN_VALUE_CHARS]}", row))
 
 
+class _NotOfTheKernel(Exception):
+    """A line of another program, such as one that quotes the kernel."""
+
+
 def _framed(line: str, reading: Reading, clock: Clock, years: _Years) -> tuple[datetime, str, str]:
     """When (UTC), on which host, and what a line says. Raises: ValueError where it cannot be read."""
     if line.lstrip().startswith("{"):
         return _journal(line, reading)
     if match := _ISO.match(line):
         stamp, fraction, offset, host, message = match.groups()
+        if reading.is_tagged and host is None:
+            raise _NotOfTheKernel
         local = datetime.fromisoformat(stamp) + timedelta(microseconds=int((fraction or "0").ljust(6, "0")[:6]))
         if offset:
             at = datetime.fromisoformat(stamp + offset.replace("Z", "+00:00")).astimezone(UTC).replace(tzinfo=None)
@@ -271,6 +299,8 @@ def _framed(line: str, reading: Reading, clock: Clock, years: _Years) -> tuple[d
         return clock.utc(local), host or reading.folder, message
     if match := _SYSLOG.match(line):
         month, day, time, host, message = match.groups()
+        if reading.is_tagged and not message.startswith("kernel: "):
+            raise _NotOfTheKernel
         return clock.utc(years.local(month, day, time)), host, message
     if match := _CTIME.match(line):
         month, day, time, year, message = match.groups()
@@ -285,8 +315,11 @@ def _framed(line: str, reading: Reading, clock: Clock, years: _Years) -> tuple[d
 
 def _journal(line: str, reading: Reading) -> tuple[datetime, str, str]:
     entry = json.loads(line)
+    program = entry.get("_TRANSPORT") or entry.get("SYSLOG_IDENTIFIER")
+    if program not in (None, "kernel"):
+        raise _NotOfTheKernel
     message = entry["MESSAGE"]
     if isinstance(message, list):
         message = bytes(message).decode("utf-8", "replace")
     at = datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(microseconds=int(entry["__REALTIME_TIMESTAMP"]))
-    return at, str(entry.get("_HOSTNAME") or reading.folder), str(message)
+    return at, utf8(str(entry.get("_HOSTNAME") or reading.folder)), utf8(str(message))

@@ -30,7 +30,7 @@ from ingest.prometheus.readings import READING, Rolled, checks, roll_up
 from ingest.prometheus.text import EXPECTED as EXPECTED_TEXT
 from ingest.prometheus.text import Labels, read_samples
 from ingest.raw_store import utc_now
-from ingest.readers import RawChunk
+from ingest.readers import RawChunk, one_line
 from ingest.resolution import as_samples, seconds_of
 
 if TYPE_CHECKING:
@@ -159,12 +159,12 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         if result is None or result.file_no is None:
             continue
         results[result.file_no] = result
-        try:
-            readings = landing.guard(lambda file=file, result=result: _read(file, landing, result))  # type: ignore[misc]
-        except (UnreadableFile, OSError, EOFError) as error:
-            landing.mark_unreadable(result, str(error))
+        good = None
+        with landing.reading(result):
+            readings = _read(file, landing, result)
+            good = _checked(readings, landing, result).with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no"))
+        if good is None:
             continue
-        good = _checked(readings, landing, result).with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no"))
         if file.record_kind == PULLED:
             _stage(good, landing, results)
         else:
@@ -178,7 +178,11 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 def _read(file: SourceFile, landing: Landing, result: FileResult) -> pl.DataFrame:
     """The readings of a file with `row_no`; its broken lines are counted and rejected."""
     if file.record_kind == PULLED:
-        return pl.read_parquet(file.path, glob=False).with_columns(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("row_no"))
+        try:
+            readings = pl.read_parquet(file.path, glob=False)
+        except OSError as error:
+            raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
+        return readings.with_columns(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("row_no"))
     folder = PurePosixPath(file.file.replace("!", "/")).parent.name
     samples = read_samples(file.path, folder or "unknown", labels_of(landing.options))
     result.notes += samples.notes

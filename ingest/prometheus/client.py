@@ -20,7 +20,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
 from ingest.errors import IngestError
-from ingest.readers import one_line
+from ingest.readers import one_line, utf8
 
 USER, PASSWORD, TOKEN = (f"DRIVETAIL_PROMETHEUS_{name}" for name in ("USER", "PASSWORD", "TOKEN"))
 TENANT, CA, CERTIFICATE, KEY = (f"DRIVETAIL_PROMETHEUS_{name}" for name in ("TENANT", "CA", "CERTIFICATE", "KEY"))
@@ -177,7 +177,8 @@ class Client:
                 raise TooMuch(f"{shown}: {said}; select less with --match")
             raise PrometheusError(f"{shown}: {status}: {said}")
         # what Prometheus has to say on the question itself is no sign of missing data
-        partial = [text for text in answer.get("warnings") or [] if not str(text).startswith("PromQL")]
+        warnings = answer.get("warnings")
+        partial = [text for text in (warnings if isinstance(warnings, list) else []) if not str(text).startswith("PromQL")]
         if partial:
             self.warnings.update(without_secrets(str(text)) for text in partial)
             if not self.is_partial_allowed:
@@ -280,13 +281,13 @@ def _series(data: Any, limits: tuple[int, int], step: int | None) -> Iterator[Se
         raise PrometheusError(f"expected a matrix of series, the server answered with {str(data)[:80]!r}")
     for one in data["result"]:
         try:
-            labels = {str(name): str(value) for name, value in one["metric"].items()}
+            labels = {utf8(str(name)): utf8(str(value)) for name, value in one["metric"].items()}
             points = [(float(at), value) for at, value in one.get("values", ())]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise PrometheusError(f"a series of no known shape: {str(one)[:80]!r} ({one_line(error)})") from error
         previous = -1.0
         for at, value in points:
-            if not limits[0] <= at <= limits[1] or at <= previous or not isinstance(value, str):
+            if not limits[0] <= at <= limits[1] or at <= previous or not isinstance(value, str) or not value.isascii():
                 raise PrometheusError(
                     f"{labels.get('__name__', 'a series')} has ({at}, {value!r}), outside or out of order in what was asked {limits}"
                 )

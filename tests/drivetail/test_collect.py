@@ -11,15 +11,15 @@ import pytest
 from click.testing import CliRunner
 
 from drivetail.cli import main
-from drivetail.collect import CollectError, Collector
+from drivetail.collect import CollectError, Collector, run
 from drivetail.register import Register
 from drivetail.warehouse import Warehouse
-from ingest import drive_hour_files, list_deliveries, table_files
+from ingest import drive_hour_files, ingest, list_deliveries, table_files
 
 T0 = 1_767_607_200  # 2026-01-05 10:00
 MDSTAT = """Personalities : [raid6]
 md0 : active raid6 sdc[2] sdb1[1]{failed} sda[0] sdd[3]
-      9 blocks super 1.2 level 6, 512k chunk, algorithm 5 [4/4] [UUUU]
+      9 blocks super 1.2 level 6, 512k chunk, algorithm 5 {working}
 """
 EXPORT = "MD_LEVEL=raid6\nMD_DEVICES=4\nMD_UUID=a:b:c:d\n" + "".join(
     f"MD_DEVICE_dev_{d}_ROLE={n}\nMD_DEVICE_dev_{d}_DEV=/dev/{d}\n" for n, d in enumerate(("sda", "sdb1", "sdc", "sdd"))
@@ -44,7 +44,7 @@ class Host:
     def at(self, minute: int, failed: str = "") -> None:
         lines = [f"8 0 sd{d} {100 * minute} 0 {800 * minute} {300 * minute} 0 0 0 0 0 0 0\n" for d in "abcd"]
         (self.proc / "diskstats").write_text("".join(lines))
-        (self.proc / "mdstat").write_text(MDSTAT.format(failed=failed))
+        (self.proc / "mdstat").write_text(MDSTAT.format(failed=failed, working="[4/3] [U_UU]" if failed else "[4/4] [UUUU]"))
 
     def run(self, command: Sequence[str]) -> str | None:
         self.asked.append(" ".join(command))
@@ -186,7 +186,10 @@ def test_what_a_host_lacks_is_said_and_costs_only_that(host: Host, tmp_path: Pat
     delivered = collecting.deliver(T0)
     assert (delivered.files, delivered.missing) == (
         ["diskstats"],
-        ["lsblk says nothing: drives have no serial numbers; install util-linux"],
+        [
+            "lsblk says nothing: drives have no serial numbers; install util-linux",
+            "journalctl says nothing of the kernel since 2026-01-05 09:00:00 UTC; the next delivery asks for it again",
+        ],
     )
     (host.proc / "diskstats").unlink()
     with pytest.raises(CollectError, match="reads Linux hosts"):
@@ -195,6 +198,46 @@ def test_what_a_host_lacks_is_said_and_costs_only_that(host: Host, tmp_path: Pat
         Collector(tmp_path, host="../web1")
     # a delivery that was cut off is no delivery
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".collect", "web1.20260105T100000Z"]
+
+
+def test_what_the_kernel_said_is_asked_for_until_it_is_had(host: Host, tmp_path: Path) -> None:
+    collecting = collector(host, tmp_path / "out")
+    answers: tuple[str | None, ...] = (None, "", '{"MESSAGE":"hello"}\n', None)
+    spans = []
+    for number, answer in enumerate(answers):
+        host.answers["journalctl"] = answer
+        looked(host, collecting, 10 * number)
+        delivered = collecting.deliver(T0 + 600 * number)
+        assert any("journalctl" in sentence for sentence in delivered.missing) == (answer is None)
+        assert ("kern.ndjson" in delivered.files) == bool(answer)
+        asked = host.asked[-1].split()
+        assert "_TRANSPORT=kernel" in asked and not {"--dmesg", "-k", "-b"} & set(asked)  # of every boot
+        spans.append(tuple(int(word.partition("@")[2]) - T0 for word in asked[-2:]))
+    assert spans == [(-3600, 0), (-3600, 600), (600, 1200), (1200, 1800)]
+
+
+@pytest.mark.parametrize("torn", ["TSTS 1767607260\n", "TS 17676072", "TS 1767607260\n8 0 sda 1 2", "\0\0\0\n", "8 0 sda 1 2\n"])
+def test_a_torn_spool_costs_the_look_that_is_torn(torn: str, host: Host, tmp_path: Path) -> None:
+    out, warehouse = tmp_path / "out", tmp_path / "warehouse"
+    collecting = collector(host, out)
+    looked(host, collecting, 0)
+    for name in ("diskstats", "mdstat"):
+        path = out / ".collect" / name
+        path.write_text(torn + path.read_text() if torn.startswith("8") else path.read_text() + torn)
+    looked(host, collecting, 10, 20)
+    delivered = collecting.deliver(T0 + 1200)
+    assert sum("torn" in sentence for sentence in delivered.missing) == 2
+    assert not [sentence for sentence in collecting.deliver(T0 + 1201).missing if "torn" in sentence]
+    assert not ingest("diskstats", delivered.path, warehouse).unreadable
+    assert not ingest("mdadm", delivered.path, warehouse).unreadable
+
+
+def test_a_command_that_hangs_fails_or_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("drivetail.collect.TIMEOUT_SECONDS", 0.1)
+    assert run(["sleep", "60"]) is None
+    assert run(["false"]) is None and run(["/no/such/command"]) is None
+    assert run(["true"]) == ""
+    assert run(["sh", "-c", "echo found; exit 4"]) == "found\n"
 
 
 @pytest.mark.parametrize("every", ["0s", "1h", "20m"])

@@ -145,7 +145,8 @@ def test_roles_follow_the_layout(level: str, algorithm: int, roles: list[str], t
 
 def test_a_change_is_told_once_and_a_rebuild_with_its_span(tmp_path: Path, warehouse: Warehouse) -> None:
     def look(minute: int, devices: str, more: str = "", again: str = "") -> str:
-        return f"TS {TS + 60 * minute}{again}\nmd0 : active raid1 {devices}\n  99 blocks [2/2] [UU]\n{more}"
+        working = "[2/1] [U_]" if more or "(F)" in devices else "[2/2] [UU]"
+        return f"TS {TS + 60 * minute}{again}\nmd0 : active raid1 {devices}\n  99 blocks {working}\n{more}"
 
     recovery = "  [=>...]  recovery =  8.5% (1/9) finish=1min speed=1K/sec\n"
     first = look(0, "sda[0] sdb[1]") + look(1, "sda[0] sdb[1](F)") + look(2, "sda[0] sdc[2]", recovery) + look(3, "sda[0] sdc[2]", recovery)
@@ -169,6 +170,47 @@ def test_a_change_is_told_once_and_a_rebuild_with_its_span(tmp_path: Path, wareh
         ("web1/sda", at[3], at[4], "md: recovery"),
         ("web1/sdc", at[3], at[4], "md: recovery"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("listed", "working", "expected", "turned_away"),
+    [
+        # a journal holds no data, one that is to take a place has none yet
+        ("raid4 sdf1[4](J) sda[0] sdb[1] sdc[2]", "[3/3] [UUU]",
+         {"sda": ("data", "0"), "sdb": ("data", "1"), "sdc": ("parity_p", "2")}, []),
+        (
+            "raid1 sdc[2](R) sda[0](W) sdb[1]", "[2/2] [UU]",
+            {"sda": ("data", "0"), "sdb": ("data", "1"), "sdc": ("spare", None)}, [],
+        ),
+        # a number beyond the width is no slot; the one that is left is
+        ("raid4 sde[3] sda[0] sdb[1]", "[3/3] [UUU]", {"sda": ("data", "0"), "sdb": ("data", "1"), "sde": ("parity_p", "2")}, []),
+        ("raid4 sde[4] sda[0] sdc[2]", "[4/3] [UUU_]", {"sda": ("data", "0"), "sdc": ("data", "2"), "sde": ("data", "1")}, []),
+        ("raid4 sde[4] sdd[3] sdc[2]", "[3/3] [UUU]", {"sdc": ("parity_p", "2")} | dict.fromkeys(("sdd", "sde"), ("data", None)), []),
+        ("raid4 sde[4] sdd[3] sda[0]", "[3/3] [UUU]", {"sda": ("data", "0")}, [("slot", "sde[4]"), ("slot", "sdd[3]")]),
+        ("raid1 sda[0] sdb[1", "[2/2] [UU]", {}, [("member", "sdb[1")]),
+        ("raid1 sda[0]", "[2/2] [UU]", {}, [("members", "md0")]),
+        ("raid1 sda[0] sdb[1] sdc[2]", "[2/2] [UU]", {}, [("members", "md0")]),
+        ("raid1 sda[0]", "", {}, [("members", "md0")]),
+    ],
+)  # fmt: skip
+def test_a_line_of_mdstat_says_who_holds_data(
+    listed: str,
+    working: str,
+    expected: dict[str, tuple[str, str | None]],
+    turned_away: list[tuple[str, str]],
+    tmp_path: Path,
+    warehouse: Warehouse,
+) -> None:
+    summary = ingest("mdadm", given(tmp_path, mdstat=f"TS {TS}\nmd0 : active {listed}\n  99 blocks {working}\n"), warehouse.path)
+    assert {drive: (role, slot) for drive, _, role, slot, _ in members(warehouse)} == {f"web1/{d}": told for d, told in expected.items()}
+    assert [(row["row"], row["column"], row["value"]) for row in summary.rejected] == [(2, *told) for told in turned_away]
+
+
+def test_nobody_leaves_an_array_whose_line_is_cut_off(tmp_path: Path, warehouse: Warehouse) -> None:
+    lines = ("sda[0] sdb[1]", "sda[0] sdb[", "sda[0] sdb[1]")
+    looks = [f"TS {TS + 60 * n}\nmd0 : active raid1 {line}\n  99 blocks [2/2] [UU]\n" for n, line in enumerate(lines)]
+    assert counts(ingest("mdadm", given(tmp_path, mdstat="".join(looks)), warehouse.path)) == (3, 2, 1, 0, 0)
+    assert not warehouse.stored("drive_events").height
 
 
 def test_what_mdadm_cut_off_is_turned_away_and_the_rest_is_taken(tmp_path: Path, warehouse: Warehouse) -> None:
@@ -256,16 +298,17 @@ def test_lsblk_names_every_drive_with_a_serial(tmp_path: Path, warehouse: Wareho
             "tran": "sas",
         },
         {"name": "nvme0n1", "type": "disk", "serial": "S2", "size": "4096", "rota": "0", "tran": "nvme"},
+        {"name": "sdc", "type": "disk", "serial": "S3", "rota": 1},
         {"name": "sdb", "type": "disk", "serial": None},
         {"name": "md0", "type": "raid6", "serial": None},
     ]
     summary = ingest("lsblk", given(tmp_path, lsblk__json=json.dumps({"blockdevices": devices, "TS": TS})), warehouse.path)
-    assert counts(summary) == (6, 5, 1, 0, 0)
+    assert counts(summary) == (8, 7, 1, 0, 0)
     assert sorted(warehouse.stored("drive_aliases").select("alias", "drive_id").rows()) == [
-        ("web1/nvme0n1", "S2"), ("web1/sda", "S1"), ("wwn:0x5000c500a1b2c3d4", "S1"),
+        ("web1/nvme0n1", "S2"), ("web1/sda", "S1"), ("web1/sdc", "S3"), ("wwn:0x5000c500a1b2c3d4", "S1"),
     ]  # fmt: skip
     assert warehouse.stored("drives").sort("drive_id").select("drive_id", "kind", "model", "capacity_bytes", "interface").rows() == [
-        ("S1", "disk", "M", 4096, "SAS"), ("S2", "ssd", None, 4096, "NVMe"),
+        ("S1", "disk", "M", 4096, "SAS"), ("S2", "ssd", None, 4096, "NVMe"), ("S3", "disk", None, None, None),
     ]  # fmt: skip
 
 
@@ -282,6 +325,13 @@ def snapshot(seconds: int, *drives: tuple[str, int, int, int, int]) -> str:
 
 
 HOURLY = ["drive_id", "hour_utc", "read_ios", "write_ios", "read_latency_us", "write_latency_us", "read_blocks", "block_bytes", "coverage"]
+
+
+def test_a_look_may_name_the_local_time_too(tmp_path: Path, warehouse: Warehouse) -> None:
+    text = snapshot(0, ("sda", 100, 1000, 10, 50)) + snapshot(600, ("sda", 300, 1800, 10, 50))
+    text = text.replace(f"TS {TS}\n", f"TS {TS}.12 2026-01-05 10:20:00\n")
+    summary = ingest("diskstats", given(tmp_path, diskstats=text), warehouse.path)
+    assert not summary.unreadable and warehouse.stored()["read_ios"].to_list() == [200]
 
 
 def test_counters_become_hours(tmp_path: Path, warehouse: Warehouse) -> None:

@@ -101,6 +101,42 @@ def test_addresses_and_handles_are_learnt_and_a_plug_is_one(warehouse: Warehouse
     assert (file.note or "").startswith("2 lines match no pattern") and "USB disconnect" in (file.note or "")
 
 
+def test_sata_and_usb_ports_are_followed_to_the_drive(warehouse: Warehouse, tmp_path: Path) -> None:
+    lines = [
+        "ata3.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen",  # nobody has said yet which drive that is
+        "sd 2:0:0:0: [sdc] Attached SCSI disk",
+        "ata3: SATA link down (SStatus 0 SControl 300)",
+        "ata3.00: detaching (SCSI 2:0:0:0)",
+        "ata3: COMRESET failed (errno=-16)",
+        "ata3.00: exception Emask 0x10 SAct 0x4 SErr 0x4050000 action 0xe frozen",
+        "scsi host6: usb-storage 3-9:1.0",
+        "sd 6:0:0:0: [sdd] Attached SCSI removable disk",
+        "usb 3-9: USB disconnect, device number 14",
+        "usb 3-8: USB disconnect, device number 15",  # a mouse
+    ]
+    summary = land(warehouse, tmp_path, "".join(AT.format(n) + line + "\n" for n, line in enumerate(lines)))
+    assert [(drive, at.second, kind) for drive, at, kind in events(warehouse)] == [  # type: ignore[attr-defined]
+        ("web1/sdc", 1, "replug"), ("web1/sdc", 3, "unplug"), ("web1/sdc", 4, "not_responding"), ("web1/sdc", 5, "response_timeout"),
+        ("web1/sdd", 7, "replug"), ("web1/sdd", 8, "unplug"),
+    ]  # fmt: skip
+    assert [row["row"] for row in summary.rejected] == [1]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "_TRANSPORT": "journal", "MESSAGE": f"COMMAND={TIMEOUT}"})],
+        [json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "SYSLOG_IDENTIFIER": "sudo", "MESSAGE": f"COMMAND={TIMEOUT}"})],
+        [f"Jan  5 10:00:00 web1 sudo[7]: root : COMMAND=grep '{TIMEOUT}'", f"Jan  5 10:00:01 web1 kernel: {TIMEOUT}"],
+        [f"2026-01-05T10:00:00+00:00 web1 sudo[7]: {TIMEOUT}", f"2026-01-05T10:00:01+00:00 web1 kernel: {TIMEOUT}"],
+    ],
+)
+def test_who_quotes_the_kernel_is_not_the_kernel(others: list[str], warehouse: Warehouse, tmp_path: Path) -> None:
+    summary = land(warehouse, tmp_path, "\n".join(others) + "\n", year="2026", timezone="UTC")
+    assert (summary.rows_accepted, summary.rows_rejected) == (len(others) - 1, 0)
+    assert [at.second for _, at, _ in events(warehouse)] == [1] * (len(others) - 1)  # type: ignore[attr-defined]
+
+
 def test_the_year_goes_on_where_the_months_begin_again(warehouse: Warehouse, tmp_path: Path) -> None:
     text = "".join(f"{day} 10:00:00 web1 kernel: md: unbind<sdb1>\n" for day in ("Dec 31", "Jan  1", "Jan  3"))
     land(warehouse, tmp_path, text, year="2025", timezone="UTC")
@@ -121,7 +157,9 @@ def test_times_that_say_too_little_make_a_file_unreadable(line: str, said: str, 
 
 
 def test_lines_without_a_time_cost_themselves(warehouse: Warehouse, tmp_path: Path) -> None:
-    text = f'{TIMEOUT}\n{{"MESSAGE": "{TIMEOUT}"}}\n{{"MESSAGE\n' + AT.format(1) + TIMEOUT + "\nJan 99 10:00:00 web1 " + TIMEOUT + "\n"
+    text = (
+        f'{TIMEOUT}\n{{"MESSAGE": "{TIMEOUT}"}}\n{{"MESSAGE\n' + AT.format(1) + TIMEOUT + "\nJan 99 10:00:00 web1 kernel: " + TIMEOUT + "\n"
+    )
     summary = land(warehouse, tmp_path, text, year="2026", timezone="UTC")
     assert (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected) == (4, 1, 3)
     with pytest.raises(IngestError, match="give --year like"):
@@ -132,7 +170,10 @@ def test_every_pattern_has_its_hint_and_a_known_type() -> None:
     assert len(patterns()) > 20
     for pattern in patterns():
         assert pattern.event_type in ("", *EVENT_TYPES) and pattern.what and pattern.hint.strip()
-        assert set(pattern.regex.groupindex) <= {"device", "address", "handle", "controller"} and pattern.regex.groupindex
+        assert (
+            set(pattern.regex.groupindex) <= {"device", "address", "handle", "controller", "port", "usb", "bus"}
+            and pattern.regex.groupindex
+        )
 
 
 def test_any_log_is_read_or_refused(tmp_path: Path) -> None:

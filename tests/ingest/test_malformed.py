@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -450,3 +451,80 @@ def test_rows_are_numbered_across_blocks_and_chunks(bundle: Bundle, warehouse: W
     ]
     assert sorted(warehouse.table("rejected_records")["row"]) == [7, 10, 20, 25]
     assert warehouse.live("drive_events").select("row_no", "detail").rows() == [(n, f'a\nb,"{n}"') for n in range(1, 20)]
+
+
+SADF = "# hostname;interval;timestamp;DEV;tps;await\nweb1;600;2026-01-05 10:10:00 UTC;sda;10;1\n"
+SMARTCTL = {"smartctl": {}, "serial_number": "S1", "local_time": {"time_t": 1_767_608_400}, "device": {"name": "/dev/sda", "type": "sat"}}
+LSBLK = {"TS": 1_767_608_400, "blockdevices": [{"name": "sda", "type": "disk", "serial": "S1"}]}
+KERNEL = {"__REALTIME_TIMESTAMP": "1767607200000000", "_HOSTNAME": "web1", "MESSAGE": "md: unbind<sdb1>"}
+STAMP = {"date": "2026-01-05", "time": "10:10:00", "utc": 1, "interval": 600}
+STATISTICS = [{"timestamp": STAMP, "disk": [{"disk-device": "sda", "tps": 7777, "await": 1}]}]
+SADF_JSON = json.dumps({"sysstat": {"hosts": [{"nodename": "web1", "file-date": "x", "statistics": STATISTICS}]}})
+FIRST_DAY = SADF_JSON.replace('"utc": 1', '"utc": 0').replace("2026-01-05", "0001-01-01").replace('"10:', '"00:')
+
+
+def bad_drive(**more: object) -> str:
+    return json.dumps({"TS": 1_767_608_400, "blockdevices": [*LSBLK["blockdevices"], {"name": "sdb", "type": "disk", **more}]})  # type: ignore[misc]
+
+
+# One value that no parser expected: source, the file, and what is rejected of it: row, column, how the value begins.
+BAD_VALUES: dict[str, tuple[str, str, str, list[tuple[int, str, str]]]] = {
+    "a timestamp of 20 digits": ("sysstat", "a.csv", SADF + "web1;600;" + "9" * 20 + ";sda;1;1\n", [(2, "timestamp", "web1;600;9999")]),
+    "a timestamp of 400 digits": ("sysstat", "a.csv", SADF + "web1;600;" + "9" * 400 + ";sda;1;1\n", [(2, "timestamp", "web1;600;9999")]),
+    "the year 1 with a zone": ("sysstat", "a.csv", SADF + "web1;600;0001-01-01 00:00:00;sda;1;1\n", [(2, "timestamp", "web1;600;0001")]),
+    "the year 1": ("sysstat", "a.csv", SADF + "web1;600;0001-01-01 00:00:00 UTC;sda;1;1\n", [(2, "timestamp", "0001-01-01 00:00:00 UTC")]),
+    "a number of 400 digits": ("sysstat", "a.json", SADF_JSON.replace("7777", "9" * 400), [(1, "tps", "inf")]),
+    "a number of 5000 digits": ("sysstat", "a.json", SADF_JSON.replace("7777", "9" * 5000), [(1, "tps", "inf")]),
+    "JSON of the year 1": ("sysstat", "a.json", FIRST_DAY, [(1, "timestamp", "{")]),
+    "half a surrogate pair": (
+        "smartctl", "a.json", json.dumps({**SMARTCTL, "serial_number": "\ud800"}), [(1, "drive_id", "?"), (1, "drive_id", "?")],
+    ),
+    "a wwn of text": ("smartctl", "a.json", json.dumps({**SMARTCTL, "wwn": {"naa": "5", "oui": "1", "id": 2}}), []),
+    "a size of 5000 digits": ("smartctl", "a.json", json.dumps(SMARTCTL)[:-1] + ', "user_capacity": {"bytes": ' + "9" * 5000 + "}}", []),
+    "a rate of 5000 digits": ("smartctl", "a.json", json.dumps({**SMARTCTL, "rotation_rate": "9" * 5000}), []),
+    "half a pair in lsblk": ("lsblk", "lsblk.json", bad_drive(serial="S2\ud800"), [(2, "drive_id", "S2?"), (2, "drive_id", "S2?")]),
+    "a size of 5000 digits in lsblk": ("lsblk", "lsblk.json", bad_drive(serial="S2", size="9" * 5000), []),
+    "a repeated MESSAGE": ("kernel-log", "a.log", json.dumps({**KERNEL, "MESSAGE": ["md: unbind<sdb1>"] * 2}) + "\n", [(1, "line", "{")]),
+    "no timestamp": ("kernel-log", "a.log", json.dumps({**KERNEL, "__REALTIME_TIMESTAMP": None}) + "\n", [(1, "line", "{")]),
+    "a list of timestamps": ("kernel-log", "a.log", json.dumps({**KERNEL, "__REALTIME_TIMESTAMP": [1, 2]}) + "\n", [(1, "line", "{")]),
+    "half a pair in a message": ("kernel-log", "a.log", json.dumps({**KERNEL, "MESSAGE": "\ud800 md: unbind<sdb1>"}) + "\n", []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_VALUES)
+def test_a_value_that_no_parser_expects_costs_its_record(case: str, bundle: Bundle, warehouse: Warehouse) -> None:
+    source, name, text, expected = BAD_VALUES[case]
+    file = bundle({f"web1/{name}": text}) / "web1" / name
+    options = {"timezone": "Europe/Berlin"} if source == "sysstat" else {}
+    summary = ingest(source, file, warehouse.path, source_options=options)
+    assert not summary.unreadable, summary.unreadable
+    assert [(row["file"], row["row"], row["column"]) for row in summary.rejected] == [
+        (str(file), row, column) for row, column, _ in expected
+    ]
+    assert all(str(row["value"]).startswith(value) for row, (_, _, value) in zip(summary.rejected, expected, strict=True))
+
+
+def test_an_error_that_nobody_foresaw_costs_its_file(bundle: Bundle, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    from click.testing import CliRunner
+
+    from drivetail.cli import main
+    from ingest import smartctl
+
+    folder = bundle({f"web1/{name}.json": json.dumps({**SMARTCTL, "serial_number": name}) for name in "abc"}) / "web1"
+    errors = smartctl._media_errors
+
+    def fails(document: dict[str, object]) -> int:
+        return errors(document) if document["serial_number"] != "b" else len(document["no such key"])  # type: ignore[arg-type]
+
+    monkeypatch.setattr(smartctl, "_media_errors", fails)
+    done = CliRunner().invoke(main, ["ingest", "smartctl", str(folder), "-w", str(warehouse.path)])
+    assert done.exit_code == 1 and isinstance(done.exception, SystemExit), done.output
+    assert f"note: {folder / 'b.json'}: cannot be read: 'no such key' (KeyError)" in done.output.replace("\n", "")
+    assert sorted(warehouse.live("drives")["drive_id"]) == ["a", "c"]
+
+
+def test_a_packed_file_that_is_cut_off_costs_itself(bundle: Bundle, warehouse: Warehouse) -> None:
+    whole = gzip.compress(b"TS 1767608400\nmd0 : active raid1 sdb[1] sda[0]\n      99 blocks [2/2] [UU]\n")
+    summary = ingest("mdadm", bundle({"web1/mdstat.gz": whole, "web2/mdstat.gz": whole[:-12]}), warehouse.path)
+    assert [file.file.endswith("web2/mdstat.gz") for file in summary.unreadable] == [True]
+    assert sorted(warehouse.live("drives")["drive_id"]) == ["web1/sda", "web1/sdb"]

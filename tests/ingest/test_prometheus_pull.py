@@ -17,8 +17,10 @@ from ingest.prometheus import client as client_module
 from ingest.prometheus.client import Client, PrometheusError, TooMuch
 from ingest.prometheus.pull import Selection, pull
 from ingest.prometheus.readings import COUNTERS, READING, roll_up
+from tests.fuzz import fuzz
 from tests.ingest.conftest import Warehouse
 from tests.ingest.prometheus_server import Fault, Samples, Server, labels, serving
+from tests.mutate import mutated_json
 
 START = datetime(2026, 1, 5, 10)
 UNIX = 1_767_607_200
@@ -413,3 +415,49 @@ def test_a_range_is_of_full_hours(first: datetime, end: datetime, said: str, war
 def test_an_address_that_is_none_is_said_to_be(url: str, warehouse: Warehouse, tmp_path: Path) -> None:
     with pytest.raises(IngestError, match="address"):
         ingest("prometheus", url, warehouse.path, first=START, end=START + timedelta(hours=1))
+
+
+def test_any_answer_is_taken_or_refused() -> None:
+    """Answers of a server to every question of a pull, nearly as they should be: READING or PrometheusError, nothing else."""
+    at = [UNIX, UNIX + 3600]
+    target = {"instance": "web1:9100", "device": "sda"}
+
+    def matrix(values: list[str], *more: dict[str, str]) -> dict[str, object]:
+        series = [{"metric": {**target, **one}, "values": [list(point) for point in zip(at, values, strict=True)]} for one in more]
+        return {"status": "success", "data": {"resultType": "matrix", "result": series}}
+
+    answers = {
+        "taken": matrix([str(seconds - 5) for seconds in at], {}),
+        "scrapes": matrix(["4", "4"], {}),
+        "resets": matrix(["1", "1"], {}),
+        "info": matrix(["1", "1"], {"__name__": "node_disk_info", "serial": "S1", "rotational": "1"}),
+        "member": matrix(["1", "1"], {"__name__": "drivetail_md_member", "md": "md0", "uuid": "a:b", "role": "data"}),
+        "counters": matrix(["100", "200"], *({"__name__": metric} for metric in COUNTERS)),
+    }
+    kinds = {"timestamp(": "taken", "count_over_time(": "scrapes", "resets(": "resets"}
+
+    class Told(Client):
+        given: dict[str, object] = answers
+
+        def ask(self, endpoint: str, parameters: object = None) -> object:
+            assert isinstance(parameters, dict)
+            query = str(parameters["query"])
+            named = {"node_disk_info": "info", "drivetail_md_member": "member"}
+            kind = next((kind for begins, kind in kinds.items() if query.startswith(begins)), None)
+            kind = kind or next((kind for metric, kind in named.items() if metric in query and "reads" not in query), "counters")
+            return self._data(json.dumps(self.given.get(kind)).encode(), 200, query)
+
+    client = Told("http://server:9090")
+    first = datetime(2026, 1, 5, 10)
+
+    def check(body: bytes) -> None:
+        try:
+            given = client._data(body, 200, "all")
+            client.given = given if isinstance(given, dict) else {}
+            readings = pull(client, Selection(), first, first + timedelta(hours=1))
+        except PrometheusError:
+            return
+        assert readings.schema == READING
+
+    assert pull(client, Selection(), first, first + timedelta(hours=1)).height
+    fuzz(mutated_json({"status": "success", "data": answers}), check, "answers of Prometheus")

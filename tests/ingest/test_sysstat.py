@@ -70,7 +70,7 @@ def test_iostat_tells_directions_apart_and_its_first_figures_are_since_boot(ware
     assert warehouse.live().select(columns).rows() == [(H, 18_000 + 34_800, 0, 5000.0, None, 8192 * 3540, 3540 / 3600, None)]
 
 
-BANNER = "Linux 6.1.0-56 (web1) \t01/05/2026 \t_x86_64_\t(2 CPU)\n\n"
+BANNER = "Linux 6.1.0-56 (web1) \t2026-01-05 \t_x86_64_\t(2 CPU)\n\n"
 
 
 def test_sar_with_a_twelve_hour_clock_averages_and_a_restart(warehouse: Warehouse, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_the_hour_that_comes_twice_when_summer_ends_and_midnight(warehouse: Ware
     # Berlin, 25 October 2026: 02:30 comes twice, at 00:30 and at 01:30 UTC
     times = ["02:00:00", "02:30:00", "02:00:00", "02:30:00", "03:00:00", "23:30:00", "23:59:59", "00:29:59"]
     lines = [f"{time} sda {n}.00 1.00 1.00 0.00 0.00 0.00 1.00 0.00\n" for n, time in enumerate(times)]
-    text = BANNER.replace("01/05/2026", "2026-10-25") + "01:30:00 DEV tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util\n" + "".join(lines)
+    text = BANNER.replace("2026-01-05", "2026-10-25") + "01:30:00 DEV tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util\n" + "".join(lines)
     land(warehouse, tmp_path, text, timezone="Europe/Berlin")
     day = datetime(2026, 10, 24)
     assert [(hour, ios) for _, hour, ios, _, _ in hours(warehouse)] == [
@@ -156,13 +156,52 @@ def test_where_both_tools_saw_an_hour_the_one_that_saw_more_counts(warehouse: Wa
         (sadf({"disk": []}).replace('"file-date"', '"date"'), "run iostat with -t"),
         (sadf(interval(H, utc=0)), "give --timezone"),
         (BANNER + "10:00:00 DEV tps await\n10:10:00 sda 1 1\n", "give --timezone"),
-        (BANNER.replace("01/05", "31/05") + "10:00:00 DEV tps await\n", "no day known"),
+        (BANNER.replace("2026-01-05", "5 janv. 26") + "10:00:00 DEV tps await\n", "no day known"),
         ("hello\nworld\n", "no line of a drive"),
     ],
 )
 def test_a_file_that_is_none_is_unreadable(text: str, said: str, warehouse: Warehouse, tmp_path: Path) -> None:
     (file,) = land(warehouse, tmp_path, text, timezone=None).files
     assert file.status == "unreadable" and said in (file.note or "")
+
+
+@pytest.mark.parametrize(
+    ("dates", "order", "days"),
+    [
+        (("01/05/2026",), None, None),
+        (("05/01/26", "06/01/26"), None, None),
+        (("13/01/26", "01/13/26"), None, None),
+        (("01/05/26",), "mdy", [datetime(2026, 1, 5, 10)]),  # LC_ALL=C
+        (("05/01/2026",), "dmy", [datetime(2026, 1, 5, 10)]),  # en_GB
+        (("05/01/26", "13/01/26"), None, [datetime(2026, 1, 5, 10), datetime(2026, 1, 13, 10)]),
+        (("01/05/26", "01/13/26"), None, [datetime(2026, 1, 5, 10), datetime(2026, 1, 13, 10)]),
+        (("04/04/26",), None, [datetime(2026, 4, 4, 10)]),
+        (("31/01/26",), "mdy", None),
+    ],
+)
+@pytest.mark.parametrize("tool", ["sar", "iostat"])
+def test_a_day_that_may_be_another_is_refused(
+    tool: str, dates: tuple[str, ...], order: str | None, days: list[datetime] | None, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    if tool == "sar":
+        text = "".join(BANNER.replace("2026-01-05", date) + "10:00:00 DEV tps await\n10:10:00 sda 1 1\n" for date in dates)
+    else:
+        disk = [{"disk_device": "sda", "r/s": 1, "w/s": 1, "r_await": 1, "w_await": 1}]
+        stamps = [f"{date} 10:{minute}:00" for date in dates for minute in (10, 20)]
+        text = sadf(*({"timestamp": stamp, "disk": disk} for stamp in stamps)).replace('"file-date"', '"date"')
+    path = tmp_path / "web1.txt"
+    path.write_text(text)
+    (file,) = ingest("sysstat", path, warehouse.path, source_options={"timezone": "UTC", "date_order": order}).files
+    if days is None:
+        assert file.status == "unreadable" and ("--date-order" in (file.note or "") or "known here" in (file.note or ""))
+    else:
+        assert sorted(warehouse.live()["hour_utc"]) == days
+
+
+def test_an_order_of_dates_must_be_one(warehouse: Warehouse, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(IngestError, match="give mdy"):
+        ingest("sysstat", tmp_path / "a.txt", warehouse.path, source_options={"date_order": "ymd"})
 
 
 def test_a_time_zone_must_exist(warehouse: Warehouse, tmp_path: Path) -> None:
@@ -215,3 +254,12 @@ def test_real_output_of_every_tool(warehouse: Warehouse) -> None:
     (vda,) = [row for row in hours(warehouse) if row[0] == "vm/vda"]
     # 306, 269, 101 and 31 I/Os in four seconds, 1.55, 0.92, 0.27 and 0.52 ms each
     assert vda[2:4] == (707, pytest.approx(1000 * (306 * 1.55 + 269 * 0.92 + 101 * 0.27 + 31 * 0.52) / 707))
+
+
+def test_a_file_that_was_refused_is_read_when_it_is_told_the_order(warehouse: Warehouse, tmp_path: Path) -> None:
+    path = tmp_path / "web1.txt"
+    path.write_text(BANNER.replace("2026-01-05", "01/05/26") + "10:00:00 DEV tps await\n10:10:00 sda 1 1\n")
+    given = [{"timezone": "UTC"}, {"timezone": "UTC"}, {"timezone": "UTC", "date_order": "dmy"}, {"timezone": "UTC"}]
+    told = [ingest("sysstat", path, warehouse.path, source_options=options).files[0].status for options in given]
+    assert told == ["unreadable", "unreadable", "landed", "already landed"]
+    assert warehouse.live()["hour_utc"].to_list() == [datetime(2026, 5, 1, 10)]

@@ -101,6 +101,13 @@ def test_bad_days_cost_their_row(warehouse: Warehouse, tmp_path: Path) -> None:
     assert warehouse.table("rejected_records")["column"].to_list() == ["date", "serial_number", "failure", None]
 
 
+def test_a_capacity_that_no_drive_has_is_unknown(warehouse: Warehouse, tmp_path: Path) -> None:
+    capacities = {"A": -1, "B": 0, "C": 600_332_565_813_390_450, "D": 20_000_588_955_648}
+    rows = "".join(f"2026-01-01,{drive},M,{capacity},0,,1\n" for drive, capacity in capacities.items())
+    assert counts(land("backblaze", warehouse, tmp_path, a=f"{DAYS}\n{rows}")) == (4, 4, 0, 0, 0)
+    assert warehouse.live("drives").sort("drive_id")["capacity_bytes"].to_list() == [None, None, None, 20_000_588_955_648]
+
+
 def test_a_vault_gives_groups_of_its_tomes(warehouse: Warehouse, tmp_path: Path) -> None:
     land(
         "backblaze",
