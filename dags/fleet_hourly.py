@@ -178,7 +178,7 @@ def fleet_hourly() -> None:
                 new_ones(telling.warehouse(), tell, apart=MANY_ALERTS)
             return told
 
-        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Says so and is green. What could not be told is told by the next try, or run.")
+        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Says so and is green. What a receiver does not take is kept for it.")
         def new_problems() -> list[str]:
             from airflow.sdk import get_current_context
 

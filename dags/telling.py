@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Sequence
 from datetime import timedelta
@@ -82,8 +84,7 @@ def tell(context: Any, what: str, message: str) -> None:
     log, task = logging.getLogger("drivetail.alarm"), context["ti"]
     log.error(message)
     alarm(warehouse(), what, message, dag=task.dag_id, task=task.task_id, map_index=task.map_index, run=task.run_id)
-    receivers = parsed_settings().notify
-    problems = {number: problem for number in range(len(receivers)) if (problem := _hand_over(context, *receivers[number], message))}
+    problems = {name: problem for name, given in _receivers(parsed_settings()).items() if (problem := _hand_over(context, *given, message))}
     if problems and what == "slow":
         raise NotTold("; ".join(problems.values()))
     if problems:
@@ -95,11 +96,17 @@ def tell_again(context: Any) -> None:
     """A task has succeeded: give receivers what they did not take before."""
     from drivetail.untold import tell_untold
 
-    def is_taken(number: int, message: str) -> bool:
-        receivers = settings().notify
-        return number >= len(receivers) or _hand_over(context, *receivers[number], message) is None
+    receivers = _receivers(settings())
+
+    def is_taken(name: str, message: str) -> bool:
+        return name not in receivers or _hand_over(context, *receivers[name], message) is None
 
     tell_untold(warehouse(), is_taken)
+
+
+def _receivers(of: Settings) -> dict[str, tuple[str, dict[str, Any]]]:
+    """The notifiers of the settings by what they are, wherever they stand among them; not by their words, which may hold a secret."""
+    return {hashlib.sha256(json.dumps(each, default=str, sort_keys=True).encode()).hexdigest()[:16]: each for each in of.notify}
 
 
 def _hand_over(context: Any, path: str, arguments: dict[str, Any], message: str) -> str | None:
@@ -121,8 +128,9 @@ def _reason(error: Exception) -> str:
     asked: Any = next((each for each in (error, error.__context__) if getattr(each, "request", None) is not None), None)
     if asked is None:
         return type(error).__name__
-    status = "" if asked.response is None else f" {asked.response.status_code}"
-    return f"{type(asked).__name__}{status} at {urlsplit(asked.request.url).hostname}"
+    answer = getattr(asked, "response", None)  # httpx has none where nothing answered
+    status = "" if answer is None else f" {answer.status_code}"
+    return f"{type(asked).__name__}{status} at {urlsplit(str(asked.request.url)).hostname}"
 
 
 def tell_failure(context: Any) -> None:

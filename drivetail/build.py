@@ -30,7 +30,7 @@ from drivetail.sources import point, point_at_decisions, point_whole_tables
 from drivetail.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
 from drivetail.warehouse import Warehouse, quoted
 from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, pruned_record, source_of, table_files
-from ingest.trouble import explained, what_is_short
+from ingest.trouble import Shortage, explained
 
 TABLES = ("int_drives__own_spans", "int_drives__host_spans", "int_drives__kinds", "int_raid_groups__kinds", "dim_drives")
 """What a batch brings up to date beside what it stores."""
@@ -116,13 +116,10 @@ def explaining(warehouse: Warehouse, read: Callable[[], Iterable[Path]] = list) 
     try:
         yield
     except (ModelError, duckdb.Error, OSError, MemoryError) as error:
-        why = what_is_short(error, warehouse.root)
-        if why is not None:
-            raise Hindered(why) from error
         why = explained(error, warehouse.root, read())
         if why is None:
             raise
-        raise ModelError(why) from error
+        raise (Hindered if isinstance(why, Shortage) else ModelError)(why) from error
 
 
 @contextmanager
@@ -455,6 +452,7 @@ class Build:
         Returns: RAID-hours and drive-hours computed.
         """
         has_samples = self.begin_batch(batch)
+        before = self.project.seconds.copy()
         self.warehouse.note("models", batch=batch.build_seq, first=batch.first_hour_utc, last=batch.last_hour_utc)
         # nothing to fit: a Python model costs its imports all the same
         unfitted = () if has_samples else ("int_raid_group_days__fitted",)
@@ -466,7 +464,7 @@ class Build:
         with self.connect() as connection:
             (drive_hours,) = connection.execute("select count(*) from intermediate.int_drive_hours").fetchone() or (0,)
             raid_hours = commit_batch(connection, batch)
-        slowest = {model: round(seconds, 3) for model, seconds in self.project.seconds.most_common(SLOWEST)}
+        slowest = {model: round(seconds, 3) for model, seconds in (self.project.seconds - before).most_common(SLOWEST)}
         self.warehouse.note("stored", batch=batch.build_seq, raid_hours=raid_hours, drive_hours=drive_hours, slowest_models_s=slowest)
         return raid_hours, int(drive_hours)
 

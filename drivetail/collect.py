@@ -33,6 +33,7 @@ LSBLK = ("lsblk", "--json", "--bytes", "-d", "-o", "NAME,TYPE,SERIAL,WWN,MODEL,R
 # not --dmesg, which is of the current boot only: what came before a reboot is what matters
 KERNEL = ("journalctl", "--output=json", "--no-pager", "_TRANSPORT=kernel")
 HOUR = 3600
+DAY = 24 * HOUR
 
 Run = Callable[[Sequence[str]], "str | None"]
 """Runs a command; its output, empty where it has nothing to say, or null where it is not there, fails or hangs."""
@@ -132,13 +133,15 @@ class Collector:
         missing, self._torn = self._torn, []
         state = self._state()
         self._write_inventory(draft, at, state, missing)
-        since = state.get("kernel_until", at - HOUR)
-        kernel = self.runner([*KERNEL, f"--since=@{since}", f"--until=@{at}"])
+        since = int(state.get("kernel_until", at - HOUR))
+        # a day at a time: a span that takes journalctl longer than it is waited for would never be told
+        until = min(at, since + DAY)
+        kernel = self.runner([*KERNEL, f"--since=@{since}", f"--until=@{until}"])
         if kernel is None:
             missing.append(f"journalctl says nothing of the kernel since {_shown(since)}; the next delivery asks for it again")
             state["kernel_until"] = since
         else:
-            state["kernel_until"] = at
+            state["kernel_until"] = until
         if kernel:
             (draft / "kern.ndjson").write_text(kernel, encoding="utf-8")
         target = self.out / f"{self.host}.{datetime.fromtimestamp(at, UTC):%Y%m%dT%H%M%SZ}"
@@ -214,7 +217,7 @@ class Collector:
         if not exports and self.arrays():
             missing.append("mdadm says nothing: RAID groups are HOST/mdN, as /proc/mdstat has them; run it as root")
         seen = json.dumps([devices, exports], sort_keys=True)
-        known = f"{at // (24 * HOUR)}:{hashlib.sha256(seen.encode()).hexdigest()}"
+        known = f"{at // DAY}:{hashlib.sha256(seen.encode()).hexdigest()}"
         if state.get("inventory") == known:
             return
         state["inventory"] = known

@@ -47,7 +47,11 @@ def inventory_of(warehouse: Warehouse) -> Inventory:
     drives = rows("drives", "drive_id", "raid_group_id", "is_group_guessed", "valid_to")
     aliases = rows("drive_aliases", "alias", "drive_id", "valid_to")
     return Inventory(
-        {row["drive_id"]: row["raid_group_id"] for row in drives if row["raid_group_id"] and not row["is_group_guessed"]},
+        {
+            row["drive_id"]: row["raid_group_id"]
+            for row in drives
+            if row["raid_group_id"] and not row["is_group_guessed"] and row["valid_to"] is None
+        },
         {row["alias"]: row["drive_id"] for row in aliases if row["valid_to"] is None},
     )
 

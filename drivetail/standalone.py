@@ -190,7 +190,7 @@ def _end_on_signals() -> None:
 
 def _ignore_signals() -> None:
     """While it ends: a second signal would leave half of it running."""
-    for each in ENDING:
+    for each in (*ENDING, signal.SIGINT):
         signal.signal(each, signal.SIG_IGN)
 
 
@@ -241,7 +241,7 @@ def stop(processes: dict[str, subprocess.Popen[bytes]]) -> None:
         try:
             process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     # a task has a process group of its own and outlives a killed scheduler; the session is its component's
     sessions = {process.pid for process in processes.values()}

@@ -24,25 +24,33 @@ MOST = 20
 """So many are told again word for word, the latest ones."""
 
 
-def keep_untold(warehouse: Warehouse, receivers: list[int], message: str) -> None:
-    """Keep an alarm for those [[notify]] entries, counted from 0, that did not take it."""
+def keep_untold(warehouse: Warehouse, receivers: list[str], message: str) -> None:
+    """Keep an alarm for those receivers that did not take it; whoever calls has names for them."""
     at = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     with _locked(warehouse) as path:
         _write(path, [*_read(path), *({"receiver": receiver, "at": at, "message": message} for receiver in receivers)])
 
 
-def tell_untold(warehouse: Warehouse, tell: Callable[[int, str], bool]) -> None:
+def tell_untold(warehouse: Warehouse, tell: Callable[[str, str], bool]) -> None:
     """Give each receiver what was kept for it, in one message; `tell` says whether it was taken, or nobody is there to take it."""
-    path = warehouse.root / "untold.jsonl"
-    if not path.exists() or time.time() - path.stat().st_mtime < AGAIN_SECONDS:
+    if not _is_due(warehouse.root / "untold.jsonl"):  # most often; nobody need wait for who is telling
         return
-    with _locked(warehouse):
+    with _locked(warehouse) as path:
+        if not _is_due(path):
+            return
         records = _read(path)
         taken = {receiver for receiver in {record["receiver"] for record in records} if tell(receiver, _told(records, receiver))}
         _write(path, [record for record in records if record["receiver"] not in taken])
 
 
-def _told(records: list[dict[str, Any]], receiver: int) -> str:
+def _is_due(path: Path) -> bool:
+    try:
+        return time.time() - path.stat().st_mtime >= AGAIN_SECONDS
+    except FileNotFoundError:
+        return False
+
+
+def _told(records: list[dict[str, Any]], receiver: str) -> str:
     mine = [record for record in records if record["receiver"] == receiver]
     lines = [f"{record['at']}: {record['message']}" for record in mine[-MOST:]]
     older = [f"the {len(mine) - MOST} before these are in drivetail.log"] if len(mine) > MOST else []

@@ -80,7 +80,9 @@ def new_problems(warehouse: Warehouse, tell: Callable[[Problem], object], now: d
         latest = {each["about"]: each for each in register.read(skips_damaged=True)}
         lasting = {about for about, each in latest.items() if not each["is_over"]}
         problems = [problem for problem in status.problems if not {QUARANTINED, UNREADABLE} & set(problem.about)]
-        register.append(record(sorted(lasting.difference(*(problem.about for problem in problems))), is_over=True))
+        over = lasting.difference(*(problem.about for problem in problems))
+        # while there is no publication to look at, nobody knows of groups that have stopped
+        register.append(record(sorted(over if status.freshness is not None else over & {"publication"}), is_over=True))
         for problem in problems:
             new = [about for about in problem.about if about not in lasting]
             if new:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -95,7 +96,8 @@ class Landing:
         refused = pl.col("status") == UNREADABLE
         seqs = set(known.filter(refused)["delivery_seq"])
         asked = {each.seq: each.record().get("source_options", {}) for each in self.staged.deliveries if each.seq in seqs}
-        other = [seq for seq, options in asked.items() if options != self.options]
+        here = json.loads(json.dumps(self.options))  # as a record of a delivery has them
+        other = [seq for seq, options in asked.items() if options != here]
         known = known.filter(~(refused & pl.col("delivery_seq").is_in(other))).sort(refused, maintain_order=True)
         for sha256, name, status, note in known.select("sha256", "file", "status", "note").iter_rows():
             self._by_hash.setdefault(sha256, []).append((name, status, note))

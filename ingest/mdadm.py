@@ -357,18 +357,18 @@ def _state(host: str, arrays: list[Array]) -> _State:
 
 
 def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[str, Any]]:
-    """What one look finds otherwise than the look before it; of the first look, what has failed and what is going on."""
+    """What one look finds otherwise than the look before it; of an array's first look, what has failed and what is going on."""
     before = _State({}, {})
     running: dict[tuple[str, str], tuple[datetime, list[str]]] = {}
-    for number, (look, arrays) in enumerate(sorted(seen, key=lambda one: one[0].at)):
+    known: set[str] = set()
+    for look, arrays in sorted(seen, key=lambda one: one[0].at):
         now = _state(host, arrays)
-        is_first = number == 0
         changes: list[tuple[str, str, str]] = []
         for (group, device), is_failed in now.devices.items():
             was = before.devices.get((group, device))
             if is_failed and not was:
                 changes.append((group, device, "failed"))
-            elif was is None and not is_first:
+            elif was is None and group in known:
                 changes.append((group, device, "added"))
         changes += [(group, device, "removed") for (group, device) in before.devices if (group, device) not in now.devices]
         if not look.is_again:
@@ -382,6 +382,7 @@ def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[st
             for device in devices:
                 yield _event(host, device, group, _SYNC_EVENTS[sync], begun, look.at, f"md: {sync}")
         before = now
+        known |= {group for group, _ in now.devices}
     for (group, sync), (begun, devices) in running.items():
         for device in devices:
             yield _event(host, device, group, _SYNC_EVENTS[sync], begun, None, f"md: {sync}")

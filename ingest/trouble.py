@@ -16,12 +16,16 @@ READ_WELL = "configured to fail if"
 """What dbt says of data that break a law: they could be read."""
 
 
+class Shortage(str):
+    """What to say where room or memory is short: trying again may help."""
+
+
 def explained(error: BaseException, warehouse: Path, files: Iterable[Path]) -> str | None:
     """What an engine's error means and what to do; null for an error of another sort.
 
     files: those of raw that it read; they are read again, whole, only where the error names neither room nor memory.
     """
-    why = what_is_short(error, warehouse)
+    why: str | None = _shortage(error, warehouse)
     if why is not None or READ_WELL in str(error).lower():
         return why
     for path in files:
@@ -32,21 +36,21 @@ def explained(error: BaseException, warehouse: Path, files: Iterable[Path]) -> s
     return _no_room(error, warehouse) if FOOTER_CUT_OFF in str(error).lower() else None
 
 
-def what_is_short(error: BaseException, warehouse: Path) -> str | None:
+def _shortage(error: BaseException, warehouse: Path) -> Shortage | None:
     """Whether an engine's error means that room or memory is short, and what to do; null for an error of another sort."""
     text = str(error).lower()
     if any(sign in text for sign in NO_ROOM):
         return _no_room(error, warehouse)
     if isinstance(error, MemoryError) or any(sign in text for sign in NO_MEMORY):
-        return (
+        return Shortage(
             f"{warehouse}: not enough memory ({_in_short(error)}); give it more, DRIVETAIL_MEMORY_LIMIT=8GB for one, then run it again: "
             "nothing is lost, readers see the last publication (docs/runbooks/no-memory.md)"
         )
     return None
 
 
-def _no_room(error: BaseException, warehouse: Path) -> str:
-    return (
+def _no_room(error: BaseException, warehouse: Path) -> Shortage:
+    return Shortage(
         f"{warehouse}: no room on the disk ({_in_short(error)}); make room, then run it again: nothing is lost, readers see the last "
         "publication (docs/runbooks/no-room.md)"
     )

@@ -77,14 +77,17 @@ def collect_disagreements(connection: duckdb.DuckDBPyConnection) -> Row:
             )
             and coalesce(aliases.drive_id, delivered.drive_id) in (select drive_id from staging.stg_raw__drive_periods)
         ),
+        named as (
+            select distinct alias, source, drive_id,
+                case when alias not like 'wwn:%' then coalesce(date_trunc('hour', valid_from), timestamp '0001-01-01') end as hour_utc
+            from staging.stg_raw__drive_aliases
+        ),
         names as (
-            select names.alias as drive_id, names.source, names.drive_id as said
-            from staging.stg_raw__drive_aliases as names
-            where exists (
-                select 1 from staging.stg_raw__drive_aliases as others
-                where others.alias = names.alias and others.drive_id <> names.drive_id and others.source <> names.source
-                    and (names.alias like 'wwn:%' or date_trunc('hour', others.valid_from) = date_trunc('hour', names.valid_from))
-            )
+            select distinct mine.alias as drive_id, mine.source, mine.drive_id as said
+            from named as mine
+            inner join named as others
+                on mine.alias = others.alias and mine.hour_utc is not distinct from others.hour_utc
+                and mine.drive_id <> others.drive_id and mine.source <> others.source
         ),
         said as ({said} union all select drive_id, source, 'serial' as attribute, said from names),
         believed as (
@@ -93,7 +96,7 @@ def collect_disagreements(connection: duckdb.DuckDBPyConnection) -> Row:
             from staging.stg_raw__alias_periods group by alias
         )
         select said.drive_id, said.attribute, any_value(believed.believed) as believed,
-            string_agg(distinct said.source || ': ' || said.said, '; ' order by said.source || ': ' || said.said) as said
+            string_agg(said.source || ': ' || said.said, '; ' order by said.source, said.said) as said
         from said
         inner join believed on said.drive_id = believed.drive_id and said.attribute = believed.attribute
         group by said.drive_id, said.attribute

@@ -43,6 +43,10 @@ _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?\s+(?:(\S+)\s+kernel:\s)?(.*)")
 _SYSLOG = re.compile(r"(?:<\d+>)?([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\d) (\S+) (.*)")
+# where the name of a program stands; a line that quotes the kernel has it elsewhere
+_TAGGED = re.compile(
+    rb"^(?:<\d+>)?(?:\d{4}-\d\d-\d\d[T ][0-9:.,]+(?:Z|[+-][0-9:]{4,5})?|[A-Z][a-z]{2} +\d{1,2} [0-9:]{8}) +\S+ kernel: ", re.MULTILINE
+)
 _SINCE_BOOT = re.compile(r"(?:<\d+>)?\[\s*(\d{1,10})\.(\d{1,9})\](.*)")
 _CTIME = re.compile(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4})\](.*)")
 
@@ -162,7 +166,7 @@ def read_log(path: Path, reading: Reading) -> Told:
     years = _Years(reading.year)
     done = 0
     for block in text_blocks(path, "lines of a log"):
-        reading.is_tagged |= b" kernel: " in block
+        reading.is_tagged |= _TAGGED.search(block) is not None
         lines = pl.Series("line", block.decode("utf-8", "replace").removesuffix("\n").split("\n"))
         is_told = lines.str.contains_any(hints) | lines.str.contains(_AS_NUMBERS)
         if (left := lines.filter(~is_told & (lines.str.strip_chars() != ""))).len():
@@ -201,7 +205,7 @@ class _Devices:
         if "port" in groups and "address" not in groups:
             return self.by_address.get((host, self.by_port.get((host, groups["port"]), "")))
         if "usb" in groups:
-            bus = self.by_usb.get((host, groups["usb"]))
+            bus = self.by_usb.pop((host, groups["usb"]), None)  # what is plugged in there next need be no drive
             addresses = [name for where, name in self.by_address if where == host and name.partition(":")[0] == bus]
             return self.by_address[host, addresses[-1]] if addresses else None
         address = groups.get("address") or self.by_handle.get((host, int(groups.get("handle", "0"), 16)))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -103,10 +103,11 @@ class Client:
     def ask(self, endpoint: str, parameters: Mapping[str, str | int] | None = None) -> Any:
         """`data` of an answer of /api/v1/<endpoint>. Raises: TooMuch, PrometheusError."""
         answer: Future[Any] = Future()
+        has_begun = Event()
 
         def wait() -> None:
             try:
-                answer.set_result(self._ask(endpoint, parameters))
+                answer.set_result(self._ask(endpoint, parameters, has_begun))
             except BaseException as error:
                 answer.set_exception(error)
 
@@ -115,9 +116,12 @@ class Client:
         try:
             return answer.result(ANSWER_SECONDS)
         except TimeoutError:
-            raise TooMuch(f"{self.url} took more than {ANSWER_SECONDS:.0f} s for one answer; select less with --match") from None
+            said = f"{self.url} took more than {ANSWER_SECONDS:.0f} s for one answer"
+            if has_begun.is_set():
+                raise TooMuch(f"{said}; select less with --match") from None
+            raise PrometheusError(f"{said}, and began none; try later: what was pulled so far is kept") from None
 
-    def _ask(self, endpoint: str, parameters: Mapping[str, str | int] | None) -> Any:
+    def _ask(self, endpoint: str, parameters: Mapping[str, str | int] | None, has_begun: Event) -> Any:
         shown = f"{self.url}/api/v1/{endpoint}"
         try:
             with self.session.get(
@@ -128,6 +132,7 @@ class Client:
                 verify=self._authority,  # with every question: else REQUESTS_CA_BUNDLE would count before the session's own
                 allow_redirects=False,
             ) as response:
+                has_begun.set()
                 body = self._body(response)
                 status, reason = response.status_code, response.reason
         except requests.exceptions.SSLError as error:
@@ -173,7 +178,7 @@ class Client:
             raise PrometheusError(f"{shown}: {status}, and no answer of Prometheus' HTTP API; is the address right, path prefix included?")
         if answer["status"] == "error":
             said = without_secrets(f"{answer.get('errorType', 'error')}: {answer.get('error', '')}")[:300]
-            if _SAYS_TOO_MUCH.search(said):
+            if status != 429 and _SAYS_TOO_MUCH.search(said):  # 429: of too many questions, and more of them help nobody
                 raise TooMuch(f"{shown}: {said}; select less with --match")
             raise PrometheusError(f"{shown}: {status}: {said}")
         # what Prometheus has to say on the question itself is no sign of missing data

@@ -36,7 +36,10 @@ def diagnose(
         found += counters
         if any(finding.state == MISSING for finding in counters):
             return found
-        found += [*doctor.hosts(), *doctor.interval(), *doctor.reach(), *doctor.serials(), *doctor.groups(least_drives)]
+        found += doctor.hosts()
+        if any(finding.state == MISSING for finding in found):
+            return found
+        found += [*doctor.interval(), *doctor.reach(), *doctor.serials(), *doctor.groups(least_drives)]
     except PrometheusError as error:
         found.append(Finding("answers", MISSING, str(error)))
     if client.warnings:

@@ -124,6 +124,25 @@ def test_no_address_of_a_receiver_is_told(
     assert "SECRETTOKEN" not in str(redact(f"Max retries exceeded with url: /{PATH}"))
 
 
+def test_whatever_a_receiver_fails_with_the_others_are_told(
+    warehouse: Warehouse, webhook: Any, connect: Callable[..., None], context: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import httpx
+
+    import telling
+
+    def fail(*_: object) -> None:
+        raise httpx.ConnectError("no route", request=httpx.Request("POST", f"http://127.0.0.1/{PATH}"))
+
+    monkeypatch.setattr("airflow.providers.smtp.notifications.smtp.SmtpNotifier.notify", fail)
+    connect("well", conn_type="http", host=f"http://127.0.0.1:{webhook.server_port}")
+    mail = '[[notify]]\nnotifier = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"\narguments = {to = "a@b", html_content = "x"}\n'
+    settings_file(warehouse).write_text(mail + WEBHOOK % ("well", "well"))
+    telling.tell(context, "late", "x came late")
+    assert webhook.taken == [("/well", "x came late")]
+    assert (warehouse.root / "untold.jsonl").exists()
+
+
 def test_the_receivers_of_the_template_are_told_a_name_as_a_name(
     warehouse: Warehouse, webhook: Any, connect: Callable[..., None], context: dict[str, Any]
 ) -> None:
@@ -163,6 +182,10 @@ def test_what_a_receiver_could_not_take_is_kept_for_it_alone(
     telling.tell_failure(context)
     assert [path for path, _ in webhook.taken] == ["/well", "/well"]
 
+    # wherever it stands among the receivers
+    settings_file(warehouse).write_text(
+        WEBHOOK % ("well", "well") + '[[notify]]\nnotifier = "no.such.Notifier"\n' + WEBHOOK % ("mended", "mended")
+    )
     # it is not asked at once, and not while it is down
     untold = warehouse.root / "untold.jsonl"
     telling.tell_again(context)
@@ -187,8 +210,8 @@ def test_what_a_receiver_could_not_take_is_kept_for_it_alone(
     assert len(alarms(warehouse)) == 2
 
     # what was kept for a receiver that is no more goes with it
-    assert {json.loads(line)["receiver"] for line in untold.read_text().splitlines()} == {2}
-    settings_file(warehouse).write_text(read.partition('[[notify]]\nnotifier = "no')[0])
+    assert len({json.loads(line)["receiver"] for line in untold.read_text().splitlines()}) == 1
+    settings_file(warehouse).write_text(WEBHOOK % ("well", "well"))
     os.utime(untold, times=(0, untold.stat().st_mtime - AGAIN_SECONDS))
     telling.tell_again(context)
     assert len(webhook.taken) == 3 and not untold.exists()

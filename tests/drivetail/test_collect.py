@@ -214,6 +214,10 @@ def test_what_the_kernel_said_is_asked_for_until_it_is_had(host: Host, tmp_path:
         assert "_TRANSPORT=kernel" in asked and not {"--dmesg", "-k", "-b"} & set(asked)  # of every boot
         spans.append(tuple(int(word.partition("@")[2]) - T0 for word in asked[-2:]))
     assert spans == [(-3600, 0), (-3600, 600), (600, 1200), (1200, 1800)]
+    # it was away for long: a day at a time, or journalctl might take longer than it is waited for each time
+    host.answers["journalctl"] = ""
+    collecting.deliver(T0 + 3 * 86_400)
+    assert [int(word.partition("@")[2]) - T0 for word in host.asked[-1].split()[-2:]] == [1200, 1200 + 86_400]
 
 
 @pytest.mark.parametrize("torn", ["TSTS 1767607260\n", "TS 17676072", "TS 1767607260\n8 0 sda 1 2", "\0\0\0\n", "8 0 sda 1 2\n"])

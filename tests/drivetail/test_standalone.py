@@ -55,10 +55,11 @@ COMPONENTS, TASKS = 3, 3
 def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     started = []
 
-    def begin(before: Callable[[], object] | None = None) -> subprocess.Popen[str]:
+    def begin(on_hangup: signal.Handlers = signal.SIG_DFL) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [sys.executable, "-c", RUN, str(tmp_path)],
-            env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=before,
+            env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, on_hangup),  # whatever these tests were started under
         )  # fmt: skip
         started.append(process)
         return process
@@ -110,7 +111,7 @@ def test_it_ends_with_all_its_parts(told: signal.Signals, start: Callable[..., s
 
 def test_what_outlives_it_is_named_and_kept_from_a_second_one(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
     """Under nohup, which a terminal that goes does not end; then killed."""
-    running = start(lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    running = start(signal.SIG_IGN)
     wait_until_ready(running)
     running.send_signal(signal.SIGHUP)
     running.kill()

@@ -247,8 +247,9 @@ def test_a_problem_is_told_once_while_it_lasts_and_again_when_it_comes_back(tmp_
         if fails:
             raise OSError("its receiver does not answer")
 
-    def told(*problems: Problem) -> list[Problem]:
-        monkeypatch.setattr("drivetail.watch.collect_status", lambda warehouse, at: Status(str(warehouse.root), now(), list(problems)))
+    def told(*problems: Problem, is_published: bool = True) -> list[Problem]:
+        status = Status(str(warehouse.root), now(), list(problems), freshness={} if is_published else None)
+        monkeypatch.setattr("drivetail.watch.collect_status", lambda warehouse, at: status)
         return new_problems(warehouse, tell)
 
     fails = True
@@ -257,4 +258,7 @@ def test_a_problem_is_told_once_while_it_lasts_and_again_when_it_comes_back(tmp_
     fails = False
     assert [told(one), told(same), told(more), told(one)] == [[one], [], [more], []]
     assert [told(more), told(), told(same)] == [[more], [], [same]]
+    # without a publication nobody knows whether g3 reports
+    none = Problem("no publication", "publication")
+    assert [told(none, is_published=False), told(same), told(none, is_published=False)] == [[none], [], [none]]
     assert json.loads(Status("w", now(), [more]).to_json())["problems"] == ["g4 (6 h), g3 (11 h)"]

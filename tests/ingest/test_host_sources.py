@@ -213,6 +213,13 @@ def test_nobody_leaves_an_array_whose_line_is_cut_off(tmp_path: Path, warehouse:
     assert not warehouse.stored("drive_events").height
 
 
+def test_an_array_whose_first_look_is_cut_off_is_first_seen_by_the_next(tmp_path: Path, warehouse: Warehouse) -> None:
+    lines = ("sda[0] sdb[", "sda[0] sdb[1]")
+    looks = [f"TS {TS + 60 * n}\nmd0 : active raid1 {line}\n  99 blocks [2/2] [UU]\n" for n, line in enumerate(lines)]
+    ingest("mdadm", given(tmp_path, mdstat="".join(looks)), warehouse.path)
+    assert not warehouse.stored("drive_events").height
+
+
 def test_what_mdadm_cut_off_is_turned_away_and_the_rest_is_taken(tmp_path: Path, warehouse: Warehouse) -> None:
     text = "MD_LEVEL=raid1\nMD_DEVICES=2\nMD_UUID=a:b\nMD_DEVICE_sda_ROLE=0\nMD_DEVICE_sda_DEV=/dev/sda\nMD_DEVICE_sdb_ROLE=1\n"
     other = "MD_LEVEL=raid1\nMD_DEVICE_sdc_ROLE=0\nMD_DEVICE_sdc_DEV=/dev/sdc\n"

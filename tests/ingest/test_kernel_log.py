@@ -113,6 +113,7 @@ def test_sata_and_usb_ports_are_followed_to_the_drive(warehouse: Warehouse, tmp_
         "sd 6:0:0:0: [sdd] Attached SCSI removable disk",
         "usb 3-9: USB disconnect, device number 14",
         "usb 3-8: USB disconnect, device number 15",  # a mouse
+        "usb 3-9: USB disconnect, device number 16",  # and one where the drive was
     ]
     summary = land(warehouse, tmp_path, "".join(AT.format(n) + line + "\n" for n, line in enumerate(lines)))
     assert [(drive, at.second, kind) for drive, at, kind in events(warehouse)] == [  # type: ignore[attr-defined]
@@ -135,6 +136,11 @@ def test_who_quotes_the_kernel_is_not_the_kernel(others: list[str], warehouse: W
     summary = land(warehouse, tmp_path, "\n".join(others) + "\n", year="2026", timezone="UTC")
     assert (summary.rows_accepted, summary.rows_rejected) == (len(others) - 1, 0)
     assert [at.second for _, at, _ in events(warehouse)] == [1] * (len(others) - 1)  # type: ignore[attr-defined]
+
+
+def test_a_log_that_names_no_program_may_quote_one_that_does(warehouse: Warehouse, tmp_path: Path) -> None:
+    lines = [f"2026-01-05T10:00:01,5+00:00 {TIMEOUT}", f"2026-01-05T10:00:02,5+00:00 systemd[1]: web1 kernel: {TIMEOUT}"]
+    assert land(warehouse, tmp_path, "\n".join(lines) + "\n").rows_accepted == 2
 
 
 def test_the_year_goes_on_where_the_months_begin_again(warehouse: Warehouse, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from ingest import IngestError, IngestSummary, ingest
+from ingest import IngestError, IngestSummary, ingest, list_deliveries
 from ingest.errors import UnreadableFile
 from ingest.sysstat import read_intervals, zone_of
 from tests.fuzz import fuzz
@@ -262,4 +262,5 @@ def test_a_file_that_was_refused_is_read_when_it_is_told_the_order(warehouse: Wa
     given = [{"timezone": "UTC"}, {"timezone": "UTC"}, {"timezone": "UTC", "date_order": "dmy"}, {"timezone": "UTC"}]
     told = [ingest("sysstat", path, warehouse.path, source_options=options).files[0].status for options in given]
     assert told == ["unreadable", "unreadable", "landed", "already landed"]
+    assert len(list_deliveries(warehouse.path)) == 2
     assert warehouse.live()["hour_utc"].to_list() == [datetime(2026, 5, 1, 10)]

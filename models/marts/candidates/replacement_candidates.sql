@@ -46,9 +46,9 @@ costed as (
     cross join {{ ref('publication') }} as publication
     where (drive_weeks.slow_hours_28d > 0 or drive_weeks.own_tail_hours > 0)
         and replaced.drive_id is null
-        -- a drive that reports after its period ended has not gone
+        -- a drive that reports after the hour in which its period ended has not gone
         and coalesce(
-            case when places.to_hour_utc > publication.last_hour_utc then places.role = 'data' else places.to_hour_utc <= drives.last_hour_utc end,
+            case when places.to_hour_utc > publication.last_hour_utc then places.role = 'data' else places.to_hour_utc < drives.last_hour_utc end,
             true
         )
 ),

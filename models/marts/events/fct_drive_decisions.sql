@@ -54,7 +54,7 @@ replacements as (
     from decisions
     -- the swap may have been before anybody wrote the decision down
     left join {{ ref('int_drives__replaced') }} as gone
-        on decisions.drive_id = gone.drive_id and gone.replaced_at < decisions.decided_at
+        on decisions.drive_id = gone.drive_id and gone.replaced_at < decisions.decided_at and decisions.superseded_at is null
     left join successors on decisions.decision_seq = successors.decision_seq and successors.place = 1
     left join told on decisions.decision_seq = told.decision_seq
 ),
