@@ -290,8 +290,16 @@ def test_a_pdf_without_a_browser_says_what_to_do(monkeypatch: pytest.MonkeyPatch
         print_page("<p>page</p>")
 
 
-def test_a_pdf_is_the_page_printed(browser: Any):
-    assert print_page("<p>page</p>").startswith(b"%PDF-")
+def test_a_pdf_is_the_page_printed_with_every_figure(browser: Any, uneventful_report: Path):
+    printed = print_page(uneventful_report.read_text(encoding="utf-8"))
+    assert printed.startswith(b"%PDF-") and printed.count(b"/Type /Page\n") > 2
+    # what Chromium prints: nobody scrolls there
+    page = browser.new_page()
+    page.goto(f"{uneventful_report.as_uri()}#print")
+    page.wait_for_selector("html[data-tables=ready]")
+    drawn = page.eval_on_selector_all(".plotly-graph-div", "all => all.map(one => one.querySelectorAll('svg.main-svg').length)")
+    assert drawn and all(drawn)
+    page.close()
 
 
 def test_it_can_be_read_without_eyes(eventful_report: Path):
