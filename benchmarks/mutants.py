@@ -145,6 +145,9 @@ OF_PERCENTILES, OF_EVENTS, OF_INTERVALS, OF_SLOW_HOURS, OF_CURVES = (
     f"{STUDY}_{subject}.sql" for subject in ("percentiles", "event_counts", "interval_counts", "slow_hour_counts", "curve_counts")
 )
 OF_SHARES = "macros/study/share_estimates.sql"
+CANDIDATES = "models/marts/candidates/replacement_candidates.sql"
+REPLACED = "models/intermediate/events/int_drives__replaced.sql"
+READINGS = "ingest/prometheus/readings.py"
 ESTIMATES, STATEMENTS, SURVIVALS, VARIANTS, OF_EVENT_VARIANTS = (
     f"{STUDY}_{subject}.sql" for subject in ("estimates", "statements", "survivals", "variant_counts", "event_variant_counts")
 )
@@ -1457,6 +1460,42 @@ FAULTS = (
         "date_trunc('week', started_at)",
         "date_trunc('week', started_at + interval 1 day)",
     ),
+    # decisions and candidates that time has passed by
+    Fault("a drive that was replaced is a candidate", CANDIDATES, "and replaced.drive_id is null", "and true"),
+    Fault(
+        "a drive that went within its last hour is a candidate",
+        CANDIDATES,
+        "to_hour_utc < drives.last_hour_utc",
+        "to_hour_utc <= drives.last_hour_utc",
+    ),
+    Fault("one swap ends every decision on the drive", DECISIONS, "and decisions.superseded_at is null", ""),
+    Fault("a decision holds an hour longer", DECISIONS, "publication.last_hour_utc + interval 1 hour", "publication.last_hour_utc"),
+    Fault(
+        "a past replacement is no longer pending",
+        DECISIONS,
+        "when judged.verdict = 'replace' then 'pending'",
+        "when judged.verdict = 'replace' and not judged.is_past_until then 'pending'",
+    ),
+    Fault("a drive that came back has gone", REPLACED, "and periods.from_hour_utc >= drives.last_hour_utc", ""),
+    Fault("a swap to come has been", REPLACED, "where date_trunc('hour', told.replaced_at) <= publication.last_hour_utc", ""),
+    Fault("residuals are multiplied out with the wrong sign", OF_SHARES, "- 2 * {{ numerator }}", "+ 2 * {{ numerator }}"),
+    # what hosts and servers say that is not whole, or not all
+    Fault("a journal of an array holds data", "ingest/mdadm.py", 'elif "(J)" not in member[3]:', "else:"),
+    Fault("a drive that is to replace another holds data", "ingest/mdadm.py", ' or "(R)" in member[3]', ""),
+    Fault("every member of an array seen late was added", "ingest/mdadm.py", "elif was is None and group in known:", "elif was is None:"),
+    Fault("who quotes the kernel is the kernel", "ingest/kernel_log/__init__.py", "_TAGGED.search(block) is not None", "False"),
+    Fault("a USB port stays a drive's", "ingest/kernel_log/__init__.py", "self.by_usb.pop(", "self.by_usb.get("),
+    Fault("too many questions make more of them", "ingest/prometheus/client.py", "status != 429 and ", ""),
+    Fault("an answer may trickle for ever", "ingest/prometheus/client.py", "answer.result(ANSWER_SECONDS)", "answer.result(60)"),
+    Fault(
+        "drives that swap letters and swap back lose their serials",
+        READINGS,
+        'for name in ("host", "device", "serial"))',
+        'for name in ("host", "device"))',
+    ),
+    Fault("a refused file is refused for ever", "ingest/landing.py", "if options != here]", "if False]"),
+    Fault("a refused file lands again and again", "ingest/landing.py", "here = json.loads(json.dumps(self.options))", "here = None"),
+    Fault("what ended the process is taken first again", "drivetail/inbox.py", "begun.get(each[1], -1)", "-begun.get(each[1], -1)"),
 )
 
 
