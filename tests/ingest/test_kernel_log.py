@@ -120,7 +120,7 @@ def test_sata_and_usb_ports_are_followed_to_the_drive(warehouse: Warehouse, tmp_
         ("web1/sdc", 1, "replug"), ("web1/sdc", 3, "unplug"), ("web1/sdc", 4, "not_responding"), ("web1/sdc", 5, "response_timeout"),
         ("web1/sdd", 7, "replug"), ("web1/sdd", 8, "unplug"),
     ]  # fmt: skip
-    assert [row["row"] for row in summary.rejected] == [1]
+    assert [row["row"] for row in summary.rejected] == [1] and summary.rows_duplicate == 0
 
 
 @pytest.mark.parametrize(
