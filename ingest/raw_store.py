@@ -298,8 +298,14 @@ def _record_number(ids: pl.DataFrame) -> NDArray[np.int64]:
 
 
 def write_parquet(rows: pl.DataFrame, path: Path) -> None:
-    """Write rows as Parquet (zstd): fast to write, and row groups small enough to skip hours by their statistics."""
-    rows.write_parquet(path, compression="zstd", compression_level=1, row_group_size=ROW_GROUP_ROWS)
+    """Write rows as Parquet (zstd): fast to write, and row groups small enough to skip hours by their statistics.
+
+    Raises: OSError whatever polars calls it; nothing is wrong with the file that the rows were read from.
+    """
+    try:
+        rows.write_parquet(path, compression="zstd", compression_level=1, row_group_size=ROW_GROUP_ROWS)
+    except pl.exceptions.PolarsError as error:
+        raise OSError(str(error)) from error
 
 
 def sync(path: Path) -> None:

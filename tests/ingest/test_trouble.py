@@ -45,6 +45,18 @@ def test_a_full_disk_lands_nothing_and_with_room_it_lands(file_bytes: int, wareh
     assert ingest("bundle", [delivery], warehouse.path).rows_accepted == 24
 
 
+def test_a_disk_that_ends_with_the_drive_hours_makes_no_file_unreadable(
+    warehouse: Warehouse, bundle: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Within the last bytes polars speaks of the file's format, as of one that it cannot read."""
+    delivery = bundle({"drive_hours.csv": rows(range(1, 9), latency=200.0)})
+    ingest("bundle", [delivery], tmp_path / "with room")
+    (stored,) = (tmp_path / "with room").rglob("drive_hours/*.parquet")
+    with room_for(stored.stat().st_size - 40), pytest.raises(StoreError, match="no room on the disk"):
+        ingest("bundle", [delivery], warehouse.path)
+    assert ingest("bundle", [delivery], warehouse.path).rows_accepted == 24
+
+
 def test_a_disk_that_ends_within_a_files_footer_is_full(tmp_path: Path) -> None:
     """Of a file of raw that is damaged the same words mean that, so those are read first."""
     error = ComputeError("parquet: File out of specification: Invalid thrift: transport error")
