@@ -6,8 +6,10 @@ import importlib.util
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -43,3 +45,21 @@ def airflow_database() -> Iterator[None]:
     Pool.create_or_update_pool(WRITER_POOL, slots=1, description="", include_deferred=False)
     yield
     shutil.rmtree(Path(os.environ["AIRFLOW_HOME"]), ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def tasks(airflow_database: None) -> Callable[[str], Callable[..., Any]]:
+    """What a task of the hourly run calls."""
+    from airflow.models.dagbag import DagBag
+
+    dag = DagBag(ROOT / "dags").dags["fleet_hourly"]
+    return lambda name: dag.get_task(name).python_callable
+
+
+@pytest.fixture
+def task_context(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a task finds out about itself when a test calls it."""
+    told = SimpleNamespace(dag_id="fleet_hourly", task_id="by hand", map_index=-1, run_id="by hand")
+    context: dict[str, Any] = {"ti": told}
+    monkeypatch.setattr("airflow.sdk.get_current_context", lambda: context)
+    return context

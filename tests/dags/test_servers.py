@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,24 +40,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+def warehouse(tmp_path: Path, server: Server, task_context: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     (tmp_path / "drivetail.toml").write_text(SETTINGS + FEEDS.format(url=server.url, folder="inbox"))
     (tmp_path / "inbox").mkdir()
     (tmp_path / "inbox/drives.csv").write_text("drive_id,raid_group_id\nd1,g1\n")
     monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(tmp_path))
-    told = SimpleNamespace(dag_id="fleet_hourly", task_id="by hand", map_index=-1, run_id="by hand")
-    context: dict[str, Any] = {"ti": told}
-    monkeypatch.setattr("airflow.sdk.get_current_context", lambda: context)
     return Warehouse(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def tasks(airflow_database: None) -> Callable[[str], Callable[..., Any]]:
-    """What a task of the hourly run calls."""
-    from airflow.models.dagbag import DagBag
-
-    dag = DagBag(ROOT / "dags").dags["fleet_hourly"]
-    return lambda name: dag.get_task(name).python_callable
 
 
 def interval(hour: datetime) -> dict[str, datetime]:

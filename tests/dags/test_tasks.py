@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,21 +24,10 @@ folder = "inbox"
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+def warehouse(tmp_path: Path, task_context: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     (tmp_path / "drivetail.toml").write_text(SETTINGS)
     monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(tmp_path))
-    context = {"ti": SimpleNamespace(dag_id="fleet_hourly", task_id="by hand", map_index=-1, run_id="by hand")}
-    monkeypatch.setattr("airflow.sdk.get_current_context", lambda: context)
     return Warehouse(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def tasks(airflow_database: None) -> Callable[[str], Callable[..., Any]]:
-    """What a task of the hourly run calls."""
-    from airflow.models.dagbag import DagBag
-
-    dag = DagBag(ROOT / "dags").dags["fleet_hourly"]
-    return lambda name: dag.get_task(name).python_callable
 
 
 def test_only_what_may_pass_is_landed_again(warehouse: Warehouse, tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
