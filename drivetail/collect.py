@@ -25,8 +25,8 @@ from pathlib import Path
 from drivetail.warehouse import sync
 from ingest.devices import is_whole_drive
 from ingest.errors import UnreadableFile
-from ingest.hosts import drive_device, looks
-from ingest.mdadm import Array, arrays_of
+from ingest.hosts import Look, drive_device, looks
+from ingest.mdadm import Array, arrays_of, to_compare
 
 TIMEOUT_SECONDS = 60
 LSBLK = ("lsblk", "--json", "--bytes", "-d", "-o", "NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN")
@@ -54,6 +54,10 @@ class Collected:
 
 def _shown(second: int | str) -> str:
     return f"{datetime.fromtimestamp(int(second), UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _second(look: Look) -> int:
+    return int(look.at.replace(tzinfo=UTC).timestamp())
 
 
 def run(command: Sequence[str]) -> str | None:
@@ -154,7 +158,7 @@ class Collector:
         except OSError as error:
             raise CollectError(f"{target}: cannot be put there ({error.strerror}); two deliveries of one second?") from error
         sync(self.out)
-        self._keep(at)
+        self._keep()
         self._replace("state.json", json.dumps(state))
         return Collected(target, files, missing)
 
@@ -191,23 +195,19 @@ class Collector:
             self._replace(name, "".join(kept))
         return "".join(kept)
 
-    def _keep(self, at: int) -> None:
-        """Leave the looks of the hour of the last one, and the one before them to count from; the last mdstat is known by then."""
+    def _keep(self) -> None:
+        """Leave the looks of the hour of the last one, and the one before them to count from; of mdstat what the next is held against."""
         for name in ("diskstats", "mdstat"):
             path = self.spool / name
             if not path.exists():
                 continue
             found = looks(path.read_text(encoding="utf-8"))
-            seconds = [int(look.at.replace(tzinfo=UTC).timestamp()) for look in found]
-            last_hour = seconds[-1] // HOUR if seconds else 0
-            first = max(0, next((n for n, second in enumerate(seconds) if second // HOUR == last_hour), 0) - 1)
             if name == "mdstat":  # a change is told once
-                first = len(found) - 1
-            again = " again" if name == "mdstat" else ""
-            text = "".join(
-                f"TS {second}{again}\n" + "".join(f"{line}\n" for _, line in look.lines)
-                for look, second in list(zip(found, seconds, strict=True))[first:]
-            )
+                kept, again = to_compare(found), " again"
+            else:
+                hours = [_second(look) // HOUR for look in found]
+                kept, again = found[max(0, hours.index(hours[-1]) - 1) :] if found else [], ""
+            text = "".join(f"TS {_second(look)}{again}\n" + "".join(f"{line}\n" for _, line in look.lines) for look in kept)
             self._replace(name, text)
 
     def _write_inventory(self, draft: Path, at: int, state: dict[str, str | int], missing: list[str]) -> None:

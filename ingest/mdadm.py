@@ -384,8 +384,23 @@ def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[st
         before = now
         known |= {group for group, _ in now.devices}
     for (group, sync), (begun, devices) in running.items():
+        # of one look nobody knows how long; what a later delivery says of the same beginning takes its place
+        seen_until = look.at if look.at > begun else None
         for device in devices:
-            yield _event(host, device, group, _SYNC_EVENTS[sync], begun, None, f"md: {sync}")
+            yield _event(host, device, group, _SYNC_EVENTS[sync], begun, seen_until, f"md: {sync}, still running")
+
+
+def to_compare(found: list[Look]) -> list[Look]:
+    """Of looks those that the next is held against: the last, and while arrays are doing something all that found a change in what they do.
+
+    With them a rebuild is one event with its whole span, however many deliveries tell of it.
+    """
+    doing = [{array.name: array.sync for array in arrays_of(look, []) if array.sync} for look in found]
+    first = len(found) - 1
+    while first > 0 and doing[first] and doing[first - 1]:
+        first -= 1
+    last = len(found) - 1
+    return [found[at] for at in range(max(first, 0), len(found)) if at in (first, last) or doing[at] != doing[at - 1]]
 
 
 def _event(host: str, device: str, group: str, kind: str, at: datetime, ended_at: datetime | None, detail: str) -> dict[str, Any]:

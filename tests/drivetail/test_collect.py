@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +17,8 @@ from drivetail.register import Register
 from drivetail.warehouse import Warehouse
 from ingest import drive_hour_files, ingest, list_deliveries, table_files
 
-T0 = 1_767_607_200  # 2026-01-05 10:00
+T0 = 1_767_607_200
+AT = datetime(2026, 1, 5, 10)  # that
 MDSTAT = """Personalities : [raid6]
 md0 : active raid6 sdc[2] sdb1[1]{failed} sda[0] sdd[3]
       9 blocks super 1.2 level 6, 512k chunk, algorithm 5 {working}
@@ -66,6 +68,24 @@ def looked(host: Host, collecting: Collector, *minutes: int, failed: str = "") -
         collecting.look(T0 + 60 * minute)
 
 
+def counted(warehouse: Path, kind: str) -> pl.DataFrame:
+    """The rows of a kind of record that count; empty where there are none."""
+    deliveries = list_deliveries(warehouse)
+    files = [path for each in deliveries for path in drive_hour_files(each)] if kind == "drive_hours" else table_files(deliveries, kind)
+    rows = pl.concat([pl.read_parquet(path) for path in files], how="diagonal") if files else pl.DataFrame()
+    for path in table_files(deliveries, f"retired_{kind}"):
+        rows = rows.join(pl.read_parquet(path), on=["delivery_seq", "file_no", "row_no"], how="anti")
+    return rows
+
+
+def of_host(warehouse: Path) -> dict[str, list[tuple[object, ...]]]:
+    """What counts of a warehouse, by the kind of record, without where it came from."""
+    kinds = {kind: counted(warehouse, kind) for kind in ("drive_hours", "drives", "drive_events", "drive_aliases")}
+    return {
+        kind: sorted(rows.drop("delivery_seq", "file_no", "row_no").rows(), key=repr) for kind, rows in kinds.items() if not rows.is_empty()
+    }
+
+
 def test_deliveries_of_one_hour_end_as_one_hour(host: Host, tmp_path: Path) -> None:
     out, warehouse = tmp_path / "out", tmp_path / "warehouse"
     collecting = collector(host, out)
@@ -105,6 +125,35 @@ def test_deliveries_of_one_hour_end_as_one_hour(host: Host, tmp_path: Path) -> N
     assert dict(pl.read_parquet(aliases).select("alias", "drive_id").rows())["web1/sda"] == "Sa"
 
 
+def test_a_rebuild_over_many_deliveries_is_one_event_with_its_whole_span(host: Host, tmp_path: Path) -> None:
+    out, warehouse = tmp_path / "out", tmp_path / "warehouse"
+    host.answers["mdadm"] = ""
+    other = "md1 : active raid1 sdf[1] sde[0]\n      9 blocks [2/2] [UU]\n"
+    check = "      [=>...]  check =  8.5% (1/9) finish=1min speed=1K/sec\n"
+    recovery = check.replace("check", "recovery")
+    # by hour: md0 recovers from 10:20 to 13:10, md1 is checked from 10:10 to 11:10 and from 12:20 on
+    doing = {0: ("", ""), 10: ("", check), 20: (recovery, check), 65: (recovery, check), 70: (recovery, ""), 130: (recovery, ""),
+             140: (recovery, check), 185: (recovery, check), 190: ("", check)}  # fmt: skip
+    for minute, (first, second) in doing.items():
+        collecting = collector(host, out)  # a process of its own, as from cron
+        host.at(minute)
+        (host.proc / "mdstat").write_text(MDSTAT.format(failed="", working="[4/4] [UUUU]") + first + other + second)
+        collecting.look(T0 + 60 * minute)
+        collecting.deliver(T0 + 60 * minute)
+    assert (out / ".collect/mdstat").read_text().count("TS ") == 5  # since 10:10 something has been going on: where that changed
+    assert CliRunner().invoke(main, ["ingest", "collected", str(out), "--warehouse", str(warehouse)]).exit_code == 0
+    told = {
+        (drive[-3:], occurred - AT, ended - AT, detail)
+        for drive, occurred, ended, detail in counted(warehouse, "drive_events")
+        .select("drive_id", "occurred_at", "ended_at", "detail")
+        .rows()
+    }
+    minutes = {"md: recovery": (20, 190), "md: check": (10, 70), "md: check, still running": (140, 190)}
+    spans = {detail: (timedelta(minutes=begun), timedelta(minutes=ended)) for detail, (begun, ended) in minutes.items()}
+    drives = {"md: recovery": "abcd", "md: check": "ef", "md: check, still running": "ef"}
+    assert told == {(f"sd{drive}", *spans[detail], detail) for detail, letters in drives.items() for drive in letters}
+
+
 SETTINGS = """
 [[inboxes]]
 name = "hosts"
@@ -113,20 +162,6 @@ folder = "out"
 settle_minutes = 0
 year = 2026
 """
-
-
-def of_host(warehouse: Path) -> dict[str, list[tuple[object, ...]]]:
-    """What counts of a warehouse, by the kind of record, without where it came from."""
-    deliveries, found = list_deliveries(warehouse), {}
-    for kind in ("drive_hours", "drives", "drive_events", "drive_aliases"):
-        files = [path for each in deliveries for path in drive_hour_files(each)] if kind == "drive_hours" else table_files(deliveries, kind)
-        if not files:
-            continue
-        rows = pl.concat([pl.read_parquet(path) for path in files], how="diagonal")
-        for path in table_files(deliveries, f"retired_{kind}"):
-            rows = rows.join(pl.read_parquet(path), on=["delivery_seq", "file_no", "row_no"], how="anti")
-        found[kind] = sorted(rows.drop("delivery_seq", "file_no", "row_no").rows(), key=repr)
-    return found
 
 
 def test_an_inbox_takes_every_part_of_what_hosts_deliver(host: Host, tmp_path: Path) -> None:

@@ -84,7 +84,9 @@ def test_detail_says_what_failed_and_what_is_going_on(tmp_path: Path, warehouse:
     events = warehouse.live("drive_events").sort("drive_id").select("drive_id", "event_type", "detail", "ended_at").rows()
     failed = [event for event in events if event[2] == "md: failed"]
     assert {event[0].split("/")[0] for event in failed} == {"raid1-faulty", "raid1-faulty-with-spare"}
-    assert [event for event in events if event[0].startswith("raid1-syncing")] == [("raid1-syncing/vda", "scrub", "md: resync", None)]
+    assert [event for event in events if event[0].startswith("raid1-syncing")] == [
+        ("raid1-syncing/vda", "scrub", "md: resync, still running", None)
+    ]
     groups = dict(warehouse.live("drives").select("drive_id", "raid_group_id").rows())
     assert groups["container1-member/vdb"] == "4C696E75:782D4D44:DEADBEEF:00000000:502D01BA:FB6D4FCB/md127"
     # its members are partitions of one drive
@@ -150,25 +152,28 @@ def test_a_change_is_told_once_and_a_rebuild_with_its_span(tmp_path: Path, wareh
 
     recovery = "  [=>...]  recovery =  8.5% (1/9) finish=1min speed=1K/sec\n"
     first = look(0, "sda[0] sdb[1]") + look(1, "sda[0] sdb[1](F)") + look(2, "sda[0] sdc[2]", recovery) + look(3, "sda[0] sdc[2]", recovery)
-    second = look(3, "sda[0] sdc[2]", recovery, " again") + look(4, "sda[0] sdc[2]")
-    folder = given(tmp_path, mdstat=first)
-    ingest("mdadm", folder, warehouse.path)
-    ingest("mdadm", given(tmp_path, mdstat=second), warehouse.path)
-    events = (
-        warehouse.live("drive_events")
-        .sort("occurred_at", "drive_id", "detail")
-        .select("drive_id", "occurred_at", "ended_at", "detail")
-        .rows()
-    )
+    second = "".join(look(minute, "sda[0] sdc[2]", recovery, " again") for minute in (2, 3)) + look(4, "sda[0] sdc[2]")
+
+    def events() -> list[tuple[Any, ...]]:
+        columns = ("drive_id", "occurred_at", "ended_at", "detail")
+        return warehouse.live("drive_events").sort("occurred_at", "drive_id", "detail").select(columns).rows()
+
     at = [AT + timedelta(minutes=minute) for minute in range(5)]
-    assert events == [
+    ingest("mdadm", given(tmp_path, mdstat=first), warehouse.path)
+    assert events() == [
         ("web1/sdb", at[1], None, "md: failed"),
-        ("web1/sda", at[2], None, "md: recovery"),
+        ("web1/sda", at[2], at[3], "md: recovery, still running"),
         ("web1/sdb", at[2], None, "md: removed"),
         ("web1/sdc", at[2], None, "md: added"),
-        ("web1/sdc", at[2], None, "md: recovery"),
-        ("web1/sda", at[3], at[4], "md: recovery"),
-        ("web1/sdc", at[3], at[4], "md: recovery"),
+        ("web1/sdc", at[2], at[3], "md: recovery, still running"),
+    ]
+    ingest("mdadm", given(tmp_path, mdstat=second), warehouse.path)
+    assert events() == [
+        ("web1/sdb", at[1], None, "md: failed"),
+        ("web1/sda", at[2], at[4], "md: recovery"),
+        ("web1/sdb", at[2], None, "md: removed"),
+        ("web1/sdc", at[2], None, "md: added"),
+        ("web1/sdc", at[2], at[4], "md: recovery"),
     ]
 
 
