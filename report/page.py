@@ -108,6 +108,7 @@ def render_page(facts: WeekFacts) -> str:
         record_kinds=RECORD_KINDS,
         exclusion_words=EXCLUSIONS,
         state_words=STATES,
+        guessed={row["raid_group_id"] for row in facts.guessed},
         cause_words=CAUSES,
         ranking_words=RANKINGS,
         no_backtest=NO_BACKTEST,
@@ -358,6 +359,13 @@ def coverage_words(facts: WeekFacts) -> list[str]:
         sentences.append(
             f"{percent(row['reported_ratio'])} of the expected drive-hours of {name} came ({count(row['reported_drive_hours'])} of "
             f"{count(row['expected_drive_hours'])}), {percent(row['measured_ratio'])} could be measured{group}."
+        )
+    if facts.guessed:
+        hosts = [row["raid_group_id"] for row in facts.guessed]
+        shown = listed(hosts[:5]) + (" and others" if hosts[5:] else "")
+        sentences.append(
+            f"Of {noun(len(hosts), 'RAID group', 'RAID groups')} nobody says which drives belong together: each is all drives of one "
+            f"host ({shown}). Where a host mixes drives, their slowdown means little; ingest mdadm of the hosts, or say it with drivetail map."
         )
     return sentences
 

@@ -23,6 +23,8 @@ select
     host,
     enclosure,
     timezone,
-    deployed_on
+    deployed_on,
+    deployed_on_source,
+    is_group_guessed
 from ranked
 where period_rank = 1
