@@ -365,7 +365,8 @@ def coverage_words(facts: WeekFacts) -> list[str]:
         shown = listed(hosts[:5]) + (" and others" if hosts[5:] else "")
         sentences.append(
             f"Of {noun(len(hosts), 'RAID group', 'RAID groups')} nobody says which drives belong together: each is all drives of one "
-            f"host ({shown}). Where a host mixes drives, their slowdown means little; ingest mdadm of the hosts, or say it with drivetail map."
+            f"host ({shown}). Where a host mixes drives, their slowdown means little; ingest mdadm of the hosts, or say it with "
+            "drivetail map."
         )
     return sentences
 
