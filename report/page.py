@@ -201,8 +201,8 @@ def heat_maps(facts: WeekFacts) -> list[tuple[str, Markup]]:
 def duration_figures(facts: WeekFacts) -> dict[str, Markup]:
     """One figure for each measure that has a duration."""
     titles = {
-        "interval_hours": ("length of a slow interval (hours, log scale)", "intervals", 330),
-        "gap_hours": ("stable hours between two slow hours (hours, log scale)", "gaps", 330),
+        "interval_hours": ("hours slow (log scale)", "intervals", 330),
+        "gap_hours": ("stable hours between (log scale)", "gaps", 330),
         "wait_hours": ("hours to the unplug", "intervals", 270),
         "outage_hours": ("hours out", "outages", 270),
         "recur_hours": ("hours to the next slow hour", "replugs", 270),
