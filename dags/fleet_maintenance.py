@@ -13,7 +13,7 @@ By hand: `drivetail maintain`. When a proof is red: docs/runbooks/red-task.md.
 
 from __future__ import annotations
 
-from datetime import UTC, timedelta
+from datetime import UTC
 
 from airflow.sdk import CronDataIntervalTimetable, TriggerRule, dag, task, task_group
 from airflow.sdk.exceptions import AirflowFailException
@@ -33,7 +33,8 @@ schedule = telling.parsed_settings().schedule
     doc_md=__doc__,
     tags=["drivetail", "fleet", "daily"],
     default_args=telling.defaults(),
-    dagrun_timeout=timedelta(hours=12),
+    dagrun_timeout=telling.RUN_LIMIT,
+    on_failure_callback=telling.tell_given_up,
 )
 def fleet_maintenance() -> None:
     @task_group(tooltip="What is computed, in fewer files")

@@ -71,6 +71,8 @@ def environment(warehouse: Warehouse, port: int) -> dict[str, str]:
         "AIRFLOW__CORE__PARALLELISM": "4",
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "60",
+        # it also tells of tasks that were killed, and each receiver that is down takes half a minute of it
+        "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "300",
     }
     # the commands of this installation's own environment come first
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
