@@ -96,8 +96,19 @@ def prepare(warehouse: Warehouse, port: int) -> tuple[dict[str, str], str | None
     from airflow.utils import db
 
     db.upgradedb()
+    forget_killed()
     Pool.create_or_update_pool(WRITER_POOL, slots=1, description="One writer per warehouse", include_deferred=False)
     return components, password
+
+
+def forget_killed() -> None:
+    """Tell Airflow that no scheduler runs, as whoever holds the lock knows; else what a killed one was doing stands still for minutes."""
+    from airflow.jobs.job import Job
+    from airflow.utils.session import create_session
+    from sqlalchemy import update
+
+    with create_session() as session:
+        session.execute(update(Job).where(Job.job_type == "SchedulerJob", Job.state == "running").values(state="failed"))
 
 
 def run(warehouse: Warehouse, port: int) -> None:
@@ -221,7 +232,7 @@ def _ending_with_parent() -> Callable[[], None] | None:
 def run_command(warehouse: Warehouse, port: int, arguments: Sequence[str]) -> NoReturn:
     """Become a command of Airflow's own in this installation. Raises: StandaloneError."""
     _require_airflow()
-    os.execve(sys.executable, [*AIRFLOW, *arguments], environment(warehouse, port))
+    os.execve(sys.executable, [sys.executable, "-m", "drivetail.airflow_command", *arguments], environment(warehouse, port))
 
 
 def _require_airflow() -> None:

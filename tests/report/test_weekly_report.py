@@ -236,6 +236,7 @@ def test_what_is_decided_after_a_publication_was_not_known_then(eventful: Wareho
     """The questions of a report of today beside those of one as known before the decision."""
     first = numbers["candidates"]["rows"][0]["drive_id"]
     before, held = utc_now(), eventful.decisions.read_bytes()
+    eventful.decisions.write_bytes(b"")
 
     def asked(known_at: str) -> tuple[Any, ...]:
         with open_published(eventful) as connection:
