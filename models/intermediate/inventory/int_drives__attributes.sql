@@ -22,6 +22,7 @@ select
     interface,
     host,
     enclosure,
+    site,
     timezone,
     deployed_on,
     deployed_on_source,

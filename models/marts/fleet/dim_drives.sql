@@ -20,6 +20,7 @@ select
     attributes.interface,
     attributes.host,
     attributes.enclosure,
+    attributes.site,
     attributes.slot,
     attributes.deployed_on,
     attributes.deployed_on_source,
