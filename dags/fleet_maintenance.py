@@ -60,12 +60,13 @@ def fleet_maintenance() -> None:
         def sums() -> None:
             from drivetail.dbt import Hindered, ModelError
             from drivetail.maintenance import check_sums
+            from drivetail.queries import QueryError
 
             try:
                 check_sums(telling.warehouse())
             except Hindered:  # over, perhaps, by the next try
                 raise
-            except ModelError as error:
+            except (ModelError, QueryError) as error:
                 raise AirflowFailException(str(error)) from error
 
         @task(doc_md="Counts by day, in raw and in what is published.")

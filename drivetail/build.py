@@ -24,7 +24,7 @@ import duckdb
 from drivetail.dbt import Hindered, ModelError, Project
 from drivetail.past import Past, bring_back, enter_past, read_past, show_past
 from drivetail.publish import Publication, current_publication, publish
-from drivetail.queries import first_line
+from drivetail.queries import first_line, published_by
 from drivetail.sources import TABLES as RAW_TABLES
 from drivetail.sources import point, point_at_decisions, point_whole_tables
 from drivetail.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
@@ -229,7 +229,11 @@ class Build:
             self.report("models", batch_count, batch_count)
         publication = None if batch_count or must_publish else current_publication(self.warehouse)
         horizon = None if self.past is None else self.past.before_utc
-        if publication is None or publication.pruned_before_utc != horizon:
+        if (
+            publication is None
+            or publication.pruned_before_utc != horizon
+            or published_by(self.warehouse, publication.publication_id) != self.project.version
+        ):
             publication = publish(self.warehouse, self.project, self.deliveries, self.past, self.started)
         with self.connect() as connection:
             self.show_store(connection)

@@ -33,6 +33,16 @@ def options(target: str, folder: Path, log: Path) -> list[str]:
     ]  # fmt: skip
 
 
+def models_version() -> str:
+    """Changes when a definition does: SQL, seeds, thresholds. Descriptions do not count."""
+    digest = hashlib.sha256()
+    files = [PROJECT / "dbt_project.yml", *(file for name in ("models", "macros", "seeds") for file in (PROJECT / name).rglob("*"))]
+    for file in sorted(files):
+        if file.suffix in {".sql", ".py", ".csv"} or file.name == "dbt_project.yml":
+            digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
 def beside_the_models(target: str) -> Path | None:
     """Where what holds for every warehouse is kept; null where an installation may not be written."""
     return PROJECT / "target" / target if os.access(PROJECT, os.W_OK) else None
@@ -90,13 +100,8 @@ class Project:
 
     @cached_property
     def version(self) -> str:
-        """Changes when a definition does: SQL, seeds, thresholds. Descriptions do not count."""
-        digest = hashlib.sha256()
-        files = [PROJECT / "dbt_project.yml", *(file for name in ("models", "macros", "seeds") for file in (PROJECT / name).rglob("*"))]
-        for file in sorted(files):
-            if file.suffix in {".sql", ".py", ".csv"} or file.name == "dbt_project.yml":
-                digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes())
-        return digest.hexdigest()
+        """See models_version()."""
+        return models_version()
 
     @staticmethod
     def let_go() -> None:
