@@ -18,8 +18,10 @@ from drivetail.build import Build, building, explaining
 from drivetail.compaction import compact
 from drivetail.console import human, some
 from drivetail.dbt import ModelError, Project
+from drivetail.history import shorten_log
 from drivetail.publish import clean_up, current_publication
 from drivetail.queries import QueryError, fetch, open_published
+from drivetail.settings import Schedule, load_settings, settings_file
 from drivetail.warehouse import Warehouse, quoted
 from ingest.raw_store import drive_hour_files, list_deliveries, table_files
 
@@ -194,6 +196,8 @@ def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[st
 def maintain(warehouse: Warehouse, say: Callable[[str], object] = print) -> list[str]:
     """All of it, in order. `say` is called with a line per step. Returns: what does not hold, a sentence each."""
     problems = []
+    schedule = load_settings(warehouse).schedule if settings_file(warehouse).exists() else Schedule()
+    shorten_log(warehouse, schedule.keep_days)
     say(f"Compacted {some(compact_store(warehouse), 'day')}")
     say(f"Removed {some(expire(warehouse), 'publication')}")
     try:
