@@ -148,10 +148,11 @@ def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date |
         shutil.rmtree(left)
     scratch = Warehouse(Path(tempfile.mkdtemp(prefix="rebuild-", dir=warehouse.build)))
     try:
-        _link_day(warehouse, scratch, day, published["seq"])
-        with building(scratch):
-            Build(scratch, "duckdb", lambda phase, done, total: None).run()
-        return day, _differences(warehouse, scratch, day)
+        with explaining(warehouse):
+            _link_day(warehouse, scratch, day, published["seq"])
+            with building(scratch):
+                Build(scratch, "duckdb", lambda phase, done, total: None).run()
+            return day, _differences(warehouse, scratch, day)
     finally:
         shutil.rmtree(scratch.root, ignore_errors=True)
 
