@@ -29,7 +29,12 @@ TESTS = {
     "moved": ["tests/proof/test_metamorphic.py"],
     "kills": ["tests/proof/test_killed.py"],
     "prunes": ["tests/proof/test_pruned.py", "tests/drivetail/test_prune.py"],
-    "strains": ["tests/proof/test_reliability.py", "tests/proof/test_exactly_once.py", "tests/proof/test_published_file.py"],
+    "strains": [
+        "tests/proof/test_reliability.py",
+        "tests/proof/test_disk_full.py",
+        "tests/proof/test_exactly_once.py",
+        "tests/proof/test_published_file.py",
+    ],
     "servers": ["tests/proof/test_prometheus_answers.py", "tests/drivetail/test_pulls.py"],
     "parsers": ["tests/ingest", "-k", "any_", "-s", "-n", "0"],
     "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],

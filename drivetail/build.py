@@ -10,6 +10,7 @@ Python decides what to run and where files lie; every definition is in models/. 
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -171,6 +172,8 @@ class Build:
         """
         if not self.warehouse.build_database.exists():
             self.project.template("build").begin(self.warehouse.build_database)
+        if not self.warehouse.build_database.exists():
+            self._begin_empty()
         with self.connect() as connection:
             # before anything else: an earlier release may have kept its state in other columns
             connection.execute("create schema if not exists state; create table if not exists state.project (version varchar)")
@@ -198,6 +201,13 @@ class Build:
         self.warehouse.note("forget", reason="the models have changed")
         forget(self.warehouse)
         return self.open_state(keep_pruned=keep_pruned)
+
+    def _begin_empty(self) -> None:
+        """Make the build database by one rename: what a full disk leaves of one that was just begun is no database, and would stay."""
+        draft = self.warehouse.build_database.with_name("build.duckdb.begun")
+        draft.unlink(missing_ok=True)
+        duckdb.connect(str(draft)).close()
+        os.replace(draft, self.warehouse.build_database)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """Open the build database. dbt opens it too, in between: never hold both.

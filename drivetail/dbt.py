@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections import Counter
 from functools import cached_property
@@ -51,6 +52,8 @@ def beside_the_models(target: str) -> Path | None:
 def runner(manifest: Any = None) -> Any:
     """Dbt in this process. It is slow to import: commands that do not build do not pay for it."""
     os.environ["DO_NOT_TRACK"] = "1"
+    # on a full disk its log cannot be written: a traceback for each line of it would hide what is wrong
+    logging.raiseExceptions = False
     from dbt.cli.main import dbtRunner
 
     return dbtRunner(manifest=manifest)

@@ -18,8 +18,10 @@ from drivetail.build import Build, building, explaining
 from drivetail.compaction import compact
 from drivetail.console import human, some
 from drivetail.dbt import ModelError
+from drivetail.history import shorten_log
 from drivetail.publish import clean_up, current_publication
 from drivetail.queries import QueryError, fetch, publication_of, published_by
+from drivetail.settings import Schedule, load_settings, settings_file
 from drivetail.warehouse import PROJECT, Warehouse, quoted
 from ingest.raw_store import drive_hour_files, list_deliveries, table_files
 
@@ -181,10 +183,11 @@ def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date |
         shutil.rmtree(left)
     scratch = Warehouse(Path(tempfile.mkdtemp(prefix="rebuild-", dir=warehouse.build)))
     try:
-        _link_day(warehouse, scratch, day, published["seq"])
-        with building(scratch):
-            _opened(scratch).run()
-        return day, _differences(warehouse, scratch, day)
+        with explaining(warehouse):
+            _link_day(warehouse, scratch, day, published["seq"])
+            with building(scratch):
+                _opened(scratch).run()
+            return day, _differences(warehouse, scratch, day)
     finally:
         shutil.rmtree(scratch.root, ignore_errors=True)
 
@@ -229,6 +232,8 @@ def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[st
 def maintain(warehouse: Warehouse, say: Callable[[str], object] = print) -> list[str]:
     """All of it, in order. `say` is called with a line per step. Returns: what does not hold, a sentence each."""
     problems = []
+    schedule = load_settings(warehouse).schedule if settings_file(warehouse).exists() else Schedule()
+    shorten_log(warehouse, schedule.keep_days)
     say(f"Compacted {some(compact_store(warehouse), 'day')}")
     say(f"Removed {some(expire(warehouse), 'publication')}")
     try:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from drivetail.console import say
+from drivetail.history import before, forget_logs, forget_runs
 from drivetail.settings import load_settings
 from drivetail.warehouse import PROJECT, Warehouse
 
@@ -35,6 +36,7 @@ USER = "admin"
 WRITER_POOL = "drivetail_writer"
 READY_SECONDS = 300
 STOP_SECONDS = 30
+TIDY_SECONDS = 24 * 3600
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -127,6 +129,8 @@ def run(warehouse: Warehouse, port: int) -> None:
         if password:
             say(f"Log in as {USER} with the password {password} (shown this once; it is kept in {home_of(warehouse)})")
         _end_on_signals()
+        tidy(warehouse)  # after a long time the most, and nothing else is at work on its database yet
+        tidied_at = time.monotonic()
         processes: dict[str, subprocess.Popen[bytes]] = {}
         try:
             for name, arguments in COMPONENTS.items():
@@ -138,12 +142,25 @@ def run(warehouse: Warehouse, port: int) -> None:
             say(f"Airflow is ready: http://{HOST}:{port}  (Ctrl-C ends it; what was running is done again at the next start)")
             while True:
                 _check(warehouse, processes)
+                if time.monotonic() - tidied_at > TIDY_SECONDS:
+                    tidy(warehouse)
+                    tidied_at = time.monotonic()
                 time.sleep(1)
         except KeyboardInterrupt:
             say("Stopping")
         finally:
             _ignore_signals()
             stop(processes)
+
+
+def tidy(warehouse: Warehouse) -> None:
+    """Let Airflow's history go that is older than `keep_days` of the settings. What hinders it is said, and is no reason to end."""
+    try:
+        until = before(load_settings(warehouse).schedule.keep_days)
+        forget_runs(until)
+        forget_logs(home_of(warehouse), until)
+    except Exception as error:  # a full disk, a database that is busy, settings that are just being changed
+        say(f"Airflow's history was not shortened ({type(error).__name__}: {error}); the next try is in a day")
 
 
 @contextlib.contextmanager
