@@ -184,6 +184,24 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def time_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command what a source needs to know of the times in its files."""
+    for add in (
+        click.option("--began", metavar="TIME", help="When iostat was started (UTC, or of --timezone), where it was run without -t."),
+        click.option("--interval", metavar="10s", help="Its seconds (or 1m) from one report to the next, beside --began."),
+        click.option("--boot-time", metavar="TIME", help="When the machine booted (UTC), for logs in seconds since then."),
+        click.option("--year", help="Year of the first line, for logs that give none."),
+        click.option(
+            "--date-order",
+            type=click.Choice(["mdy", "dmy"]),
+            help="Whether 01/05/26 is month or day first, where a text of sar or iostat does not tell.",
+        ),
+        click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them."),
+    ):
+        command = add(command)
+    return command
+
+
 def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command what a pull from a Prometheus server needs to know."""
     for add in (
@@ -218,14 +236,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.Choice(RESOLUTIONS),
     help="Keep what was measured within the hour, too; for prometheus, diskstats, sysstat and perseus.",
 )
-@click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them.")
-@click.option(
-    "--date-order",
-    type=click.Choice(["mdy", "dmy"]),
-    help="Whether 01/05/26 is month or day first, where a text of sar or iostat does not tell.",
-)
-@click.option("--year", help="Year of the first line, for logs that give none.")
-@click.option("--boot-time", metavar="TIME", help="When the machine booted (UTC), for logs in seconds since then.")
+@time_options
 @server_options
 @warehouse_option
 def ingest(
@@ -378,6 +389,7 @@ def _seconds(text: str) -> int:
 @main.command()
 @click.argument("source", type=click.Choice(SOURCES), metavar="SOURCE")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
+@time_options
 @selection_options
 @warehouse_option
 def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_options: Any) -> None:

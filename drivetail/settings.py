@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, fields
@@ -43,7 +44,7 @@ OPTIONS = {
     "kernel-log": ("timezone", "year", "boot_time"),
     "perseus": ("resolution",),
     "prometheus": ("group_label", "device_label", "host_label", "resolution"),
-    "sysstat": ("timezone", "resolution", "date_order"),
+    "sysstat": ("timezone", "resolution", "date_order", "interval", "began"),
     COLLECTED: ("resolution", "timezone", "year", "boot_time"),
 }
 """What else an inbox of a source can be told, as `drivetail ingest` can; a source that is not here takes nothing."""
@@ -288,7 +289,9 @@ def _feed(kind: type[Section], where: str, values: dict[str, Any], options: Coll
             raise SettingsError(f"{where}: {key!r} is nothing that source {source!r} takes; there are {', '.join((*own, *options))}")
         if key in ALLOWED and not ALLOWED[key][0](value):
             raise SettingsError(f"{where}: {key} is {value!r}; give {ALLOWED[key][1]}")
-    # an instant of TOML, as --boot-time has it
+    if ("interval" in values) != ("began" in values) and "interval" in options:
+        raise SettingsError(f"{where}: interval and began go together: how iostat was run, where its own times are missing")
+    # an instant of TOML, as --boot-time and --began have it
     given = {key: value.isoformat() if isinstance(value, datetime) else value for key, value in values.items() if key in options}
     return _section(kind, where, {**{key: value for key, value in values.items() if key in own}, "options": given})
 
@@ -331,6 +334,10 @@ def _is_zone(value: object) -> bool:
 
 
 _A_LABEL = (_is_text, "the name of a label")
+_AN_INSTANT = (
+    lambda value: isinstance(value, datetime) and value.tzinfo is not None,
+    "an instant with its offset, such as 2026-01-05T09:00:00Z",
+)
 ALLOWED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "kind": (lambda value: value in DRIVE_KINDS, f"one of {', '.join(DRIVE_KINDS)}"),
     "min_coverage": (lambda value: _is_amount(value) and value <= 1, "a share between 0 and 1"),
@@ -339,10 +346,12 @@ ALLOWED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "timezone": (_is_zone, "a time zone, such as Europe/Berlin or UTC"),
     "date_order": (lambda value: value in ("mdy", "dmy"), "mdy (month first) or dmy (day first)"),
     "year": (lambda value: _is_whole(value, 1, 9999), "a year, such as 2026"),
-    "boot_time": (
-        lambda value: isinstance(value, datetime) and value.tzinfo is not None,
-        "an instant with its offset, such as 2026-01-05T09:00:00Z",
+    "interval": (
+        lambda value: isinstance(value, str) and re.fullmatch(r"\d{1,4}[sm]?", value) is not None,
+        "seconds or minutes, such as 10s or 1m",
     ),
+    "boot_time": _AN_INSTANT,
+    "began": _AN_INSTANT,
     "group_label": (_is_texts, 'a list of labels, such as ["pool"]'),
     "device_label": _A_LABEL,
     "host_label": _A_LABEL,

@@ -13,12 +13,30 @@ WHOLE_DRIVE = (
     r"(sd[a-z]+|sd[0-9]+|hd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|dasd[a-z]+|(?:cciss|ida|rd)[!/]c[0-9]+d[0-9]+)"
 )
 _WHOLE_DRIVE = re.compile(WHOLE_DRIVE)
+_CUT_OFF = re.compile(
+    r"s|sd|h|hd|v|vd|x|xv|xvd|n|nv|nvm|nvme([0-9]+n?)?|m|mm|mmc|mmcb|mmcbl|mmcblk|d|da|das|dasd|(cciss|ida|rd)[!/](c([0-9]+d?)?)?"
+)
+# what the kernel calls devices that are no drive of their own; partitions of them too
+_NO_DRIVE = re.compile(
+    r"(md|md_d|dm-|loop|ram|zram|nbd|sr|scd|fd|rbd|drbd|bcache|zd|pmem|mtdblock|mmcblk[0-9]+(boot|gp)|nvme[0-9]+c[0-9]+n|n?st|ploop|xpram)"
+    r"[0-9]+(p?[0-9]+)?|mmcblk[0-9]+rpmb|ubiblock[0-9_]+|emcpower[a-z]+[0-9]*"
+)
 _PARTITION = re.compile(r"((?:sd|hd|vd|xvd|dasd)[a-z]+|(?:nvme[0-9]+n[0-9]+|mmcblk[0-9]+|(?:cciss|ida|rd)[!/]c[0-9]+d[0-9]+)(?=p))p?[0-9]+")
 
 
 def is_whole_drive(device: str) -> bool:
     """Whether a kernel name is that of a whole drive: no partition, and nothing made of other devices."""
     return _WHOLE_DRIVE.fullmatch(device) is not None
+
+
+def is_no_drive(device: str) -> bool:
+    """Whether a kernel name is known to be that of a partition, or of what is made of other devices."""
+    return _NO_DRIVE.fullmatch(device) is not None or _PARTITION.fullmatch(device) is not None
+
+
+def is_cut_off(device: str) -> bool:
+    """Whether a name is the beginning of a drive's, and no name by itself."""
+    return _CUT_OFF.fullmatch(device) is not None
 
 
 def whole_drives(column: str) -> pl.Expr:

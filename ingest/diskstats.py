@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ingest.devices import is_whole_drive
+from ingest.devices import is_no_drive, is_whole_drive
 from ingest.files import SourceFile
 from ingest.hosts import Rejection, host_of, identity, looks, read_text, reject
 from ingest.parse import completed
@@ -33,6 +33,7 @@ MAX_GAP_SECONDS = 900
 OPTIONS = ("resolution",)
 # of major, minor, name and 11 (2.6), 15 (4.18) or 17 (5.5) counters; 4 were those of a partition before 2.6.25
 _WIDTHS = (14, 18, 20)
+_PARTITION_WIDTH = 7
 _COUNTERS = {"read_ios": 3, "read_sectors": 5, "read_ms": 6, "write_ios": 7, "write_sectors": 9, "write_ms": 10}
 _WRAP = 2**32
 _MOST = 2**53
@@ -96,25 +97,32 @@ def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:
         at = (look.at - _EPOCH).total_seconds()
         for number, line in look.lines:
             fields = line.split()
-            if len(fields) < 3:
-                if fields:
-                    rejected.append((number, f"{len(fields)} fields, expected 14, 18 or 20", "device", line))
+            if not fields or _is_of_no_drive(fields):
                 continue
-            if not is_whole_drive(fields[2]):
-                continue
+            device = fields[2] if len(fields) > 2 and is_whole_drive(fields[2]) else "device"
             if len(fields) not in _WIDTHS:
-                rejected.append((number, f"{len(fields)} fields, expected 14, 18 or 20", fields[2], line))
+                rejected.append((number, f"{len(fields)} fields, expected 14, 18 or 20", device, line))
+                continue
+            if device == "device" or not (fields[0].isdecimal() and fields[1].isdecimal()):
+                rejected.append((number, "no numbers and name of a device known here; is another text within it?", device, line))
                 continue
             try:
                 values = {name: int(fields[place]) for name, place in _COUNTERS.items()}
             except ValueError:
                 values = {}
             if not values or not all(0 <= value <= _MOST for value in values.values()):
-                rejected.append((number, "a counter is no whole number up to 2^53", fields[2], line))
+                rejected.append((number, "a counter is no whole number up to 2^53", device, line))
                 continue
-            for name, value in {"host": host, "device": fields[2], "at": at, "row_no": number, **values}.items():
+            for name, value in {"host": host, "device": device, "at": at, "row_no": number, **values}.items():
                 found[name].append(value)
     return pl.DataFrame(found, schema={name: dtype for name, dtype in _SNAPSHOT.items() if name != "file_no"}), rejected
+
+
+def _is_of_no_drive(fields: list[str]) -> bool:
+    """Whether a line is whole and of a partition, or of what is made of other devices; a line that is not whole may be a drive's."""
+    if len(fields) not in (_PARTITION_WIDTH, *_WIDTHS) or not is_no_drive(fields[2]):
+        return False
+    return all(field.lstrip("-").isdecimal() for field in (*fields[:2], *fields[3:]))
 
 
 def counted(snapshots: pl.DataFrame) -> pl.DataFrame:

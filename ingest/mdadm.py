@@ -2,7 +2,8 @@
 
 Reads `mdadm --detail --export`, plain `mdadm --detail` and `/proc/mdstat`, each in `HOST/FILE` under a line `TS seconds`
 (docs/sources/mdadm.md). A drive is known by its device, so drive_id is an alias. A RAID group is the array's UUID; `/proc/mdstat`
-names none, so that alone it gives `HOST/mdN`. A look lists an array whole: who is missing from the next one has left it.
+names none, so that alone it gives `HOST/mdN`. A look lists an array whole: who is missing from the next one has left it. Text that
+is cut off, or has a message of the kernel within it, says of nobody that it has left.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from ingest.devices import is_cut_off
 from ingest.errors import UnreadableFile
 from ingest.files import SourceFile
 from ingest.hosts import Look, Rejection, accept, drive_device, host_of, identity, looks, read_text, reject
@@ -25,17 +27,24 @@ __all__ = ["EXPECTED", "identity", "land", "recognise"]
 
 EXPECTED = "HOST/mdstat*, HOST/mdadm*: what `cat /proc/mdstat` and `mdadm --detail [--export]` print, below a line `TS seconds`"
 
+_KEY_AND_VALUE = re.compile(r"MD_(?!DEVICE_)\w+=.*|MD_DEVICE_\S+_(ROLE|DEV)=\S*\s*")
 _EXPORTED = re.compile(r"MD_DEVICE_(.+)_(ROLE|DEV)")
 _MDSTAT = re.compile(r"(md\S*)\s+:\s+(active|inactive)\s+(?:\((?:auto-)?read-only\)\s+)?(?:((?:raid|linear|multipath|faulty)\w*)\s+)?(.*)")
 _MDSTAT_MEMBER = re.compile(r"([^\s\[]+)\[(\d{1,9})\]((?:\([A-Z]\))*)")
 _MDSTAT_WIDTH = re.compile(r"\[(\d{1,4})/(\d{1,4})\]\s+\[([U_]+)\]")
+_MDSTAT_SIZE = re.compile(r"\s+\d+ blocks\b")
 _MDSTAT_SYNC = re.compile(r"\b(recovery|resync|check|repair|reshape)\s*=\s*([\d.]+%|DELAYED|PENDING)")
 # drivetail collect adds it: the kernel does not say
 _MDSTAT_UUID = re.compile(r"\s+uuid (\S+)\s*")
 _DETAIL_MEMBER = re.compile(r"\s+(\d+|-)\s+\d+\s+\d+\s+(\d+|-)\s+(.*?)\s*(/dev/\S+)?\s*")
+_DETAIL_STATE = re.compile(r"[A-Za-z, -]*")
+_DEVICE = re.compile(r"/dev/[^\s\[\]]+")
+# what only a member of an array looks like, in any of the three forms
+_LIKE_A_MEMBER = re.compile(r"MD_DEVICE_\S*=|\w\[\d{1,9}\](?:\([A-Z]\))*(?:\s|$)|^\s+(?:\d+|-)\s+\d+\s+\d+\s.*/dev/")
 _SYNC_EVENTS = {"recovery": "rebuild", "reshape": "rebuild", "resync": "scrub", "check": "scrub", "repair": "scrub"}
 _DETAIL_SYNC = {"recovering": "recovery", "resyncing": "resync", "checking": "check", "reshaping": "reshape"}
 
+_LEVELS = ("linear", "raid0", "raid1", "raid4", "raid5", "raid6", "raid10", "multipath")
 # Of these mdstat says how many members work.
 _REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10")
 # Of the kernel's numbers for layouts those whose parity stays where it is (drivers/md/raid5.h): first slots, last slots, Q on the last.
@@ -58,7 +67,8 @@ class Member:
 class Array:
     """What one look says of one array. `layout` is null where the text does not say; `sync` is what it is doing beside its work.
 
-    `working`: a `U` for every slot whose drive works, else `_`, as mdstat has it. `is_torn`: mdstat's lines of it are not whole.
+    `working`: a `U` for every slot whose drive works, else `_`, as mdstat has it; `working_count` what a detail says of
+    them, spares too, and `listed` how many of them it lists. `is_sized`: mdstat's line of its blocks was read. `is_torn`: not whole.
     """
 
     line: int
@@ -70,7 +80,11 @@ class Array:
     sync: str | None = None
     members: list[Member] = field(default_factory=list)
     is_of_mdstat: bool = False
+    is_of_detail: bool = False
+    working_count: int | None = None
+    listed: int = 0
     is_active: bool = True
+    is_sized: bool = False
     working: str | None = None
     is_torn: bool = False
 
@@ -121,7 +135,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
             host = host_of(file)
             text = read_text(file)
             rejected: list[Rejection] = []
-            seen = [(look, list(arrays_of(look, rejected))) for look in looks(text)]
+            seen = list(_seen(text, rejected))
             if not any(arrays for _, arrays in seen) and not rejected and "Personalities" not in text:
                 raise UnreadableFile("no md array is in it; expected what `mdadm --detail [--export]` or `cat /proc/mdstat` prints")
             reject(landing, result, rejected)
@@ -129,45 +143,82 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     # mdstat knows the layout, an export does not: of an array that both list it has the word
     told = {(host, array.uuid) for _, host, seen in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.uuid}
     for result, host, seen in read:
-        whole = _without_torn(seen)
-        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in told]) for look, arrays in whole]
+        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in told]) for look, arrays in seen]
         with landing.reading(result):
             accept(landing, result, "drives", list(_found(host, listed, result.notes)))
             accept(landing, result, "drive_events", list(_events(host, listed)))
 
 
-def _without_torn(seen: list[tuple[Look, list[Array]]]) -> Iterator[tuple[Look, list[Array]]]:
-    """The looks, an array that is not whole as the look before had it: who is missing from a torn line has not left."""
-    known: dict[str, Array] = {}
-    for look, arrays in seen:
-        yield look, [known[array.name] if array.is_torn else array for array in arrays if not array.is_torn or array.name in known]
-        known |= {array.name: array for array in arrays if not array.is_torn}
+def _seen(text: str, rejected: list[Rejection]) -> Iterator[tuple[Look, list[Array]]]:
+    """The looks of a text by their time, with what stands of the arrays: what a look does not tell whole is as the look before had it.
+
+    Only an mdstat that has come to its end says that an array is gone; so do the drives of one that are at work in another.
+    """
+    cut = 0 if text.endswith(("\n", "\r")) else len(text.splitlines())
+    known: dict[tuple[bool, str], Array] = {}
+    for look in sorted(looks(text), key=lambda one: one.at):
+        before = len(rejected)
+        whole = {
+            (array.is_of_mdstat, array.name if array.is_of_mdstat else array.uuid or ""): array
+            for array in arrays_of(look, rejected, cut)
+            if not array.is_torn
+        }
+        for key, array in whole.items():
+            if (
+                array.uuid is None
+                and (was := known.get(key))
+                and {each.device for each in was.members} & {each.device for each in array.members}
+            ):
+                array.uuid = was.uuid  # mdadm did not say it this time
+        is_all = len(rejected) == before and any(line.startswith("unused devices") for _, line in look.lines)
+        taken = {member.device for array in whole.values() for member in array.members}
+        stay = {
+            key: whole.get(key, array)
+            for key, array in known.items()
+            if key in whole
+            or not (is_all or any(member.device in taken for member in array.members if not member.is_failed and not member.is_spare))
+        }
+        known = stay | whole
+        yield look, list(known.values())
 
 
-def arrays_of(look: Look, rejected: list[Rejection]) -> Iterator[Array]:
-    """The arrays that a look lists, in whichever of the three forms; what is cut off goes to `rejected`."""
+def arrays_of(look: Look, rejected: list[Rejection], cut: int = 0) -> Iterator[Array]:
+    """The arrays that a look lists, in whichever of the three forms; what is cut off goes to `rejected`.
+
+    cut: the line that the text ends within, 0 where it ends with a whole one.
+    """
     array: Array | None = None
     devices: dict[str, tuple[int, str]] = {}
     for line, text in [*look.lines, (0, "MD_LEVEL=")]:
         begins = _begun(line, text, rejected)
         if begins is not None:
-            if array is not None:
-                _take_exported(array, devices, rejected)
-                if array.is_of_mdstat:
-                    _count_members(array, rejected)
-                    _give_slots(array, rejected)
-                if _is_whole(array, rejected):
-                    yield array
+            if array is not None and _is_whole(array, devices, rejected):
+                yield array
             array, devices = begins, {}
+        elif (array is None or array.is_of_mdstat) and (
+            _LIKE_A_MEMBER.search(text) or (_MDSTAT_SIZE.match(text) and (array is None or array.is_sized))
+        ):
+            rejected.append((line, "of an array, and no whole line that begins it; is that cut off?", "line", text))
+            if array is not None and _is_whole(array, devices, rejected):
+                yield array
+            array = None  # what follows is not the one's above
         elif array is not None:
             _read(array, line, text, devices, rejected)
+        if array is not None and line and line == cut and (begins or not array.is_of_mdstat or "uuid" in text):
+            _tear(array, rejected, line, "the text ends within this line; is it cut off?", "line", text)
+
+
+def _tear(array: Array, rejected: list[Rejection], line: int, reason: str, column: str, value: str | None) -> None:
+    """Turn away what is not whole of an array, which then stays as the look before had it."""
+    array.is_torn = True
+    rejected.append((line, reason, column, value))
 
 
 def _begun(line: int, text: str, rejected: list[Rejection]) -> Array | None:
     if text.startswith("MD_LEVEL="):
         return Array(line, "", level=text.partition("=")[2].strip() or None)
     if text.startswith("/dev/md") and text.rstrip().endswith(":"):
-        return Array(line, text.rstrip()[5:-1])
+        return Array(line, text.rstrip()[5:-1], is_of_detail=True)
     match = _MDSTAT.fullmatch(text)
     if match is None:
         return None
@@ -175,8 +226,7 @@ def _begun(line: int, text: str, rejected: list[Rejection]) -> Array | None:
     for text in match[4].split():
         member = _MDSTAT_MEMBER.fullmatch(text)
         if member is None:
-            rejected.append((line, f"a member of {array.name} that is not whole; is the line cut off?", "member", text))
-            array.is_torn = True
+            _tear(array, rejected, line, f"a member of {array.name} that is not whole; is the line cut off?", "member", text)
         elif "(J)" not in member[3]:  # a journal holds no share of the data
             # a drive that is to take the place of another holds none until it has
             is_spare = "(S)" in member[3] or "(R)" in member[3] or not array.is_active
@@ -186,65 +236,108 @@ def _begun(line: int, text: str, rejected: list[Rejection]) -> Array | None:
 
 def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> None:
     """One line of an array: KEY=value of an export, `Key : value` or a member of a detail, what follows in mdstat."""
-    if text.startswith("MD_"):
+    if not array.is_of_mdstat and not array.is_of_detail:
+        if text.strip() and not _KEY_AND_VALUE.fullmatch(text):
+            _tear(array, rejected, line, "no KEY=value of an array; is it cut off, or another text within it?", "line", text)
+            return
         key, _, value = text.partition("=")
         match = _EXPORTED.fullmatch(key)
         if match:
-            devices[text.partition("=")[0]] = (line, value)
+            devices[key] = (line, value)
         elif key == "MD_UUID":
-            array.uuid = value
+            _name(array, line, value, rejected)
         elif key == "MD_DEVICES":
             array.width = int(value) if value.isdecimal() else None
         elif key in ("MD_DEVNAME", "MD_NAME"):
             array.name = array.name or value
         return
     if array.is_of_mdstat:
+        array.is_sized = array.is_sized or _MDSTAT_SIZE.match(text) is not None
         if (width := _MDSTAT_WIDTH.search(text)) is not None:
             array.width, array.working = int(width[1]), width[3]
         if (uuid := _MDSTAT_UUID.fullmatch(text)) is not None:
-            array.uuid = uuid[1]
-        if (algorithm := re.search(r"algorithm (\d+)", text)) is not None:
+            _name(array, line, uuid[1], rejected)
+        if (algorithm := re.search(r"algorithm (\d+) \[", text)) is not None:
             array.layout = _FIXED_LAYOUTS.get(int(algorithm[1]), "rotating")
         if (sync := _MDSTAT_SYNC.search(text)) is not None and sync[2] not in ("DELAYED", "PENDING"):
             array.sync = sync[1]
         return
     match = _DETAIL_MEMBER.fullmatch(text)
-    if match and match[4]:
-        states = match[3].split()
-        if "journal" not in states:
-            is_spare = match[2] == "-" or "spare" in states[:1] or "replacement" in states
-            array.members.append(Member(match[4], line, None if is_spare else int(match[2]), "faulty" in states, is_spare))
+    if match:
+        _take_listed(array, line, match, rejected)
         return
     key, found, value = text.partition(" : ")
     if not found:
         return
     key, value = key.strip(), value.strip()
     if key == "UUID":
-        array.uuid = value
+        _name(array, line, value, rejected)
     elif key == "Container GUID":
-        array.uuid = value.split()[0] + "/" + array.name
+        _name(array, line, value.split()[0] + "/" + array.name if value else "", rejected)
     elif key == "Raid Level":
         array.level = value
     elif key == "Layout":
         array.layout = value
     elif key == "Raid Devices":
         array.width = int(value) if value.isdecimal() else None
+    elif key == "Working Devices":
+        if array.working_count is not None or not value.isdecimal():
+            _tear(array, rejected, line, "not the one number of its working devices; is it cut off?", key, value)
+        array.working_count = int(value) if value.isdecimal() else None
     elif key == "State":
         array.sync = next((_DETAIL_SYNC[word] for word in value.replace(",", " ").split() if word in _DETAIL_SYNC), None)
+
+
+def _name(array: Array, line: int, uuid: str, rejected: list[Rejection]) -> None:
+    """The UUID of an array; of two of them nobody knows whose lines are whose."""
+    if array.uuid is not None or not re.fullmatch(r"[0-9A-Fa-f]{8}(:[0-9A-Fa-f]{8}){3,}(/\S*)?", uuid):
+        _tear(array, rejected, line, "not the one UUID of the array; is a line above it cut off?", "UUID", uuid)
+    array.uuid = array.uuid or uuid
+
+
+def _take_listed(array: Array, line: int, match: re.Match[str], rejected: list[Rejection]) -> None:
+    """A line of the table below a detail. A drive that failed may have lost its device's name."""
+    states = match[3].split()
+    is_failed = "faulty" in states
+    if not _DETAIL_STATE.fullmatch(match[3]) or (match[4] and not _is_device(match[4])):
+        _tear(array, rejected, line, "a member that is not whole; is the line cut off?", "member", match[0].strip())
+        return
+    if "removed" in states or (is_failed and not match[4]):
+        return
+    array.listed += not is_failed
+    if not match[4]:
+        _tear(array, rejected, line, "a member without its device; is the line cut off?", "member", match[0].strip())
+    elif "journal" not in states:
+        is_spare = match[2] == "-" or "spare" in states[:1] or "replacement" in states
+        array.members.append(Member(match[4], line, None if is_spare else int(match[2]), is_failed, is_spare))
+
+
+def _is_device(path: str) -> bool:
+    return _DEVICE.fullmatch(path) is not None and not is_cut_off(path.removeprefix("/dev/"))
 
 
 def _take_exported(array: Array, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> None:
     """The members of an export: their pairs of _ROLE and _DEV, whatever the version calls them."""
     for key, (line, value) in devices.items():
-        if not key.endswith("_ROLE"):
-            continue
-        device = devices.get(key.removesuffix("_ROLE") + "_DEV")
-        if device is None:
-            rejected.append((line, "has no _DEV beside it; the output is cut off", key, value))
-        elif value.isdecimal() or value == "spare":
-            array.members.append(Member(device[1], line, int(value) if value.isdecimal() else None, is_spare=value == "spare"))
-        else:
-            rejected.append((line, "neither a slot's number nor `spare`", key, value))
+        of, _, what = key.rpartition("_")
+        other = devices.get(f"{of}_{'DEV' if what == 'ROLE' else 'ROLE'}")
+        if other is None:
+            _tear(array, rejected, line, f"has no {'_DEV' if what == 'ROLE' else '_ROLE'} beside it; the output is cut off", key, value)
+        elif what == "DEV" and not _is_device(value):
+            _tear(array, rejected, line, "no name of a device; is the line cut off?", key, value)
+        elif what == "ROLE" and not value.isdecimal() and value != "spare":
+            _tear(array, rejected, line, "neither a slot's number nor `spare`", key, value)
+        elif what == "ROLE":
+            array.members.append(Member(other[1], line, int(value) if value.isdecimal() else None, is_spare=value == "spare"))
+
+
+def _count_listed(array: Array, rejected: list[Rejection]) -> None:
+    """Members that are fewer or more than a detail says are at work: it is cut off, or a line of it is lost."""
+    if array.is_torn or array.listed == array.working_count:
+        return
+    said = "nothing" if array.working_count is None else array.working_count
+    reason = f"{array.listed} working devices are listed, `Working Devices` says {said}; is it cut off?"
+    _tear(array, rejected, array.line, reason, "members", array.name)
 
 
 def _count_members(array: Array, rejected: list[Rejection]) -> None:
@@ -253,13 +346,11 @@ def _count_members(array: Array, rejected: list[Rejection]) -> None:
     if array.is_torn or not array.is_active:
         return
     if array.working is None:
-        array.is_torn = array.level in _REDUNDANT
-        reason = "no [n/m] below it; is it cut off?"
-    else:
-        array.is_torn = not array.working.count("U") <= placed <= len(array.working)
+        if array.level in _REDUNDANT:
+            _tear(array, rejected, array.line, "no [n/m] below it; is it cut off?", "members", array.name)
+    elif not array.working.count("U") <= placed <= len(array.working):
         reason = f"{placed} working members are listed, [{array.working}] has {array.working.count('U')}; is its line cut off?"
-    if array.is_torn:
-        rejected.append((array.line, reason, "members", array.name))
+        _tear(array, rejected, array.line, reason, "members", array.name)
 
 
 def _give_slots(array: Array, rejected: list[Rejection]) -> None:
@@ -282,12 +373,21 @@ def _give_slots(array: Array, rejected: list[Rejection]) -> None:
             array.members.remove(member)
 
 
-def _is_whole(array: Array, rejected: list[Rejection]) -> bool:
-    if array.uuid is None and array.members and not array.is_of_mdstat:
-        rejected.append((array.line, "the array has no UUID; the output is cut off", "UUID", array.name or None))
-    elif (array.uuid is not None or array.is_of_mdstat) and array.level not in (None, "container", "faulty"):
-        return True
-    return False
+def _is_whole(array: Array, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> bool:
+    """Whether an array whose last line was read has members that a look can be held against; what is cut off goes to `rejected`."""
+    _take_exported(array, devices, rejected)
+    if array.level in ("container", "faulty") or (array.level is None and not array.is_active):
+        return False
+    missing = "level" if array.level not in _LEVELS else "UUID" if array.uuid is None and not array.is_of_mdstat else None
+    if missing is not None:
+        _tear(array, rejected, array.line, f"the array has no {missing}; the output is cut off", missing, array.name or None)
+        return False
+    if array.is_of_mdstat:
+        _count_members(array, rejected)
+        _give_slots(array, rejected)
+    elif array.is_of_detail:
+        _count_listed(array, rejected)
+    return True
 
 
 def _group(host: str, array: Array, arrays: list[Array]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path, PurePosixPath
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ingest.clocks import Clock, zone_of
-from ingest.devices import is_whole_drive
+from ingest.devices import is_cut_off, is_whole_drive
 from ingest.errors import IngestError, UnreadableFile
 from ingest.files import SourceFile
 from ingest.overlap import each_once, take_back
@@ -31,14 +32,21 @@ if TYPE_CHECKING:
 SUFFIXES = (".json", ".csv", ".txt", ".sar", ".log")
 EXPECTED = f"*{', *'.join(SUFFIXES)} (also .gz, .zst): the output of sadf -j, sadf -d, sar -d or iostat -xt -o JSON"
 RECORD_KIND = "intervals"
-OPTIONS = ("timezone", "resolution", "date_order")
+OPTIONS = ("timezone", "resolution", "date_order", "interval", "began")
 ORDERS = ("mdy", "dmy")
 HOUR_US = 3_600_000_000
 LONGEST = timedelta(hours=1)
 EARLIEST, LATEST = datetime(1970, 1, 1), datetime(3000, 1, 1)
 MAX_BYTES = 512 << 20
-# kB of 1024 bytes, sectors of 512; what each column is called in sadf -j, in sadf -d and sar, and in older versions
-_MERGED_BYTES = {"rkB": 1024, "wkB": 1024, "rkB/s": 1024, "wkB/s": 1024, "rd_sec/s": 512, "wr_sec/s": 512}
+# kB and MB of 1024, sectors of 512: what was read and written is called in sadf -j, in sadf -d, sar and iostat, in older versions
+_SIZES = {
+    ("rkB", "wkB"): 1024, ("rkB/s", "wkB/s"): 1024, ("rMB/s", "wMB/s"): 1 << 20,
+    ("rd_sec", "wr_sec"): 512, ("rd_sec/s", "wr_sec/s"): 512, ("rsec/s", "wsec/s"): 512,
+}  # fmt: skip
+_SD_MAJORS = (8, *range(65, 72), *range(128, 136))
+# what has always had these numbers: ram, floppies, loop, md, CDs, nbd
+_NO_DRIVE_MAJORS = (1, 2, 7, 9, 11, 43)
+
 
 INTERVAL: dict[str, pl.DataType] = {
     "host": pl.String(),
@@ -79,6 +87,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     order = landing.options.get("date_order")
     if order not in (None, *ORDERS):
         raise IngestError(f"--date-order {order}: give mdy (month first) or dmy (day first)")
+    run = _run_of(landing.options, zone)
     results: dict[int, FileResult] = {}
     frames = [pl.DataFrame(schema={**INTERVAL, "file_no": pl.Int64()})]
     for file in files:
@@ -87,7 +96,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
             continue
         results[result.file_no] = result
         with landing.reading(result):
-            found = read_intervals(file.path, zone, order)
+            found = read_intervals(file.path, zone, order, run)
             result.notes += found.notes
             result.rows_delivered = len(found.intervals) + len(found.rejected)
             result.rows_accepted = len(found.intervals)
@@ -213,7 +222,37 @@ def _drives(intervals: pl.DataFrame, kind: str | None) -> pl.DataFrame:
 # One file ---------------------------------------------------------------------------------------------------------
 
 
-def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None) -> Found:
+@dataclass(frozen=True)
+class Run:
+    """How iostat was run, where what it wrote does not say: when it printed its first figures (UTC), and the seconds between them."""
+
+    began: datetime
+    seconds: int
+
+
+def _run_of(options: Mapping[str, Any], zone: tzinfo | None) -> Run | None:
+    """What --interval and --began say. Raises: IngestError where one of them is no such thing, or is missing beside the other."""
+    interval, told = options.get("interval"), options.get("began")
+    if not interval and not told:
+        return None
+    if not interval or not told:
+        given, other = ("--interval", "--began TIME") if interval else ("--began", "--interval 10s")
+        raise IngestError(f"{given} says nothing without {other}: give both, as iostat was run")
+    match = re.fullmatch(r"(\d{1,4})([sm]?)", str(interval))
+    seconds = int(match[1]) * (60 if match[2] == "m" else 1) if match else 0
+    if not 0 < seconds <= LONGEST.total_seconds():
+        raise IngestError(f"--interval {interval}: give the seconds or minutes from one report to the next, such as 10s or 1m, 1h at most")
+    try:
+        began = datetime.fromisoformat(str(told))
+        began = (began if began.tzinfo else began.replace(tzinfo=zone or UTC)).astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError) as error:
+        raise IngestError(
+            f"--began {told}: give a time such as 2026-01-05T10:00:00Z; without offset it is of --timezone, or UTC"
+        ) from error
+    return Run(began, seconds)
+
+
+def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, run: Run | None = None) -> Found:
     """The intervals of whole drives in one file; `order` is that of its dates with slashes, one of ORDERS.
 
     Raises: UnreadableFile where it is none of the formats, or its times are not known.
@@ -224,9 +263,11 @@ def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None) ->
             raise UnreadableFile(f"more than {MAX_BYTES >> 20} MiB; split it by day")
         content = text.decode("utf-8", "replace").lstrip("\r\n")
         if content.lstrip().startswith("{"):
-            return _read_json(content, zone, order or _told_order(content))
+            return _read_json(content, zone, order or _told_order(content), run)
         if content.startswith("#") or _SADF_LINE.match(content):
             found = _read_sadf(content, zone)
+        elif _IOSTAT_TEXT.search(content):
+            raise UnreadableFile("this is iostat's own text; run it with -o JSON: S_TIME_FORMAT=ISO iostat -xt -o JSON 60")
         else:
             found = _read_sar(content, zone, order or _told_order(content))
     except (OSError, EOFError, MemoryError, RecursionError, ValueError) as error:
@@ -236,15 +277,53 @@ def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None) ->
     return found
 
 
-def _take(found: Found, host: str, device: str, ends: datetime, seconds: float, values: dict[str, Any]) -> None:
+_IOSTAT_TEXT = re.compile(r"^(avg-cpu:|Device:?\s+(tps|r/s|rrqm/s)\s)", re.MULTILINE)
+_NUMBERED = re.compile(r"dev(\d{1,4})-(\d{1,7})")
+# of a kernel, or of device mapper, which may be any
+_A_NAME = re.compile(r"[\w.+:@#%=/!\\-]+")
+
+
+def _reject(found: Found, reason: str, column: str, value: str | None) -> None:
+    found.row += 1
+    found.rejected.append((found.row, reason, column, None if value is None else utf8(value[:SHOWN_VALUE_CHARS])))
+
+
+def _drive(device: str, found: Found) -> str | None:
+    """The drive that a tool calls so; null for what is none, and for a name that cannot be one, which is turned away."""
+    name = device.removeprefix("/dev/")
+    if is_whole_drive(name):
+        return name
+    if (numbered := _NUMBERED.fullmatch(name)) is not None:
+        major, minor = int(numbered[1]), int(numbered[2])
+        if major in _SD_MAJORS:
+            # 16 numbers for each drive, the first of them its own; those beyond 256 drives come round again
+            return None if minor % 16 else _sd_name(_SD_MAJORS.index(major) * 16 + (minor >> 4 & 15) + (minor & ~255))
+        if major not in _NO_DRIVE_MAJORS:
+            _reject(found, "which drive this is cannot be known; name it with sar -p, or sadf FILE -- -d -p", "device", device)
+    elif is_cut_off(name) or not _A_NAME.fullmatch(name):
+        _reject(found, "no name of a device; is it cut off, or another text within it?", "device", device)
+    return None
+
+
+def _sd_name(index: int) -> str:
+    """The name of a number: 0 is sda, 25 sdz, 26 sdaa."""
+    letters = ""
+    while index >= 0:
+        letters, index = chr(ord("a") + index % 26) + letters, index // 26 - 1
+    return f"sd{letters}"
+
+
+def _take(found: Found, host: str, named: str, ends: datetime, seconds: float, values: dict[str, Any]) -> None:
     """One drive in one interval; `values` by the names of the tool."""
-    if not is_whole_drive(device.removeprefix("/dev/")):
+    device = _drive(named, found)
+    if device is None:
         return
     found.row += 1
     is_split = "r/s" in values
     numbers: dict[str, float] = {}
-    wanted = ("r/s", "w/s", "rkB/s", "wkB/s", "r_await", "w_await") if is_split else ("tps", "await", *_MERGED_BYTES)
-    for name in wanted:
+    needed = ("r/s", "w/s", "r_await", "w_await") if is_split else ("tps", "await")
+    sizes = next((pair for pair in _SIZES if pair[0] in values and pair[1] in values), None)
+    for name in (*needed, *(sizes or ())):
         if name not in values:
             continue
         number = _number(values[name])
@@ -252,7 +331,7 @@ def _take(found: Found, host: str, device: str, ends: datetime, seconds: float, 
             found.rejected.append((found.row, "not a number of 0 or more", name, utf8(str(values[name])[:SHOWN_VALUE_CHARS])))
             return
         numbers[name] = number
-    missing = [name for name in (("r/s", "w/s", "r_await", "w_await") if is_split else ("tps", "await")) if name not in numbers]
+    missing = [name for name in needed if name not in numbers]
     if missing:
         found.rejected.append((found.row, "missing; was it printed without -x, or cut off?", missing[0], None))
     elif not EARLIEST <= ends < LATEST:
@@ -260,15 +339,15 @@ def _take(found: Found, host: str, device: str, ends: datetime, seconds: float, 
     elif not 0 < seconds <= LONGEST.total_seconds():
         found.rejected.append((found.row, "not an interval of more than 0 s and 1 h at most", "interval", f"{seconds:g} s"))
     else:
-        sizes = [numbers[name] * unit for name, unit in _MERGED_BYTES.items() if name in numbers]
+        read, written = (numbers[name] * _SIZES[sizes] for name in sizes) if sizes else (None, None)
         known = {
-            "rate": numbers.get("tps"), "await_ms": numbers.get("await"), "bytes_per_s": sum(sizes) if sizes and not is_split else None,
+            "rate": numbers.get("tps"), "await_ms": numbers.get("await"),
+            "bytes_per_s": None if read is None or written is None or is_split else read + written,
             "read_rate": numbers.get("r/s"), "write_rate": numbers.get("w/s"),
             "read_await_ms": numbers.get("r_await"), "write_await_ms": numbers.get("w_await"),
-            "read_bytes_per_s": sizes[0] if is_split and len(sizes) == 2 else None,
-            "write_bytes_per_s": sizes[1] if is_split and len(sizes) == 2 else None,
+            "read_bytes_per_s": read if is_split else None, "write_bytes_per_s": written if is_split else None,
         }  # fmt: skip
-        place = {"host": host, "device": device.removeprefix("/dev/"), "ends": ends, "seconds": float(seconds)}
+        place = {"host": host, "device": device, "ends": ends, "seconds": float(seconds)}
         found.intervals.append({**place, "is_split": is_split, **known, "row_no": found.row})
 
 
@@ -283,32 +362,48 @@ def _number(value: Any) -> float | None:
 # JSON -------------------------------------------------------------------------------------------------------------
 
 _STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
+_ELEMENT = re.compile(r'\{\s*"timestamp"\s*:')
 _HEADER = re.compile(r'"(nodename|date|file-date|timezone)"\s*:\s*"([^"]*)"')
 
 
-def _read_json(content: str, zone: tzinfo | None, order: str | None) -> Found:
-    """What sadf -j or iostat -o JSON wrote, one host or several; a file that is cut off gives what is whole."""
+@dataclass
+class _Told:
+    """How far the intervals of a host have been read. `previous`: when the one before ended, null where nobody knows."""
+
+    host: str
+    is_iostat: bool
+    clock: Clock
+    order: str | None
+    run: Run | None
+    previous: datetime | None = None
+    count: int = 0
+
+
+def _read_json(content: str, zone: tzinfo | None, order: str | None, run: Run | None) -> Found:
+    """What sadf -j or iostat -o JSON wrote, one host or several; an interval that is not whole costs itself."""
     found = Found()
     decoder = json.JSONDecoder(parse_int=whole)
     begins = list(_STATISTICS.finditer(content))
     if not begins:
         raise UnreadableFile(f"JSON without statistics; expected {EXPECTED}")
     done = 0
-    for begin in begins:
+    for begin, after in zip(begins, [*begins[1:], None], strict=True):
         header = dict(_HEADER.findall(content[done : begin.start()]))
-        is_iostat = "file-date" not in header
-        clock, previous, at = Clock(zone), None, begin.end()
-        while (at := _skip(content, at)) < len(content) and content[at] == "{":
+        told = _Told(header.get("nodename", "unknown"), "file-date" not in header, Clock(zone), order, run)
+        at, ends = begin.end(), after.start() if after else len(content)
+        while (at := _skip(content, at)) < len(content) and content[at] != "]":
             try:
                 element, at = decoder.raw_decode(content, at)
             except json.JSONDecodeError as error:
-                found.row += 1
                 hint = "; LC_ALL=C prints numbers that are JSON" if re.search(r": \d+,\d\d[,}]", content[at : at + 4000]) else ""
-                found.rejected.append(
-                    (found.row, f"no whole JSON ({error.msg}){hint}; is the file cut off?", "statistics", content[at : at + 60])
-                )
-                break
-            previous = _take_element(found, element, header, clock, is_iostat, previous, order)
+                _reject(found, f"no whole JSON ({error.msg}){hint}; is the file cut off?", "statistics", content[at : at + 60])
+                another = _ELEMENT.search(content, at + 1, ends)
+                if another is None:
+                    break
+                at, told.previous = another.start(), None
+            else:
+                _take_element(found, element, told)
+            told.count += 1
         done = at
     if not found.row:
         raise UnreadableFile("no interval of a drive in it; run sadf with -d after --, or iostat with -x, for more than one interval")
@@ -320,47 +415,52 @@ def _skip(content: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _take_element(
-    found: Found, element: Any, header: dict[str, str], clock: Clock, is_iostat: bool, previous: datetime | None, order: str | None
-) -> datetime | None:
-    """One interval of all drives; returns when it ended."""
+def _take_element(found: Found, element: Any, told: _Told) -> None:
+    """One interval of all drives."""
     disks = element.get("disk") if isinstance(element, dict) else None
-    if not isinstance(disks, list):
-        return previous
+    if not isinstance(disks, list) and not (told.is_iostat and isinstance(element, dict) and "timestamp" in element):
+        return
+    before, told.previous = told.previous, None
     try:
-        ends, seconds = _iostat_time(element, clock, previous, order) if is_iostat else _sadf_time(element, header, clock, previous)
+        ends, seconds = _iostat_time(element, before, told) if told.is_iostat else _sadf_time(element, before, told)
     except (ValueError, OverflowError):
-        found.row += 1
-        shown = utf8(json.dumps(element["timestamp"])[:SHOWN_VALUE_CHARS])
-        found.rejected.append((found.row, "not a time; the drives of its interval are left out", "timestamp", shown))
-        return previous
-    if is_iostat and previous is None:
-        return ends  # since boot
+        _reject(found, "not a time; the drives of its interval are left out", "timestamp", json.dumps(element.get("timestamp")))
+        return
+    told.previous = ends
+    if not isinstance(disks, list) or (told.is_iostat and not told.count):
+        return  # iostat's first are since boot
+    if told.is_iostat and before is None:
+        _reject(found, "the interval before it is not whole, so that nobody knows how long this one was", "timestamp", f"{ends} UTC")
+        return
     for disk in disks:
         if isinstance(disk, dict):
-            device = str(disk.get("disk_device", disk.get("disk-device", "")))
-            _take(found, header.get("nodename", "unknown"), device, ends, seconds, disk)
-    return ends
+            _take(found, told.host, str(disk.get("disk_device", disk.get("disk-device", ""))), ends, seconds, disk)
+        else:
+            _reject(found, "not the figures of a drive", "disk", json.dumps(disk))
 
 
-def _iostat_time(element: dict[str, Any], clock: Clock, previous: datetime | None, order: str | None) -> tuple[datetime, float]:
+def _iostat_time(element: dict[str, Any], previous: datetime | None, told: _Told) -> tuple[datetime, float]:
+    if "timestamp" not in element and told.run is not None:
+        return told.run.began + timedelta(seconds=told.run.seconds * told.count), told.run.seconds
     given = element.get("timestamp")
     if not isinstance(given, str):
-        raise UnreadableFile("its intervals have no time; run iostat with -t, and S_TIME_FORMAT=ISO in the environment")
+        raise UnreadableFile(
+            "its intervals have no time; run iostat with -t, and S_TIME_FORMAT=ISO in the environment, or give --interval and --began"
+        )
     try:
         ends = datetime.strptime(given, "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC).replace(tzinfo=None)
     except ValueError:
-        ends = clock.utc(_local(given, order))
+        ends = told.clock.utc(_local(given, told.order))
     return ends, (ends - previous).total_seconds() if previous else 0.0
 
 
-def _sadf_time(element: dict[str, Any], header: dict[str, str], clock: Clock, previous: datetime | None) -> tuple[datetime, float]:
+def _sadf_time(element: dict[str, Any], previous: datetime | None, told: _Told) -> tuple[datetime, float]:
     stamp = element.get("timestamp")
     if not isinstance(stamp, dict):
         raise UnreadableFile("its intervals have no timestamp, as sadf -j gives one")
     local = datetime.fromisoformat(f"{stamp.get('date')} {stamp.get('time')}"[:19])
     is_utc = stamp.get("utc") == 1 or stamp.get("tz") == "UTC"
-    ends = local if is_utc else clock.utc(local)
+    ends = local if is_utc else told.clock.utc(local)
     seconds = _number(stamp.get("interval")) or 0.0
     # it may name more seconds than have passed since the interval before
     return ends, min(seconds, (ends - previous).total_seconds()) if previous and ends > previous else seconds
@@ -411,27 +511,37 @@ def _read_sadf(content: str, zone: tzinfo | None) -> Found:
     """`host;interval;time;DEV;tps;...` under a header; with -h all drives of an interval in one line."""
     found = Found()
     names: list[str] | None = None
+    has_header = False
     clock = Clock(zone)
-    for line in content.splitlines():
+    lines = content.splitlines()
+    unfinished = None if content.endswith(("\n", "\r")) else len(lines)
+    for number, line in enumerate(lines, 1):
         if line.startswith("#"):
             header = [part.strip() for part in line.lstrip("# ").split(";")]
-            names = _drive_columns(header)
+            names, has_header = _drive_columns(header), True
             continue
         parts = line.strip().split(";")
-        if len(parts) < 4 or "RESTART" in parts[3] or parts[3].startswith("COM"):
+        if not line.strip() or (len(parts) > 3 and ("RESTART" in parts[3] or parts[3].startswith("COM"))):
             continue
         if names is None:
-            continue
+            if not has_header or any(is_whole_drive(part) for part in parts[3:4]):
+                _reject(found, "no header of drives above it; is it cut off?", "line", line)
+            continue  # figures of something else
         begins, count = int(names[0]), len(names) - 1
         values = parts[begins:]
+        if not values or len(values) % count:
+            _reject(found, f"{len(values)} columns from DEV on, expected {count} for each drive; is it cut off?", "line", line)
+            continue
+        if number == unfinished:
+            _reject(found, "the text ends within this line; is it cut off?", "line", line)
+            continue
         try:
             ends, seconds = _sadf_stamp(parts[2], clock), float(parts[1])
         except (ValueError, OverflowError, OSError):
-            found.row += 1
-            found.rejected.append((found.row, "not an interval and a time", "timestamp", line[:SHOWN_VALUE_CHARS]))
+            _reject(found, "not an interval and a time", "timestamp", line)
             continue
         for at in range(0, len(values), count):
-            drive = dict(zip(names[1:], values[at : at + count], strict=False))
+            drive = dict(zip(names[1:], values[at : at + count], strict=True))
             _take(found, parts[0], drive.pop("DEV", ""), ends, seconds, drive)
     return found
 
@@ -455,44 +565,56 @@ def _sadf_stamp(text: str, clock: Clock) -> datetime:
 
 # Lines of sar -d --------------------------------------------------------------------------------------------------
 
+# averages, in whatever language
+_SUMMED = re.compile(r"[^\d\[;]+:")
 _BANNER = re.compile(r"Linux \S+ \(([^)]*)\)\s+(\S+)")
-_TIMED = re.compile(r"(\d{1,2}):(\d\d):(\d\d)(?: ?([AaPp][Mm]))?\s+(.*)")
+_TIMED = re.compile(r"(\d\d):(\d\d):(\d\d)(?: ?([AaPp][Mm]))?\s+(.*)")
 
 
 def _read_sar(content: str, zone: tzinfo | None, order: str | None) -> Found:
     """Blocks of lines, each under a header with the time at which its first interval began."""
     found = Found()
-    host, names = "unknown", None
+    host, names, has_header = "unknown", None, False
     clock, begins, ends = Clock(zone), None, None
-    for line in content.splitlines():
+    lines = content.splitlines()
+    unfinished = None if content.endswith(("\n", "\r")) else len(lines)
+    for number, line in enumerate(lines, 1):
         if banner := _BANNER.match(line):
-            host, names = banner[1], None
+            host, names, has_header = banner[1], None, False
             clock = Clock(zone, _day(banner[2], order))
             continue
         timed = _TIMED.match(line.strip())
-        if timed is None:
+        if timed is None or (of_day := _of_day(timed)) is None:
+            if names is not None and line.strip() and not _SUMMED.match(line):
+                _reject(found, "no time before the figures of a drive; is it cut off, or another text within it?", "line", line)
             continue  # a blank line, an average, or figures of something else
         columns = timed[5].split()
         if "RESTART" in columns:
-            names = None
+            names, has_header = None, True
             continue
         if "tps" in columns and ("DEV" in columns or "await" in columns):
-            names = columns
-            begins, ends = clock.at(_of_day(timed)), None
+            names, has_header = columns, True
+            begins, ends = clock.at(of_day), None
             continue
-        if columns and not _is_value(columns[-1]) and not _is_value(columns[0]) and "tps" not in columns:
-            names = None  # the header of other figures
+        names_drive = any(is_whole_drive(column) or _NUMBERED.fullmatch(column) for column in columns)
+        if columns and not names_drive and not any(map(_is_value, columns)):
+            names, has_header = None, True  # the header of other figures
+            continue
         if names is None or begins is None:
+            if not has_header or names_drive:
+                _reject(found, "no header of drives above it; is it cut off?", "line", line)
             continue
-        at = clock.at(_of_day(timed))
+        at = clock.at(of_day)
         if ends is not None and at > ends:
             begins = ends
         ends = at
-        values = dict(zip(names, columns, strict=False))
         if len(columns) != len(names):
-            found.row += 1
-            found.rejected.append((found.row, f"{len(columns)} columns, expected {len(names)}", "line", line[:SHOWN_VALUE_CHARS]))
+            _reject(found, f"{len(columns)} columns, expected {len(names)}", "line", line)
             continue
+        if number == unfinished:
+            _reject(found, "the text ends within this line; is it cut off?", "line", line)
+            continue
+        values = dict(zip(names, columns, strict=True))
         _take(found, host, values.pop("DEV", ""), ends, (ends - begins).total_seconds(), values)
     return found
 
@@ -501,11 +623,11 @@ def _is_value(text: str) -> bool:
     return _number(text) is not None
 
 
-def _of_day(timed: re.Match[str]) -> timedelta:
+def _of_day(timed: re.Match[str]) -> timedelta | None:
     hour, minute, second = (int(timed[group]) for group in (1, 2, 3))
     if timed[4]:
         hour = hour % 12 + (12 if timed[4].lower() == "pm" else 0)
-    return timedelta(hours=hour, minutes=minute, seconds=second)
+    return timedelta(hours=hour, minutes=minute, seconds=second) if hour < 24 and minute < 60 and second < 61 else None
 
 
 def _day(text: str, order: str | None) -> datetime:

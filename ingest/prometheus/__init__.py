@@ -186,7 +186,8 @@ def _read(file: SourceFile, landing: Landing, result: FileResult) -> pl.DataFram
     folder = PurePosixPath(file.file.replace("!", "/")).parent.name
     samples = read_samples(file.path, folder or "unknown", labels_of(landing.options))
     result.notes += samples.notes
-    result.rows_delivered += samples.broken.height
+    result.rows_delivered += samples.broken.height + samples.duplicates
+    result.rows_duplicate += samples.duplicates
     landing.reject(result, samples.broken)
     return samples.readings
 

@@ -92,7 +92,7 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
     window = LOOKBACK_SECONDS + step
 
     def at_steps(query: str) -> list[Series]:
-        return client.query_range(query, start, end, step)
+        return _each_once(client.query_range(query, start, end, step))
 
     answers = {
         "counters": at_steps(selection.of(COUNTERS)),
@@ -116,6 +116,17 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
     # of what lies before the range only the reading that its first increment begins with
     begin = datetime.fromtimestamp(start, UTC).replace(tzinfo=None)
     return readings.filter((pl.col("at") > begin) | (pl.col("at").shift(-1).over(*_PLACE) > begin).fill_null(True))
+
+
+def _each_once(series: list[Series]) -> list[Series]:
+    """The series of one answer. Raises: PrometheusError where two have the same labels: a counter that has two values has none."""
+    seen: set[frozenset[tuple[str, str]]] = set()
+    for one in series:
+        labels = frozenset(one.labels.items())
+        if labels in seen:
+            raise PrometheusError(f"an answer has the series {json.dumps(one.labels, sort_keys=True)[:200]} twice; which of them is right?")
+        seen.add(labels)
+    return series
 
 
 def _points(series: Iterable[Series], hosts: dict[str, str], labels: Labels) -> pl.DataFrame:
@@ -147,7 +158,7 @@ def _told(infos: pl.DataFrame, members: pl.DataFrame) -> tuple[pl.DataFrame, pl.
 def _pivoted(points: pl.DataFrame) -> pl.DataFrame:
     """Counters side by side: a row per drive, path and instant."""
     number = pl.col("value").cast(pl.Float64, strict=False)
-    columns = (number.filter(pl.col("metric") == metric).max().alias(name) for metric, name in COUNTERS.items())
+    columns = (number.filter(pl.col("metric") == metric).first().alias(name) for metric, name in COUNTERS.items())
     return points.group_by(*_PLACE, "seconds").agg(*columns, pl.col("told_group").first())
 
 
@@ -187,7 +198,7 @@ def _every_scrape(client: Client, selection: Selection, end: int, window: int, d
         these = "|".join(re.escape(target) for target in targets[at : at + HOSTS_AT_ONCE])
         where = f"{selection.labels.host}=~{quoted(these)}"
         asked = ((*COUNTERS, INFO), (MEMBER,))
-        series = [one for metrics in asked for one in client.query(f"{selection.of(metrics, where)}[{window}s]", end, window)]
+        series = [one for metrics in asked for one in _each_once(client.query(f"{selection.of(metrics, where)}[{window}s]", end, window))]
         points = _points(series, hosts, selection.labels)
         infos, members = _told(points.filter(metric=INFO), points.filter(metric=MEMBER))
         counters = points.filter(pl.col("metric").is_in(list(COUNTERS))).join(drives, on=list(_PLACE), how="semi")

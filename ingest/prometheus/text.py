@@ -35,6 +35,7 @@ _LEAST_MS = 1e11
 _END_US = 253_402_300_800_000_000  # the year 10000
 # what a machine is called that nobody has named
 _UNNAMED = ("", "(none)", "localhost")
+_PLACE = ["host", "device", "path", "at"]
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,14 @@ class Labels:
 
 @dataclass
 class Samples:
-    """What one file holds. `readings`: READING and `row_no`, the line of the reading's first counter; `broken`: REJECTION."""
+    """What one file holds. `readings`: READING and `row_no`, the line of the reading's first counter; `broken`: REJECTION.
+
+    `duplicates`: readings that the file holds again, value by value.
+    """
 
     readings: pl.DataFrame
     broken: pl.DataFrame
+    duplicates: int = 0
     notes: list[str] = field(default_factory=list)
 
 
@@ -90,8 +95,11 @@ def read_samples(path: Path, folder: str, labels: Labels) -> Samples:
         raise UnreadableFile("no sample has a time and there is no node_time_seconds to tell when they were taken")
     broken.append(_rejected(lines.filter(untimed & pl.col("metric").is_in(list(COUNTERS))), "no time, or one that is none", "time", "time"))
     lines = lines.filter(~untimed)
-    readings, notes = _readings(lines, named, folder, labels)
-    return Samples(readings, pl.concat(broken).sort("row", maintain_order=True), notes)
+    lines, read, notes = _located(lines, named, folder, labels)
+    counters, contradicted, again = _once(lines.filter(pl.col("metric").is_in(list(COUNTERS))))
+    broken.append(_rejected(contradicted, "one of several values of the same series at the same time", "value", "value"))
+    readings = _readings(counters, lines, read)
+    return Samples(readings, pl.concat(broken).sort("row", maintain_order=True), again, notes)
 
 
 def _rejected(lines: pl.DataFrame, reason: str, column: str, value: str = "line") -> pl.DataFrame:
@@ -127,7 +135,10 @@ def _time(lines: pl.DataFrame) -> pl.Series:
     return micros.round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at")
 
 
-def _readings(lines: pl.DataFrame, named: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataFrame, list[str]]:
+def _located(
+    lines: pl.DataFrame, named: pl.DataFrame, folder: str, labels: Labels
+) -> tuple[pl.DataFrame, dict[str, dict[str, str]], list[str]]:
+    """Lines with what `located_by` says of them, counters of whole drives only; the labels of each text of them; notes."""
     read = {labels_text: json.loads(labels_text) for labels_text in named["labels"].to_list()}
     uname = lines.filter(pl.col("metric") == UNAME)["labels"].to_list()
     told = read[uname[0]].get("nodename", "") if uname else ""
@@ -142,17 +153,37 @@ def _readings(lines: pl.DataFrame, named: pl.DataFrame, folder: str, labels: Lab
     is_counter = lines["metric"].is_in(list(COUNTERS))
     is_whole = lines.select(whole_drives("device").fill_null(False)).to_series()
     left_out = lines.filter(is_counter & ~is_whole)["device"].unique().sort().to_list()
-    counters = lines.filter(is_counter & is_whole).sort("row_no")
-    place = ["host", "device", "path", "at"]
-    readings = counters.group_by(*place, maintain_order=True).agg(
-        *(pl.col("number").filter(pl.col("metric") == metric).max().alias(name) for metric, name in COUNTERS.items()),
-        pl.col("told_group").first(),
-        pl.col("row_no").first(),
+    notes = [f"left out {len(left_out)} devices that are no whole drive: {', '.join(map(str, left_out[:8]))}"] if left_out else []
+    return lines.filter(~is_counter | is_whole), read, notes
+
+
+def _once(counters: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+    """Counters that have one value at one instant, the lines of those that have several, and how many readings were there again.
+
+    Who has two values of one counter has none: the other counters of that reading go, too.
+    """
+    each = counters.group_by(*_PLACE, "metric").agg(pl.len(), pl.col("number").n_unique().alias("values"))
+    if each.height == counters.height:
+        return counters, counters.clear(), 0
+    several = each.filter(pl.col("values") > 1)
+    contradicted = counters.join(several, on=[*_PLACE, "metric"], how="semi")
+    again = each.join(several, on=_PLACE, how="anti").group_by(_PLACE).agg(pl.col("len").max() - 1)["len"].sum()
+    return counters.join(several, on=_PLACE, how="anti"), contradicted, int(again)
+
+
+def _readings(counters: pl.DataFrame, lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
+    readings = (
+        counters.sort("row_no")
+        .group_by(_PLACE, maintain_order=True)
+        .agg(
+            *(pl.col("number").filter(pl.col("metric") == metric).first().alias(name) for metric, name in COUNTERS.items()),
+            pl.col("told_group").first(),
+            pl.col("row_no").first(),
+        )
     )
     infos = identities(lines.filter(pl.col("metric") == INFO), read)
     members = memberships(lines.filter(pl.col("metric") == MEMBER), read)
-    notes = [f"left out {len(left_out)} devices that are no whole drive: {', '.join(map(str, left_out[:8]))}"] if left_out else []
-    return with_identity(readings, infos, members).select(*READING, "row_no"), notes
+    return with_identity(readings, infos, members).select(*READING, "row_no")
 
 
 def located_by(

@@ -23,7 +23,7 @@ MDSTAT = """Personalities : [raid6]
 md0 : active raid6 sdc[2] sdb1[1]{failed} sda[0] sdd[3]
       9 blocks super 1.2 level 6, 512k chunk, algorithm 5 {working}
 """
-EXPORT = "MD_LEVEL=raid6\nMD_DEVICES=4\nMD_UUID=a:b:c:d\n" + "".join(
+EXPORT = "MD_LEVEL=raid6\nMD_DEVICES=4\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n" + "".join(
     f"MD_DEVICE_dev_{d}_ROLE={n}\nMD_DEVICE_dev_{d}_DEV=/dev/{d}\n" for n, d in enumerate(("sda", "sdb1", "sdc", "sdd"))
 )
 
@@ -114,7 +114,7 @@ def test_deliveries_of_one_hour_end_as_one_hour(host: Host, tmp_path: Path) -> N
     ]
     drives = pl.concat([pl.read_parquet(path) for path in table_files(deliveries, "drives") if ".mdadm." in path.name])
     roles = drives.filter(pl.col("valid_from") == pl.col("valid_from").max())
-    assert roles["raid_group_id"].unique().to_list() == ["a:b:c:d"]
+    assert roles["raid_group_id"].unique().to_list() == ["aaaaaaaa:bbbbbbbb:cccccccc:dddddddd"]
     # sdb failed at 10:30: the array is listed again, without it
     assert sorted(roles.select("drive_id", "role").rows()) == [("web1/sda", "data"), ("web1/sdc", "parity_p"), ("web1/sdd", "parity_q")]
     # the export, which does not know the layout, says nothing of an array that mdstat lists
@@ -208,7 +208,7 @@ def test_a_part_that_cannot_be_read_needs_somebody_and_costs_only_that(host: Hos
 def test_membership_for_node_exporter(host: Host, tmp_path: Path) -> None:
     collector(host, tmp_path / "out").write_membership(tmp_path)
     assert (tmp_path / "drivetail_membership.prom").read_text().splitlines()[2:] == [
-        f'drivetail_md_member{{md="md0",device="sd{d}",uuid="a:b:c:d",role="{role}"}} 1'
+        f'drivetail_md_member{{md="md0",device="sd{d}",uuid="aaaaaaaa:bbbbbbbb:cccccccc:dddddddd",role="{role}"}} 1'
         for d, role in zip("abcd", ("data", "data", "parity_p", "parity_q"), strict=True)
     ]
 

@@ -241,6 +241,8 @@ def test_many_that_came_late_are_one_message(site):
         ),
         ('source = "bundle"', 'source = "sysstat"\nyear = 2026', "inbox fleet: 'year' is nothing that source 'sysstat' takes"),
         ('source = "bundle"', 'source = "collected"\ngroup_label = ["pool"]', "min_coverage, resolution, timezone, year, boot_time"),
+        ('source = "bundle"', 'source = "sysstat"\ninterval = "soon"', "interval is 'soon'; give seconds or minutes"),
+        ('source = "bundle"', 'source = "sysstat"\ninterval = "10s"', "inbox fleet: interval and began go together"),
         ('source = "bundle"', 'source = "sysstat"\nresolution = "2m"', "inbox fleet: resolution is '2m'; give one of 1m, 5m, 15m"),
         ('source = "bundle"', 'source = "sysstat"\ntimezone = "Berlin"', "timezone is 'Berlin'; give a time zone, such as Europe/Berlin"),
         ('source = "bundle"', 'source = "collected"\nyear = "this"', "year is 'this'; give a year, such as 2026"),

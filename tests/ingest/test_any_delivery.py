@@ -76,17 +76,19 @@ MDSTAT = (
     f"TS {TS}\nPersonalities : [raid6]\nmd0 : active raid6 sdd[4](S) sde[5] sdc[2] sdb[1](F) sda[0]\n"
     "      99 blocks super 1.2 level 6, 512k chunk, algorithm 2 [4/3] [U_UU]\n"
     "      [=>..]  recovery =  8.5% (1/9) finish=1min speed=1K/sec\n"
-    f"      uuid a:b:c:d\nTS {TS + 60} again\nmd0 : active raid6 sde[5] sdd[4] sdc[2] sda[0]\n      99 blocks [4/4] [UUUU]\n"
+    f"      uuid aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n"
+    f"TS {TS + 60} again\nmd0 : active raid6 sde[5] sdd[4] sdc[2] sda[0]\n      99 blocks [4/4] [UUUU]\n"
 )
 EXPORT = (
-    f"TS {TS}\nMD_LEVEL=raid1\nMD_DEVICES=2\nMD_UUID=a:b\nMD_NAME=x:0\nMD_DEVICE_sda_ROLE=0\nMD_DEVICE_sda_DEV=/dev/sda\n"
+    f"TS {TS}\nMD_LEVEL=raid1\nMD_DEVICES=2\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n"
+    "MD_NAME=x:0\nMD_DEVICE_sda_ROLE=0\nMD_DEVICE_sda_DEV=/dev/sda\n"
     "MD_DEVICE_sdb_ROLE=spare\nMD_DEVICE_sdb_DEV=/dev/sdb1\n"
 )
 DETAIL = (
     f"TS {TS}\n/dev/md0:\n        Raid Level : raid5\n"
-    "      Raid Devices : 3\n             State : clean, recovering \n"
+    "      Raid Devices : 3\n             State : clean, recovering \n   Working Devices : 2\n"
     "            Layout : left-symmetric\n"
-    "              UUID : a:b:c:d\n    Number   Major   Minor   RaidDevice State\n"
+    "              UUID : aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n    Number   Major   Minor   RaidDevice State\n"
     "       0     254        0        0      active sync   /dev/vda1\n"
     "       -       0        0        1      removed\n       3     254        2        -      spare   /dev/vdc\n"
 )

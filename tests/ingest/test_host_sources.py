@@ -226,15 +226,19 @@ def test_an_array_whose_first_look_is_cut_off_is_first_seen_by_the_next(tmp_path
 
 
 def test_what_mdadm_cut_off_is_turned_away_and_the_rest_is_taken(tmp_path: Path, warehouse: Warehouse) -> None:
-    text = "MD_LEVEL=raid1\nMD_DEVICES=2\nMD_UUID=a:b\nMD_DEVICE_sda_ROLE=0\nMD_DEVICE_sda_DEV=/dev/sda\nMD_DEVICE_sdb_ROLE=1\n"
+    text = (
+        "MD_LEVEL=raid1\nMD_DEVICES=2\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n"
+        "MD_DEVICE_sda_ROLE=0\nMD_DEVICE_sda_DEV=/dev/sda\nMD_DEVICE_sdb_ROLE=1\n"
+    )
     other = "MD_LEVEL=raid1\nMD_DEVICE_sdc_ROLE=0\nMD_DEVICE_sdc_DEV=/dev/sdc\n"
-    odd = "MD_LEVEL=raid1\nMD_UUID=c:d\nMD_DEVICE_sdd_ROLE=weird\nMD_DEVICE_sdd_DEV=/dev/sdd\n"
+    odd = "MD_LEVEL=raid1\nMD_UUID=cccccccc:dddddddd:aaaaaaaa:bbbbbbbb\nMD_DEVICE_sdd_ROLE=weird\nMD_DEVICE_sdd_DEV=/dev/sdd\n"
     summary = ingest(
         "mdadm",
         given(tmp_path, mdadm=f"TS {TS}\n{text}{other}{odd}", mdadm2=text, mdstat="TS soon\n", mdadm3=f"TS {TS}\nhello\n"),
         warehouse.path,
     )
-    assert [row[0] for row in members(warehouse)] == ["web1/sda"]
+    # of none of them anybody knows who else is in it
+    assert members(warehouse) == []
     rejected = warehouse.table("rejected_records").sort("row").select("row", "column", "value").rows()
     assert rejected == [(7, "MD_DEVICE_sdb_ROLE", "1"), (8, "UUID", None), (13, "MD_DEVICE_sdd_ROLE", "weird")]
     assert [file.note for file in summary.unreadable] == [
@@ -242,6 +246,83 @@ def test_what_mdadm_cut_off_is_turned_away_and_the_rest_is_taken(tmp_path: Path,
         "no md array is in it; expected what `mdadm --detail [--export]` or `cat /proc/mdstat` prints",
         "line 1 is 'TS soon'; expected `TS` and the unix time",
     ]
+
+
+MESSAGE = "[ 1234.5] sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT"
+A_DETAIL = """\
+/dev/md0:
+        Raid Level : raid6
+      Raid Devices : 6
+             State : clean, degraded
+   Working Devices : 5
+            Layout : left-symmetric
+              UUID : 28e3d114:1c759193:a00d6429:f4be42e7
+
+    Number   Major   Minor   RaidDevice State
+       0       8        0        0      active sync   /dev/sda
+       1       8       16        1      active sync   /dev/sdb
+       -       0        0        2      removed
+       3       8       48        3      active sync   /dev/sdd
+       4       8       64        4      active sync   /dev/sde
+       5       8       80        5      active sync   /dev/sdf
+
+       2       8       32        -      faulty
+"""
+AN_EXPORT = "MD_LEVEL=raid6\nMD_DEVICES=6\nMD_UUID=28e3d114:1c759193:a00d6429:f4be42e7\nMD_NAME=x:0\n" + "".join(
+    f"MD_DEVICE_dev_sd{letter}_ROLE={slot}\nMD_DEVICE_dev_sd{letter}_DEV=/dev/sd{letter}\n" for slot, letter in enumerate("abdef")
+)
+AN_MDSTAT = """\
+Personalities : [raid6] [raid0]
+md0 : active raid6 sdf[5] sde[4] sdd[3] sdb[1] sda[0]
+      1040384 blocks super 1.2 level 6, 512k chunk, algorithm 2 [6/5] [UU_UUU]
+
+md1 : active raid0 sdh[1] sdg[0]
+      99 blocks super 1.2 512k chunks
+
+unused devices: <none>
+"""
+
+
+@pytest.mark.parametrize(
+    ("form", "ends"),
+    [(A_DETAIL, "/dev/sde\n"), (A_DETAIL, "/dev/sd"), (A_DETAIL, "RaidDevice"), (A_DETAIL, "raid6\n"), (A_DETAIL, "/dev/md0:\n"),
+     (AN_EXPORT, "sdd_ROLE=2\n"), (AN_EXPORT, "sde_DEV=/dev/s"), (AN_EXPORT, "MD_DEVICES=6\n"), (AN_EXPORT, "28e3d114:1c75"),
+     (AN_MDSTAT, "sdd[3]"), (AN_MDSTAT, "sdd[3] s"), (AN_MDSTAT, "512k chunk"), (AN_MDSTAT, "UU_UUU]\n"), (AN_MDSTAT, "sdh[1]"),
+     (AN_MDSTAT, "raid0]\n")],
+    ids=lambda text: str(text.split()[-1]),
+)  # fmt: skip
+def test_nobody_leaves_an_array_that_is_cut_off(form: str, ends: str, tmp_path: Path, warehouse: Warehouse) -> None:
+    cut = form[: form.index(ends) + len(ends)] if form.count(ends) == 1 else form[: form.rindex(ends) + len(ends)]
+    assert cut != form
+    ingest("mdadm", given(tmp_path, mdadm=f"TS {TS}\n{form}TS {TS + 60}\n{cut}"), warehouse.path)
+    assert len(members(warehouse)) == (7 if form is AN_MDSTAT else 5)
+    assert warehouse.live("drives")["valid_from"].unique().to_list() == [AT]
+    assert not [row for row in warehouse.stored("drive_events").iter_rows(named=True) if row["detail"] != "md: failed"]
+
+
+@pytest.mark.parametrize("form", [A_DETAIL, AN_EXPORT, AN_MDSTAT], ids=["detail", "export", "mdstat"])
+def test_a_message_of_the_kernel_within_says_of_nobody_that_it_left(form: str, tmp_path: Path, warehouse: Warehouse) -> None:
+    torn = [form[:at] + f"{MESSAGE}\n" + form[at:] for at in range(0, len(form), 3)]
+    looks = "".join(f"TS {TS + 60 * (n + 1)}\n{text}" for n, text in enumerate(torn))
+    summary = ingest("mdadm", given(tmp_path, mdadm=f"TS {TS}\n{form}{looks}"), warehouse.path)
+    assert summary.rows_rejected > len(torn) / 4
+    assert warehouse.live("drives")["valid_from"].unique().to_list() == [AT]
+    assert warehouse.stored("drive_events").filter(~pl.col("detail").str.contains("failed")).height == 0
+
+
+def test_a_whole_look_tells_who_has_left_and_which_array_is_gone(tmp_path: Path, warehouse: Warehouse) -> None:
+    less = A_DETAIL.replace("Working Devices : 5", "Working Devices : 4").replace("sync   /dev/sdf", "sync   ").replace(
+        "       5       8       80        5      active sync   ", "       -       0        0        5      removed"
+    )  # fmt: skip
+    export = AN_EXPORT[: AN_EXPORT.index("MD_DEVICE_dev_sdf")]
+    mdstat = AN_MDSTAT[: AN_MDSTAT.index("md1")] + "unused devices: <none>\n"
+    for host, (one, other) in {"a": (A_DETAIL, less), "b": (AN_EXPORT, export), "c": (AN_MDSTAT, mdstat)}.items():
+        folder = tmp_path / "in" / host
+        folder.mkdir(parents=True)
+        (folder / "mdadm").write_text(f"TS {TS}\n{one}TS {TS + 60}\n{other}")
+    assert ingest("mdadm", tmp_path / "in", warehouse.path).rows_rejected == 0
+    removed = warehouse.stored("drive_events").filter(detail="md: removed")["drive_id"].sort().to_list()
+    assert removed == ["a/sdf", "b/sdf", "c/sdg", "c/sdh"]
 
 
 # smartctl, lsblk -------------------------------------------------------------------------------------------------
@@ -381,6 +462,24 @@ def test_garbled_lines_are_turned_away_and_repeated_ones_counted(tmp_path: Path,
         (8, "sda", "6 fields, expected 14, 18 or 20"), (9, "sdb", "a counter is no whole number up to 2^53"),
         (10, "sdc", "a counter is no whole number up to 2^53"), (11, "device", "1 fields, expected 14, 18 or 20"),
     ]  # fmt: skip
+
+
+def test_what_a_message_of_the_kernel_tore_is_turned_away(tmp_path: Path, warehouse: Warehouse) -> None:
+    good = snapshot(0, ("sda", 100, 1000, 0, 0), ("sdb", 100, 1000, 0, 0)) + snapshot(60, ("sda", 200, 2000, 0, 0))
+    torn = [
+        "   8      32 sd", f"8 16 {MESSAGE} sdb 200 0 1600 2000 0 0 0 0 0 5 6", "8 16 sdb 200 0 1600 20[ 1234.5] sd 1:0:0:0: x", MESSAGE,
+        "00 0 0 0 0 5 6", "8 16 sd 200 0 1600 2000 0 0 0 0 0 5 6", "8 x sdb 200 0 1600 2000 0 0 0 0 0 5 6", "8 17 sdb1 200 0", "253 0 dm-0",
+    ]  # fmt: skip
+    kept = [
+        "8 17 sdb1 1 2 3 4",
+        "253 0 dm-0 1 0 8 1 1 0 8 1 0 5 6",
+        "7 0 loop0 1 0 8 1 1 0 8 1 0 5 6 0 0 0 0 0 0",
+        "",
+        "120 0 emcpowera" + " 1" * 11,
+    ]
+    text = good + "".join(f"{line}\n" for line in (*torn, *kept))
+    assert counts(ingest("diskstats", given(tmp_path, diskstats=text), warehouse.path)) == (3 + len(torn), 3, len(torn), 0, 0)
+    assert [(row["drive_id"], row["read_ios"]) for row in warehouse.stored().iter_rows(named=True)] == [("web1/sda", 100)]
 
 
 def test_a_fuller_hour_replaces_what_came_of_it_before(tmp_path: Path, warehouse: Warehouse) -> None:

@@ -408,6 +408,19 @@ def test_members_of_an_array_are_a_group_and_its_spare_is_told(warehouse: Wareho
     assert warehouse.live("drives").sort("drive_id").select("drive_id", "role").rows() == [("S0", "data"), ("S1", "data"), ("S2", "spare")]
 
 
+@pytest.mark.parametrize("question", ["reads", "timestamp("])
+def test_a_series_that_an_answer_has_twice_ends_the_pull(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = Client.query_range
+
+    def twice(self: Client, query: str, start: int, end: int, step: int) -> list[client_module.Series]:
+        found = ask(self, query, start, end, step)
+        return [*found, found[0]] if question in query else found
+
+    monkeypatch.setattr(Client, "query_range", twice)
+    with serving(Server(a_fleet())) as server, pytest.raises(PrometheusError, match="twice"):
+        pull(Client(server.url), Selection(), START, START + timedelta(hours=1))
+
+
 @pytest.mark.parametrize(
     ("first", "end", "said"),
     [(START + timedelta(minutes=5), START + timedelta(hours=1), "two full hours"), (START, START, "two full hours")],

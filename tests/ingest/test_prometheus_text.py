@@ -82,6 +82,18 @@ def test_milliseconds_seconds_and_exemplars_are_read(times: tuple[str, str], war
     assert warehouse.live().select("hour_utc", "read_ios", "coverage").rows() == [(datetime(2026, 1, 5, 10), 1, 1.0)]
 
 
+def test_a_value_that_comes_twice_counts_once_and_two_of_them_for_none(warehouse: Warehouse, tmp_path: Path) -> None:
+    again = lines(f" {T}")
+    other = 'node_disk_reads_completed_total{device="sda"} 999 ' + f"{T + 60}\n"
+    text = lines(f" {T}") + again + lines(f" {T + 60}", reads=150) + other + lines(f" {T + 1800}", reads=200)
+    summary = land(warehouse, tmp_path, text)
+    # the scrape that is there twice is one and a duplicate; of the one with two values both lines, and nothing of it counts
+    assert counts(summary) == (5, 2, 2, 1, 0)
+    rejected = warehouse.table("rejected_records").select("reason", "value").rows()
+    assert rejected == [("one of several values of the same series at the same time", value) for value in ("150", "999")]
+    assert warehouse.live()["read_ios"].to_list() == [100]
+
+
 def test_a_dump_is_read_as_promtool_writes_it(warehouse: Warehouse, tmp_path: Path) -> None:
     dumped = "".join(
         f'{{__name__="node_disk_{metric}_total", device="sda", instance="web{host}:9100", note="a \\"b\\" }} , c"}} {value} {at}000\n'

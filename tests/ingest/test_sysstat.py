@@ -14,6 +14,7 @@ from ingest.errors import UnreadableFile
 from ingest.sysstat import read_intervals, zone_of
 from tests.fuzz import fuzz
 from tests.ingest.conftest import Warehouse
+from tests.mutate import mutated, mutated_json
 
 SHARED = Path(__file__).parents[3] / "shared/samples"
 H = datetime(2026, 1, 5, 10)
@@ -209,33 +210,136 @@ def test_a_time_zone_must_exist(warehouse: Warehouse, tmp_path: Path) -> None:
         land(warehouse, tmp_path, sadf(), timezone="Mars/Olympus")
 
 
-def test_any_text_is_read_or_refused(tmp_path: Path) -> None:
-    good = [
-        BANNER,
-        sadf(interval(H)),
-        sadf(interval(H))[:200],
-        "10:00:00 DEV tps await\n",
-        "10:10:00 sda 1 1\n",
-        "# hostname;interval;timestamp;DEV;tps;await\n",
-    ]
-    noise = [
-        "web1;600;2026-01-05 10:10:00 UTC;sda;1;1\n",
-        "{",
-        '"statistics":[',
-        "99:99:99 AM x\n",
-        "Average:",
-        "LINUX RESTART\n",
-        "]",
-        "}",
-        "-1",
-        ";",
-        "\n",
-    ]
-    pieces = st.one_of(st.sampled_from(good + noise), st.binary(max_size=20).map(lambda octets: octets.decode("latin-1")))
+SADF_HEADER = "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;dkB/s;areq-sz;aqu-sz;await;%util\n"
+SAR_HEADER = "10:00:00          DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util\n"
 
-    def check(text: str) -> None:
+
+def sadf_line(minute: int, device: str = "sda") -> str:
+    return f"web1;600;2026-01-05 10:{minute}:00 UTC;{device};10.00;1.00;1.00;0.00;0.20;0.01;25.43;1.00\n"
+
+
+def sar_line(minute: int, device: str = "sda") -> str:
+    return f"10:{minute}:00          {device}     10.00      1.00      1.00      0.00      0.20      0.01     25.43      1.00\n"
+
+
+MESSAGE = "[ 1234.5] sd 1:0:0:0: [sda] tag#9 FAILED Result: hostbyte=DID_TIME_OUT"
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        # a last line that ends within await, within its name, or within %util, which nobody reads
+        (SADF_HEADER + sadf_line(10) + sadf_line(20)[:-9], (2, 1, 1)),
+        (SADF_HEADER + sadf_line(10) + "web1;600;2026-01-05 10:20", (2, 1, 1)),
+        (SADF_HEADER + sadf_line(10) + sadf_line(20)[:-3], (2, 1, 1)),
+        (sadf_line(10) + SADF_HEADER + sadf_line(20), (2, 1, 1)),
+        (SADF_HEADER.replace("DEV", "D") + sadf_line(10) + SADF_HEADER + sadf_line(20), (2, 1, 1)),
+        (SADF_HEADER.replace(";%util", "") + sadf_line(10) + SADF_HEADER + sadf_line(20), (2, 1, 1)),
+        (SADF_HEADER + sadf_line(10) + sadf_line(20, "sd") + sadf_line(20, "centos-root") + sadf_line(20, MESSAGE), (3, 1, 2)),
+        (SADF_HEADER + sadf_line(10)[:60] + MESSAGE + "\n" + sadf_line(10)[60:] + sadf_line(20), (3, 1, 2)),
+        (BANNER + SAR_HEADER + sar_line(10) + sar_line(20)[:-3], (2, 1, 1)),
+        (BANNER + sar_line(10) + SAR_HEADER + sar_line(20), (2, 1, 1)),
+        (BANNER + SAR_HEADER.replace("tps", MESSAGE) + sar_line(10) + SAR_HEADER + sar_line(20), (2, 1, 1)),
+        (BANNER + SAR_HEADER + sar_line(10)[:40] + MESSAGE + "\n" + sar_line(10)[40:] + sar_line(20), (3, 1, 2)),
+        (BANNER + SAR_HEADER + sar_line(10) + sar_line(20)[3:] + "10:20:00 sda\n" + "25:20:00" + sar_line(20)[8:], (4, 1, 3)),
+        (BANNER + "10:00:00 tps rtps\n10:10:00 1.00 2.00\nAverage: 1.00 2.00\n" + SAR_HEADER + sar_line(10), (1, 1, 0)),
+    ],
+)  # fmt: skip
+def test_what_is_not_whole_is_turned_away(text: str, counted: tuple[int, int, int], warehouse: Warehouse, tmp_path: Path) -> None:
+    assert counts(land(warehouse, tmp_path, text)) == (*counted, 0, 0)
+    assert warehouse.live()["latency_us"].to_list() == [25_430.0]
+
+
+def test_a_message_of_the_kernel_within_json_costs_its_interval(warehouse: Warehouse, tmp_path: Path) -> None:
+    made = [interval(H + timedelta(minutes=10 * n)) for n in range(1, 6)]
+    text = sadf(*made)
+    at = text.index("10:20:00")
+    assert counts(land(warehouse, tmp_path, text[:at] + MESSAGE + "\n" + text[at:])) == (5, 4, 1, 0, 0)
+    disk = [{"disk_device": "sda", "r/s": 1, "w/s": 1, "r_await": 1, "w_await": 1}]
+    split = sadf(*({"timestamp": f"2026-01-05T12:{n}0:00+0000", "disk": disk} for n in range(5))).replace('"file-date"', '"date"')
+    at = split.index("12:20:00")
+    # of the one after it nobody knows how long it was
+    assert counts(land(warehouse, tmp_path, split[:at] + '\n"' + split[at:])) == (4, 2, 2, 0, 0)
+
+
+def test_drives_by_number_and_older_columns(warehouse: Warehouse, tmp_path: Path) -> None:
+    numbers = ("8-0", "8-16", "8-17", "65-0", "8-256", "9-0", "253-0", "259-0")
+    summary = land(warehouse, tmp_path, SADF_HEADER + "".join(sadf_line(10, f"dev{number}") for number in numbers))
+    assert counts(summary) == (6, 4, 2, 0, 0)
+    assert {row["value"] for row in summary.rejected} == {"dev253-0", "dev259-0"} and "sar -p" in str(summary.rejected[0]["reason"])
+    assert [row[0] for row in hours(warehouse)] == ["web1/sda", "web1/sdb", "web1/sdiw", "web1/sdq"]
+    old = {"disk-device": "sdx", "tps": 10, "rd_sec": 4.0, "wr_sec": 8.0, "await": 1.0}
+    mega = {"disk_device": "sdy", "r/s": 1, "w/s": 1, "rMB/s": 2.0, "wMB/s": 0.5, "r_await": 1, "w_await": 1}
+    text = sadf(*({"timestamp": f"2026-01-05T10:{n}0:00+0000", "disk": [mega]} for n in range(2))).replace('"file-date"', '"date"')
+    land(warehouse, tmp_path, sadf({**interval(H + timedelta(minutes=10)), "disk": [old]}), text)
+    rows = {row["drive_id"]: row for row in warehouse.live().iter_rows(named=True)}
+    assert rows["web1/sdx"]["bytes"] == 12 * 512 * 600
+    assert (rows["web1/sdy"]["read_blocks"], rows["web1/sdy"]["write_blocks"]) == (2 * 600 << 20, 300 << 20)
+
+
+def test_iostats_own_text_is_named(warehouse: Warehouse, tmp_path: Path) -> None:
+    text = BANNER + "avg-cpu:  %user\n           1.0\n\nDevice            r/s     w/s\nsda  1.0 2.0\n"
+    (file,) = land(warehouse, tmp_path, text).files
+    assert file.status == "unreadable" and "-o JSON" in (file.note or "")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"interval": "10s"}, "without --began"),
+        ({"began": "2026-01-05"}, "without --interval"),
+        ({"interval": "2h", "began": "x"}, "--interval 2h"),
+        ({"interval": "0", "began": "x"}, "--interval 0"),
+        ({"interval": "10s", "began": "soon"}, "--began soon"),
+    ],
+)  # fmt: skip
+def test_how_iostat_was_run_is_told_whole(given: dict[str, str], said: str, warehouse: Warehouse, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(IngestError, match=said):
+        ingest("sysstat", tmp_path / "a.txt", warehouse.path, source_options=given)
+
+
+@pytest.mark.parametrize(
+    ("began", "zone", "hour"),
+    [("2026-01-05T11:50:00+01:00", None, H), ("2026-01-05T10:50:00", None, H), ("2026-01-05 11:50", "Europe/Berlin", H)],
+)
+def test_iostat_without_times_is_told_them(began: str, zone: str | None, hour: datetime, warehouse: Warehouse, tmp_path: Path) -> None:
+    disk = [{"disk_device": "sda", "r/s": 1, "w/s": 0, "r_await": 3, "w_await": 0}]
+    text = sadf(*[{"disk": disk}] * 4).replace('"file-date"', '"date"')
+    path = tmp_path / "web1.json"
+    path.write_text(text)
+    ingest("sysstat", path, warehouse.path, source_options={"interval": "10m", "began": began, "timezone": zone})
+    rows = warehouse.live().sort("hour_utc").select("hour_utc", "read_ios", "read_latency_us", "coverage").rows()
+    assert rows == [(hour, 600, 3000.0, 1 / 6), (hour + timedelta(hours=1), 1200, 3000.0, 1 / 3)]
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason=f"the samples are not here ({SHARED}); they are not ours to distribute")
+def test_a_throttled_drive_stands_out_in_iostat_alone(warehouse: Warehouse) -> None:
+    names = ("qemu_md_raid6_throttled/iostat_throttled.json", "qemu_md_raid6/iostat_healthy.json", "iostat_x_p_ALL_oJSON.json")
+    for n, name in enumerate(names):
+        options = {"interval": "5s", "began": f"2026-01-05T1{n}:00:00Z"}
+        summary = ingest("sysstat", SHARED / name, warehouse.path, min_coverage=0.001, source_options=options)
+        assert not summary.unreadable and summary.rows_accepted and not summary.rows_rejected
+    assert warehouse.live()["hour_utc"].unique().sort().to_list() == [H + timedelta(hours=n) for n in range(3)]
+    throttled = warehouse.live().filter(hour_utc=H).drop_nulls("read_latency_us")
+    median = throttled["read_latency_us"].median()
+    assert throttled.filter(throttled["read_latency_us"] >= 2 * median)["drive_id"].to_list() == ["(none)/sdb"]
+
+
+def test_any_output_nearly_as_it_should_be_is_read_or_refused(tmp_path: Path) -> None:
+    disk = {"disk_device": "sda", "r/s": 9.0, "w/s": 1.0, "rkB/s": 4.0, "wkB/s": 8.0, "r_await": 1.5, "w_await": 2.5, "util": 3.0}
+    split = [{"timestamp": f"01/13/26 10:{n}0:00", "disk": [disk, {**disk, "disk_device": "dm-0"}]} for n in range(3)]
+    documents = [sadf(*(interval(H + timedelta(minutes=10 * n)) for n in range(1, 4))), sadf(*split).replace('"file-date"', '"date"')]
+    texts = [
+        SADF_HEADER.replace("DEV", "CPU") + SADF_HEADER + sadf_line(10) + sadf_line(10, "dev8-16")
+        + "web1;-1;1767608400;LINUX-RESTART\n" + sadf_line(20),
+        BANNER + "10:00:00 CPU %user\n10:10:00 all 1.0\n" + SAR_HEADER + sar_line(10) + sar_line(20, "sdb")
+        + "Average: sda 1\n\n10:30:00 LINUX RESTART\n",
+    ]  # fmt: skip
+
+    def check(text: bytes) -> None:
         path = tmp_path / "fuzzed.txt"
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(text)
         try:
             found = read_intervals(path, zone_of("UTC"))
         except UnreadableFile:
@@ -243,7 +347,8 @@ def test_any_text_is_read_or_refused(tmp_path: Path) -> None:
         assert len(found.intervals) + len(found.rejected) == found.row
         assert all(row["seconds"] > 0 for row in found.intervals)
 
-    fuzz(st.lists(pieces, max_size=10).map("".join), check, "output of sysstat")
+    nearly = [mutated(text.encode()) for text in (*texts, *documents)] + [mutated_json(json.loads(text)) for text in documents]
+    fuzz(st.one_of(*nearly), check, "output of sysstat")
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason=f"the samples are not here ({SHARED}); they are not ours to distribute")

@@ -101,7 +101,7 @@ def smartctl(folder: Path, is_sound: bool) -> None:
 
 def mdadm(folder: Path, is_sound: bool) -> None:
     members = "".join(f"MD_DEVICE_dev_{d}_ROLE={n}\nMD_DEVICE_dev_{d}_DEV=/dev/{d}\n" for n, d in enumerate(DEVICES))
-    array = f"MD_LEVEL=raid6\nMD_DEVICES={DRIVES}\nMD_METADATA=1.2\nMD_UUID=aa:bb:cc:dd\n{members}"
+    array = f"MD_LEVEL=raid6\nMD_DEVICES={DRIVES}\nMD_METADATA=1.2\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n{members}"
     put(folder, "web1/mdadm", f"TS {UNIX if is_sound else LATER}\n{array}")
 
 

@@ -1,0 +1,202 @@
+"""Rows put into damaged text: each of them is accepted, or counted as turned away. Counted here, not by the parser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+
+from ingest import ingest
+from ingest.devices import is_whole_drive
+from ingest.diskstats import _snapshots
+from ingest.errors import UnreadableFile
+from ingest.files import SourceFile
+from ingest.hosts import Rejection, looks
+from ingest.mdadm import arrays_of
+from ingest.prometheus.text import Labels, read_samples
+from ingest.sysstat import read_intervals, zone_of
+from tests.fuzz import fuzz
+from tests.ingest.conftest import Warehouse
+
+TS = 1_767_608_400
+MESSAGE = "[ 1234.5] sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT"
+MOST_MARKED = 4
+
+# what happens to a line of the good text: (line, what, place within it)
+Damage = Sequence[tuple[int, str, int]]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of a row a line: text as it should be, a row of the n-th drive that only the test has, and what a parser makes of a file."""
+
+    good: str
+    row: Callable[[int], str]
+    read: Callable[[Path], tuple[set[str], int]]
+    """The drives in what was accepted, and how many rows were told of: accepted, rejected or duplicate."""
+
+
+def diskstats(path: Path) -> tuple[set[str], int]:
+    rows, rejected = _snapshots(SourceFile(path, "in!web1/diskstats", "web1/diskstats", "snapshots"))
+    return set(rows["device"]), rows.height + len(rejected)
+
+
+def sysstat(path: Path) -> tuple[set[str], int]:
+    found = read_intervals(path, zone_of("UTC"))
+    return {row["device"] for row in found.intervals}, len(found.intervals) + len(found.rejected)
+
+
+def samples(path: Path) -> tuple[set[str], int]:
+    found = read_samples(path, "web1", Labels())
+    assert all(map(is_whole_drive, found.readings["device"]))
+    return set(found.readings["device"]), found.readings.height + found.broken.height + found.duplicates
+
+
+SADF = "web1;600;2026-01-05 10:10:00 UTC;{};10.00;1.00;1.00;0.00;0.20;0.01;25.43;1.00\n"
+SAR = "10:10:00          {}     10.00      1.00      1.00      0.00      0.20      0.01     25.43      1.00\n"
+COUNTERS = " 1 0 8 1 1 0 8 1 0 5 6 0 0 0 0 0 0\n"
+SAMPLE = 'node_disk_reads_completed_total{{device="{}"}} 5 {}000\n'
+FORMATS = {
+    "diskstats": Format(
+        "".join(f"TS {TS + 60 * n}\n   8 0 sda{COUNTERS}   8 1 sda1 1 2 3 4\n 253 0 dm-0{COUNTERS}   8 16 sdb{COUNTERS}" for n in range(3)),
+        lambda n: f"   8 {n} sdmark{'abcd'[n]}{COUNTERS}",
+        diskstats,
+    ),
+    "sadf -d": Format(
+        "# hostname;interval;timestamp;CPU;%user\nweb1;600;2026-01-05 10:10:00 UTC;-1;1.00\n"
+        "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;dkB/s;areq-sz;aqu-sz;await;%util\n"
+        + SADF.format("sda") + SADF.format("dm-0") + SADF.format("sdb") + "web1;-1;2026-01-05 10:15:00 UTC;LINUX-RESTART\t(2 CPU)\n",
+        lambda n: SADF.format(f"sdmark{'abcd'[n]}"),
+        sysstat,
+    ),
+    "sar -d": Format(
+        "Linux 6.1.0-56 (web1) \t2026-01-05 \t_x86_64_\t(2 CPU)\n\n10:00:00 CPU %user\n10:10:00 all 1.00\nAverage: all 1.00\n\n"
+        "10:00:00          DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util\n"
+        + SAR.format("sda") + SAR.format("dm-0") + SAR.format("sdb") + "\n10:15:00     LINUX RESTART\t(2 CPU)\n",
+        lambda n: SAR.format(f"sdmark{'abcd'[n]}"),
+        sysstat,
+    ),
+    "samples": Format(
+        "# TYPE node_disk_reads_completed_total counter\n" + "".join(SAMPLE.format(device, TS) for device in ("sda", "sda1", "sdb")),
+        lambda n: SAMPLE.format(f"sdmark{'abcd'[n]}", TS),
+        samples,
+    ),
+}  # fmt: skip
+
+
+def damaged(lines: list[str], damage: Damage) -> list[str]:
+    """Lines dropped, cut, or with a message of the kernel within; the rest of the line may then stand on a line of its own."""
+    lines = list(lines)
+    for number, what, place in damage:
+        line = lines[number % len(lines)]
+        at = place % len(line) if line else 0
+        lines[number % len(lines)] = {
+            "drop": "",
+            "cut": line[:at] + "\n",
+            "message": line[:at] + MESSAGE + line[at:],
+            "message and line": line[:at] + MESSAGE + "\n" + line[at:],
+        }[what]
+    return lines
+
+
+DAMAGE = st.lists(
+    st.tuples(st.integers(0, 30), st.sampled_from(["drop", "cut", "message", "message and line"]), st.integers(0, 90)), max_size=5
+)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_marked_row_is_told_of(name: str, tmp_path: Path) -> None:
+    form = FORMATS[name]
+    path = tmp_path / "text.txt"
+
+    def read(text: str) -> tuple[set[str], int]:
+        path.write_text(text)
+        try:
+            return form.read(path)
+        except UnreadableFile:  # all of it is refused, which the file's status says
+            return set(), -1
+
+    def check(given: tuple[Damage, list[int]]) -> None:
+        damage, places = given
+        lines = damaged(form.good.splitlines(keepends=True), damage)
+        # never above what says when, or whose, all is
+        marked = list(lines)
+        for n, place in enumerate(places):
+            marked.insert(1 + place % len(marked), form.row(n))
+        _, without = read("".join(lines))
+        _, told = read("".join(marked))
+        assert told == -1 or told - max(without, 0) == len(places), (told, without, "".join(marked))
+        assert without == -1 or told != -1
+
+    good, count = read(form.good)
+    assert good == {"sda", "sdb"}
+    whole, marked = read(
+        form.good + "".join(map(form.row, range(2)))
+        if name != "sar -d"
+        else form.good.replace("\n10:15", form.row(0) + form.row(1) + "\n10:15")
+    )
+    assert whole == good | {"sdmarka", "sdmarkb"} and marked == count + 2
+    fuzz(st.tuples(DAMAGE, st.lists(st.integers(0, 40), min_size=1, max_size=MOST_MARKED)), check, f"marked rows of {name}")
+
+
+DEVICES = ("sda", "sdb", "sdd")
+DETAIL = (
+    "/dev/md0:\n        Raid Level : raid6\n      Raid Devices : 4\n             State : clean\n   Working Devices : 3\n"
+    "            Layout : left-symmetric\n              UUID : aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n"
+    "\n    Number   Major   Minor   RaidDevice State\n"
+    + "".join(f"       {n}       8       {16 * n}        {n}      active sync   /dev/{device}\n" for n, device in enumerate(DEVICES))
+    + "       -       0        0        3      removed\n"
+)
+EXPORT = "MD_LEVEL=raid6\nMD_DEVICES=4\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n" + "".join(
+    f"MD_DEVICE_{device}_ROLE={n}\nMD_DEVICE_{device}_DEV=/dev/{device}\n" for n, device in enumerate(DEVICES)
+)
+MDSTAT = (
+    "Personalities : [raid6]\nmd0 : active raid6 sdd[2] sdb[1] sda[0]\n"
+    "      99 blocks super 1.2 level 6, 512k chunk, algorithm 2 [4/3] [UUU_]\n"
+    "      uuid aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n\nunused devices: <none>\n"
+)
+
+
+@pytest.mark.parametrize(("name", "good"), [("detail", DETAIL), ("export", EXPORT), ("mdstat", MDSTAT)], ids=["detail", "export", "mdstat"])
+def test_an_array_beside_a_damaged_one_is_told_of_and_nobody_has_left(name: str, good: str, tmp_path: Path) -> None:
+    lines = good.splitlines(keepends=True)
+    marked = (
+        good.replace("sd", "xvd")
+        .replace("md0", "md9")
+        .replace("aaaaaaaa:bbbbbbbb:cccccccc:dddddddd", "eeeeeeee:ffffffff:aaaaaaaa:bbbbbbbb")
+    )
+
+    def check(given: tuple[Damage, bool]) -> None:
+        damage, is_first = given
+        # of an export that has lost both lines of a member nobody can say so
+        torn = "".join(damaged(lines, [each for each in damage if name != "export" or (each[1] != "drop" and each[2])]))
+        text = f"TS {TS}\n{good}TS {TS + 60}\n{marked + torn if is_first else torn + marked}"
+        rejected: list[Rejection] = []
+        _, look = looks(text)
+        found = [array for array in arrays_of(look, rejected) if not array.is_torn]
+        whole = [{member.device.removeprefix("/dev/") for member in array.members} for array in found]
+        assert {"xvda", "xvdb", "xvdd"} in whole or rejected, text
+        assert set(DEVICES) in whole or rejected or len(found) == 1, text
+
+    fuzz(st.tuples(DAMAGE, st.booleans()), check, f"arrays beside a damaged one, by {name}")
+
+
+def test_nobody_leaves_in_any_damaged_look(tmp_path: Path, warehouse: Warehouse) -> None:
+    folder = tmp_path / "in"
+    for name, good in (("detail", DETAIL), ("export", EXPORT), ("mdstat", MDSTAT)):
+        lines = good.splitlines(keepends=True)
+        torn = [
+            "".join(damaged(lines, [(number, what, place)]))
+            for number in range(len(lines)) for place in range(0, len(lines[number]), 2) for what in ("cut", "message", "message and line")
+        ]  # fmt: skip
+        (folder / name).mkdir(parents=True)
+        (folder / name / "mdadm").write_text(f"TS {TS}\n{good}" + "".join(f"TS {TS + n}\n{text}" for n, text in enumerate(torn, 1)))
+    summary = ingest("mdadm", folder, warehouse.path)
+    assert summary.rows_rejected > 300
+    assert warehouse.stored("drive_events").select("drive_id", "detail", "occurred_at").rows() == []
+    assert warehouse.live("drives").sort("drive_id")["drive_id"].to_list() == [
+        f"{name}/{device}" for name in ("detail", "export", "mdstat") for device in DEVICES
+    ]
