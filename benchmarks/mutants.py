@@ -310,8 +310,8 @@ FAULTS = (
     Fault(
         "the day of a swap counts as after it",
         DECISIONS,
-        "days.day_utc > judged.replaced_on then",
-        "days.day_utc >= judged.replaced_on then",
+        "days.day_utc > judged.divided_on then",
+        "days.day_utc >= judged.divided_on then",
         count=2,
     ),
     Fault(
