@@ -262,6 +262,23 @@ def test_alerts(marts_of):
     assert (alerts["h"]["drive_count"], alerts["h"]["max_slowdown"], alerts["d2"]["latency_us"]) == (3, 3.3, 304.0)
 
 
+@pytest.mark.parametrize(
+    ("site", "slots", "places"),
+    [("s", "0123", {"s/e"}), (None, "0123", set()), ("s", "0101", set())],
+    ids=["one shelf", "no site", "two drives in a slot"],
+)
+def test_alerts_of_an_enclosure_that_hosts_share(marts_of, site: str | None, slots: str, places: set[str]):
+    """d0 and d1 of host h0 and d2 and d3 of h1 are slow in hours 0, 1 and 2, all in an enclosure that either host calls e."""
+    hours = [row(f"d{n}", h, 300.0 if n < 4 and h < 3 else 100.0, raid_group_id="g") for n in range(11) for h in range(4)]
+    drives = [
+        {"drive_id": f"d{n}", "raid_group_id": "g", "role": "data", "host": f"h{n // 2}", "enclosure": "e", "site": site, "slot": slots[n]}
+        for n in range(4)
+    ]
+    alerts = marts_of(hours, drives)["fct_slow_alerts"]
+    assert {alert["subject_id"] for alert in alerts if alert["reason"] == "together"} == places
+    assert {alert["part_of"] is None for alert in alerts if alert["subject_type"] == "drive"} == {not places}
+
+
 def test_alerts_of_a_whole_group(marts_of):
     """Hours 0, 1 and 5 took 100 a week before; the fourth, at 199 now, is no slow one. Drive d0's maintenance takes hour 6."""
     hours = [row(f"d{number}", h, 100.0, raid_group_id="g") for number in range(4) for h in (0, 1, 3, 5, 6)]
