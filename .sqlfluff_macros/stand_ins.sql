@@ -4,7 +4,7 @@
 {% macro days_between(a, b) %}days_between({{ a }}, {{ b }}){% endmacro %}
 {% macro largest(a, n) %}max({{ a }}, {{ n }}){% endmacro %}
 {% macro nth(a, n) %}nth({{ a }}, {{ n }}){% endmacro %}
-{% macro disjoint_segments(periods, keys) %}ranked as (select * from {{ periods }})
+{% macro disjoint_segments(periods, keys, flags=[]) %}ranked as (select * from {{ periods }})
 
 select * from ranked{% endmacro %}
 {% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'snapshot_sources', 'watching_sources', 'detectors', 'sample_detectors', 'candidate_classes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
@@ -31,6 +31,7 @@ select {{ (keys + counts) | join(', ') }} from {{ stored }}{% endmacro %}
 {% macro whole(a) %}{{ a }}{% endmacro %}
 {% macro mean_of_group(a) %}avg({{ a }}){% endmacro %}
 {% macro so_many_before(n, keys, order_by) %}partition by {{ keys }} order by {{ order_by }} rows between 1 preceding and 1 preceding{% endmacro %}
+{% macro raised_together(alerts) %}select *, true as is_together, 1 as chain_number from {{ alerts }}{% endmacro %}
 {% macro source_rank(aspect, source) %}source_rank({{ source }}){% endmacro %}
 {% macro is_whole_week(instant) %}{{ instant }} > timestamp '2026-01-05'{% endmacro %}
 {% macro is_live(table, record) %}{{ record }}.row_no > 0{% endmacro %}

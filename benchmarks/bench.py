@@ -243,18 +243,25 @@ def bench_full_hour(work: Path, repetitions: int) -> list[str]:
         "",
         "| folder of the models | seconds |",
         "|---|--:|",
-        *(f"| `models/{name}` | {seconds(name)} |" for name in sorted(subject_seconds(warehouse))),
+        *(f"| `{name}` | {seconds(name)} |" for name in sorted(subject_seconds(warehouse)) if name != "deciding"),
+        f"| of them what decisions rest on: detectors, causes, costs, candidates (at most 10) | {seconds('deciding')} |",
         "",
     ]
 
 
+DECIDING = ("detectors", "causes", "candidates")
+"""Folders of what decisions rest on; with int_raid_hours__counterfactual, which lies beside the hours it is of."""
+
+
 def subject_seconds(warehouse: Path) -> dict[str, float]:
-    """Seconds of the models of the last build, by the folder they lie in."""
+    """Seconds of the models of the last build, by the folder they lie in, and `deciding`: of what decisions rest on."""
     record = max((warehouse / "publications").glob("*.json"))
-    folders = {path.stem: str(path.parent.relative_to(ROOT / "models")) for path in (ROOT / "models").rglob("*.*")}
+    folders = {path.stem: path.parent.relative_to(ROOT / "models") for path in (ROOT / "models").rglob("*.*")}
     seconds: dict[str, float] = defaultdict(float)
     for model, taken in json.loads(record.read_text())["model_seconds"].items():
-        seconds[folders[model]] += taken
+        seconds[f"models/{folders[model]}"] += taken
+        if folders[model].name in DECIDING or model == "int_raid_hours__counterfactual":
+            seconds["deciding"] += taken
     return dict(seconds)
 
 

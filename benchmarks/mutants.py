@@ -92,6 +92,7 @@ SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
 SAMPLES = "models/marts/slowdown/fct_drive_samples.sql"
 STAGED_SAMPLES = "models/staging/stg_raw__drive_samples.sql"
 ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
+TOGETHER = "macros/raised_together.sql"
 OUTLYING, SIT_OUTS, SCORED, LABELLED = (
     f"models/intermediate/detectors/{model}.sql"
     for model in ("int_drive_hours__outlying", "int_drive_hours__sit_out", "int_drive_days__scored", "int_detectors__labelled")
@@ -309,8 +310,8 @@ FAULTS = (
     Fault(
         "the day of a swap counts as after it",
         DECISIONS,
-        "days.day_utc > judged.replaced_on then",
-        "days.day_utc >= judged.replaced_on then",
+        "days.day_utc > judged.divided_on then",
+        "days.day_utc >= judged.divided_on then",
         count=2,
     ),
     Fault(
@@ -978,20 +979,43 @@ FAULTS = (
     ),
     Fault("the worst hour is the last of equals", ALERTS, "order by slowdown desc, hour_utc asc", "order by slowdown desc, hour_utc desc"),
     Fault("a larger size alone is no imbalance", ALERTS, " or slow.size_imbalance >= {{ var('imbalanced') }}", ""),
+    Fault("half of its hosts' slow drives are enough for an enclosure", ALERTS, "own.alert_id) > count", "own.alert_id) >= count"),
     Fault(
-        "the enclosure comes before the host", ALERTS, "coalesce(drives.host, drives.enclosure)", "coalesce(drives.enclosure, drives.host)"
+        "an enclosure with a minority of its hosts' slow drives is told", ALERTS, "coalesce(beside.alert_id, own.alert_id)", "own.alert_id"
     ),
-    Fault("drives without a host or enclosure are of one place", ALERTS, "    where place_id is not null\n", ""),
-    Fault("two drives of a host are together", ALERTS, "so_many_before(var('alert_together_drives') - 1", "so_many_before(1"),
+    Fault(
+        "what an enclosure does not explain is told drive by drive",
+        ALERTS,
+        "    where place_type = 'host'\n        and not",
+        "    where false\n        and not",
+    ),
+    Fault("a host takes what its enclosure was told of", ALERTS, "where of_enclosures.alert_id = by_place.alert_id)", "where false)"),
+    Fault(
+        "two hosts share an enclosure though both fill a slot of it",
+        ALERTS,
+        " and count(case when is_taken and slot is not null then 1 end) = 0",
+        "",
+    ),
+    Fault("unknown slots are one slot", ALERTS, "is_taken and slot is not null", "is_taken"),
+    Fault(
+        "a slot that another host had before is taken",
+        ALERTS,
+        "first_hour_utc <= max(last_hour_utc) over",
+        "true or first_hour_utc <= max(last_hour_utc) over",
+    ),
+    Fault("an enclosure of two sites is one", ALERTS, "on raised.site = shared.site and raised.enclosure", "on raised.enclosure"),
+    Fault("an enclosure of one host is its site's", ALERTS, "having min(host) <> max(host) and count", "having count"),
+    Fault("drives without a host or enclosure are of one place", TOGETHER, "                where place_id is not null\n", ""),
+    Fault("two drives of a host are together", TOGETHER, "so_many_before(var('alert_together_drives') - 1", "so_many_before(1"),
     Fault(
         "three drives in 25 hours are together",
-        ALERTS,
-        "+ interval {{ var('alert_window_hours') }} hour,\n            false\n        ) as is_together",
-        "+ interval 25 hour,\n            false\n        ) as is_together",
+        TOGETHER,
+        "+ interval {{ var('alert_window_hours') }} hour",
+        "+ interval 25 hour",
     ),
     Fault(
         "a drive that follows a day later does not join",
-        ALERTS,
+        TOGETHER,
         "raised_at <= lag(raised_at)",
         "raised_at < lag(raised_at)",
     ),

@@ -19,11 +19,22 @@ from benchmarks.commit import ROOT, current_commit
 
 RESULT = ROOT / "docs/results/soak.md"
 TESTS = {
-    "fleets": ["tests/proof/test_marts_equal_reference.py", "tests/proof/test_sample_answers.py", "tests/proof/test_perseus_samples.py"],
+    "fleets": [
+        "tests/proof/test_marts_equal_reference.py",
+        "tests/proof/test_sample_answers.py",
+        "tests/proof/test_perseus_samples.py",
+        "tests/proof/test_identity.py",
+    ],
+    "pages": ["tests/report/test_weekly_report.py", "tests/report/test_cookbook.py", "tests/calibrate", "-m", "soak"],
     "moved": ["tests/proof/test_metamorphic.py"],
     "kills": ["tests/proof/test_killed.py"],
     "prunes": ["tests/proof/test_pruned.py", "tests/drivetail/test_prune.py"],
-    "strains": ["tests/proof/test_reliability.py", "tests/proof/test_exactly_once.py", "tests/proof/test_published_file.py"],
+    "strains": [
+        "tests/proof/test_reliability.py",
+        "tests/proof/test_disk_full.py",
+        "tests/proof/test_exactly_once.py",
+        "tests/proof/test_published_file.py",
+    ],
     "servers": ["tests/proof/test_prometheus_answers.py", "tests/drivetail/test_pulls.py"],
     "parsers": ["tests/ingest", "-k", "any_", "-s", "-n", "0"],
     "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],
@@ -59,6 +70,7 @@ def main() -> None:
             {"DRIVETAIL_SEEDS": ",".join(seeds.split(",")[:PRUNED_FLEETS]), "DRIVETAIL_FLEETS": "1", "DRIVETAIL_KILL_SEED": kill_seed},
             f"{PRUNED_FLEETS} fleets pruned twice and 8 prunes killed, DRIVETAIL_SEEDS={seeds}, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
+        "pages": ({}, "a past report told again, the page of all tables, what is calibrated"),
         "strains": ({}, "disk full, memory, clock, damaged files; a year of a fleet in any order, two at once"),
         "servers": ({}, "a month of a fleet, from a real Prometheus and from its bundle"),
         "parsers": ({"DRIVETAIL_FUZZ_SECONDS": "60"}, "a CPU minute of fuzzing for each parser"),

@@ -53,7 +53,8 @@ def naive(instant: Any) -> datetime:
     doc_md=__doc__,
     tags=["drivetail", "fleet", "hourly"],
     default_args=telling.defaults(),
-    dagrun_timeout=timedelta(hours=12),
+    dagrun_timeout=telling.RUN_LIMIT,
+    on_failure_callback=telling.tell_given_up,
 )
 def fleet_hourly() -> None:
     @task_group(tooltip="What has arrived for this hour, and what is late")
@@ -133,7 +134,7 @@ def fleet_hourly() -> None:
         built >> complete_weeks()
         return built
 
-    @task_group(tooltip="What an operator is told")
+    @task_group(tooltip="What an operator is told", default_args={"execution_timeout": telling.WATCH_LIMIT})
     def watch(found: Any, landed: Any, built: Any) -> None:
         @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Says so and is green: late data are taken in like any other.")
         def late_data(parts: list[list[dict[str, str]]], data_interval_start: Any = None) -> list[str]:

@@ -4,6 +4,7 @@
 |---|---|
 | `store.compact` | the hourly batches of a day that is over become one; no number moves |
 | `store.expire` | publications that nobody can be reading any more go, and what only they needed |
+| `store.shorten` | `drivetail.log` begins anew once it goes back longer than `keep_days` |
 | `proofs.sums` | the laws of the domain over everything stored |
 | `proofs.raw_to_warehouse` | every accepted row of raw is stored once |
 | `proofs.rebuild` | a day drawn at random, built again from raw alone, is as published |
@@ -13,7 +14,7 @@ By hand: `drivetail maintain`. When a proof is red: docs/runbooks/red-task.md.
 
 from __future__ import annotations
 
-from datetime import UTC, timedelta
+from datetime import UTC
 
 from airflow.sdk import CronDataIntervalTimetable, TriggerRule, dag, task, task_group
 from airflow.sdk.exceptions import AirflowFailException
@@ -33,7 +34,8 @@ schedule = telling.parsed_settings().schedule
     doc_md=__doc__,
     tags=["drivetail", "fleet", "daily"],
     default_args=telling.defaults(),
-    dagrun_timeout=timedelta(hours=12),
+    dagrun_timeout=telling.RUN_LIMIT,
+    on_failure_callback=telling.tell_given_up,
 )
 def fleet_maintenance() -> None:
     @task_group(tooltip="What is computed, in fewer files")
@@ -50,7 +52,13 @@ def fleet_maintenance() -> None:
 
             return run(telling.warehouse())
 
-        compact() >> expire()
+        @task(doc_md="Airflow's own runs and logs are let go by `drivetail airflow`: a task cannot reach its database.")
+        def shorten() -> bool:
+            from drivetail.history import shorten_log
+
+            return shorten_log(telling.warehouse(), telling.settings().schedule.keep_days)
+
+        compact() >> expire() >> shorten()
 
     # each proof is asked whatever the others say
     @task_group(tooltip="What is published is what was delivered", default_args={"trigger_rule": TriggerRule.ALL_DONE})
@@ -59,12 +67,13 @@ def fleet_maintenance() -> None:
         def sums() -> None:
             from drivetail.dbt import Hindered, ModelError
             from drivetail.maintenance import check_sums
+            from drivetail.queries import QueryError
 
             try:
                 check_sums(telling.warehouse())
             except Hindered:  # over, perhaps, by the next try
                 raise
-            except ModelError as error:
+            except (ModelError, QueryError) as error:
                 raise AirflowFailException(str(error)) from error
 
         @task(doc_md="Counts by day, in raw and in what is published.")

@@ -32,6 +32,7 @@ COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/comple
         )
     },
     dagrun_timeout=timedelta(hours=6),
+    on_failure_callback=telling.tell_given_up,
 )
 def fleet_weekly_report() -> None:
     @task(doc_md="The weeks of the events that started this run; started by hand, the week given or those due.")

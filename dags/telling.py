@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextvars
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
+from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout
 
 from drivetail.settings import Schedule, Settings, SettingsError, load_settings, this_hour
 from drivetail.warehouse import Warehouse
@@ -24,9 +28,28 @@ OWNER = "storage-analytics"
 LABEL_CHARACTERS = 250
 """Of what a mapped task is called, as many as Airflow's database takes."""
 
+RUN_LIMIT = timedelta(hours=12)
+"""When a run that has not ended is given up. What has landed has; the next run goes on with the rest."""
+
+TASK_LIMIT = timedelta(hours=5)
+"""When a task that has not ended is stopped: it hangs. Two such, a landing and a build, still end before their run is given up.
+
+What dbt has begun in a thread is waited for even then; where that never ends, the run's limit ends the process, and `tell_given_up` tells.
+"""
+
+WATCH_LIMIT = timedelta(hours=1)
+"""The same of what only looks and tells: MANY_ALERTS messages, and RECEIVER_SECONDS for each of a few receivers that are down."""
+
+RECEIVER_SECONDS = 30.0
+"""How long a receiver may take for an alarm. Airflow's HTTP notifier alone would wait for ever for one that accepts and never answers."""
+
 
 class NotTold(RuntimeError):
-    """A receiver did not take an alarm; the message says which, and nothing that is a secret."""
+    """No receiver took an alarm; the message says why, and nothing that is a secret."""
+
+
+class NoAnswer(Exception):
+    """A receiver has not answered in time; it may have taken the alarm all the same."""
 
 
 def warehouse() -> Warehouse:
@@ -59,6 +82,9 @@ def defaults() -> dict[str, Any]:
         "retry_delay": timedelta(minutes=schedule.retry_minutes),
         "retry_exponential_backoff": 2.0,
         "max_retry_delay": timedelta(hours=1),
+        "execution_timeout": TASK_LIMIT,
+        # what hung for hours would hang for as long at each try, and nobody be told until the last
+        "retry_policy": ExceptionRetryPolicy([RetryRule(AirflowTaskTimeout, RetryAction.FAIL)]),
         "on_failure_callback": tell_failure,
         "on_success_callback": tell_again,
     }
@@ -74,7 +100,8 @@ def label(paths: Sequence[str]) -> str:
 def tell(context: Any, what: str, message: str) -> None:
     """Raise an alarm: in the task's log, in WAREHOUSE/drivetail.log, and through the notifiers of the settings.
 
-    What a receiver does not take is kept for it. Raises: NotTold instead where it is of slow drives, which have a register of their own.
+    What a receiver does not take is kept for it. Raises: NotTold instead where it is of slow drives and no receiver took it: these have a
+    register of their own, and are new again for the next try.
     """
     import logging
 
@@ -84,8 +111,9 @@ def tell(context: Any, what: str, message: str) -> None:
     log, task = logging.getLogger("drivetail.alarm"), context["ti"]
     log.error(message)
     alarm(warehouse(), what, message, dag=task.dag_id, task=task.task_id, map_index=task.map_index, run=task.run_id)
-    problems = {name: problem for name, given in _receivers(parsed_settings()).items() if (problem := _hand_over(context, *given, message))}
-    if problems and what == "slow":
+    receivers = _receivers(parsed_settings())
+    problems = {name: problem for name, given in receivers.items() if (problem := _hand_over(context, *given, message))}
+    if problems and what == "slow" and len(problems) == len(receivers):
         raise NotTold("; ".join(problems.values()))
     if problems:
         log.error("; ".join(problems.values()))
@@ -117,10 +145,37 @@ def _hand_over(context: Any, path: str, arguments: dict[str, Any], message: str)
     # of a webhook whose path stands in the settings; Airflow's hook writes it to the task's log
     mask_secret(arguments.get("endpoint") or "")
     try:
-        import_string(path)(**arguments)({**context, "drivetail_message": message})
+        _in_time(lambda: import_string(path)(**arguments)({**context, "drivetail_message": message}))
+    except NoAnswer as error:
+        why = str(error)
     except Exception as error:
-        return f"{path.rpartition('.')[2]}: {_reason(error)}; does the receiver answer, and are its connection and arguments right?"
-    return None
+        why = _reason(error)
+    else:
+        return None
+    return f"{path.rpartition('.')[2]}: {why}; does the receiver answer, and are its connection and arguments right?"
+
+
+def _in_time(notify: Callable[[], object]) -> None:
+    """Have it done within RECEIVER_SECONDS. Raises: NoAnswer, or what it raised.
+
+    In a thread, since no notifier can be told to hurry; one that hangs holds neither the task nor the end of its process up.
+    """
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            notify()
+        except BaseException as error:
+            raised.append(error)
+
+    # Airflow keeps in its context variables whose task this is
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), name="drivetail tells", daemon=True)
+    thread.start()
+    thread.join(RECEIVER_SECONDS)
+    if thread.is_alive():
+        raise NoAnswer(f"no answer within {RECEIVER_SECONDS:g} s")
+    for error in raised:
+        raise error
 
 
 def _reason(error: Exception) -> str:
@@ -137,11 +192,43 @@ def tell_failure(context: Any) -> None:
     """A task has failed for good: say which, why, and where to look."""
     task, error = context["ti"], context.get("exception")
     name = task.task_id if task.map_index is None or task.map_index < 0 else f"{task.task_id} {task.map_index}"
-    # an error that says itself what to do needs no more words
-    why = (
-        str(error) if isinstance(error, AirflowFailException) else f"{error or 'it was killed'}; `drivetail status` says where things stand"
-    )
+    if _is_timeout(error):
+        why = (
+            f"it has not ended within {_span(task.task.execution_timeout)} and was stopped; does it wait for a disk, a share or a lock? "
+            "If it only has much to do, run it by hand: the page of the DAG names the command"
+        )
+    elif isinstance(error, AirflowFailException):
+        why = str(error)  # one that says itself what to do
+    else:
+        why = f"{error or 'it was killed'}; `drivetail status` says where things stand"
     where = Path(
         os.environ.get("AIRFLOW_HOME", "~/airflow"), "logs", f"dag_id={task.dag_id}", f"run_id={task.run_id}", f"task_id={task.task_id}"
     )
     tell(context, "failure", f"{task.dag_id}, {name}: {why} (log: {where})")
+
+
+def tell_given_up(context: Any) -> None:
+    """A run has failed. Where it was given up, Airflow has ended its tasks without asking for `tell_failure`: say so in their place."""
+    if context["reason"] != "timed_out":  # a task has failed, and told
+        return
+    dag, run, task = context["dag"].dag_id, context["run_id"], context.get("ti")
+    stood = f", last in {task.task_id}" if task is not None else ""
+    message = (
+        f"{dag}: {run} has not ended within {_span(context['dag'].dagrun_timeout)} and was given up{stood}; the next run goes on with what "
+        f"is left. Does something hold the one slot of the pool {WRITER}? `drivetail status` says where things stand"
+    )
+    told = SimpleNamespace(dag_id=dag, task_id=None, map_index=-1, run_id=run)
+    tell({**context, "ti": task or told}, "failure", message)
+
+
+def _is_timeout(error: BaseException | None) -> bool:
+    """Whether a task's limit is behind it; dbt makes an error of its own of it."""
+    while error is not None and not isinstance(error, AirflowTaskTimeout):
+        error = error.__cause__
+    return error is not None
+
+
+def _span(limit: timedelta) -> str:
+    from drivetail.console import duration
+
+    return duration(limit / timedelta(hours=1))

@@ -10,6 +10,7 @@ Python decides what to run and where files lie; every definition is in models/. 
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +25,7 @@ import duckdb
 from drivetail.dbt import Hindered, ModelError, Project
 from drivetail.past import Past, bring_back, enter_past, read_past, show_past
 from drivetail.publish import Publication, current_publication, publish
-from drivetail.queries import first_line
+from drivetail.queries import first_line, published_by
 from drivetail.sources import TABLES as RAW_TABLES
 from drivetail.sources import point, point_at_decisions, point_whole_tables
 from drivetail.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
@@ -171,6 +172,8 @@ class Build:
         """
         if not self.warehouse.build_database.exists():
             self.project.template("build").begin(self.warehouse.build_database)
+        if not self.warehouse.build_database.exists():
+            self._begin_empty()
         with self.connect() as connection:
             # before anything else: an earlier release may have kept its state in other columns
             connection.execute("create schema if not exists state; create table if not exists state.project (version varchar)")
@@ -198,6 +201,13 @@ class Build:
         self.warehouse.note("forget", reason="the models have changed")
         forget(self.warehouse)
         return self.open_state(keep_pruned=keep_pruned)
+
+    def _begin_empty(self) -> None:
+        """Make the build database by one rename: what a full disk leaves of one that was just begun is no database, and would stay."""
+        draft = self.warehouse.build_database.with_name("build.duckdb.begun")
+        draft.unlink(missing_ok=True)
+        duckdb.connect(str(draft)).close()
+        os.replace(draft, self.warehouse.build_database)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """Open the build database. dbt opens it too, in between: never hold both.
@@ -229,7 +239,11 @@ class Build:
             self.report("models", batch_count, batch_count)
         publication = None if batch_count or must_publish else current_publication(self.warehouse)
         horizon = None if self.past is None else self.past.before_utc
-        if publication is None or publication.pruned_before_utc != horizon:
+        if (
+            publication is None
+            or publication.pruned_before_utc != horizon
+            or published_by(self.warehouse, publication.publication_id) != self.project.version
+        ):
             publication = publish(self.warehouse, self.project, self.deliveries, self.past, self.started)
         with self.connect() as connection:
             self.show_store(connection)

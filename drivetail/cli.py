@@ -694,7 +694,8 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
     \b
     drivetail study --html study.html      also the figures, drawn over the paper's; prints only where the file is
     """
-    from drivetail.study import fetch_results, open_study, render_study
+    from drivetail.queries import publication_of
+    from drivetail.study import fetch_results, render_study
 
     if page is not None:
         from report import write_study
@@ -703,7 +704,7 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
         click.echo(f"Study: {write_study(warehouse, page, kind=kind)}", err=output is not None)
         if output is None:
             return
-    with open_study(warehouse) as connection:
+    with publication_of(warehouse) as connection:
         rows = fetch_results(connection, kind)
     if output is None or output == "table":
         say(render_study(rows, is_all=is_all))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections import Counter
 from functools import cached_property
@@ -33,6 +34,16 @@ def options(target: str, folder: Path, log: Path) -> list[str]:
     ]  # fmt: skip
 
 
+def models_version() -> str:
+    """Changes when a definition does: SQL, seeds, thresholds. Descriptions do not count."""
+    digest = hashlib.sha256()
+    files = [PROJECT / "dbt_project.yml", *(file for name in ("models", "macros", "seeds") for file in (PROJECT / name).rglob("*"))]
+    for file in sorted(files):
+        if file.suffix in {".sql", ".py", ".csv"} or file.name == "dbt_project.yml":
+            digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
 def beside_the_models(target: str) -> Path | None:
     """Where what holds for every warehouse is kept; null where an installation may not be written."""
     return PROJECT / "target" / target if os.access(PROJECT, os.W_OK) else None
@@ -41,6 +52,8 @@ def beside_the_models(target: str) -> Path | None:
 def runner(manifest: Any = None) -> Any:
     """Dbt in this process. It is slow to import: commands that do not build do not pay for it."""
     os.environ["DO_NOT_TRACK"] = "1"
+    # on a full disk its log cannot be written: a traceback for each line of it would hide what is wrong
+    logging.raiseExceptions = False
     from dbt.cli.main import dbtRunner
 
     return dbtRunner(manifest=manifest)
@@ -90,13 +103,8 @@ class Project:
 
     @cached_property
     def version(self) -> str:
-        """Changes when a definition does: SQL, seeds, thresholds. Descriptions do not count."""
-        digest = hashlib.sha256()
-        files = [PROJECT / "dbt_project.yml", *(file for name in ("models", "macros", "seeds") for file in (PROJECT / name).rglob("*"))]
-        for file in sorted(files):
-            if file.suffix in {".sql", ".py", ".csv"} or file.name == "dbt_project.yml":
-                digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes())
-        return digest.hexdigest()
+        """See models_version()."""
+        return models_version()
 
     @staticmethod
     def let_go() -> None:

@@ -17,10 +17,12 @@ import duckdb
 from drivetail.build import Build, building, explaining
 from drivetail.compaction import compact
 from drivetail.console import human, some
-from drivetail.dbt import ModelError, Project
+from drivetail.dbt import ModelError
+from drivetail.history import shorten_log
 from drivetail.publish import clean_up, current_publication
-from drivetail.queries import QueryError, fetch, open_published
-from drivetail.warehouse import Warehouse, quoted
+from drivetail.queries import QueryError, fetch, publication_of, published_by
+from drivetail.settings import Schedule, load_settings, settings_file
+from drivetail.warehouse import PROJECT, Warehouse, quoted
 from ingest.raw_store import drive_hour_files, list_deliveries, table_files
 
 # laws of one batch: their views show the last one only; reconcile() and rebuild_check() hold them over everything
@@ -80,9 +82,16 @@ LINKED = (
 
 
 def compact_store(warehouse: Warehouse) -> int:
-    """Compact the batches of days that are over, and publish what then lies elsewhere. Returns: how many days were compacted."""
+    """Compact the batches of days that are over, and publish what then lies elsewhere. What other models made is built again first.
+
+    Returns: how many days were compacted.
+    """
     with building(warehouse), explaining(warehouse):
-        build = Build(warehouse, "duckdb", lambda phase, done, total: None)
+        build = _opened(warehouse)
+        if warehouse.published.exists() and not _is_published_by(warehouse, build.project.version):
+            # what it would compact was just forgotten
+            build.run()
+            build = _opened(warehouse)
         with build.connect() as connection:
             days = compact(warehouse, connection, build.project.manifest, build.next_build_seq)
         build.next_build_seq += days
@@ -105,19 +114,47 @@ def expire(warehouse: Warehouse) -> int:
 def check_sums(warehouse: Warehouse) -> None:
     """Run the laws of the domain (tests/assert_*.sql) over everything stored.
 
-    Raises: ModelError naming the one that is broken, Hindered where trying again may help.
+    Raises: ModelError naming the one that is broken, or where they would hold because there is nothing to hold them against; Hindered where
+    trying again may help; QueryError where what is published is of other models.
     """
     if not warehouse.published.exists():  # nothing has been built yet
         return
+    with publication_of(warehouse, must_be_of_these_models=True) as connection:
+        ((last_hour,),) = connection.execute("select last_hour_utc from marts.publication").fetchall()
     with building(warehouse), explaining(warehouse):
-        Project(warehouse).run("test", "--select", "test_type:singular", "--exclude", *OF_A_BATCH)
+        build = _opened(warehouse)
+        if last_hour is not None and not _stored_raid_hours(build):
+            raise ModelError(f"{warehouse.build_database}: knows of no RAID-hour, though some are published; run `drivetail build`")
+        held = build.project.run("test", "--select", "test_type:singular", "--exclude", *OF_A_BATCH)
+        if not held.results:
+            raise ModelError(f"{PROJECT}/tests: holds no assert_*.sql, so no law was held; install drivetail again")
+
+
+def _stored_raid_hours(build: Build) -> int:
+    """RAID-hours that the laws look at; a build that was killed has left the models pointing at one batch, so they are shown all."""
+    if not build.is_defined:
+        return 0
+    with build.connect() as connection:
+        build.show_store(connection)
+        (count,) = connection.execute("select count(*) from intermediate.int_raid_hours").fetchone() or (0,)
+        return int(count)
+
+
+def _opened(warehouse: Warehouse) -> Build:
+    return Build(warehouse, "duckdb", lambda phase, done, total: None)
+
+
+def _is_published_by(warehouse: Warehouse, version: str) -> bool:
+    """Whether models of this version made what is published here."""
+    current = current_publication(warehouse)
+    return current is not None and published_by(warehouse, current.publication_id) == version
 
 
 def reconcile(warehouse: Warehouse) -> list[str]:
     """Whether every accepted row of raw that a build has taken in is stored once; a sentence for each day where not."""
     if not warehouse.published.exists():
         return []
-    with open_published(warehouse) as connection:
+    with publication_of(warehouse, must_be_of_these_models=True) as connection:
         rows = fetch(connection, ACCEPTED_AND_STORED)
     return [
         f"{row['day_utc']}: {human(row['accepted_count'] or 0)} drive-hours are accepted in raw, "
@@ -134,7 +171,7 @@ def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date |
     """
     if not warehouse.published.exists():
         return None, []
-    with open_published(warehouse) as connection:
+    with publication_of(warehouse, must_be_of_these_models=True) as connection:
         days = [row["day"] for row in fetch(connection, COMPUTABLE_DAYS)]
         (published,) = fetch(connection, "select max(delivery_seq) as seq from marts.ingested_files")
     if not days:
@@ -146,10 +183,11 @@ def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date |
         shutil.rmtree(left)
     scratch = Warehouse(Path(tempfile.mkdtemp(prefix="rebuild-", dir=warehouse.build)))
     try:
-        _link_day(warehouse, scratch, day, published["seq"])
-        with building(scratch):
-            Build(scratch, "duckdb", lambda phase, done, total: None).run()
-        return day, _differences(warehouse, scratch, day)
+        with explaining(warehouse):
+            _link_day(warehouse, scratch, day, published["seq"])
+            with building(scratch):
+                _opened(scratch).run()
+            return day, _differences(warehouse, scratch, day)
     finally:
         shutil.rmtree(scratch.root, ignore_errors=True)
 
@@ -194,6 +232,8 @@ def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[st
 def maintain(warehouse: Warehouse, say: Callable[[str], object] = print) -> list[str]:
     """All of it, in order. `say` is called with a line per step. Returns: what does not hold, a sentence each."""
     problems = []
+    schedule = load_settings(warehouse).schedule if settings_file(warehouse).exists() else Schedule()
+    shorten_log(warehouse, schedule.keep_days)
     say(f"Compacted {some(compact_store(warehouse), 'day')}")
     say(f"Removed {some(expire(warehouse), 'publication')}")
     try:

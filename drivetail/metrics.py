@@ -12,13 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
 from prometheus_client import CollectorRegistry, generate_latest, write_to_textfile
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from drivetail.console import Row
-from drivetail.queries import QueryError, fetch, first_line, open_published
+from drivetail.queries import QueryError, fetch, publication_of
 from drivetail.status import Status, collect_status
 from drivetail.status.content import HOUR
 from drivetail.warehouse import Warehouse
@@ -174,16 +173,9 @@ def _of_fleet(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
     """The fleet's last day: how often RAID groups met a slow drive, and the slowest drives."""
     if status.publication["state"] != "published":
         return
-    try:
-        with open_published(warehouse) as connection:
-            tails = fetch(connection, "select * from marts.fct_recent_tails order by kind")
-            drives = fetch(connection, "select * from marts.fct_recent_slowness order by slowness_rank")
-    except duckdb.CatalogException as error:
-        hint = "was published by an earlier release; run `drivetail build`"
-        raise QueryError(f"{warehouse.published}: {hint} ({first_line(error)})") from error
-    except duckdb.Error as error:
-        hint = "`drivetail build --full-refresh` makes it anew from raw"
-        raise QueryError(f"{warehouse.published}: what it shows cannot be read ({first_line(error)}); {hint}") from error
+    with publication_of(warehouse) as connection:
+        tails = fetch(connection, "select * from marts.fct_recent_tails order by kind")
+        drives = fetch(connection, "select * from marts.fct_recent_slowness order by slowness_rank")
     for name, key, told in (
         ("raid_group_samples", "raid_hours", "Valid RAID-hours of the last day."),
         ("tail_samples", "tail_hours", "RAID-hours of the last day with a slow drive."),

@@ -22,8 +22,8 @@ from drivetail.build import Build, building, explaining
 from drivetail.compaction import write_batch, write_rows
 from drivetail.console import human, some
 from drivetail.past import REMAINDERS, Kept, Past, enter_past, keep_in_raw, remainder_file, show_past, write_past
-from drivetail.publish import Publication, clean_up, current_publication
-from drivetail.queries import QueryError, open_published
+from drivetail.publish import Publication, clean_up
+from drivetail.queries import QueryError, publication_of
 from drivetail.store import DAY_MODELS, RAID_HOUR_MODELS, Batch, current_rows, live_batches
 from drivetail.warehouse import Warehouse, quoted
 from ingest.quarantine import list_quarantine
@@ -57,12 +57,12 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
     Raises: QueryError where nothing is published, nothing is that old, deliveries are not built or held, or the models have changed.
     """
     report = on_progress or (lambda phase, done, total: None)
-    open_published(warehouse).close()
-    current = current_publication(warehouse)
-    if current is None or current.last_hour_utc is None:
+    with publication_of(warehouse, must_be_of_these_models=True) as connection:
+        ((last_hour,),) = connection.execute("select last_hour_utc from marts.publication").fetchall()
+    if last_hour is None:
         raise QueryError(f"{warehouse.published}: shows no RAID-hour; there is nothing to prune (`drivetail status` says what has landed)")
     # a clock that is ahead must not take everything before it away
-    last = min(current.last_hour_utc, datetime.now(UTC).replace(tzinfo=None))
+    last = min(last_hour, datetime.now(UTC).replace(tzinfo=None))
     before = datetime.combine((last - timedelta(days=days)).date(), time())
     with ingest_lock(warehouse.root), building(warehouse), explaining(warehouse):
         build = Build(warehouse, "duckdb", report)

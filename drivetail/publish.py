@@ -23,6 +23,7 @@ import duckdb
 
 from drivetail.dbt import Project
 from drivetail.past import Past, missing_folders, read_past, show_past
+from drivetail.queries import published_by
 from drivetail.sources import point, point_at_decisions, point_whole_tables
 from drivetail.store import STORED_MODELS, needed_folders, whole_store
 from drivetail.warehouse import Warehouse, quoted, sync
@@ -121,7 +122,7 @@ def _begin_draft(warehouse: Warehouse, project: Project, draft: Path) -> None:
     """Begin the draft with the views of the last publication of the same models, or of a template: binding them is what takes long."""
     last = current_publication(warehouse)
     try:
-        if last is not None and json.loads(last.path.with_suffix(".json").read_text()).get("models") == project.version:
+        if last is not None and published_by(warehouse, last.publication_id) == project.version:
             shutil.copyfile(last.path, draft)
             with duckdb.connect(str(draft)) as connection:
                 _drop_tables(connection)
@@ -129,7 +130,7 @@ def _begin_draft(warehouse: Warehouse, project: Project, draft: Path) -> None:
                 connection.execute("checkpoint")
         else:
             project.template("publication").begin(draft)
-    except (OSError, ValueError, duckdb.Error):  # it is damaged, or somebody cleans up beside us: begin with nothing
+    except (OSError, duckdb.Error):  # it is damaged, or somebody cleans up beside us: begin with nothing
         _remove(draft)
 
 

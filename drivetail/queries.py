@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import duckdb
 
 from drivetail.console import Row, human, render
+from drivetail.dbt import models_version
 from drivetail.warehouse import Warehouse, quoted
 
 MEMORY_LIMIT = "4GB"
@@ -46,14 +49,55 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
 
 
 @contextmanager
-def publication_of(warehouse: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The publication; what it shows and cannot be read becomes a QueryError."""
-    with open_published(warehouse) as connection:
+def publication_of(
+    warehouse: Warehouse, path: Path | None = None, *, must_be_of_these_models: bool = False
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The publication, or an earlier one at `path`; what it shows and cannot be read becomes a QueryError.
+
+    One that other models made is read as far as it goes, and the log says so; `must_be_of_these_models`: it is refused.
+    """
+    with open_published(warehouse, path) as connection:
+        other = of_other_models(warehouse, connection)
+        if other and must_be_of_these_models:
+            raise QueryError(other)
         try:
             yield connection
         except duckdb.Error as error:
             hint = "`drivetail build --full-refresh` makes it anew from raw"
-            raise QueryError(f"{warehouse.published}: what it shows cannot be read ({first_line(error)}); {hint}") from error
+            why = f"{warehouse.published}: what it shows cannot be read ({first_line(error)}); {hint}"
+            raise QueryError(other or why) from error
+        except QueryError:  # such as a drive that is not there: it may be in what is built now
+            _note(other)
+            raise
+    _note(other)
+
+
+def published_by(warehouse: Warehouse, publication_id: str) -> str | None:
+    """The version of the models that made a publication; None where its record does not say, as of an early release."""
+    try:
+        record = json.loads((warehouse.publications / f"{publication_id}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    version: str | None = record.get("models")
+    return version
+
+
+def of_other_models(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> str | None:
+    """A sentence where a publication was made by other models than those installed here; None where by these."""
+    try:
+        ((publication_id,),) = connection.execute("select publication_id from plan.publication").fetchall()
+    except (duckdb.Error, ValueError):
+        publication_id = None
+    if publication_id is not None and published_by(warehouse, publication_id) == models_version():
+        return None
+    return f"{warehouse.published}: was published by another release, or the models have changed since; run `drivetail build`"
+
+
+@cache
+def _note(sentence: str | None) -> None:
+    """Say something beside the answer, once: a command may open the publication more than once."""
+    if sentence:
+        logging.getLogger(__name__).warning(sentence)
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[object] | dict[str, object] = ()) -> list[Row]:
@@ -111,6 +155,7 @@ def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, l
     text = path.read_text(encoding="utf-8") if query.endswith(".sql") or (len(query) < 255 and path.is_file()) else query
     text = only_question(text)
     with open_for_questions(warehouse, out) as connection:
+        other = of_other_models(warehouse, connection)
         try:
             if out is not None and output != "table":
                 form = {"csv": "format csv, header", "json": "format json, array true", "parquet": "format parquet"}[output]
@@ -128,7 +173,9 @@ def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, l
             else:
                 rendered = relation.pl().write_csv().rstrip("\n")
         except duckdb.Error as error:
-            raise QueryError(f'{_with_hint(error)}; `drivetail sql "show all tables"` lists what there is') from error
+            told = f'{_with_hint(error)}; `drivetail sql "show all tables"` lists what there is'
+            raise QueryError(f"{told}; {other}" if other else told) from error
+    _note(other)
     if out is None:
         return rendered
     out.write_text(rendered + "\n", encoding="utf-8")

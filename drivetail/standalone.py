@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from drivetail.console import say
+from drivetail.history import before, forget_logs, forget_runs
 from drivetail.settings import load_settings
 from drivetail.warehouse import PROJECT, Warehouse
 
@@ -35,6 +36,7 @@ USER = "admin"
 WRITER_POOL = "drivetail_writer"
 READY_SECONDS = 300
 STOP_SECONDS = 30
+TIDY_SECONDS = 24 * 3600
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -71,6 +73,8 @@ def environment(warehouse: Warehouse, port: int) -> dict[str, str]:
         "AIRFLOW__CORE__PARALLELISM": "4",
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "60",
+        # it also tells of tasks that were killed, and each receiver that is down takes half a minute of it
+        "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "300",
     }
     # the commands of this installation's own environment come first
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -94,8 +98,19 @@ def prepare(warehouse: Warehouse, port: int) -> tuple[dict[str, str], str | None
     from airflow.utils import db
 
     db.upgradedb()
+    forget_killed()
     Pool.create_or_update_pool(WRITER_POOL, slots=1, description="One writer per warehouse", include_deferred=False)
     return components, password
+
+
+def forget_killed() -> None:
+    """Tell Airflow that no scheduler runs, as whoever holds the lock knows; else what a killed one was doing stands still for minutes."""
+    from airflow.jobs.job import Job
+    from airflow.utils.session import create_session
+    from sqlalchemy import update
+
+    with create_session() as session:
+        session.execute(update(Job).where(Job.job_type == "SchedulerJob", Job.state == "running").values(state="failed"))
 
 
 def run(warehouse: Warehouse, port: int) -> None:
@@ -114,6 +129,8 @@ def run(warehouse: Warehouse, port: int) -> None:
         if password:
             say(f"Log in as {USER} with the password {password} (shown this once; it is kept in {home_of(warehouse)})")
         _end_on_signals()
+        tidy(warehouse)  # after a long time the most, and nothing else is at work on its database yet
+        tidied_at = time.monotonic()
         processes: dict[str, subprocess.Popen[bytes]] = {}
         try:
             for name, arguments in COMPONENTS.items():
@@ -125,12 +142,25 @@ def run(warehouse: Warehouse, port: int) -> None:
             say(f"Airflow is ready: http://{HOST}:{port}  (Ctrl-C ends it; what was running is done again at the next start)")
             while True:
                 _check(warehouse, processes)
+                if time.monotonic() - tidied_at > TIDY_SECONDS:
+                    tidy(warehouse)
+                    tidied_at = time.monotonic()
                 time.sleep(1)
         except KeyboardInterrupt:
             say("Stopping")
         finally:
             _ignore_signals()
             stop(processes)
+
+
+def tidy(warehouse: Warehouse) -> None:
+    """Let Airflow's history go that is older than `keep_days` of the settings. What hinders it is said, and is no reason to end."""
+    try:
+        until = before(load_settings(warehouse).schedule.keep_days)
+        forget_runs(until)
+        forget_logs(home_of(warehouse), until)
+    except Exception as error:  # a full disk, a database that is busy, settings that are just being changed
+        say(f"Airflow's history was not shortened ({type(error).__name__}: {error}); the next try is in a day")
 
 
 @contextlib.contextmanager
@@ -219,7 +249,7 @@ def _ending_with_parent() -> Callable[[], None] | None:
 def run_command(warehouse: Warehouse, port: int, arguments: Sequence[str]) -> NoReturn:
     """Become a command of Airflow's own in this installation. Raises: StandaloneError."""
     _require_airflow()
-    os.execve(sys.executable, [*AIRFLOW, *arguments], environment(warehouse, port))
+    os.execve(sys.executable, [sys.executable, "-m", "drivetail.airflow_command", *arguments], environment(warehouse, port))
 
 
 def _require_airflow() -> None:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import duckdb
 
 from drivetail.console import Row, human, render
-from drivetail.queries import QueryError, fetch, first_line, open_published
-from drivetail.warehouse import Warehouse
-
-RELATIONS = ("study_results", "study_curves", "study_variants", "study_references", "study_paper_curves")
+from drivetail.queries import fetch
 
 FINDINGS = {
     1: "how often a drive is slow",
@@ -52,27 +48,6 @@ from marts.study_results as results
 left join marts.study_references as reference on results.id = reference.id
 where ? is null or results.kind = ?
 """
-
-
-@contextmanager
-def open_study(warehouse: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the current publication, which must hold the study.
-
-    Raises: QueryError without a publication, or when the current one was made by models that knew no study or another one.
-    """
-    with open_published(warehouse) as connection:
-        try:
-            held = {row["table_name"] for row in fetch(connection, "select table_name from duckdb_columns() where schema_name = 'marts'")}
-            missing = [name for name in RELATIONS if name not in held]
-            if missing:
-                raise QueryError(
-                    f"{warehouse.published}: this publication is too old for the study (no marts.{missing[0]}); run `drivetail build`"
-                )
-            yield connection
-        except duckdb.Error as error:
-            raise QueryError(
-                f"{warehouse.published}: {first_line(error)}; it was published by other models: run `drivetail build`"
-            ) from error
 
 
 def fetch_results(connection: duckdb.DuckDBPyConnection, kind: str | None = None) -> list[Row]:

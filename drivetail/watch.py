@@ -18,7 +18,7 @@ from drivetail.warehouse import Warehouse
 HOUR = timedelta(hours=1)
 
 MANY_ALERTS = 20
-"""More at a time are one message: whoever takes in a year of a fleet wants no thousand mails."""
+"""More slow drives, or late deliveries, at a time are one message: whoever takes in a year of a fleet wants no thousand mails."""
 
 
 def alarm(warehouse: Warehouse, what: str, message: str, **facts: object) -> str:
@@ -28,23 +28,32 @@ def alarm(warehouse: Warehouse, what: str, message: str, **facts: object) -> str
 
 
 def late_deliveries(settings: Settings, outcomes: Iterable[Outcome], interval_start: datetime) -> list[str]:
-    """The deliveries just landed whose hours all lie longer before an interval than allowed, a sentence each.
+    """The deliveries just landed whose hours all lie longer before an interval than allowed: a sentence each, or one for many.
 
-    Nothing needs doing for their numbers: the build recomputes the RAID-hours they touch. Who sent them so late may want a look.
+    Nothing needs doing for their numbers: the build recomputes the RAID-hours they touch. Who sent them so late may want a look. What ends
+    before the first hour that is run is a past that somebody puts in, and not late.
     """
-    told = []
-    for outcome in outcomes:
-        if outcome.last_hour is None or outcome.first_hour is None:
-            continue
-        first, last = datetime.fromisoformat(outcome.first_hour), datetime.fromisoformat(outcome.last_hour)
-        behind = interval_start - last
-        if behind > settings.alarms.late_hours * HOUR:
-            hours = to_minute(last) if first == last else f"{to_minute(first)} to {to_minute(last)}"
-            told.append(
-                f"{outcome.path} came late: its hours ({hours}) end {duration(behind / HOUR)} before {to_minute(interval_start)}; "
-                f"they are taken in, look why {outcome.inbox} had them only now"
-            )
-    return told
+    ended = [(datetime.fromisoformat(each.last_hour), each) for each in outcomes if each.last_hour]
+    limit = interval_start - settings.alarms.late_hours * HOUR
+    late = [(last, each) for last, each in ended if settings.schedule.start <= last < limit]
+    if len(late) > MANY_ALERTS:
+        late.sort(key=lambda each: each[0])
+        first, final = late[0][1], late[-1][1]
+        feeds = ", ".join(sorted({each.inbox for _, each in late}))
+        return [
+            f"{len(late)} deliveries came late, first {first.path} ({_hours(first)}), last {final.path} ({_hours(final)}); "
+            f"they are taken in, look why {feeds} had them only now. WAREHOUSE/raw/inbox.jsonl has each"
+        ]
+    return [
+        f"{each.path} came late: its hours ({_hours(each)}) end {duration((interval_start - last) / HOUR)} before "
+        f"{to_minute(interval_start)}; they are taken in, look why {each.inbox} had them only now"
+        for last, each in late
+    ]
+
+
+def _hours(outcome: Outcome) -> str:
+    hours = (to_minute(datetime.fromisoformat(hour)) for hour in (outcome.first_hour, outcome.last_hour) if hour)
+    return " to ".join(dict.fromkeys(map(str, hours)))
 
 
 def staleness(warehouse: Warehouse, settings: Settings, interval_end: datetime) -> str | None:

@@ -1,6 +1,6 @@
 {#- Periods of membership that may overlap -> segments that do not: at every hour of a segment the period with the latest valid_from counts
     (an open valid_from is the oldest). `keys`: the columns within which periods compete. Grain: keys, from_hour_utc. -#}
-{% macro disjoint_segments(periods, keys) -%}
+{% macro disjoint_segments(periods, keys, flags=[]) -%}
 boundaries as (
     select {{ keys | join(', ') }}, from_hour_utc as hour_utc from {{ periods }}
     union
@@ -22,6 +22,9 @@ ranked as (
         periods.raid_group_id,
         periods.role,
         periods.slot,
+{%- for flag in flags %}
+        periods.{{ flag }},
+{%- endfor %}
         row_number() over (
             partition by {% for key in keys %}stretches.{{ key }}, {% endfor %}stretches.hour_utc
             order by periods.valid_from desc nulls last
@@ -32,7 +35,7 @@ ranked as (
         and periods.to_hour_utc >= stretches.next_hour_utc
 )
 
-select drive_id, raid_group_id, role, slot, from_hour_utc, to_hour_utc
+select drive_id, raid_group_id, role, slot,{% for flag in flags %} {{ flag }},{% endfor %} from_hour_utc, to_hour_utc
 from ranked
 where period_rank = 1
 {%- endmacro %}

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from ingest.schema import CONTRACT, KEY
+from ingest.schema import CONTRACT, KEY, TIMED
 
 HOUR = timedelta(hours=1)
 MIN_ROWS = 20
@@ -43,30 +43,42 @@ def columns(table: str, now: datetime) -> dict[str, Derived]:
         return (of.cast(pl.Int64) - since.cast(pl.Int64)) / 3.6e9
 
     at = pl.lit(now, pl.Datetime("us"))
-    instant = {"drive_hours": "hour_utc", "drive_events": "occurred_at"}.get(table)
+    instant = {"drive_hours": "hour_utc", "drive_samples": "from_utc", "drive_events": "occurred_at"}.get(table)
     made = {}
     if table in CONTRACT:
         made["sent_ahead_hours"] = Derived(hours(pl.col("collected_at"), at), "collected_at")
     if instant:
+        happened = pl.col(instant)
+        if table == "drive_events":  # planned work is announced before it happens
+            happened = pl.when(pl.col("event_type").ne_missing("maintenance")).then(happened)
         made["year"] = Derived(pl.col(instant).dt.year(), instant)
-        made["ahead_hours"] = Derived(hours(pl.col(instant), at), instant)
-        made["sent_after_hours"] = Derived(hours(pl.col("collected_at"), pl.col(instant)), "collected_at")
-    if table == "drive_hours":
-        blocks = (pl.col("read_blocks") + pl.col("write_blocks")) * pl.col("block_bytes").fill_null(4096)
-        size = pl.coalesce(blocks, "bytes") / merged_io_count()
+        made["ahead_hours"] = Derived(hours(happened, at), instant)
+        made["sent_after_hours"] = Derived(hours(pl.col("collected_at"), happened), "collected_at")
+    if table in TIMED:
         is_reported = merged_io_count().is_not_null() | pl.col("latency_us").is_not_null()
         made["merged_io_count"] = Derived(merged_io_count(), "read_ios")
         made["merged_latency_us"] = Derived(merged_latency_us(), "read_latency_us")
+        made["reported"] = Derived(pl.when(is_reported).then(1), "read_ios")
+    if table == "drive_samples":
+        span_seconds = (pl.col("to_utc") - pl.col("from_utc")).dt.total_seconds()
+        made["span_seconds"] = Derived(span_seconds, "to_utc")
+        made["iops"] = Derived(merged_io_count() / pl.when(span_seconds > 0).then(span_seconds), "read_ios")
+    if table == "drive_hours":
+        blocks = (pl.col("read_blocks") + pl.col("write_blocks")) * pl.col("block_bytes").fill_null(4096)
+        size = pl.coalesce(blocks, "bytes") / merged_io_count()
         made["io_size_bytes"] = Derived(pl.when(merged_io_count() > 0).then(size), "read_blocks")
         # against the same drive on the last landed day: a part of the fleet, or a fleet that grows, is another mixture of drives
         usual, count = pl.col("usual_latency_us"), merged_io_count()
         made["latency_ratio"] = Derived(merged_latency_us() / pl.when(usual > 0).then(usual), "read_latency_us")
         made["lost_latency"] = Derived(pl.when(usual.is_not_null()).then(merged_latency_us().is_null().cast(pl.Int8)), "read_latency_us")
         made["lost_count"] = Derived(pl.when("had_count").then(count.is_null().cast(pl.Int8)), "read_ios")
-        made["reported"] = Derived(pl.when(is_reported).then(1), "read_ios")
     if table == "drives":
         made["spinning_rpm"] = Derived(pl.when(pl.col("rpm") > 0).then(pl.col("rpm")), "rpm")
         made["deployed_days_ago"] = Derived((pl.lit(now.date()) - pl.col("deployed_on")).dt.total_days(), "deployed_on")
+    if table == "drive_aliases":
+        made["year"] = Derived(pl.col("valid_from").dt.year(), "valid_from")
+    if table == "labels":
+        made["labelled_days_ago"] = Derived((pl.lit(now.date()) - pl.col("labelled_on")).dt.total_days(), "labelled_on")
     if table == "ingested_files":
         delivered = pl.col("rows_delivered")
         made["rejected_share"] = Derived(pl.col("rows_rejected") / pl.when(delivered >= MIN_ROWS).then(delivered), "rows_rejected")

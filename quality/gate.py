@@ -13,8 +13,8 @@ from ingest.files import sha256_of
 from ingest.landing import UNREADABLE, Landing
 from ingest.quarantine import GateReport
 from ingest.raw_store import Part, utc_now
-from ingest.schema import REJECTED_RECORDS
-from quality.frames import FILES, USUAL, columns, facts, without_duplicates
+from ingest.schema import REJECTED_RECORDS, TIMED
+from quality.frames import FILES, HOUR, USUAL, columns, facts, without_duplicates
 from quality.history import History
 from quality.suites import TABLES, Check, Finding, load_suite, suite_file, validate
 
@@ -53,24 +53,26 @@ class Gate:
         now, self._source = self.now or utc_now(), landing.source
         history = History(landing.staged.deliveries, landing.source)
         report = Report(now)
-        for table in ("drives", "drive_events"):
+        for table in ("drives", "drive_aliases", "labels", "drive_events"):
             rows = landing.records(table)
             if rows.height and not landing.is_rolled_up:  # else they are derived, not delivered
                 self._look(landing, table, "all", rows, {"known_drives": history.known_drives(now)}, report)
         broken = []
-        for first, last, is_new in _hour_batches(landing.staged.parts, history):
-            files = [part.path for part in landing.staged.parts if part.overlaps(first, last)]
-            rows = pl.scan_parquet(files, glob=False).filter(pl.col("hour_utc").is_between(first, last)).collect()
+        for first, last, is_new in _hour_batches(landing.staged.parts, history.last_hour()):
+            rows = _between(landing.staged.parts, first, last)
             usual = None if self.is_rows_only else history.usual(first)
             drives = usual.drives if usual else pl.DataFrame(schema=USUAL)
             rows = rows.join(drives, left_on=pl.col("drive_id").hash(), right_on="drive", how="left")
             known: dict[str, Any] = {}
             if is_new and not self.is_rows_only:
                 known["known_drives"] = history.known_drives(first)
-            span = f"{first:%Y-%m-%d %H:%M}" if first == last else f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
-            broken.append(self._look(None, "drive_hours", span, rows, known, report, usual.rows if is_new and usual else None))
+            usual_hour = usual.rows if is_new and usual else None
+            broken.append(self._look(None, "drive_hours", _span(first, last), rows, known, report, usual_hour))
         if broken:
             landing.refuse("drive_hours", pl.concat(broken))
+        samples = landing.staged.timed["drive_samples"]  # less those of rejected hours
+        for first, last, _ in _hour_batches(samples):
+            self._look(None, "drive_samples", _span(first, last), _between(samples, first, last), {}, report)
         files_read = _files(landing)
         if files_read.height:
             report.add(validate(self.checks("ingested_files", "batch"), files_read, facts("ingested_files", files_read, now), now), "all")
@@ -122,13 +124,13 @@ def _broken_rows(table: str, rows: pl.DataFrame, findings: list[Finding], now: d
     return pl.concat(found).unique(["file_no", "row_no"], keep="first", maintain_order=True)
 
 
-def _hour_batches(parts: list[Part], history: History) -> Iterator[tuple[datetime, datetime, bool]]:
-    """Closed ranges of hours of about BATCH_ROWS rows, and whether all of their hours are newer than what has landed."""
+def _hour_batches(parts: list[Part], landed: datetime | None = None) -> Iterator[tuple[datetime, datetime, bool]]:
+    """Closed ranges of hours of about BATCH_ROWS rows, and whether all of their hours are newer than `landed`."""
     if not parts:
         return
     scan = pl.scan_parquet([part.path for part in parts], glob=False)
-    hours = scan.group_by("hour_utc").len().sort("hour_utc").collect()
-    landed = history.last_hour()
+    hour = pl.col(TIMED[parts[0].record_kind]).dt.truncate("1h").alias("hour_utc")
+    hours = scan.group_by(hour).len().sort("hour_utc").collect()
     is_new = pl.lit(True) if landed is None else pl.col("hour_utc") > landed
     batch = ((pl.col("len").cum_sum() - pl.col("len")) // BATCH_ROWS).alias("batch")
     ranges = hours.with_columns(is_new.alias("is_new"), batch).group_by("is_new", "batch", maintain_order=True)
@@ -136,6 +138,18 @@ def _hour_batches(parts: list[Part], history: History) -> Iterator[tuple[datetim
         pl.col("hour_utc").min().alias("first"), pl.col("hour_utc").max().alias("last")
     ).iter_rows():
         yield first, last, is_new_batch
+
+
+def _between(parts: list[Part], first: datetime, last: datetime) -> pl.DataFrame:
+    """The staged records of some hours, both ends included."""
+    files = [part.path for part in parts if part.overlaps(first, last + HOUR)]
+    at = pl.col(TIMED[parts[0].record_kind])
+    return pl.scan_parquet(files, glob=False).filter(at.is_between(first, last + HOUR, closed="left")).collect()
+
+
+def _span(first: datetime, last: datetime) -> str:
+    """The hours of a batch in words."""
+    return f"{first:%Y-%m-%d %H:%M}" if first == last else f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
 
 
 def _files(landing: Landing) -> pl.DataFrame:
@@ -161,7 +175,10 @@ class Report:
     def __init__(self, now: datetime) -> None:
         self.now = now
         self._found: dict[int, dict[str, Any]] = {}
-        self._unit = {"drive_hours": "drive-hours of ", "drive_events": "events, ", "drives": "inventory, ", "ingested_files": "files, "}
+        self._unit = {
+            "drive_hours": "drive-hours of ", "drive_samples": "samples of ", "drive_events": "events, ", "drives": "inventory, ",
+            "drive_aliases": "names of drives, ", "labels": "labels, ", "ingested_files": "files, ",
+        }  # fmt: skip
 
     def add(self, findings: list[Finding], batch: str) -> None:
         """Add what was found in one batch; `batch` says which."""

@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
-from drivetail.queries import open_published
+from drivetail.queries import publication_of
 from drivetail.warehouse import Warehouse
 from ingest.raw_store import list_deliveries
 from report.numbers import week_name
@@ -24,7 +24,7 @@ def due_weeks(warehouse: Warehouse) -> list[str]:
     A delivery of drive-hours that comes after the report of its week makes that report due again; inventory and events alone do not.
     Raises: QueryError without a publication.
     """
-    with open_published(warehouse) as connection:
+    with publication_of(warehouse) as connection:
         published = fetch_publication(connection)["last_delivery_seq"]
         complete = [week["week_utc"] for week in fetch_weeks(connection) if week["is_complete"]]
     deliveries = [each for each in list_deliveries(warehouse.root) if each.seq <= (published or 0)]

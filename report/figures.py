@@ -265,12 +265,13 @@ def drive_week(
             cliponaxis=False,
         )
     styled(figure, 250)
-    figure.update_layout(margin={"l": 48, "r": 12, "t": 14, "b": 34})
+    figure.update_layout(margin={"l": 48, "r": 12, "t": 14, "b": 46})
     figure.update_xaxes(
         range=[week, week + timedelta(hours=168)],
         dtick=24 * 3600 * 1000,
         tick0=week,
-        tickformat="%a %d",
+        tickformat="%a<br>%d",
+        tickangle=0,
         ticklabelmode="period",
         hoverformat="%a %Y-%m-%d %H:00 UTC",
     )

@@ -108,6 +108,7 @@ def render_page(facts: WeekFacts) -> str:
         record_kinds=RECORD_KINDS,
         exclusion_words=EXCLUSIONS,
         state_words=STATES,
+        guessed={row["raid_group_id"] for row in facts.guessed},
         cause_words=CAUSES,
         ranking_words=RANKINGS,
         no_backtest=NO_BACKTEST,
@@ -200,8 +201,8 @@ def heat_maps(facts: WeekFacts) -> list[tuple[str, Markup]]:
 def duration_figures(facts: WeekFacts) -> dict[str, Markup]:
     """One figure for each measure that has a duration."""
     titles = {
-        "interval_hours": ("length of a slow interval (hours, log scale)", "intervals", 330),
-        "gap_hours": ("stable hours between two slow hours (hours, log scale)", "gaps", 330),
+        "interval_hours": ("hours slow (log scale)", "intervals", 330),
+        "gap_hours": ("stable hours between (log scale)", "gaps", 330),
         "wait_hours": ("hours to the unplug", "intervals", 270),
         "outage_hours": ("hours out", "outages", 270),
         "recur_hours": ("hours to the next slow hour", "replugs", 270),
@@ -358,6 +359,14 @@ def coverage_words(facts: WeekFacts) -> list[str]:
         sentences.append(
             f"{percent(row['reported_ratio'])} of the expected drive-hours of {name} came ({count(row['reported_drive_hours'])} of "
             f"{count(row['expected_drive_hours'])}), {percent(row['measured_ratio'])} could be measured{group}."
+        )
+    if facts.guessed:
+        hosts = [row["raid_group_id"] for row in facts.guessed]
+        shown = listed(hosts[:5]) + (" and others" if hosts[5:] else "")
+        sentences.append(
+            f"Of {noun(len(hosts), 'RAID group', 'RAID groups')} nobody says which drives belong together: each is all drives of one "
+            f"host ({shown}). Where a host mixes drives, their slowdown means little; ingest mdadm of the hosts, or say it with "
+            "drivetail map."
         )
     return sentences
 

@@ -41,6 +41,7 @@ class WeekFacts:
     rejections: list[Row]
     coverage: list[Row]
     exclusions: list[Row]
+    guessed: list[Row]
     slowness: list[Row]
     slo: list[Row]
     tails: list[Row]
@@ -162,6 +163,12 @@ QUESTIONS = {
     "landing": "select * from marts.fct_landing_totals order by record_kind = 'all' desc, rows_delivered desc, record_kind",
     "rejections": "select * from marts.fct_rejection_counts order by row_count desc, source, reason, column_name",
     "coverage": "select * from marts.fct_weekly_coverage where week_utc = $week order by kind",
+    "guessed": """
+select raid_group_id, data_drive_count
+from marts.dim_raid_groups
+where is_guessed and last_hour_utc >= $week
+order by raid_group_id
+""",
     "exclusions": "select * from marts.fct_weekly_exclusions where week_utc = $week order by drive_hours desc, kind, exclusion_reason",
     "slowness": """
 select slowness.*, changes.* exclude (week_utc, kind)

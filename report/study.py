@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from drivetail.queries import fetch
-from drivetail.study import fetch_results, open_study
+from drivetail.queries import fetch, publication_of
+from drivetail.study import fetch_results
 from drivetail.warehouse import Warehouse
 from report.html import replace_file
 from report.study_page import StudyFacts, render_page
@@ -18,7 +18,7 @@ def write_study(warehouse: Warehouse, out: Path, *, kind: str | None = None) -> 
     Returns: the file.
     Raises: QueryError without a publication, or with one that holds no study.
     """
-    with open_study(warehouse) as connection:
+    with publication_of(warehouse) as connection:
         (publication,) = fetch(connection, "select publication_id, published_at, last_hour_utc from marts.publication")
         facts = StudyFacts(
             kind=kind,

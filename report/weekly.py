@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 
 from drivetail.publish import Publication, kept_publications
-from drivetail.queries import QueryError, first_line, open_published
+from drivetail.queries import QueryError, publication_of
 from drivetail.warehouse import Warehouse
 from report.due import report_file
 from report.html import replace_file
@@ -45,13 +45,8 @@ def write_report(
     Raises: QueryError without a publication, or when the week is none or has no valid RAID-hour; it names those that have.
     """
     with _opened(warehouse, publication, as_known_at) as (connection, known_at):
-        try:
-            chosen = choose_week(fetch_weeks(connection), week, fetch_publication(connection)["pruned_before_utc"])
-            facts = fetch_week(connection, chosen, known_at)
-        except duckdb.Error as error:
-            raise QueryError(
-                f"{warehouse.published}: {first_line(error)}; it was published by other models: run `drivetail build`"
-            ) from error
+        chosen = choose_week(fetch_weeks(connection), week, fetch_publication(connection)["pruned_before_utc"])
+        facts = fetch_week(connection, chosen, known_at)
     page = report_file(warehouse, week_name(chosen["week_utc"]))
     if known_at is not None:
         page = page.with_name(f"{page.stem}.known-{known_at:%Y%m%dT%H%M}.html")
@@ -70,7 +65,7 @@ def _opened(
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, datetime | None]]:
     """The publication asked for, and until when decisions count: None for the current one."""
     if publication is None and as_known_at is None:
-        with open_published(warehouse) as connection:
+        with publication_of(warehouse) as connection:
             yield connection, None
         return
     kept = kept_publications(warehouse)
@@ -85,12 +80,12 @@ def _opened(
     else:
         named = _shown_at(kept, as_known_at or datetime.max)
     if named is not None:
-        with open_published(warehouse, named.path) as connection:
+        with publication_of(warehouse, named.path) as connection:
             yield connection, as_known_at or named.published_at
         return
     from drivetail.as_known import built_as_known_at  # brings dbt, which no other report needs
 
-    with built_as_known_at(warehouse, as_known_at or datetime.max) as then, open_published(then) as connection:
+    with built_as_known_at(warehouse, as_known_at or datetime.max) as then, publication_of(then) as connection:
         yield connection, as_known_at
 
 

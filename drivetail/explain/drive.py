@@ -40,7 +40,7 @@ def explain_drive(warehouse: Warehouse, drive: str) -> str:
 
 def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str]:
     drive_id = drive["drive_id"]
-    attributes = ("vendor", "model", "firmware", "flash_cell", "capacity_bytes", "rpm", "interface", "host", "deployed_on")
+    attributes = ("vendor", "model", "firmware", "flash_cell", "capacity_bytes", "rpm", "interface", "host")
     spans = fetch(
         connection,
         """
@@ -61,7 +61,8 @@ def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str
                 [
                     ("kind", drive["kind"]),
                     *((name, drive[name]) for name in attributes),
-                    ("RAID group", drive["current_raid_group_id"]),
+                    ("deployed_on", _deployed_text(drive)),
+                    ("RAID group", _group_text(drive)),
                     ("rows", _rows_text(drive, pruned_before)),
                 ]
             ),
@@ -80,6 +81,19 @@ def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str
     if hour is not None:
         blocks.append(f'One hour of it, down to file and row: drivetail explain {drive_id} "{when(hour)}"')
     return blocks
+
+
+def _deployed_text(drive: Row) -> str | None:
+    """Its day of deployment, and whose count it is where nobody wrote it down."""
+    if drive["deployed_on_source"] in (None, "bundle", "mapping"):
+        return drive["deployed_on"] and str(drive["deployed_on"])
+    return f"{drive['deployed_on']}, counted back by {drive['deployed_on_source']} from the hours it was switched on: it may be older"
+
+
+def _group_text(drive: Row) -> str | None:
+    """Its RAID group, and that it is a guess where it is one."""
+    group: str | None = drive["current_raid_group_id"]
+    return f"{group}, only its host: no source says which group it is in" if drive["is_group_guessed"] else group
 
 
 def _rows_text(drive: Row, pruned_before: datetime | None) -> str:

@@ -29,15 +29,9 @@ def collect_guessed(connection: duckdb.DuckDBPyConnection) -> Row:
     return listing(
         connection,
         """
-        select hosts.drive_id, spans.last_raid_group_id as raid_group_id, hosts.last_hour_utc
-        from intermediate.int_drives__host_spans as hosts
-        inner join intermediate.int_drives__spans as spans on hosts.drive_id = spans.drive_id and hosts.last_hour_utc = spans.last_hour_utc
-        where hosts.last_is_group_guessed
-            and not exists (
-                select 1 from staging.stg_raw__drives as known
-                where known.drive_id = hosts.drive_id and not known.is_group_guessed
-                    and known.from_hour_utc <= hosts.last_hour_utc and known.to_hour_utc > hosts.last_hour_utc
-            )
+        select drive_id, current_raid_group_id as raid_group_id, last_hour_utc
+        from marts.dim_drives
+        where is_group_guessed and last_hour_utc is not null
         """,
         "raid_group_id, drive_id",
     )

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import duckdb
 
-from drivetail.queries import QueryError, fetch, first_line, open_published
+from drivetail.queries import QueryError, fetch, publication_of
 from drivetail.status.collect_freshness import collect_freshness
 from drivetail.status.collect_identity import collect_disagreements, collect_guessed, collect_unnamed
 from drivetail.status.collect_window import WINDOW, collect_contradictions, collect_window, read_window
@@ -20,13 +20,10 @@ FIRST_HOUR = datetime(1, 1, 1)
 def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Delivery]) -> set[int] | None:
     """What the publication tells. Returns: the deliveries it holds, None without a usable one."""
     try:
-        with open_published(warehouse) as connection:
+        with publication_of(warehouse) as connection:
             return _collect_from(status, connection)
     except QueryError as error:
         message = str(error)
-    except duckdb.Error as error:
-        told = first_line(error)
-        message = f"{warehouse.published}: what it shows cannot be read ({told}); `drivetail build --full-refresh` makes it anew from raw"
     exists = warehouse.published.exists()
     if not exists and not deliveries:
         message = f"{warehouse.root}: nothing has landed; `drivetail ingest`, then `drivetail build`, or name another with --warehouse DIR"

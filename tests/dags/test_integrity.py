@@ -41,6 +41,18 @@ def test_each_says_what_and_whose_it_is(bag: Any, name: str):
         assert task.owner == telling.OWNER, task.task_id
         assert task.doc_md or task.python_callable.__doc__, task.task_id
         assert task.on_failure_callback, task.task_id
+        # what hangs is stopped and told while its run still goes on
+        assert task.execution_timeout < dag.dagrun_timeout, task.task_id
+    assert dag.on_failure_callback == telling.tell_given_up
+
+
+def test_what_only_looks_and_tells_is_stopped_before_the_next_hours_run(bag: Any):
+    import telling
+
+    watch = [task for task in bag.dags["fleet_hourly"].tasks if task.task_id.startswith("watch.")]
+    assert len(watch) == 6
+    for task in watch:
+        assert task.execution_timeout == telling.WATCH_LIMIT <= timedelta(hours=1), task.task_id
 
 
 def test_tasks_are_tried_again_after_growing_waits(bag: Any):

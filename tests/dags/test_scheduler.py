@@ -1,4 +1,5 @@
-"""The whole thing as an operator runs it: `drivetail airflow`, three hours and a week's report, with tasks killed (kill -9) on the way.
+"""The whole thing as an operator runs it: `drivetail airflow`, three hours, the night's maintenance beside them, a backfill beside them, a
+week's report, with tasks killed (kill -9) on the way and once everything, as when the machine goes down.
 
 DRIVETAIL_SCHEDULED_HOURS is how many hours (48 in `make soak`), DRIVETAIL_TASK_KILLS how many tasks are killed (5; 50 in `make soak`).
 DRIVETAIL_KILL_SEED repeats the draw.
@@ -6,6 +7,7 @@ DRIVETAIL_KILL_SEED repeats the draw.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -14,26 +16,50 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
+import uuid
+from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from drivetail.standalone import forget_killed
 from drivetail.warehouse import Warehouse
 from ingest import drop
 from tests.dags.hours import WEEK, Site, last_hours, make_site
+from tests.proof.readers import Reader
 from tests.proof.support import command, drivetail, environment, marts_differences
 
 HOURS = last_hours(int(os.environ.get("DRIVETAIL_SCHEDULED_HOURS", "3")))
 KILLS = int(os.environ.get("DRIVETAIL_TASK_KILLS", "5"))
-KILL_SECONDS = 40
-"""How long to wait for the next kill at most, where there is one for every hour; an hour's run takes about 50 s."""
-TASK = re.compile(r"airflow worker -- [0-9a-f]{8}-")
+TASK_SECONDS = {
+    "fleet_hourly.sources.discover": 0.5,
+    "fleet_hourly.raw.land": 4.0,
+    "fleet_hourly.marts.build": 6.0,
+    "fleet_hourly.marts.complete_weeks": 0.5,
+    "fleet_hourly.watch.new_alerts": 0.5,
+    "fleet_hourly.watch.new_problems": 0.5,
+    "fleet_hourly.watch.late_data": 0.5,
+    "fleet_weekly_report.write": 2.0,
+    "fleet_maintenance.store.compact": 1.0,
+    "fleet_maintenance.store.expire": 0.5,
+    "fleet_maintenance.proofs.sums": 2.0,
+    "fleet_maintenance.proofs.rebuild": 4.0,
+}
+"""The tasks that write or tell something or decide what is done, and what each takes at least: it is killed within."""
+LOOK_SECONDS = 0.1
+ANY_KILL_SECONDS = 80
+"""Once those were killed, how long to wait for another kill at most, where there is one for every hour; an hour's run takes about 50 s."""
+NIGHT_HOURS = 12
+"""Maintenance runs once in so many of the hours."""
+BACKFILLED_BESIDE = "min(start_date) filter (where backfill_id is not null) < max(end_date) filter (where backfill_id is null)"
 PATIENCE_SECONDS = 500 * len(HOURS)
 
 
@@ -47,10 +73,18 @@ class Scheduler:
             self.port = free.getsockname()[1]
         self.output = site.folder / "airflow.out"
         self.variables = {name: value for name, value in environment().items() if not name.startswith("AIRFLOW")}
+        self.starts = 0
+        self.start()
+
+    def start(self) -> None:
+        self.starts += 1
         self.process = subprocess.Popen(
-            command("airflow", "--port", self.port, "--warehouse", site.warehouse.root),
-            env=self.variables, stdout=self.output.open("wb"), stderr=subprocess.STDOUT,
+            command("airflow", "--port", self.port, "--warehouse", self.site.warehouse.root),
+            env=self.variables, stdout=self.output.open("ab"), stderr=subprocess.STDOUT,
         )  # fmt: skip
+
+    def wait_until_ready(self) -> None:
+        self.wait("Airflow is ready", lambda: self.output.read_text().count("Airflow is ready") == self.starts)
 
     def airflow(self, *arguments: object) -> None:
         """Run a command of Airflow's own beside it."""
@@ -88,36 +122,116 @@ class Scheduler:
         rows = self.rows("select run_id, task_id, map_index, state, try_number from task_instance order by run_id, start_date")
         return "\n".join(map(str, rows))
 
-    def tasks(self) -> list[psutil.Process]:
-        """The processes that run a task now; not the executor's own, which are named alike."""
+    def tasks(self) -> list[tuple[str, psutil.Process]]:
+        """The tasks that run now, each the task's name and the process that runs it."""
         found = []
-        for process in psutil.Process(self.process.pid).children(recursive=True):
-            try:
-                if TASK.match(" ".join(process.cmdline())):
-                    found.append(process)
-            except psutil.Error:
-                continue
+        for task_id, name, pid in self.rows(
+            "select id, dag_id || '.' || task_id, pid from task_instance where state = 'running' and pid is not null"
+        ):
+            with contextlib.suppress(psutil.Error):  # it has ended since, or with the machine
+                process = psutil.Process(pid)
+                if " ".join(process.cmdline()).startswith(f"airflow worker -- {uuid.UUID(task_id)}"):
+                    found.append((name, process))
         return found
+
+    def processes(self) -> list[psutil.Process]:
+        main = psutil.Process(self.process.pid)
+        return [main, *main.children(recursive=True)]
+
+    def go_down(self) -> None:
+        """Kill all of it at once, as when the machine goes down."""
+        for each in self.processes():  # so that none is started meanwhile
+            with contextlib.suppress(psutil.Error):
+                each.suspend()
+        killed = self.processes()
+        for each in killed:
+            with contextlib.suppress(psutil.Error):
+                each.kill()
+        self.process.wait()
+        psutil.wait_procs(killed, timeout=30)
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(60)
 
 
-def kill_tasks(scheduler: Scheduler, rng: random.Random, killed: list[int], done: threading.Event) -> None:
-    """Kill a running task at random instants, spread over the hours, until there were enough."""
-    while len(killed) < KILLS and not done.wait(rng.uniform(1, KILL_SECONDS * len(HOURS) / KILLS)):
-        tasks = scheduler.tasks()
-        while not tasks and not done.wait(0.5):
-            tasks = scheduler.tasks()
-        if not tasks:
-            break
-        chosen = rng.choice(tasks)
-        try:
-            chosen.kill()
-        except psutil.Error:
-            continue
-        killed.append(chosen.pid)
+class Killer(threading.Thread):
+    """Kills running tasks: each of some kinds once, as soon as it runs, then any at random instants until there were enough."""
+
+    def __init__(self, scheduler: Scheduler, rng: random.Random) -> None:
+        super().__init__(daemon=True)
+        self.killed: list[str] = []
+        self.kinds = rng.sample(sorted(TASK_SECONDS), min(KILLS, len(TASK_SECONDS)))
+        self._scheduler, self._rng, self._done = scheduler, rng, threading.Event()
+
+    @property
+    def unhit(self) -> set[str]:
+        return set(self.kinds) - set(self.killed)
+
+    def run(self) -> None:
+        next_any = time.monotonic()
+        while len(self.killed) < KILLS and not self._done.wait(LOOK_SECONDS):
+            running = self._scheduler.tasks()
+            hunted = [each for each in running if each[0] in self.unhit]
+            # enough of them are left for those that run late, such as the report
+            may_be_any = KILLS - len(self.killed) > len(self.unhit) and time.monotonic() > next_any
+            if not hunted and not (running and may_be_any):
+                continue
+            name, process = self._rng.choice(hunted or running)
+            if hunted:
+                self._done.wait(self._rng.uniform(0, TASK_SECONDS[name]))
+            if (name, process) not in self._scheduler.tasks():
+                continue
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+                self.killed.append(name)
+            next_any = time.monotonic() + self._rng.uniform(1, ANY_KILL_SECONDS * len(HOURS) / KILLS)
+
+    def stop(self) -> None:
+        self._done.set()
+        self.join(30)
+
+
+@pytest.mark.xdist_group("airflow")
+@pytest.mark.usefixtures("airflow_database")
+def test_what_a_killed_scheduler_was_doing_is_done_again_at_once() -> None:
+    from airflow.jobs.job import Job
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        session.add(Job(job_type="SchedulerJob", state="running"))
+    forget_killed()
+    with create_session() as session:
+        # Airflow gives the tasks of any other scheduler than a running one to the next
+        assert [job.state for job in session.query(Job).filter(Job.job_type == "SchedulerJob")] == ["failed"]
+
+
+# as Airflow's backfill reads and writes, and its scheduler in between
+BESIDE_A_WRITER = """
+import sqlite3, sys
+from sqlalchemy import create_engine, text
+from sqlalchemy.orm import Session
+import drivetail.airflow_command
+
+with Session(create_engine("sqlite:///" + sys.argv[1])) as session, session.begin_nested():
+    session.execute(text("select * from runs")).all()
+    try:
+        sqlite3.connect(sys.argv[1], timeout=0.1, isolation_level=None).execute("insert into runs values ('the scheduler')")
+    except sqlite3.OperationalError:
+        print("the scheduler waits")
+    session.execute(text("insert into runs values ('the command')"))
+    session.commit()
+"""
+
+
+def test_a_command_beside_a_scheduler_that_writes_does_not_find_the_database_locked(tmp_path: Path):
+    database = tmp_path / "airflow.db"
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        connection.executescript("pragma journal_mode = wal; create table runs (name text)")
+    done = subprocess.run([sys.executable, "-c", BESIDE_A_WRITER, str(database)], env=environment(), capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("the scheduler waits\n", 0), done.stderr
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("select name from runs").fetchall() == [("the command",)]
 
 
 @pytest.mark.xdist_group("scheduler")
@@ -125,62 +239,113 @@ def test_hours_with_kills_end_in_the_marts_of_one_load(tmp_path: Path):
     seed = int(os.environ.get("DRIVETAIL_KILL_SEED", random.randrange(1_000_000)))
     print(f"DRIVETAIL_KILL_SEED={seed}")
     site = make_site(tmp_path, HOURS[-1], HOURS)
-    warehouse = site.warehouse
+    warehouse, bulk = site.warehouse, Warehouse(tmp_path / "bulk")
     site.deliver(HOURS[0], late=False)
     site.deliver(HOURS[1], in_ms=True)
-    scheduler, done, killed = Scheduler(site), threading.Event(), []
-    killer = threading.Thread(target=kill_tasks, args=(scheduler, random.Random(seed), killed, done))
+    scheduler, reader = Scheduler(site), None
+    killer = Killer(scheduler, random.Random(seed))
+    killer.start()
     try:
-        scheduler.wait("Airflow is ready", lambda: "Airflow is ready" in scheduler.output.read_text())
+        # what it has to end in, while Airflow starts
+        drivetail("ingest", "bundle", site.everything, "--warehouse", bulk.root)
+        drivetail("build", "--warehouse", bulk.root)
+        scheduler.wait_until_ready()
         assert listening_elsewhere(scheduler) == []
-        killer.start()
-        held = warehouse.raw / "quarantine/000001/record.json"
-        scheduler.wait("the wrong file is held", held.exists)
+        scheduler.wait("the first publication", warehouse.published.exists)
+        reader = Reader(warehouse.published, "poll", tmp_path)
+
+        # the machine goes down in the middle of the second hour; the others come meanwhile
+        scheduler.wait("the wrong file is held", (warehouse.raw / "quarantine/000001/record.json").exists)
+        scheduler.go_down()
+        begun = runs_begun(scheduler)
+        assert begun == HOURS[:2]
+        for hour in HOURS[2:]:
+            site.deliver(hour)
+        scheduler.start()
+        scheduler.wait_until_ready()
+        scheduler.wait("somebody is told of the file that is held", lambda: alarms(warehouse, "held in quarantine 1") != [])
+        assert {alarm["what"] for alarm in alarms(warehouse, "held in quarantine 1")} == {"failure"}
         # the array sends the hour again, right, with what was missing of the one before; the operator drops the wrong one
         drop(warehouse.root, 1, by="ada", note="latencies in ms")
         site.deliver(HOURS[1])
         site.deliver(HOURS[0], late=True)
-        for hour in HOURS[2:]:
-            site.deliver(hour)
-        ended = [True] * len(HOURS)
-        scheduler.wait("every hour", lambda: [state in ("success", "failed") for state in scheduler.runs("fleet_hourly")] == ended)
+
+        # what wants to write at the same time: the nights, and the hour of the file that was held again (and more, where there are)
+        trigger(scheduler, "fleet_maintenance")
+        again = HOURS[1 : 2 + len(HOURS) // 8]
+        scheduler.wait("the hours to run again", lambda: ended(scheduler) > len(again))
+        assert ended(scheduler) < len(HOURS)
+        span = ("--from-date", f"{again[0]:%Y-%m-%dT%H:%M:%SZ}", "--to-date", f"{again[-1]:%Y-%m-%dT%H:%M:%SZ}")
+        scheduler.airflow("backfill", "create", "--dag-id", "fleet_hourly", *span, "--reprocess-behavior", "completed")
+        for number in range(NIGHT_HOURS, len(HOURS), NIGHT_HOURS):
+            scheduler.wait(f"hour {number}", lambda number=number: ended(scheduler) >= number)
+            trigger(scheduler, "fleet_maintenance")
+
+        scheduler.wait("every hour", lambda: ended(scheduler) == len(HOURS))
+        scheduler.wait("the backfill", lambda: all_of(scheduler.backfilled(), len(again)))
         scheduler.wait("the report", lambda: "success" in scheduler.runs("fleet_weekly_report"))
-        # of a landing killed after the file was held, the next try finds the right one
-        assert {state for number, state in enumerate(scheduler.runs("fleet_hourly")) if number != 1} == {"success"}, scheduler.states()
+        scheduler.wait("the nights", lambda: all_of(scheduler.runs("fleet_maintenance"), -(-len(HOURS) // NIGHT_HOURS)))
+        assert set(scheduler.runs("fleet_hourly")) == {"success"}, scheduler.states()
+        assert runs_begun(scheduler) == HOURS
+        assert scheduler.rows(f"select {BACKFILLED_BESIDE} from dag_run where dag_id = 'fleet_hourly'") == [(True,)]
         assert (warehouse.root / "reports" / f"{WEEK}.html").exists()
-        # the hour of the file that was held again, which mends its red run
-        span = ("--from-date", f"{HOURS[1]:%Y-%m-%dT%H:%M:%SZ}", "--to-date", f"{HOURS[1]:%Y-%m-%dT%H:%M:%SZ}")
-        again = ("backfill", "create", "--dag-id", "fleet_hourly", *span, "--reprocess-behavior", "completed")
-        scheduler.airflow(*again)
-        scheduler.wait("the backfill", lambda: scheduler.backfilled() == ["success"])
-        assert log_in(scheduler) == 201
+        reader.check()
     finally:
-        done.set()
-        killer.join(10) if killer.is_alive() else None
+        killer.stop()
         scheduler.stop()
-    print(f"{len(killed)} tasks killed")
-    assert len(killed) == KILLS
-    drivetail("ingest", "bundle", site.everything, "--warehouse", tmp_path / "bulk")
-    drivetail("build", "--warehouse", tmp_path / "bulk")
-    assert marts_differences(warehouse.published, Warehouse(tmp_path / "bulk").published) == []
+        seen = reader.stop() if reader else []
+    print("killed:", *(f"{count} {name}" for name, count in sorted(Counter(killer.killed).items())), sep="\n  ")
+    assert len({entry["publication"] for entry in seen}) > 1
+    assert killer.unhit == set() and len(killer.killed) == KILLS
+    assert marts_differences(warehouse.published, bulk.published) == []
+
+
+def ended(scheduler: Scheduler) -> int:
+    """How many of the hours have been run, however they ended."""
+    return sum(state in ("success", "failed") for state in scheduler.runs("fleet_hourly"))
+
+
+def all_of(states: list[str], count: int) -> bool:
+    """Whether so many runs have ended well. Raises: AssertionError when one has failed."""
+    assert "failed" not in states
+    return states == ["success"] * count
+
+
+def runs_begun(scheduler: Scheduler) -> list[datetime]:
+    """The hours in the order in which their runs began, were they run again or not."""
+    tries = "(select dag_id, run_id, start_date from task_instance union all select dag_id, run_id, start_date from task_instance_history)"
+    hours = f"select logical_date from dag_run join {tries} as tries using (dag_id, run_id) where dag_id = 'fleet_hourly'"
+    rows = scheduler.rows(f"{hours} and tries.start_date is not null group by logical_date order by min(tries.start_date)")
+    return [datetime.fromisoformat(hour) for (hour,) in rows]
+
+
+def alarms(warehouse: Warehouse, words: str) -> list[dict[str, Any]]:
+    """The alarms that say this."""
+    lines = [json.loads(line) for line in warehouse.log.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+    return [line for line in lines if line["phase"] == "alarm" and words in line["message"]]
 
 
 def listening_elsewhere(scheduler: Scheduler) -> list[Any]:
     """What any part of it listens on that is not this machine's own address."""
-    processes = [psutil.Process(scheduler.process.pid), *psutil.Process(scheduler.process.pid).children(recursive=True)]
-    addresses = [each.laddr.ip for process in processes for each in process.net_connections() if each.status == psutil.CONN_LISTEN]
+    connections = [each for process in scheduler.processes() for each in process.net_connections()]
+    addresses = [each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN]
     assert addresses
     return [address for address in addresses if address != "127.0.0.1"]
 
 
-def log_in(scheduler: Scheduler) -> int:
-    """Log in with the password that was printed. Returns: the status of the answer."""
+def trigger(scheduler: Scheduler, dag: str) -> None:
+    """Start a DAG as its page does, logged in with the password that was printed at the first start."""
     found = re.search(r"as (\S+) with the password (\S+) ", scheduler.output.read_text())
     assert found
+    token = post(scheduler, "auth/token", {"username": found[1], "password": found[2]})["access_token"]
+    post(scheduler, f"api/v2/dags/{dag}/dagRuns", {"logical_date": None}, Authorization=f"Bearer {token}")
+
+
+def post(scheduler: Scheduler, path: str, body: dict[str, Any], **headers: str) -> dict[str, Any]:
     request = urllib.request.Request(
-        f"http://127.0.0.1:{scheduler.port}/auth/token",
-        data=json.dumps({"username": found[1], "password": found[2]}).encode(),
-        headers={"Content-Type": "application/json"},
+        f"http://127.0.0.1:{scheduler.port}/{path}",
+        data=json.dumps(body).encode(),
+        headers={"Content-Type": "application/json", **headers},
     )
-    with urllib.request.urlopen(request) as answer:
-        return int(answer.status)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return dict(json.load(answer))

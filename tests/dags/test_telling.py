@@ -1,27 +1,31 @@
-"""What receivers of alarms are handed: no secret, no markup of a drive's name, and later what they could not take."""
+"""What receivers of alarms are handed: of every way to fail, no secret, no markup of a drive's name, and later what they could not take."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import socket
 import socketserver
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from drivetail.settings import settings_file, write_settings
 from drivetail.untold import AGAIN_SECONDS
 from drivetail.warehouse import Warehouse
+from tests.proof.support import ROOT
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
 
@@ -215,3 +219,157 @@ def test_what_a_receiver_could_not_take_is_kept_for_it_alone(
     os.utime(untold, times=(0, untold.stat().st_mtime - AGAIN_SECONDS))
     telling.tell_again(context)
     assert len(webhook.taken) == 3 and not untold.exists()
+
+
+def test_a_receiver_that_never_answers_is_not_waited_for(
+    warehouse: Warehouse, webhook: Any, connect: Callable[..., None], context: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import telling
+
+    monkeypatch.setattr(telling, "RECEIVER_SECONDS", 0.5)
+    connect("well", conn_type="http", host=f"http://127.0.0.1:{webhook.server_port}")
+    with socket.socket() as silent:
+        # it takes connections, and what is sent, and says nothing
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        connect("silent", conn_type="http", host=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        settings_file(warehouse).write_text(WEBHOOK % ("silent", PATH) + WEBHOOK % ("well", "well"))
+        begun = time.monotonic()
+        telling.tell(context, "late", "x came late")
+        telling.tell(context, "slow", "d1 is slow")
+        assert 1 <= time.monotonic() - begun < 10
+        assert webhook.taken == [("/well", "x came late"), ("/well", "d1 is slow")]
+        kept = (warehouse.root / "untold.jsonl").read_text()
+        assert [json.loads(line)["message"] for line in kept.splitlines()] == ["x came late", "d1 is slow"]
+
+        settings_file(warehouse).write_text(WEBHOOK % ("silent", PATH))
+        with pytest.raises(telling.NotTold, match=r"^HttpNotifier: no answer within 0.5 s; does the receiver answer"):
+            telling.tell(context, "slow", "d1 is slow")
+        # the process of a task ends all the same
+        hanging = [thread for thread in threading.enumerate() if thread.name.startswith("drivetail")]
+        assert len(hanging) == 3 and all(thread.daemon for thread in hanging)
+
+
+def test_slack_is_told_a_name_as_a_name(warehouse: Warehouse, webhook: Any, connect: Callable[..., None], context: dict[str, Any]) -> None:
+    import telling
+
+    (template,) = re.findall(
+        r"\[\[notify\]\]\nnotifier = \"[\w.]+SlackWebhookNotifier\".*\n.*\n", (ROOT / "docs/airflow.md").read_text(encoding="utf-8")
+    )
+    settings_file(warehouse).write_text(template)
+    connect("slack", conn_type="slackwebhook", host=f"http://127.0.0.1:{webhook.server_port}/services", password="T000/B000/SLACKTOKEN")
+    telling.tell(context, "slow", "drive <!channel> & 'd1' is slow")
+    assert webhook.taken == [("/services/T000/B000/SLACKTOKEN", "drive &lt;!channel&gt; &amp; 'd1' is slow")]
+
+    webhook.status = 403
+    with pytest.raises(telling.NotTold, match=r"^SlackWebhookNotifier: \w+; does the receiver answer") as caught:
+        telling.tell(context, "slow", "d2 is slow")
+    assert "SLACKTOKEN" not in str(caught.value) + warehouse.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def bag(airflow_database: None) -> Any:
+    from airflow.models.dagbag import DagBag
+
+    return DagBag(ROOT / "dags")
+
+
+@pytest.fixture
+def told(warehouse: Warehouse, webhook: Any, connect: Callable[..., None]) -> Callable[[], str]:
+    """The one message that the receiver has, word for word in the log of the warehouse."""
+    connect("well", conn_type="http", host=f"http://127.0.0.1:{webhook.server_port}")
+    settings_file(warehouse).write_text(WEBHOOK % ("well", "well"))
+
+    def read() -> str:
+        ((_, text),) = webhook.taken
+        assert alarms(warehouse) == [text]
+        return str(text)
+
+    return read
+
+
+def callback_request(**more: Any) -> dict[str, Any]:
+    return {"filepath": "fleet_hourly.py", "bundle_name": "dags", "bundle_version": None, **more}
+
+
+@pytest.mark.parametrize(("task_id", "map_index", "name"), [("marts.build", -1, "marts.build"), ("raw.land", 2, "raw.land 2")])
+def test_a_task_killed_on_its_last_try_is_told(bag: Any, told: Callable[[], str], task_id: str, map_index: int, name: str) -> None:
+    """Its process is gone: the DAG processor calls, and knows of no exception."""
+    from airflow.api_fastapi.execution_api.datamodels.taskinstance import TaskInstance
+    from airflow.callbacks.callback_requests import TaskCallbackRequest
+    from airflow.dag_processing.processor import _execute_task_callbacks
+
+    ti = TaskInstance(
+        id=uuid4(), dag_version_id=uuid4(), dag_id="fleet_hourly", task_id=task_id, run_id="hour 7", try_number=1, map_index=map_index
+    )
+    request = TaskCallbackRequest(**callback_request(ti=ti, msg="killed", task_callback_type="failed"))
+    _execute_task_callbacks(bag, request, logging.getLogger(__name__))
+    assert re.fullmatch(
+        rf"fleet_hourly, {name}: it was killed; `drivetail status` says where things stand "
+        rf"\(log: .*/logs/dag_id=fleet_hourly/run_id=hour 7/task_id={task_id}\)",
+        told(),
+    )
+
+
+def test_a_run_that_was_given_up_is_told(bag: Any, warehouse: Warehouse, told: Callable[[], str], context: dict[str, Any]) -> None:
+    """Airflow has skipped its tasks, and calls none of theirs; of a run whose task failed, the task has told."""
+    from airflow.callbacks.callback_requests import DagCallbackRequest
+    from airflow.dag_processing.processor import _execute_dag_callbacks
+
+    for dag in bag.dags.values():
+        dag.on_failure_callback({**context, "dag": dag, "run_id": "hour 7", "reason": "task_failure"})
+    assert not warehouse.log.exists()
+
+    # what Airflow gives where it knows of no task that had not ended; the receiver's connection needs no task either
+    request = DagCallbackRequest(**callback_request(dag_id="fleet_hourly", run_id="hour 7", msg="timed_out"))
+    _execute_dag_callbacks(bag, request, logging.getLogger(__name__))
+    assert told() == (
+        "fleet_hourly: hour 7 has not ended within 12 h and was given up; the next run goes on with what is left. "
+        "Does something hold the one slot of the pool drivetail_writer? `drivetail status` says where things stand"
+    )
+
+
+def test_a_run_that_was_given_up_is_told_with_where_it_stood(bag: Any, told: Callable[[], str], context: dict[str, Any]) -> None:
+    dag = bag.dags["fleet_weekly_report"]
+    dag.on_failure_callback({**context, "dag": dag, "run_id": "week 2", "reason": "timed_out"})
+    assert told().startswith("fleet_weekly_report: week 2 has not ended within 6 h and was given up, last in raw.land; the next run")
+
+
+@pytest.mark.parametrize("through_dbt", [False, True])
+def test_a_task_that_hangs_fails_at_once_and_is_told(bag: Any, told: Callable[[], str], context: dict[str, Any], through_dbt: bool) -> None:
+    from airflow.sdk import RetryAction
+    from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout
+
+    from drivetail.dbt import ModelError
+
+    task = bag.dags["fleet_hourly"].get_task("marts.build")
+    error: BaseException = AirflowTaskTimeout("Timeout, PID: 4711")
+    assert task.retry_policy.evaluate(error, 1, 3).action == RetryAction.FAIL
+    assert task.retry_policy.evaluate(RuntimeError("no room"), 1, 3).action == RetryAction.DEFAULT
+    if through_dbt:
+        failed, model_error = AirflowFailException("dbt build: Timeout"), ModelError("dbt build: Timeout")
+        failed.__cause__, model_error.__cause__ = model_error, error
+        error = failed
+    ti = SimpleNamespace(dag_id="fleet_hourly", task_id="marts.build", map_index=-1, run_id="hour 7", task=task)
+    (callback,) = task.on_failure_callback
+    callback({**context, "ti": ti, "exception": error})
+    assert told().startswith(
+        "fleet_hourly, marts.build: it has not ended within 5 h and was stopped; does it wait for a disk, a share or a lock?"
+    )
+    assert "Timeout" not in told()
+
+
+def test_hours_that_stop_coming_are_told_and_turn_the_run_red(bag: Any, told: Callable[[], str], context: dict[str, Any]) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    dag = bag.dags["fleet_hourly"]
+    fresh = dag.get_task("watch.freshness")
+    with pytest.raises(AirflowFailException, match=r"^no hour is published yet") as caught:
+        fresh.python_callable(data_interval_end=datetime(2026, 1, 5, 8, tzinfo=UTC))
+    ti = SimpleNamespace(dag_id="fleet_hourly", task_id="watch.freshness", map_index=-1, run_id="hour 7", task=fresh)
+    (callback,) = fresh.on_failure_callback
+    callback({**context, "ti": ti, "exception": caught.value})
+    assert told().startswith("fleet_hourly, watch.freshness: no hour is published yet; look whether anything comes")
+    # what the run is red by
+    last = dag.get_task("watch.all_went_well")
+    assert (last.task_id, last.trigger_rule) == ("watch.all_went_well", "none_failed") and fresh.task_id in last.upstream_task_ids

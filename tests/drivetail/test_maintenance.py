@@ -10,7 +10,8 @@ import duckdb
 import polars as pl
 import pytest
 
-from drivetail.build import build
+from drivetail.build import build, forget
+from drivetail.dbt import ModelError
 from drivetail.maintenance import check_sums, compact_store, expire, rebuild_check, reconcile
 from drivetail.warehouse import Warehouse
 from ingest import ingest
@@ -80,15 +81,50 @@ def test_what_was_compacted_can_be_corrected_again(hourly: Warehouse, tmp_path: 
     assert day is not None and differences == []
 
 
-def test_a_stored_file_that_was_touched_is_found(hourly: Warehouse):
-    with duckdb.connect(str(hourly.build_database)) as connection:
+def test_a_law_that_does_not_hold_is_named(hourly: Warehouse) -> None:
+    """What the store holds of a batch's slowdowns is moved by a hundredth."""
+    check_sums(hourly)
+    path, _ = newest_drive_hours(hourly)
+    kept = path.read_bytes()
+    rows = pl.read_parquet(path)
+    rows.with_columns(slowdown=pl.col("slowdown") * 1.01).write_parquet(path)
+    try:
+        with pytest.raises(ModelError, match=r"^test assert_raid_hour_median_slowdown_is_one: Got [0-9]+ results"):
+            check_sums(hourly)
+    finally:
+        path.write_bytes(kept)
+    check_sums(hourly)
+
+
+def test_no_law_holds_where_there_is_nothing_to_hold_it_against(hourly: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("drivetail.maintenance.OF_A_BATCH", ("test_type:singular",))
+        with pytest.raises(ModelError, match=r"tests: holds no assert_\*\.sql"):
+            check_sums(hourly)
+    kept = hourly.build / "kept.duckdb"
+    hourly.build_database.rename(kept)
+    try:
+        with pytest.raises(ModelError, match=r"build\.duckdb: knows of no RAID-hour, though some are published; run `drivetail build`"):
+            check_sums(hourly)
+    finally:
+        forget(hourly)
+        kept.rename(hourly.build_database)
+
+
+def newest_drive_hours(warehouse: Warehouse) -> tuple[Path, date]:
+    """The newest file of the store with drive-hours that count, and the day of its first hour."""
+    with duckdb.connect(str(warehouse.build_database)) as connection:
         ((seq, day),) = connection.execute(
             """
             select build_seq, cast(first_hour_utc as date) from state.batches
             where live_raid_hour_count > 0 order by build_seq desc limit 1
             """
         ).fetchall()
-    path = hourly.store / f"batch-{seq:06d}" / "int_drive_hours.parquet"
+    return warehouse.store / f"batch-{seq:06d}" / "int_drive_hours.parquet", day
+
+
+def test_a_stored_file_that_was_touched_is_found(hourly: Warehouse):
+    path, day = newest_drive_hours(hourly)
     rows = pl.read_parquet(path)
     rows.head(rows.height - 1).write_parquet(path)
     (told,) = reconcile(hourly)

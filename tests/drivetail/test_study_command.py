@@ -151,7 +151,7 @@ def test_a_publication_that_is_too_old_says_so(tmp_path: Path, relation: str):
     result = run(warehouse)
     assert result.exit_code == 1
     assert result.stderr == (
-        f"drivetail: {warehouse.published}: this publication is too old for the study (no marts.{relation}); run `drivetail build`\n"
+        f"drivetail: {warehouse.published}: was published by another release, or the models have changed since; run `drivetail build`\n"
     )
 
 
@@ -161,7 +161,7 @@ def test_a_study_of_other_columns_says_so(tmp_path: Path):
         connection.execute("alter table marts.study_references drop column operator")
     result = run(warehouse)
     assert result.exit_code == 1
-    assert "it was published by other models: run `drivetail build`" in result.stderr
+    assert "was published by another release, or the models have changed since; run `drivetail build`" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import json
+import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,7 +18,10 @@ from conftest import Published, drivetail
 
 from drivetail.build import Build, explaining
 from drivetail.dbt import Hindered, ModelError
-from drivetail.warehouse import Warehouse
+from drivetail.maintenance import check_sums, rebuild_check, reconcile
+from drivetail.publish import STORAGE_VERSION
+from drivetail.queries import QueryError, _note
+from drivetail.warehouse import Warehouse, quoted
 from ingest import list_deliveries
 from tests.reference.compare import compare
 from tests.reference.reference import Delivery, compute
@@ -54,17 +60,145 @@ def test_what_these_definitions_computed_stays(landed: Warehouse) -> None:
     assert [delivery.seq for delivery in build.new] == [2]
 
 
+HERE = Path(__file__).parent
+EARLY = HERE / "warehouse-of-11174b1.tar.xz"
+"""Raw, store, build database and publication as commit 11174b1 left them, and the awkward bundle they were made from."""
+OTHER_MODELS = "was published by another release, or the models have changed since; run `drivetail build`"
+
+
+def unpacked(archive: Path, folder: Path) -> Warehouse:
+    """A warehouse of an earlier release, as if it had lain here then."""
+    with tarfile.open(archive) as files:
+        files.extractall(folder, filter="data")
+    warehouse = Warehouse(folder / "warehouse")
+    (record,) = warehouse.publications.glob("*.json")
+    then = json.loads(record.read_text())["root"]
+    record.write_text(record.read_text().replace(then, str(warehouse.root)))
+    text = warehouse.root / "published"  # of archive_release.py
+    if text.exists():
+        with duckdb.connect() as connection:
+            file = quoted(record.with_suffix(".duckdb"))
+            connection.execute(f"attach {file} as published (storage_version {quoted(STORAGE_VERSION)}); use published")
+            define(connection, (text / "schema.sql").read_text().replace(then, str(warehouse.root)))
+            connection.execute((text / "load.sql").read_text().replace(then, str(warehouse.root)))
+        os.link(record.with_suffix(".duckdb"), warehouse.published)
+    with duckdb.connect(str(warehouse.published)) as connection:
+        connection.execute("update plan.root set root = ?", [str(warehouse.root)])
+        if not text.exists():
+            query = "select sql from duckdb_views() where not internal and contains(sql, ?)"
+            for (view,) in connection.execute(query, [then]).fetchall():
+                moved = view.replace(then, str(warehouse.root))
+                connection.execute(moved.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1))
+    return warehouse
+
+
+def define(connection: duckdb.DuckDBPyConnection, text: str) -> None:
+    """Run statements that are in no order: a view may stand before what it shows."""
+    statements = duckdb.extract_statements(text)
+    while statements:
+        waiting = []
+        for statement in statements:
+            try:
+                connection.execute(statement)
+            except duckdb.CatalogException:
+                waiting.append(statement)
+        assert len(waiting) < len(statements), waiting[0].query
+        statements = waiting
+
+
+@pytest.fixture(scope="module")
+def early(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Of the first commits, for commands that read what is published."""
+    return unpacked(EARLY, tmp_path_factory.mktemp("early"))
+
+
+REFUSED = (
+    "report", "report --due", "study --format json", "status --check", "alerts --json", "alerts --new",
+    "decide nobody watch --by ada --note why", "decisions", "candidates", "candidates --backtest", "what-if --worst 1",
+    "explain DRIVE", "explain DRIVE 2026-01-05T07", "prune --older-than 45d --dry-run", "sql 'from marts.fct_slow_alerts'",
+)  # fmt: skip
+ANSWERED = ("status --json", "decide DRIVE watch --by ada --note why", "sql 'from marts.dim_drives'")
+"""What an early release published as this one does, or what is asked of raw."""
+
+
+@pytest.mark.parametrize("command", [*REFUSED, *ANSWERED])
+def test_whoever_reads_what_an_earlier_release_published_is_told_to_build(
+    early: Warehouse, command: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    _note.cache_clear()
+    with duckdb.connect(str(early.published), read_only=True) as connection:
+        ((drive,),) = connection.execute("select min(drive_id) from marts.fct_drive_hours").fetchall()
+    asked = drivetail(*shlex.split(command.replace("DRIVE", drive)), "-w", early.root)
+    said = asked.output + caplog.text
+    assert OTHER_MODELS in said and "--full-refresh" not in said
+    assert asked.exit_code == (command in REFUSED), said
+
+
+def test_metrics_say_that_it_cannot_be_used(early: Warehouse) -> None:
+    assert "\ndrivetail_publication_usable 0.0\n" in drivetail("metrics", "-w", early.root).stdout
+
+
+def test_the_proofs_refuse_what_an_earlier_release_published(early: Warehouse) -> None:
+    for prove in (check_sums, reconcile, rebuild_check):
+        with pytest.raises(QueryError, match="run `drivetail build`"):
+            prove(early)
+
+
+def test_models_that_were_edited_change_nothing_of_what_is_read(
+    settled: Warehouse, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _note.cache_clear()
+    before = drivetail("alerts", "--json", "-w", settled.root)
+    assert before.exit_code == 0 and OTHER_MODELS not in caplog.text
+    monkeypatch.setattr("drivetail.queries.models_version", lambda: "edited")
+    for command in (["alerts", "--json"], ["metrics"], ["sql", "from marts.publication"]):
+        _note.cache_clear()
+        caplog.clear()
+        assert drivetail(*command, "-w", settled.root).exit_code == 0
+        assert caplog.text.count(OTHER_MODELS) == 1
+    assert drivetail("alerts", "--json", "-w", settled.root).stdout == before.stdout
+
+
 def test_a_warehouse_that_an_early_release_wrote_ends_in_the_marts_of_today(tmp_path: Path) -> None:
-    """Raw, store, build database and publication as commit 11174b1 left them, and the awkward bundle they were made from."""
-    with tarfile.open(Path(__file__).parent / "warehouse-of-11174b1.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    warehouse, bundle = Warehouse(tmp_path / "warehouse"), tmp_path / "bundle"
-    asked = drivetail("status", "-w", warehouse.root)
-    assert "drivetail build" in asked.stdout + asked.stderr
-    assert drivetail("build", "-w", warehouse.root).exit_code == 0
+    warehouse, bundle = unpacked(EARLY, tmp_path), tmp_path / "bundle"
+    # whichever of build and maintain comes first
+    kept = drivetail("maintain", "-w", warehouse.root)
+    assert kept.exit_code == 0, kept.output
+    assert "The sums hold\nRaw and warehouse agree\n" in kept.stdout and "built again from raw, is as published" in kept.stdout
     assert compare(compute([Delivery(bundle), Delivery(bundle / "late")]), warehouse.published) == []
     assert drivetail("ingest", "bundle", bundle, "-w", warehouse.root).exit_code == 0
     assert [delivery.seq for delivery in list_deliveries(warehouse.root)] == [1], "what it holds is known again"
+
+
+RELEASES = sorted(path for path in HERE.glob("warehouse-of-*.tar.xz") if path != EARLY)
+
+
+@pytest.mark.parametrize("archive", RELEASES, ids=lambda path: path.name.removeprefix("warehouse-of-").removesuffix(".tar.xz"))
+def test_a_warehouse_of_a_release_is_taken_over(archive: Path, tmp_path: Path) -> None:
+    """What archive_release.py put into it: nothing is lost, and nobody is told twice."""
+    warehouse = unpacked(archive, tmp_path)
+    with duckdb.connect(str(warehouse.build_database)) as connection:  # also the day the release is cut, with its own models
+        connection.execute("update state.project set version = 'an earlier release'")
+    refused = drivetail("build", "-w", warehouse.root)
+    if refused.exit_code:
+        assert "raw before 2026-01-06 was pruned" in refused.stderr and "`drivetail build --keep-pruned`" in refused.stderr
+        built = drivetail("build", "--keep-pruned", "-w", warehouse.root)
+        assert built.exit_code == 0, built.output
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+
+        def ask(query: str) -> list[tuple]:
+            return connection.execute(query).fetchall()
+
+        tails = "select hour_utc < '2026-01-06', tail_1, count(*) from marts.fct_raid_hours where raid_group_id = 'g1'"
+        assert ask(f"{tails} group by all order by all") == [(False, 2.5, 6), (False, 3.0, 4), (True, 2.5, 4)]
+        assert ask("select drive_id, slow_hours from marts.fct_drive_slowness where slow_hours > 0 order by 1") == [
+            ("a", 10), ("b", 4), ("serial-c", 2),
+        ]  # fmt: skip
+        assert ask("select count(distinct drive_id), count(*) from marts.fct_drive_samples") == [(4, 96)]
+        assert ask("select drive_id, verdict, state from marts.fct_drive_decisions") == [("b", "replace", "pending")]
+    assert drivetail("alerts", "--new", "-w", warehouse.root).output == "No new alert\n"
+    status = json.loads(drivetail("status", "--json", "-w", warehouse.root).stdout)
+    assert status["quarantined"]["count"] == 1 and "do not add up" not in str(status["problems"])
 
 
 def test_a_build_database_that_cannot_be_opened_names_the_command(landed: Warehouse) -> None:

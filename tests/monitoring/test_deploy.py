@@ -9,9 +9,11 @@ from pathlib import Path
 from shutil import which
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "drivetail.rules.yml"
+CASES = Path(__file__).parent / "drivetail.rules.test.yml"
 DASHBOARD = ROOT / "deploy" / "grafana" / "drivetail.json"
 PROMTOOL = which("promtool")
 
@@ -43,8 +45,17 @@ def test_promtool_reads_the_rules() -> None:
 
 def test_the_alerts_fire_when_they_should(tmp_path: Path) -> None:
     tests = tmp_path / "tests.yml"
-    tests.write_text((Path(__file__).parent / "drivetail.rules.test.yml").read_text().replace("RULES", str(RULES)))
+    tests.write_text(CASES.read_text().replace("RULES", str(RULES)))
     promtool("test", "rules", tests)
+
+
+def test_every_alert_fires_once_is_silent_once_and_leads_to_a_page() -> None:
+    rules = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+    cases = [case for test in yaml.safe_load(CASES.read_text())["tests"] for case in test["alert_rule_test"]]
+    names = {rule["alert"] for rule in rules}
+    assert {case["alertname"] for case in cases if case.get("exp_alerts")} == names
+    assert {case["alertname"] for case in cases if not case.get("exp_alerts")} == names
+    assert not [rule["alert"] for rule in rules if not (ROOT / rule["annotations"]["runbook_url"]).is_file()]
 
 
 def test_promtool_reads_the_expressions_of_the_dashboard(tmp_path: Path) -> None:

@@ -83,13 +83,17 @@ def free_port() -> int:
 
 
 @contextmanager
-def prometheus(folder: Path, scraped: str | None = None) -> Iterator[str]:
-    """A server that holds the samples of the folder's files; its address. `scraped`: a target to scrape every second, as host `live`."""
+def prometheus(folder: Path, scraped: str | None = None, rules: Path | None = None) -> Iterator[str]:
+    """A server that holds the samples of the folder's files; its address.
+
+    scraped: a target to scrape every second, as host `live`. rules: a file of rules, evaluated every second.
+    """
     for path in sorted(folder.glob("*.om")):
         importing = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(path), str(folder / "data")]
         subprocess.run(importing, check=True, capture_output=True, timeout=600)
     jobs = [{"job_name": "node", "scrape_interval": "1s", "static_configs": [{"targets": [scraped], "labels": {"instance": "live:9100"}}]}]
-    (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": jobs if scraped else []}))  # JSON is YAML
+    ruled = {"rule_files": [str(rules)], "global": {"evaluation_interval": "1s"}} if rules else {}
+    (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": jobs if scraped else [], **ruled}))  # JSON is YAML
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     with (folder / "prometheus.log").open("w") as log:

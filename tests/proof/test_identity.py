@@ -24,7 +24,7 @@ from ingest.files import SourceFile
 from ingest.landing import Landing
 from ingest.schema import CONTRACT, IDENTITY, RAW_KINDS
 from tests.once import parse_project
-from tests.proof.support import broken_sums, marts_differences
+from tests.proof.support import broken_sums, drivetail, marts_differences
 
 START = datetime(2026, 1, 5)
 HOURS = 8
@@ -184,7 +184,13 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
     explained = explain_hour(warehouse, "S-c", "2026-01-05 03:00")
     assert "delivered as web1/sdc, which names S-c in this hour" in explained
     assert "set aside: source prometheus is believed before sysstat" in explained
-    assert "5000" in explained and explain_drive(warehouse, "S-new")
+    assert "5000" in explained
+    assert "web1, only its host" in explain_drive(warehouse, "S-new")
+    of_c = explain_drive(warehouse, "S-c")
+    assert "only its host" not in of_c and "2026-01-05, counted back by smartctl" in of_c
+    page = warehouse.root / "report.html"
+    drivetail("report", "--week", "2026-W02", "--out", page, "--warehouse", warehouse.root)
+    assert "Of 1 RAID group nobody says which drives belong together: each is all drives of one host (web1)." in page.read_text()
     said = {"drive_id": "S-e", "attribute": "raid_group_id", "believed": "md9", "said": "mapping: md9; mdadm: md0"}
     shared = {"drive_id": "wwn:0x5000", "attribute": "serial", "believed": "S-a", "said": "prometheus: S-A; smartctl: S-a"}
     letter = {"drive_id": "web1/sdd", "attribute": "serial", "believed": "S-D", "said": "prometheus: S-X; smartctl: S-d"}

@@ -1,4 +1,5 @@
-"""A real node_exporter on this machine, a real Prometheus that scrapes it: what is ingested is what the kernel counted meanwhile.
+"""A real node_exporter on this machine, a real Prometheus that scrapes it: what is ingested is what the kernel counted meanwhile, and
+what `drivetail metrics` writes is what Prometheus has.
 
 The first scrape lies between a look at /proc/diskstats before the exporter was started and one after Prometheus had a sample, the last one
 between a look before a further sample came and one after the exporter was stopped. Counters only grow, so what lies between the
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -37,17 +39,18 @@ pytestmark = [
     ),
     pytest.mark.xdist_group("prometheus"),
 ]
+RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "drivetail.rules.yml"
 HOUR = timedelta(hours=1)
 WORK_SECONDS = 3.0
 
 
 @contextmanager
-def exporter(folder: Path, address: str) -> Iterator[None]:
-    """node_exporter with its disk counters only. At the end it is gone."""
+def exporter(folder: Path, address: str, *collector: str) -> Iterator[None]:
+    """node_exporter with one collector only, by the options given. At the end it is gone."""
     assert EXPORTER is not None, "node_exporter is not installed"
     with (folder / "node_exporter.log").open("w") as log:
         process = subprocess.Popen(
-            [EXPORTER, f"--web.listen-address={address}", "--collector.disable-defaults", "--collector.diskstats"], stdout=log, stderr=log
+            [EXPORTER, f"--web.listen-address={address}", "--collector.disable-defaults", *collector], stdout=log, stderr=log
         )
         try:
             yield
@@ -56,14 +59,16 @@ def exporter(folder: Path, address: str) -> Iterator[None]:
             process.wait(30)
 
 
+def asked(url: str, path: str, **query: str) -> Any:
+    """What the server's API answers, its `data`."""
+    with urllib.request.urlopen(f"{url}/api/v1/{path}?{urllib.parse.urlencode(query)}", timeout=10) as answer:
+        return json.load(answer)["data"]
+
+
 def wait_for_scrape(url: str, after: float) -> None:
     """Wait until Prometheus has a sample that was taken after this instant (unix seconds)."""
-    query = urllib.parse.urlencode({"query": f"count(timestamp(node_disk_reads_completed_total) > {after})"})
     until = time.monotonic() + 30
-    while True:
-        with urllib.request.urlopen(f"{url}/api/v1/query?{query}", timeout=10) as answer:
-            if json.load(answer)["data"]["result"]:
-                return
+    while not asked(url, "query", query=f"count(timestamp(node_disk_reads_completed_total) > {after})")["result"]:
         assert time.monotonic() < until, "Prometheus took no sample of node_exporter within 30 s"
         time.sleep(0.1)
 
@@ -76,7 +81,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Br
     address = f"127.0.0.1:{prometheus_fleet.free_port()}"
     with prometheus_fleet.prometheus(folder, address) as url:
         before = look()
-        with exporter(folder, address):
+        with exporter(folder, address, "--collector.diskstats"):
             wait_for_scrape(url, 0.0)
             began = look()
             work(folder, WORK_SECONDS)
@@ -118,3 +123,29 @@ def test_what_is_ingested_lies_between_what_the_kernel_counted(
     assert rows["write_ios"].sum() > 0
     shortest, longest = kernel.seconds()
     assert shortest <= rows["coverage"].sum() * 3600 <= longest
+
+
+def test_the_metrics_file_reaches_prometheus_and_its_rules(tmp_path: Path) -> None:
+    """Through a real textfile collector: every number of the file. Nothing is published, so an alert waits for its 15 minutes."""
+    delivery, metrics = tmp_path / "in" / "drive_hours.csv", tmp_path / "textfile" / "drivetail.prom"
+    delivery.parent.mkdir()
+    delivery.write_text("hour_utc,drive_id,raid_group_id,latency_us\n2026-01-05T00:00Z,d1,g1,4000\n2026-01-05T00:00Z,d2,g1,-1\n")
+    for arguments in (["ingest", "bundle", delivery.parent], ["metrics", "--out", metrics]):
+        done = CliRunner().invoke(main, [*map(str, arguments), "--warehouse", str(tmp_path / "warehouse")], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    address = f"127.0.0.1:{prometheus_fleet.free_port()}"
+    textfile = ("--collector.textfile", f"--collector.textfile.directory={metrics.parent}")
+    with exporter(tmp_path, address, *textfile), prometheus_fleet.prometheus(tmp_path, address, RULES) as url:
+        until = time.monotonic() + 30
+        while True:
+            rules = {rule["name"]: rule for group in asked(url, "rules")["groups"] for rule in group["rules"]}
+            if rules["DrivetailUnusable"]["state"] == "pending" and {rule["health"] for rule in rules.values()} == {"ok"}:
+                break
+            assert time.monotonic() < until, rules
+            time.sleep(0.1)
+        found = asked(url, "query", query='{__name__=~"drivetail_.+"}')["result"]
+        (rejected,) = asked(url, "query", query='drivetail_rows_rejected_total{instance="live:9100",source="bundle"}')["result"]
+    assert len(rules) == 12
+    assert rejected["value"][1] == "1"
+    written = sorted(float(line.split()[-1]) for line in metrics.read_text().splitlines() if not line.startswith("#"))
+    assert sorted(float(series["value"][1]) for series in found) == written

@@ -59,3 +59,30 @@ def events(count: int = 120) -> pl.DataFrame:
         pl.lit(START + timedelta(hours=1)).alias("ended_at"),
         pl.lit(START + timedelta(hours=2)).alias("collected_at"),
     )
+
+
+def samples(latency_us: float = 4000.0) -> pl.DataFrame:
+    """What was measured of every drive in the twelve parts of one hour."""
+    parts = pl.DataFrame({"part": range(12)}).select((pl.lit(START) + pl.duration(minutes=5 * pl.col("part"))).alias("from_utc"))
+    rows = fleet(0, latency_us=latency_us).drop("hour_utc").join(parts, how="cross")
+    return rows.with_columns((pl.col("from_utc") + timedelta(minutes=5)).alias("to_utc"))
+
+
+def aliases(drives: int = DRIVES) -> pl.DataFrame:
+    """The names by which one host knows the drives."""
+    return pl.DataFrame({"number": range(drives)}).select(
+        pl.format("web1/sd{}", "number").alias("alias"),
+        pl.format("d{}", "number").alias("drive_id"),
+        pl.lit(START).alias("valid_from"),
+        pl.lit(START + timedelta(days=300)).alias("valid_to"),
+        pl.lit(START).alias("collected_at"),
+    )
+
+
+def labels(drives: int = DRIVES) -> pl.DataFrame:
+    """What was found of every drive on one day."""
+    return pl.DataFrame({"number": range(drives)}).select(
+        pl.format("d{}", "number").alias("drive_id"),
+        pl.lit(START.date()).alias("labelled_on"),
+        pl.lit("slow").alias("verdict"),
+    )

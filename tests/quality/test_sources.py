@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ingest import GateError, ingest
+from ingest import GateError, ingest, list_deliveries
 from ingest.run import SOURCES
 from ingest.schema import CONTRACT
 from quality import Gate
@@ -139,12 +139,19 @@ def bundle(folder: Path, is_sound: bool) -> None:
     )
 
 
+def labels(folder: Path, is_sound: bool) -> None:
+    at = START if is_sound else datetime.fromtimestamp(LATER, UTC)
+    rows = [f"S{number},slow,ada,{at:%Y-%m-%d}" for number in range(DRIVES)]
+    put(folder, "labels.csv", "\n".join(["drive_id,verdict,labelled_by,labelled_on", *rows]) + "\n")
+
+
 DELIVERIES: dict[str, Callable[[Path, bool], None]] = {
     "backblaze": backblaze,
     "bundle": bundle,
     "diskstats": diskstats,
     "fio": fio,
     "kernel-log": kernel_log,
+    "labels": labels,
     "lsblk": lsblk,
     "mapping": mapping,
     "mdadm": mdadm,
@@ -157,14 +164,7 @@ DELIVERIES: dict[str, Callable[[Path, bool], None]] = {
 
 
 def test_there_is_a_delivery_of_every_source() -> None:
-    # what somebody found of a drive has no rules of plausibility
-    assert set(DELIVERIES) == set(SOURCES) - {"labels"}
-
-
-def test_labels_pass(tmp_path: Path, warehouse: Warehouse) -> None:
-    put(tmp_path, "labels.csv", "drive_id,verdict,labelled_by,labelled_on\nS1,slow,ada,2026-01-05\n")
-    passed = ingest("labels", tmp_path, warehouse.path, gate=Gate(warehouse.path))
-    assert (passed.held, passed.rows_accepted) == ([], 1)
+    assert set(DELIVERIES) == set(SOURCES)
 
 
 @pytest.mark.parametrize("source", DELIVERIES)
@@ -178,6 +178,36 @@ def test_a_sound_delivery_passes_and_an_implausible_one_is_held(source: str, tmp
     held = ingest(source, tmp_path / "implausible", other.path, gate=Gate(other.path))
     assert len(held.held) == 1 and held.delivery_seq is None
     assert not any(other.live(kind).height for kind in CONTRACT if kind != "drive_samples")
+
+
+def test_samples_are_looked_at_beside_their_hours(tmp_path: Path, warehouse: Warehouse) -> None:
+    for name, is_sound in (("sound", True), ("implausible", False)):
+        diskstats(tmp_path / name, is_sound)
+    options = {"resolution": "15m"}
+    passed = ingest("diskstats", tmp_path / "sound", warehouse.path, gate=Gate(warehouse.path), source_options=options)
+    assert passed.held == [] and passed.rows_rejected == 0
+    told = json.loads((list_deliveries(warehouse.path)[0].path / "gate.json").read_text())
+    assert {check["columns"][0] for check in told["checks"] if check["table"] == "drive_samples" and check["passed"]} >= {
+        "ahead_hours",
+        "iops",
+    }
+    other = Warehouse(tmp_path / "other")
+    (held,) = ingest("diskstats", tmp_path / "implausible", other.path, gate=Gate(other.path), source_options=options).held
+    assert [reason for reason in held.reasons if reason.startswith("samples of ") and "is it in microseconds?" in reason]
+
+
+def test_names_of_one_drive_are_held_and_a_name_of_another_time_is_rejected(tmp_path: Path, warehouse: Warehouse) -> None:
+    head = "host,device,drive_id,valid_from,valid_to"
+    rows = [f"web1,{device},S{number},,2026-01-05T00:00:00Z" for number, device in enumerate(DEVICES)]
+    put(tmp_path, "good/mapping.csv", "\n".join([head, *rows[1:], "web1,sda,S0,1970-01-02T00:00:00Z,"]) + "\n")
+    passed = ingest("mapping", tmp_path / "good", warehouse.path, gate=Gate(warehouse.path))
+    assert (passed.held, passed.rows_accepted, passed.rows_rejected) == ([], DRIVES - 1, 1)
+    (rejected,) = warehouse.table("rejected_records").to_dicts()
+    assert (rejected["column"], rejected["value"]) == ("valid_from", "1970-01-02 00:00:00")
+    same = [row.replace(f",S{number},", ",SERIAL,") for number, row in enumerate(rows)]
+    put(tmp_path, "same/mapping.csv", "\n".join([head, *same]) + "\n")
+    (held,) = ingest("mapping", tmp_path / "same", warehouse.path, gate=Gate(warehouse.path)).held
+    assert "Far more names than drives" in held.reasons[0] and held.reasons[0].startswith("names of drives, all: ")
 
 
 def test_a_rule_may_leave_sources_out_and_names_only_those_there_are(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 from ingest.errors import GateError
-from ingest.schema import CONTRACT
+from ingest.schema import CONTRACT, RAW_KINDS
 from quality.frames import FILES, PARAMETERS, columns, facts
 from quality.suites import SHIPPED, TABLES, load_suite, validate
-from tests.quality.conftest import NOW, events, fleet, inventory
+from tests.quality.conftest import NOW, aliases, events, fleet, inventory, labels, samples
 
 NOWHERE = Path("/nonexistent")
 FUTURE = NOW + timedelta(hours=2)
@@ -25,7 +25,9 @@ KNOWN = {"usual_rows": 48, "known_drives": 48}
 def good(table: str) -> pl.DataFrame:
     if table == "ingested_files":
         return pl.DataFrame([("drive_hours", 1, 100, 1)], schema=FILES, orient="row")
-    rows = {"drive_hours": fleet(0), "drives": inventory(), "drive_events": events()}[table]
+    made = {"drive_hours": lambda: fleet(0), "drive_samples": samples, "drives": inventory, "drive_aliases": aliases, "labels": labels,
+            "drive_events": events}  # fmt: skip
+    rows = made[table]()
     if table == "drives":  # something in every column that a check looks at
         rows = rows.with_columns(pl.lit(datetime(2027, 1, 1)).alias("valid_to"))
     missing = [pl.lit(None, kind).alias(name) for name, kind in CONTRACT[table].items() if name not in rows.columns]
@@ -84,6 +86,19 @@ BREAKS: dict[tuple[str, str, str], Callable[[pl.DataFrame], pl.DataFrame]] = {
     ("drive_events", SET, "event_type"): put(event_type="other"),
     ("drive_events", UNIQUE, "drive_id occurred_at event_type collected_at"): put(drive_id="d1", occurred_at=datetime(2026, 1, 5)),
     ("drive_events", COUNT, ""): lambda rows: pl.concat([rows] * 401),
+    ("drive_samples", BETWEEN, "ahead_hours"): put(from_utc=FUTURE),
+    ("drive_samples", BETWEEN, "span_seconds"): put(to_utc=datetime(2026, 1, 5, 3)),
+    ("drive_samples", "expect_column_to_exist", "reported"): EMPTY,
+    ("drive_samples", MEDIAN, "merged_latency_us"): put(read_latency_us=4.0, write_latency_us=8.0),
+    ("drive_samples", BETWEEN, "iops"): put(read_ios=2**40),
+    ("drive_samples", UNIQUE, "drive_id from_utc to_utc collected_at"): ONE_DRIVE,
+    ("drive_aliases", PAIR, "valid_to valid_from"): put(valid_to=datetime(2023, 1, 1)),
+    ("drive_aliases", BETWEEN, "year"): put(valid_from=datetime(1970, 1, 1)),
+    ("drive_aliases", BETWEEN, "sent_ahead_hours"): put(collected_at=FUTURE),
+    ("drive_aliases", UNIQUE, "alias valid_from collected_at"): put(alias="web1/sd"),
+    ("drive_aliases", DISTINCT, "alias"): ONE_DRIVE,
+    ("labels", BETWEEN, "labelled_days_ago"): put(labelled_on=datetime(2027, 1, 1).date()),
+    ("labels", UNIQUE, "drive_id labelled_on"): ONE_DRIVE,
     ("drives", PAIR, "valid_to valid_from"): put(valid_to=datetime(2023, 1, 1)),
     ("drives", BETWEEN, "sent_ahead_hours"): put(collected_at=FUTURE),
     ("drives", SET, "interface"): put(interface="USB"),
@@ -121,6 +136,20 @@ def test_every_expectation_is_broken_once(table: str) -> None:
         assert finding.observed
 
 
+def test_a_suite_per_raw_table() -> None:
+    assert set(TABLES) == {*RAW_KINDS, "ingested_files"}
+
+
+def test_planned_maintenance_is_announced_and_nothing_else_is() -> None:
+    announced = put(occurred_at=NOW + timedelta(days=3), ended_at=NOW + timedelta(days=4))(good("drive_events"))
+    types = ["maintenance"] * 40 + ["media_error"] * 40 + [None] * 40
+    rows = announced.with_columns(pl.Series("event_type", types))
+    checks = [check for check in load_suite("drive_events", NOWHERE) if {"ahead_hours", "sent_after_hours"} & set(check.columns)]
+    assert len(checks) == 2
+    for finding in validate(checks, rows, facts("drive_events", rows, NOW), NOW):
+        assert list(finding.rows) == list(range(40, 120)), finding.check.columns
+
+
 def test_what_is_not_known_is_left_out_and_says_so() -> None:
     rows = good("drive_hours").head(3).with_columns(pl.lit(None, pl.Float64).alias("usual_latency_us"))
     found = {
@@ -140,6 +169,14 @@ def test_delivered_text_stays_in_one_line() -> None:
 
 
 ENTRY = {"type": BETWEEN, "kwargs": {"column": "coverage", "min_value": 0.1}, "meta": {"level": "row"}, "description": "Too little."}
+
+
+def test_of_samples_no_row_is_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "suites" / "drive_samples.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"expectations": [ENTRY]}))
+    with pytest.raises(GateError, match="not of drive_samples or ingested_files; make it 'batch'"):
+        load_suite("drive_samples", tmp_path)
 
 
 @pytest.mark.parametrize(

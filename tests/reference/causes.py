@@ -10,11 +10,19 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from .reference import HOUR, Fleet, Record, floor_hour, is_in_maintenance, place_of
+from .reference import HOUR, Fleet, Record, floor_hour, is_in_maintenance
 from .study import effective_size, is_multiple, nanoseconds, wilson
 
 EXPLICIT = ("not_spinning", "not_responding", "response_timeout", "scsi_timeout", "media_error")
 TICK_NS = 250_000
+
+
+def place_of(fleet: Fleet, drive: str) -> tuple[str, str] | None:
+    """The host of a drive, else its enclosure."""
+    for place in ("host", "enclosure"):
+        if fleet.attribute(drive, place) is not None:
+            return place, fleet.attribute(drive, place)
+    return None
 
 
 class Slow:

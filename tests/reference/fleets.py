@@ -199,6 +199,7 @@ class Maker:
         self.rng = random.Random(f"fleet {seed}")
         # draws that came later than the others, of their own so that a seed still means the same fleet
         self.later_rng = random.Random(f"alerts {seed}")
+        self.place_rng = random.Random(f"places {seed}")
         rng = self.rng
         self.group_specs = self._group_specs()
         width = sum(spec["width"] for spec in self.group_specs)
@@ -289,7 +290,12 @@ class Maker:
             "raid_level": rng.choice((None, "raid5", "raid6", "RAID-DP")),
             "host": rng.choice((None, "host1")),
             "enclosure": self.later_rng.choice((None, "host1", "e1", "e1", "e1")),
+            "site": self.place_rng.choice((None, "s1", "s1")),
         }
+        if drive.attributes["host"] is not None:
+            drive.attributes["host"] = self.place_rng.choice(("host1", "host1", "host2"))
+        if self.place_rng.random() < 0.4:  # in no other group's slots
+            drive.attributes["enclosure"] = f"e-{spec['id']}"
         self.drives.append(drive)
         return drive
 

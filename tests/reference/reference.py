@@ -20,10 +20,10 @@ import io
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -1384,54 +1384,101 @@ def chronic_alert(drive: str, group: str, day: datetime) -> Record:
     }
 
 
-def place_of(fleet: Fleet, drive: str) -> tuple[str, str] | None:
-    """The host of a drive, else its enclosure."""
-    for place in ("host", "enclosure"):
-        if fleet.attribute(drive, place) is not None:
-            return place, fleet.attribute(drive, place)
-    return None
+def shared_enclosures(fleet: Fleet) -> set[tuple[str, str]]:
+    """(site, enclosure) that several hosts name, of which no two had drives in one slot in the same hours."""
+    hosts: dict[tuple[str, str], set[str]] = defaultdict(set)
+    stays: dict[tuple[str, str, str], dict[str, list[datetime]]] = defaultdict(lambda: defaultdict(list))
+    for drive in fleet.drives():
+        site, enclosure, host, slot = (fleet.attribute(drive, name) for name in ("site", "enclosure", "host", "slot"))
+        if None not in (site, enclosure, host):
+            hosts[site, enclosure].add(host)
+            if slot is not None:
+                stays[site, enclosure, slot][host] += fleet.hours_of_drive.get(drive, [])
+    clashing = set()
+    for (site, enclosure, _), hours_of in stays.items():
+        for one, other in combinations([hours for hours in hours_of.values() if hours], 2):
+            if min(one) <= max(other) and min(other) <= max(one):
+                clashing.add((site, enclosure))
+    return {place for place, named in hosts.items() if len(named) > 1} - clashing
+
+
+def enclosure_of(fleet: Fleet, drive: str, shared: set[tuple[str, str]]) -> str | None:
+    """The enclosure of a drive by a name that is no other's: the site's where hosts share it or are not known, else the host's."""
+    site, enclosure, host = (fleet.attribute(drive, name) for name in ("site", "enclosure", "host"))
+    if enclosure is None:
+        return None
+    within = site if (site, enclosure) in shared else host or site
+    return enclosure if within is None else f"{within}/{enclosure}"
+
+
+Crowd = tuple[str, str, list[Record]]
+
+
+def crowds_of(alerts: list[Record], place_type: str, place_of: Callable[[str], str | None]) -> list[Crowd]:
+    """(place type, place, its alerts) where three drives raised theirs within 24 hours, with all that followed within 24."""
+    of_place: dict[str, list[Record]] = defaultdict(list)
+    for alert in sorted(alerts, key=lambda alert: alert["raised_at"]):
+        place = place_of(alert["subject_id"])
+        if place is not None:
+            of_place[place].append(alert)
+    runs = [(place_type, place, run) for place, members in of_place.items() for run in runs_within(members, "raised_at")]
+    return [crowd for crowd in runs if first_of_three([alert["raised_at"] for alert in crowd[2]]) is not None]
+
+
+def ids_of(crowd: Crowd) -> set[str]:
+    """The alerts of a crowd."""
+    return {alert["alert_id"] for alert in crowd[2]}
+
+
+def places_told_of(fleet: Fleet, acute: list[Record]) -> list[Crowd]:
+    """Enclosures that hold most of what their hosts' crowds hold; then hosts, by the alerts that are left."""
+    shared = shared_enclosures(fleet)
+
+    def host_of(drive: str) -> str | None:
+        return fleet.attribute(drive, "host")
+
+    of_hosts = crowds_of(acute, "host", host_of)
+    told = []
+    for crowd in crowds_of(acute, "enclosure", lambda drive: enclosure_of(fleet, drive, shared)):
+        own = ids_of(crowd)
+        around = own.union(*[ids_of(other) for other in of_hosts if own & ids_of(other)])
+        if 2 * len(own) > len(around):
+            told.append(crowd)
+    taken = set().union(*[ids_of(crowd) for crowd in told])
+    return told + crowds_of([alert for alert in acute if alert["alert_id"] not in taken], "host", host_of)
 
 
 def fct_slow_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record], slowdowns: Slowdowns) -> list[Record]:
-    """The acute alerts, and one for every place whose drives raise three of them within 24 hours; that one stands for the others. Those of
-    whole groups and chronic drives."""
+    """The acute alerts, and one for every place that is told of, which stands for its drives'. Those of whole groups and chronic drives."""
     acute = acute_alerts(fleet, drive_hours, raid_hours)
-    of_place: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for alert in sorted(acute, key=lambda alert: alert["raised_at"]):
-        place = place_of(fleet, alert["subject_id"])
-        if place is not None:
-            of_place[place].append(alert)
     together = []
-    for (place_type, place_id), alerts in of_place.items():
-        for members in runs_within(alerts, "raised_at"):
-            raised_at = first_of_three([alert["raised_at"] for alert in members])
-            if raised_at is None:
-                continue
-            groups = {alert["raid_group_id"] for alert in members}
-            is_over = all(alert["cleared_at"] for alert in members)
-            together.append(
-                {
-                    "alert_id": f"{place_type} {place_id} together {raised_at}",
-                    "subject_type": place_type,
-                    "subject_id": place_id,
-                    "reason": "together",
-                    "raid_group_id": groups.pop() if len(groups) == 1 else None,
-                    "raised_at": raised_at,
-                    "cleared_at": max(alert["cleared_at"] for alert in members) if is_over else None,
-                    "first_slow_hour_utc": min(alert["first_slow_hour_utc"] for alert in members),
-                    "last_slow_hour_utc": max(alert["last_slow_hour_utc"] for alert in members),
-                    "slow_hours": sum(alert["slow_hours"] for alert in members),
-                    "imbalanced_hours": sum(alert["imbalanced_hours"] for alert in members),
-                    "drive_count": len({alert["subject_id"] for alert in members}),
-                    "max_slowdown": max(alert["max_slowdown"] for alert in members),
-                    "worst_hour_utc": None,
-                    "latency_us": None,
-                    "median_latency_us": None,
-                    "part_of": None,
-                }
-            )
-            for alert in members:
-                alert["part_of"] = together[-1]["alert_id"]
+    for place_type, place_id, members in places_told_of(fleet, acute):
+        raised_at = first_of_three([alert["raised_at"] for alert in members])
+        groups = {alert["raid_group_id"] for alert in members}
+        is_over = all(alert["cleared_at"] for alert in members)
+        together.append(
+            {
+                "alert_id": f"{place_type} {place_id} together {raised_at}",
+                "subject_type": place_type,
+                "subject_id": place_id,
+                "reason": "together",
+                "raid_group_id": groups.pop() if len(groups) == 1 else None,
+                "raised_at": raised_at,
+                "cleared_at": max(alert["cleared_at"] for alert in members) if is_over else None,
+                "first_slow_hour_utc": min(alert["first_slow_hour_utc"] for alert in members),
+                "last_slow_hour_utc": max(alert["last_slow_hour_utc"] for alert in members),
+                "slow_hours": sum(alert["slow_hours"] for alert in members),
+                "imbalanced_hours": sum(alert["imbalanced_hours"] for alert in members),
+                "drive_count": len({alert["subject_id"] for alert in members}),
+                "max_slowdown": max(alert["max_slowdown"] for alert in members),
+                "worst_hour_utc": None,
+                "latency_us": None,
+                "median_latency_us": None,
+                "part_of": None,
+            }
+        )
+        for alert in members:
+            alert["part_of"] = together[-1]["alert_id"]
     return acute + together + whole_group_alerts(fleet, raid_hours) + chronic_alerts(fleet, slowdowns, raid_hours)
 
 

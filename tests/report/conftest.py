@@ -9,10 +9,13 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+import duckdb
 import pytest
 from hostile import GROUP, MODEL, SLOW, attacked_fleet
 
 from drivetail.build import build
+from drivetail.decisions import decide
+from drivetail.demo import run_demo
 from drivetail.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
@@ -48,7 +51,27 @@ def eventful(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Simulated: disks and SSDs, slow drives, unplugs, rejected rows; two complete weeks and the beginning of a third."""
     root = tmp_path_factory.mktemp("eventful")
     simulated = simulate(root / "fleet", disk_groups=5, ssd_groups=3, days=17, seed=3, awkward=("all",), parameters=EVENTFUL)
-    return published(Warehouse(root / "warehouse"), root / "fleet", *([simulated.late] if simulated.late else []))
+    warehouse = published(Warehouse(root / "warehouse"), root / "fleet", *([simulated.late] if simulated.late else []))
+    decided(warehouse)
+    return warehouse
+
+
+def decided(warehouse: Warehouse) -> None:
+    """Decide on the three drives with most slow hours: one to be replaced, one watched, one left alone for a reason that is markup."""
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        slowest = connection.execute("select drive_id from marts.fct_drive_slowness order by slow_hours desc, drive_id limit 3").fetchall()
+    for (drive,), verdict in zip(slowest, ("replace", "watch", "dismiss"), strict=True):
+        decide(warehouse, drive, verdict, by="ada", note=f"{verdict}: <b>seen</b> & told")
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """What `drivetail demo` leaves, and decisions on its drives."""
+    out = tmp_path_factory.mktemp("demo") / "demo"
+    run_demo(out)
+    warehouse = Warehouse(out / "warehouse")
+    decided(warehouse)
+    return warehouse
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,8 @@
-"""docs/cookbook.md: every question has an answer on an eventful fleet, and the way to open the file from Python works as written."""
+"""docs/cookbook.md: every question has an answer on the demo's fleet, and the way to open the file from Python works as written."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -24,16 +25,16 @@ def test_there_are_as_many_as_the_title_says_in_order() -> None:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_question_has_an_answer(question: str, eventful: Warehouse) -> None:
-    heading, *rows = run_query(eventful, QUESTIONS[question], "csv", None, 50).splitlines()
+def test_a_question_has_an_answer(question: str, demo: Warehouse) -> None:
+    heading, *rows = run_query(demo, QUESTIONS[question], "csv", None, 50).splitlines()
     assert rows
     # a column of nothing answers nothing
     assert all(any(cells) for cells in zip(*(line.split(",") for line in rows), strict=False)), heading
 
 
-def test_the_file_opens_from_python_as_written(eventful: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_opens_from_python_as_written(demo: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     (program,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    monkeypatch.chdir(eventful.root.parent)
+    monkeypatch.chdir(demo.root.parent)
     found: dict[str, Any] = {}
     exec(program, found)
     assert found["slow"].height and found["slow"]["slow_hours"].min() > 0
@@ -43,4 +44,6 @@ def test_the_file_opens_from_python_as_written(eventful: Warehouse, monkeypatch:
 def test_the_tables_are_described_on_one_page(tmp_path: Path) -> None:
     page = write_docs(tmp_path / "docs.html").read_text(encoding="utf-8")
     assert "Slowdown of the second slowest drive (ratio)." in page
+    (parents,) = re.findall(r'"parent_map": ?(\{.*?\})', page)[:1]
+    assert "model.drivetail.int_raid_hours" in json.loads(parents)["model.drivetail.fct_raid_hours"]  # its lineage
     assert not re.search(r'<(script|link)[^>]*(src|href)="http', page)

@@ -22,7 +22,10 @@ select
     interface,
     host,
     enclosure,
+    site,
     timezone,
-    deployed_on
+    deployed_on,
+    deployed_on_source,
+    is_group_guessed
 from ranked
 where period_rank = 1

@@ -64,7 +64,7 @@ judged as (
         decisions.*,
         replacements.replaced_at,
         replacements.successor_drive_id,
-        cast(replacements.replaced_at as date) as replaced_on,
+        cast(coalesce(replacements.replaced_at, decisions.decided_at) as date) as divided_on,
         coalesce(decisions.until_utc <= publication.last_hour_utc + interval 1 hour, false) as is_past_until
     from decisions
     cross join {{ ref('publication') }} as publication
@@ -74,20 +74,19 @@ judged as (
         and (decisions.superseded_at is null or replacements.replaced_at <= decisions.superseded_at)
 ),
 
--- whole days on either side of the day of the swap, which belongs to neither
+-- whole days on either side of the day of the swap, without one of the decision; that day belongs to neither
 days as (
     select
         judged.decision_seq,
-        sum(case when days.day_utc < judged.replaced_on then days.raid_hours else 0 end) as raid_hours_before,
-        sum(case when days.day_utc < judged.replaced_on then days.tail_1_{{ edge_name(var('slow_threshold')) }} else 0 end) as tail_hours_before,
-        sum(case when days.day_utc > judged.replaced_on then days.raid_hours else 0 end) as raid_hours_after,
-        sum(case when days.day_utc > judged.replaced_on then days.tail_1_{{ edge_name(var('slow_threshold')) }} else 0 end) as tail_hours_after
+        sum(case when days.day_utc < judged.divided_on then days.raid_hours else 0 end) as raid_hours_before,
+        sum(case when days.day_utc < judged.divided_on then days.tail_1_{{ edge_name(var('slow_threshold')) }} else 0 end) as tail_hours_before,
+        sum(case when days.day_utc > judged.divided_on then days.raid_hours else 0 end) as raid_hours_after,
+        sum(case when days.day_utc > judged.divided_on then days.tail_1_{{ edge_name(var('slow_threshold')) }} else 0 end) as tail_hours_after
     from judged
     inner join {{ ref('int_raid_group_days') }} as days
         on judged.raid_group_id = days.raid_group_id
-        and days.day_utc >= judged.replaced_on - interval {{ var('decision_window_days') }} day
-        and days.day_utc <= judged.replaced_on + interval {{ var('decision_window_days') }} day
-    where judged.verdict = 'replace'
+        and days.day_utc >= judged.divided_on - interval {{ var('decision_window_days') }} day
+        and days.day_utc <= judged.divided_on + interval {{ var('decision_window_days') }} day
     group by judged.decision_seq
 )
 

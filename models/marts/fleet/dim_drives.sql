@@ -20,11 +20,14 @@ select
     attributes.interface,
     attributes.host,
     attributes.enclosure,
+    attributes.site,
     attributes.slot,
     attributes.deployed_on,
+    attributes.deployed_on_source,
     spans.first_hour_utc,
     spans.last_hour_utc,
-    coalesce(spans.last_raid_group_id, attributes.raid_group_id) as current_raid_group_id
+    coalesce(spans.last_raid_group_id, attributes.raid_group_id) as current_raid_group_id,
+    coalesce(spans.last_is_group_guessed, attributes.is_group_guessed) as is_group_guessed
 from drives
 left join {{ ref('int_drives__attributes') }} as attributes on drives.drive_id = attributes.drive_id
 left join {{ ref('int_drives__kinds') }} as kinds on drives.drive_id = kinds.drive_id

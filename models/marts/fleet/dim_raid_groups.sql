@@ -31,6 +31,10 @@ observed as (
     group by raid_group_id
 ),
 
+guessed as (
+    select distinct current_raid_group_id as raid_group_id from {{ ref('dim_drives') }} where is_group_guessed
+),
+
 raid_groups as (
     select raid_group_id from widths
     union
@@ -44,7 +48,9 @@ select
     observed.data_drive_count,
     observed.first_hour_utc,
     observed.last_hour_utc,
-    ({{ hours_between('observed.first_hour_utc', 'observed.last_hour_utc') }} + 1) / 24 as duration_days
+    ({{ hours_between('observed.first_hour_utc', 'observed.last_hour_utc') }} + 1) / 24 as duration_days,
+    guessed.raid_group_id is not null as is_guessed
 from raid_groups
 left join {{ ref('int_raid_groups__kinds') }} as attributes on raid_groups.raid_group_id = attributes.raid_group_id
 left join observed on raid_groups.raid_group_id = observed.raid_group_id
+left join guessed on raid_groups.raid_group_id = guessed.raid_group_id

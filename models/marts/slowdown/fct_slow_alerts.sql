@@ -1,6 +1,6 @@
--- What somebody should look at: a drive that has become slow, once per run of slow hours; drives of one host (of one enclosure, where
--- inventory names no host) that became slow together, once for all of them; a RAID group that is slow as a whole against its own past; a
--- drive that has become a little slow for good. Grain: subject_type, subject_id, reason, raised_at.
+-- What somebody should look at: a drive that has become slow, once per run of slow hours; drives of one enclosure or host that became slow
+-- together, once for all of them and by the narrowest place that most of them share; a RAID group that is slow as a whole against its own
+-- past; a drive that has become a little slow for good. Grain: subject_type, subject_id, reason, raised_at.
 with slow_drive_hours as (
     select
         'drive' as subject_type,
@@ -147,6 +147,8 @@ runs as (
 raised as (
     select
         runs.*,
+        runs.subject_type || ' ' || runs.subject_id || case runs.subject_type when 'drive' then ' acute ' else ' whole_group ' end
+        || cast(runs.raised_at as varchar) as alert_id,
         case runs.subject_type when 'drive' then 'acute' else 'whole_group' end as reason,
         -- quiet for long enough, and known to be: the RAID group's hours (or a later run of its own) reach that far
         case
@@ -155,9 +157,9 @@ raised as (
                 then runs.last_slow_hour_utc + interval {{ var('alert_clear_hours') }} hour
         end as cleared_at,
         case runs.subject_type when 'drive' then 1 else raid_groups.data_drive_count end as drive_count,
-        case when drives.host is not null then 'host' when drives.enclosure is not null then 'enclosure' end as place_type,
-        -- an enclosure's name need not be unique beyond its host
-        coalesce(drives.host, drives.enclosure) as place_id
+        drives.host,
+        drives.enclosure,
+        drives.site
     from runs
     left join {{ ref('dim_drives') }} as drives on runs.subject_type = 'drive' and runs.subject_id = drives.drive_id
     left join {{ ref('dim_raid_groups') }} as raid_groups
@@ -165,31 +167,92 @@ raised as (
     where runs.raised_at is not null
 ),
 
-neighbours as (
+-- Names of enclosures repeat from host to host: controllers count theirs from 0 or 252. One that several hosts of a known site name is one
+-- that they share, unless two of them had drives in the same slot of it at the same time.
+host_slots as (
+    select
+        site,
+        enclosure,
+        slot,
+        host,
+        min(first_hour_utc) as first_hour_utc,
+        max(last_hour_utc) as last_hour_utc
+    from {{ ref('dim_drives') }}
+    where site is not null
+        and host is not null
+        and enclosure in (select enclosure from raised)
+    group by site, enclosure, slot, host
+),
+
+slot_turns as (
     select
         *,
-        coalesce(
-            raised_at <= lag(raised_at) over (partition by place_type, place_id order by raised_at, subject_id)
-            + interval {{ var('alert_clear_hours') }} hour,
-            false
-        ) as is_joined,
-        -- a drive's own alerts are further apart than the window: as many alerts are as many drives
-        coalesce(
-            raised_at < min(raised_at) over ({{ so_many_before(var('alert_together_drives') - 1, 'place_type, place_id', 'raised_at, subject_id') }})
-            + interval {{ var('alert_window_hours') }} hour,
-            false
-        ) as is_together
+        first_hour_utc <= max(last_hour_utc) over (
+            partition by site, enclosure, slot order by first_hour_utc, host rows between unbounded preceding and 1 preceding
+        ) as is_taken
+    from host_slots
+),
+
+shared_enclosures as (
+    select site, enclosure
+    from slot_turns
+    group by site, enclosure
+    having min(host) <> max(host) and count(case when is_taken and slot is not null then 1 end) = 0
+),
+
+raised_drives as (
+    select
+        raised.*,
+        case
+            when shared.enclosure is not null or (raised.host is null and raised.site is not null) then raised.site || '/' || raised.enclosure
+            when raised.host is not null then raised.host || '/' || raised.enclosure
+            else raised.enclosure
+        end as enclosure_id
     from raised
-    where place_id is not null
+    left join shared_enclosures as shared on raised.site = shared.site and raised.enclosure = shared.enclosure
+    where raised.subject_type = 'drive'
+),
+
+by_place as (
+    select *, 'enclosure' as place_type, enclosure_id as place_id from raised_drives
+    union all
+    select *, 'host' as place_type, host as place_id from raised_drives
+),
+
+crowded as ({{ raised_together('by_place') }}),
+
+-- an enclosure that holds most of what its hosts raised meanwhile; where it holds less, they share more than it
+enclosures as (
+    select own.place_id, own.chain_number
+    from crowded as own
+    left join crowded as at_host
+        on at_host.place_type = 'host' and own.alert_id = at_host.alert_id
+    left join crowded as beside
+        on beside.place_type = 'host' and at_host.place_id = beside.place_id and at_host.chain_number = beside.chain_number
+    where own.place_type = 'enclosure'
+    group by own.place_id, own.chain_number
+    having 2 * count(distinct own.alert_id) > count(distinct coalesce(beside.alert_id, own.alert_id))
+),
+
+of_enclosures as (
+    select crowded.*
+    from crowded
+    inner join enclosures on crowded.place_id = enclosures.place_id and crowded.chain_number = enclosures.chain_number
+    where crowded.place_type = 'enclosure'
+),
+
+-- what no enclosure explains
+left_over as (
+    select *
+    from by_place
+    where place_type = 'host'
+        and not exists (select 1 from of_enclosures where of_enclosures.alert_id = by_place.alert_id)
 ),
 
 chained as (
-    select
-        *,
-        sum(case when is_joined then 0 else 1 end) over (
-            partition by place_type, place_id order by raised_at, subject_id rows between unbounded preceding and current row
-        ) as chain_number
-    from neighbours
+    select * from of_enclosures
+    union all
+    {{ raised_together('left_over') }}
 ),
 
 together as (
@@ -208,7 +271,6 @@ together as (
         case when min(raid_group_id) = max(raid_group_id) then min(raid_group_id) end as raid_group_id
     from chained
     group by place_type, place_id, chain_number
-    having count(case when is_together then 1 end) > 0
 ),
 
 of_places as (
@@ -220,8 +282,7 @@ of_places as (
 
 members as (
     select
-        chained.subject_id as drive_id,
-        chained.raised_at,
+        chained.alert_id,
         of_places.alert_id as part_of
     from chained
     inner join of_places
@@ -263,7 +324,7 @@ chronic as (
 )
 
 select
-    raised.subject_type || ' ' || raised.subject_id || ' ' || raised.reason || ' ' || cast(raised.raised_at as varchar) as alert_id,
+    raised.alert_id,
     raised.subject_type,
     raised.subject_id,
     raised.reason,
@@ -281,8 +342,7 @@ select
     raised.median_latency_us,
     members.part_of
 from raised
-left join members
-    on raised.subject_type = 'drive' and raised.subject_id = members.drive_id and raised.raised_at = members.raised_at
+left join members on raised.alert_id = members.alert_id
 union all
 select
     alert_id,

@@ -1,0 +1,19 @@
+"""Every long test has a run: what `make test` leaves out is in some part of `make soak`."""
+
+from __future__ import annotations
+
+import re
+
+from benchmarks.soak import TESTS
+from drivetail.warehouse import PROJECT
+
+
+def test_every_long_test_belongs_to_a_part_of_the_soak() -> None:
+    named = [PROJECT / path for parts in TESTS.values() for path in parts if path.startswith("tests/")]
+    assert all(path.exists() for path in named)
+    long = [
+        path
+        for path in (PROJECT / "tests").rglob("test_*.py")
+        if re.search(r"^\s*(@|pytestmark = )pytest\.mark\.soak", path.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert [path for path in long if not any(path.is_relative_to(part) for part in named)] == []
