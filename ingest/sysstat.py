@@ -567,6 +567,7 @@ def _sadf_stamp(text: str, clock: Clock) -> datetime:
 
 # averages, in whatever language
 _SUMMED = re.compile(r"[^\d\[;]+:")
+_A_COLUMN = re.compile(r"[\w%][\w%/.*+-]*")
 _BANNER = re.compile(r"Linux \S+ \(([^)]*)\)\s+(\S+)")
 _TIMED = re.compile(r"(\d\d):(\d\d):(\d\d)(?: ?([AaPp][Mm]))?\s+(.*)")
 
@@ -597,7 +598,7 @@ def _read_sar(content: str, zone: tzinfo | None, order: str | None) -> Found:
             begins, ends = clock.at(of_day), None
             continue
         names_drive = any(is_whole_drive(column) or _NUMBERED.fullmatch(column) for column in columns)
-        if columns and not names_drive and not any(map(_is_value, columns)):
+        if len(columns) > 1 and not names_drive and all(_A_COLUMN.fullmatch(column) and not _is_value(column) for column in columns):
             names, has_header = None, True  # the header of other figures
             continue
         if names is None or begins is None:

@@ -142,6 +142,24 @@ def test_every_marked_row_is_told_of(name: str, tmp_path: Path) -> None:
     fuzz(st.tuples(DAMAGE, st.lists(st.integers(0, 40), min_size=1, max_size=MOST_MARKED)), check, f"marked rows of {name}")
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_row_that_is_broken_anywhere_is_told_of(name: str, tmp_path: Path) -> None:
+    form, path = FORMATS[name], tmp_path / "text.txt"
+    path.write_text(form.good)
+    _, count = form.read(path)
+    row = form.row(0)
+    before = form.good.rindex("sda" if name != "diskstats" else "sdb")
+    begins = form.good.index("\n", before) + 1
+    # within the quotes of a label a message of the kernel is part of it
+    for what in ["cut"] if name == "samples" else ["cut", "message", "message and line"]:
+        for place in range(1, len(row) - 1, 1 if what == "cut" else 4):
+            (torn,) = damaged([row], [(0, what, place)])
+            path.write_text(form.good[:begins] + torn + form.good[begins:])
+            _, told = form.read(path)
+            expected = sum(bool(line.strip()) for line in torn.splitlines())
+            assert told == count + expected, torn
+
+
 DEVICES = ("sda", "sdb", "sdd")
 DETAIL = (
     "/dev/md0:\n        Raid Level : raid6\n      Raid Devices : 4\n             State : clean\n   Working Devices : 3\n"

@@ -239,7 +239,7 @@ MESSAGE = "[ 1234.5] sd 1:0:0:0: [sda] tag#9 FAILED Result: hostbyte=DID_TIME_OU
         (SADF_HEADER + sadf_line(10)[:60] + MESSAGE + "\n" + sadf_line(10)[60:] + sadf_line(20), (3, 1, 2)),
         (BANNER + SAR_HEADER + sar_line(10) + sar_line(20)[:-3], (2, 1, 1)),
         (BANNER + sar_line(10) + SAR_HEADER + sar_line(20), (2, 1, 1)),
-        (BANNER + SAR_HEADER.replace("tps", MESSAGE) + sar_line(10) + SAR_HEADER + sar_line(20), (2, 1, 1)),
+        (BANNER + SAR_HEADER.replace("tps", MESSAGE) + sar_line(10) + SAR_HEADER + sar_line(20), (3, 1, 2)),
         (BANNER + SAR_HEADER + sar_line(10)[:40] + MESSAGE + "\n" + sar_line(10)[40:] + sar_line(20), (3, 1, 2)),
         (BANNER + SAR_HEADER + sar_line(10) + sar_line(20)[3:] + "10:20:00 sda\n" + "25:20:00" + sar_line(20)[8:], (4, 1, 3)),
         (BANNER + "10:00:00 tps rtps\n10:10:00 1.00 2.00\nAverage: 1.00 2.00\n" + SAR_HEADER + sar_line(10), (1, 1, 0)),
