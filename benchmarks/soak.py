@@ -34,6 +34,7 @@ TESTS = {
         "tests/proof/test_disk_full.py",
         "tests/proof/test_exactly_once.py",
         "tests/proof/test_published_file.py",
+        "tests/drivetail/test_upgrade.py",
     ],
     "servers": ["tests/proof/test_prometheus_answers.py", "tests/drivetail/test_pulls.py"],
     "parsers": ["tests/ingest", "-k", "any_", "-s", "-n", "0"],

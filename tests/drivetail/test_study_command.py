@@ -143,7 +143,7 @@ def test_without_a_publication_it_says_so(tmp_path: Path):
     assert not (tmp_path / "study.html").exists()
 
 
-@pytest.mark.parametrize("relation", ["study_results", "study_references", "study_curves"])
+@pytest.mark.parametrize("relation", ["study_results", "study_references"])
 def test_a_publication_that_is_too_old_says_so(tmp_path: Path, relation: str):
     warehouse = publish_study(tmp_path / "warehouse")
     with duckdb.connect(str(warehouse.published)) as connection:
