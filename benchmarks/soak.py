@@ -39,6 +39,7 @@ TESTS = {
     "servers": ["tests/proof/test_prometheus_answers.py", "tests/drivetail/test_pulls.py"],
     "parsers": ["tests/ingest", "-k", "any_", "-s", "-n", "0"],
     "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],
+    "machine": ["tests/proof/test_qemu_machine.py"],
 }
 PRUNED_FLEETS = 5
 
@@ -79,6 +80,7 @@ def main() -> None:
             {"DRIVETAIL_SCHEDULED_HOURS": "48", "DRIVETAIL_TASK_KILLS": str(options.task_kills), "DRIVETAIL_KILL_SEED": kill_seed},
             f"two days under a real scheduler, {options.task_kills} tasks killed, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
+        "machine": ({}, "two machines with a real md RAID-6 in QEMU, one with a throttled drive"),
     }
     for what in [options.only] if options.only else list(TESTS):
         environment, shown = runs[what]
@@ -89,7 +91,7 @@ def main() -> None:
         )  # fmt: skip
         print(done.stdout, flush=True)
         failed |= done.returncode != 0
-        last = [line for line in done.stdout.splitlines() if re.search(r"\d+ (passed|failed|error)", line)]
+        last = [line for line in done.stdout.splitlines() if re.search(r"\d+ (passed|failed|error|skipped)", line)]
         told = last[-1].strip("= ") if last else f"exit {done.returncode}"
         fuzzed = re.findall(r"fuzzed (.+?): (\d+) inputs", done.stdout)
         told += "".join(f"; {parser} {int(inputs):,}" for parser, inputs in fuzzed)

@@ -1,0 +1,177 @@
+"""A real Linux with a real md RAID-6, one of whose six drives its machine holds to 25 I/Os a second: that serial is flagged and no other.
+
+QEMU interprets the machine (TCG, nothing of this one's hardware is asked for): Debian's kernel, this system's /usr, read-only, for mdadm,
+udev and lsblk, and six AHCI drives, one of them with QEMU's own throttle. Before I/O on the array and amid it the machine writes down
+what docs/sources/diskstats.md, mdadm.md and lsblk.md ask of an operator. A second machine holds none of its drives back: it shows that
+what is flagged is the throttle, not the emulation. A boot costs about 30 s of a core.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+import pytest
+
+from tests.proof.support import drivetail
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "drivetail-tests"
+QEMU = "qemu-system-x86_64"
+BUSYBOX = Path("/usr/bin/busybox")
+WITH_SBIN = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(
+        shutil.which(QEMU) is None
+        or not Path("/usr/sbin/mdadm").exists()
+        # the other package of that name needs libraries, and there are none before /usr is mounted
+        or not BUSYBOX.exists() or b"/lib64/ld-linux" in BUSYBOX.read_bytes(),
+        reason="not installed (Debian: apt-get install qemu-system-x86 mdadm busybox-static)",
+    ),
+    pytest.mark.xdist_group("machine"),
+]  # fmt: skip
+SLOWED = "SER0003"
+MODULES = "virtio_pci 9pnet_virtio 9p ahci sd_mod raid456"
+INIT = """#!/busybox sh
+set -ex
+export PATH=/usr/sbin:/usr/bin
+# one for instructions that this processor lacks is refused
+for module in /*.ko; do /busybox insmod $module || true; done
+/busybox mount -t devtmpfs dev /dev
+/busybox mount -t proc proc /proc
+/busybox mount -t sysfs sys /sys
+/busybox mount -t tmpfs run /run
+/busybox mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose usr /usr
+/busybox mount -t 9p -o trans=virtio,version=9p2000.L out /out
+# it is udev that asks a drive for its serial number
+/usr/lib/systemd/systemd-udevd --daemon
+udevadm trigger --action=add --subsystem-match=block
+until [ "$(lsblk -dno SERIAL | grep -c .)" = 6 ]; do sleep 1; done
+mdadm --create /dev/md0 --run --assume-clean --level=6 --chunk=64 --raid-devices=6 /dev/sd[a-f]
+look() {
+    at=$(date +%s)
+    (echo TS $at; cat /proc/diskstats) >> /out/diskstats
+    # one tells the array's UUID, the other its layout: of one array if they are one look in one file
+    (echo TS $at; mdadm --detail --export /dev/md0; cat /proc/mdstat) >> /out/mdadm
+}
+look
+lsblk --json --bytes -d -o NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN | sed "1s/{/{\\"TS\\": $at,/" > /out/lsblk.json
+set +x
+# reads of a chunk, which is on one drive; writes of a stripe, which is on all
+for skip in 0 600 1200 1800 2400 3000; do while :; do dd if=/dev/md0 of=/dev/null bs=64k skip=$skip iflag=direct; done 2> /dev/null & done
+while :; do dd if=/dev/zero of=/dev/md0 bs=256k oflag=direct; done 2> /dev/null &
+sleep 20
+look
+/busybox poweroff -f
+"""
+
+
+def kernel() -> Path:
+    """Folder with Debian's `vmlinuz` and MODULES, numbered in the order to load them. Fetched once, kept in CACHE, never installed."""
+    kept = CACHE / "debian-kernel"
+    if kept.exists():
+        return kept
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=CACHE) as folder:
+        package = "$(apt-cache depends linux-image-amd64 | grep -o 'linux-image-[0-9].*')"
+        fetched = subprocess.run(["sh", "-c", f'apt-get download "{package}"'], cwd=folder, capture_output=True, text=True)
+        if fetched.returncode:
+            *_, why = fetched.stderr.splitlines()
+            pytest.skip(f"no Debian kernel (apt-get update; apt-get download linux-image-amd64): {why}")
+        unpack = """
+            dpkg-deb -x *.deb .
+            [ -e lib ] || ln -s usr/lib lib
+            release=$(ls lib/modules)
+            depmod -b . "$release"
+            modprobe -d . -S "$release" --show-depends -a """
+        told = subprocess.check_output(["sh", "-ec", unpack + MODULES], cwd=folder, env=WITH_SBIN, text=True)
+        draft = Path(folder, "draft")
+        draft.mkdir()
+        (image,) = Path(folder, "boot").glob("vmlinuz-*")
+        shutil.copy(image, draft / "vmlinuz")
+        for number, module in enumerate(dict.fromkeys(re.findall(r"^insmod (\S+)", told, re.MULTILINE))):
+            shutil.copy(Path(folder, module), draft / f"{number:02}.ko")
+        draft.rename(kept)
+    return kept
+
+
+def first_files(folder: Path) -> Path:
+    """An archive of what the machine has before it mounts anything: busybox, modules and INIT."""
+    root = folder / "root"
+    for name in ("dev", "proc", "sys", "run", "usr", "out"):
+        (root / name).mkdir(parents=True)
+    for name in ("bin", "sbin", "lib", "lib64"):
+        (root / name).symlink_to(f"usr/{name}")
+    shutil.copy(BUSYBOX, root / "busybox")
+    for module in kernel().glob("*.ko"):
+        shutil.copy(module, root)
+    (root / "init").write_text(INIT)
+    (root / "init").chmod(0o755)
+    names = "".join(f"{path.relative_to(root)}\n" for path in root.rglob("*"))
+    packed = subprocess.run([BUSYBOX, "cpio", "-o", "-H", "newc"], cwd=root, input=names.encode(), check=True, capture_output=True)
+    (folder / "initramfs").write_bytes(packed.stdout)
+    return folder / "initramfs"
+
+
+def run_machine(out: Path, initramfs: Path, serials: list[str]) -> None:
+    """Run a machine with drives of these serials to its end; what it wrote down is in `out`. SLOWED is held to 25 I/Os a second."""
+    out.mkdir(parents=True)
+    with TemporaryDirectory() as folder:
+        drives: list[str] = []
+        for port, serial in enumerate(serials):
+            image = Path(folder, serial)
+            image.touch()
+            os.truncate(image, 64 << 20)
+            throttle = ",throttling.iops-total=25" if serial == SLOWED else ""
+            drives += ["-drive", f"if=none,id={serial},format=raw,file={image}{throttle}"]
+            drives += ["-device", f"ide-hd,bus=ide.{port},drive={serial},serial={serial}"]
+        shared = "security_model=none,multidevs=remap"
+        done = subprocess.run(
+            [QEMU, "-machine", "q35", "-accel", "tcg", "-m", "512M", "-nodefaults", "-no-reboot", "-nographic", "-serial", "stdio",
+             # a busy host keeps the timer's interrupts waiting for longer than the kernel does when it looks whether they come
+             "-kernel", str(kernel() / "vmlinuz"), "-initrd", str(initramfs), "-append", "console=ttyS0 quiet panic=-1 no_timer_check",
+             "-virtfs", f"local,path=/usr,mount_tag=usr,readonly=on,{shared}",
+             "-virtfs", f"local,path={out},mount_tag=out,{shared}", *drives],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=600,
+        )  # fmt: skip
+    # INIT ends there only if all before went well
+    assert "Power down" in done.stdout, done.stdout
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the two machines have written down, a folder each."""
+    folder = tmp_path_factory.mktemp("machines")
+    initramfs = first_files(folder)
+    for host, name in (("held", "SER"), ("free", "FREE")):
+        run_machine(folder / "hosts" / host, initramfs, [f"{name}{number:04}" for number in range(6)])
+    return folder / "hosts"
+
+
+@pytest.fixture(scope="module")
+def published(hosts: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    warehouse = hosts.with_name("warehouse")
+    drivetail("ingest", "collected", hosts, "--min-coverage", 0.001, "--strict", "--warehouse", warehouse)
+    drivetail("build", "--warehouse", warehouse)
+    with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as connection:
+        yield connection
+
+
+def test_the_throttled_drive_is_slow_and_no_other(published: duckdb.DuckDBPyConnection) -> None:
+    rows = published.execute("select drive_id, slowdown from marts.fct_drive_hours order by drive_id").fetchall()
+    slowdowns = dict(rows)
+    assert len(rows) == len(slowdowns) == 12 and None not in slowdowns.values(), rows
+    slow = published.execute("select distinct drive_id from marts.fct_drive_hours where is_slow").fetchall()
+    assert slow == [(SLOWED,)], f"{slowdowns}"
+
+
+def test_the_raid_groups_are_those_that_mdadm_told(hosts: Path, published: duckdb.DuckDBPyConnection) -> None:
+    told = {re.search(r"^MD_UUID=(\S+)", (hosts / host / "mdadm").read_text(), re.MULTILINE)[1] for host in ("held", "free")}
+    groups = published.execute("select raid_group_id, raid_level, data_drive_count from marts.dim_raid_groups").fetchall()
+    assert len(told) == 2 and sorted(groups) == [(uuid, "raid6, rotating parity", 6) for uuid in sorted(told)]
