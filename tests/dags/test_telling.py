@@ -257,9 +257,9 @@ def test_slack_is_told_a_name_as_a_name(warehouse: Warehouse, webhook: Any, conn
         r"\[\[notify\]\]\nnotifier = \"[\w.]+SlackWebhookNotifier\".*\n.*\n", (ROOT / "docs/airflow.md").read_text(encoding="utf-8")
     )
     settings_file(warehouse).write_text(template)
-    connect("slack", conn_type="slackwebhook", host=f"http://127.0.0.1:{webhook.server_port}/services", password="T000/B000/SLACKTOKEN")
+    connect("slack", conn_type="slackwebhook", host=f"http://127.0.0.1:{webhook.server_port}/services", password=f"T000/B000/{'X' * 24}")
     telling.tell(context, "slow", "drive <!channel> & 'd1' is slow")
-    assert webhook.taken == [("/services/T000/B000/SLACKTOKEN", "drive &lt;!channel&gt; &amp; 'd1' is slow")]
+    assert webhook.taken == [(f"/services/T000/B000/{'X' * 24}", "drive &lt;!channel&gt; &amp; 'd1' is slow")]
 
     webhook.status = 403
     with pytest.raises(telling.NotTold, match=r"^SlackWebhookNotifier: \w+; does the receiver answer") as caught:

@@ -128,8 +128,10 @@ def test_every_marked_row_is_told_of(name: str, tmp_path: Path) -> None:
             marked.insert(1 + place % len(marked), form.row(n))
         _, without = read("".join(lines))
         _, told = read("".join(marked))
-        assert told == -1 or told - max(without, 0) == len(places), (told, without, "".join(marked))
-        assert without == -1 or told != -1
+        if without == -1:  # what made it unreadable may be mended by a row: then all it holds is told of
+            assert told == -1 or told >= len(places), (told, "".join(marked))
+        else:
+            assert told - without == len(places), (told, without, "".join(marked))
 
     good, count = read(form.good)
     assert good == {"sda", "sdb"}
