@@ -35,9 +35,10 @@ TESTS = {
         "tests/proof/test_exactly_once.py",
         "tests/proof/test_published_file.py",
         "tests/drivetail/test_upgrade.py",
+        "tests/quality/test_planned_maintenance.py",
     ],
     "servers": ["tests/proof/test_prometheus_answers.py", "tests/drivetail/test_pulls.py"],
-    "parsers": ["tests/ingest", "-k", "any_", "-s", "-n", "0"],
+    "parsers": ["tests/ingest", "-k", "any_ or no_row_is_lost", "-s", "-n", "0"],
     "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],
     "machine": ["tests/proof/test_qemu_machine.py"],
 }
