@@ -16,7 +16,7 @@ FEWEST = 20  # whatever time they take
 SECONDS = float(os.environ.get("DRIVETAIL_FUZZ_SECONDS", "5"))
 
 
-def fuzz(inputs: SearchStrategy[T], check: Callable[[T], None], what: str) -> None:
+def fuzz(inputs: SearchStrategy[T], check: Callable[[T], None], what: str, seconds: float = SECONDS) -> None:
     """Check inputs until the time is over (DRIVETAIL_FUZZ_SECONDS; make soak gives a minute) and print how many there were."""
     seen = 0
     ends = 0.0
@@ -25,7 +25,7 @@ def fuzz(inputs: SearchStrategy[T], check: Callable[[T], None], what: str) -> No
     @given(inputs)
     def run(drawn: T) -> None:
         nonlocal seen, ends
-        ends = ends or time.process_time() + SECONDS  # not before: hypothesis takes seconds to wake up
+        ends = ends or time.process_time() + seconds  # not before: hypothesis takes seconds to wake up
         if seen >= FEWEST and time.process_time() > ends:
             raise _TimeIsOver
         seen += 1
@@ -33,7 +33,7 @@ def fuzz(inputs: SearchStrategy[T], check: Callable[[T], None], what: str) -> No
 
     with contextlib.suppress(_TimeIsOver):
         run()
-    print(f"fuzzed {what}: {seen} inputs in {SECONDS:g} CPU seconds")
+    print(f"fuzzed {what}: {seen} inputs in {seconds:g} CPU seconds")
     assert seen >= FEWEST
 
 

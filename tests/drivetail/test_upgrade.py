@@ -159,6 +159,7 @@ def test_models_that_were_edited_change_nothing_of_what_is_read(
     assert drivetail("alerts", "--json", "-w", settled.root).stdout == before.stdout
 
 
+@pytest.mark.soak
 def test_a_warehouse_that_an_early_release_wrote_ends_in_the_marts_of_today(tmp_path: Path) -> None:
     warehouse, bundle = unpacked(EARLY, tmp_path), tmp_path / "bundle"
     # whichever of build and maintain comes first

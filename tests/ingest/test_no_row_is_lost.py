@@ -18,12 +18,13 @@ from ingest.hosts import Rejection, looks
 from ingest.mdadm import arrays_of
 from ingest.prometheus.text import Labels, read_samples
 from ingest.sysstat import read_intervals, zone_of
-from tests.fuzz import fuzz
+from tests.fuzz import SECONDS, fuzz
 from tests.ingest.conftest import Warehouse
 
 TS = 1_767_608_400
 MESSAGE = "[ 1234.5] sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT"
 MOST_MARKED = 4
+SHARE = 0.2  # of the seconds that each parser has: test_any_delivery.py gives it them whole
 
 # what happens to a line of the good text: (line, what, place within it)
 Damage = Sequence[tuple[int, str, int]]
@@ -141,7 +142,9 @@ def test_every_marked_row_is_told_of(name: str, tmp_path: Path) -> None:
         else form.good.replace("\n10:15", form.row(0) + form.row(1) + "\n10:15")
     )
     assert whole == good | {"sdmarka", "sdmarkb"} and marked == count + 2
-    fuzz(st.tuples(DAMAGE, st.lists(st.integers(0, 40), min_size=1, max_size=MOST_MARKED)), check, f"marked rows of {name}")
+    fuzz(
+        st.tuples(DAMAGE, st.lists(st.integers(0, 40), min_size=1, max_size=MOST_MARKED)), check, f"marked rows of {name}", SHARE * SECONDS
+    )
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -154,7 +157,7 @@ def test_a_row_that_is_broken_anywhere_is_told_of(name: str, tmp_path: Path) -> 
     begins = form.good.index("\n", before) + 1
     # within the quotes of a label a message of the kernel is part of it
     for what in ["cut"] if name == "samples" else ["cut", "message", "message and line"]:
-        for place in range(1, len(row) - 1, 1 if what == "cut" else 4):
+        for place in range(1, len(row) - 1, 1 if what == "cut" and name != "samples" else 4):
             (torn,) = damaged([row], [(0, what, place)])
             path.write_text(form.good[:begins] + torn + form.good[begins:])
             _, told = form.read(path)
@@ -201,7 +204,7 @@ def test_an_array_beside_a_damaged_one_is_told_of_and_nobody_has_left(name: str,
         assert {"xvda", "xvdb", "xvdd"} in whole or rejected, text
         assert set(DEVICES) in whole or rejected or len(found) == 1, text
 
-    fuzz(st.tuples(DAMAGE, st.booleans()), check, f"arrays beside a damaged one, by {name}")
+    fuzz(st.tuples(DAMAGE, st.booleans()), check, f"arrays beside a damaged one, by {name}", SHARE * SECONDS)
 
 
 def test_nobody_leaves_in_any_damaged_look(tmp_path: Path, warehouse: Warehouse) -> None:
