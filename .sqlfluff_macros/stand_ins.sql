@@ -68,6 +68,8 @@ select * from effective{% endmacro %}
 {% macro polynomial(a, degree, x) %}polynomial({{ a }}, {{ x }}){% endmacro %}
 {% macro perseus_risk(a, b) %}risk_of({{ a }}, {{ b }}){% endmacro %}
 {% macro joined_aliases(instant) %}left join a as aliases on delivered.drive_id = aliases.alias and aliases.from_hour_utc <= delivered.{{ instant }}{% endmacro %}
+{% macro latency_rank(record) %}case when {{ record }}.source is not null then 1 else 0 end{% endmacro %}
+{% macro placed_group(drive_hours, segments) %}case when {{ segments }}.is_mapped then {{ segments }}.raid_group_id else {{ drive_hours }}.raid_group_id end{% endmacro %}
 {% macro given_directions(record) %}{{ record }}.read_ios is not null as is_split, {{ record }}.read_blocks is not null as has_blocks{% endmacro %}
 {% macro detectors() %}select 'a' as detector, true as is_of_samples{% endmacro %}
 {% macro held_until(place) %}min(valid_to) over (partition by {{ place }}){% endmacro %}

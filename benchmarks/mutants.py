@@ -109,6 +109,7 @@ VERDICTS, AGREEMENT, SCORES, SCORE_COSTS = (
 )
 OUTLIERS, SIT_OUT_COUNTS, SLOW_SCORES = "macros/outliers.sql", "macros/engine/sit_out_counts.sql", "macros/slow_scores.sql"
 CHRONIC_DAYS = "models/intermediate/counts/int_drive_days__chronic.sql"
+LATENCY_RANK, PLACED_GROUP = "macros/latency_rank.sql", "macros/placed_group.sql"
 USUAL_MEDIAN, MOST_DRIVES = "macros/usual_median.sql", "macros/is_most_of_its_drives.sql"
 EVIDENCE = "models/intermediate/causes/int_intervals__evidence.sql"
 WEEKLY_TAILS = "models/marts/weekly/fct_weekly_tails.sql"
@@ -370,14 +371,35 @@ FAULTS = (
     Fault(
         "the source believed last counts",
         STG_HOURS,
-        "{{ source_rank('latency', 'source') }} asc",
-        "{{ source_rank('latency', 'source') }} desc",
+        "{{ latency_rank('seen_from_hosts') }} asc",
+        "{{ latency_rank('seen_from_hosts') }} desc",
     ),
+    Fault("an hour that was hardly seen counts before one that was", LATENCY_RANK, "| length + 1", "| length * 0"),
     Fault(
         "a host stays a RAID group that inventory knows better",
-        MEASURED,
-        "coalesce(inventory_raid_group_id, raid_group_id)",
-        "raid_group_id",
+        PLACED_GROUP,
+        "coalesce({{ segments }}.raid_group_id, {{ drive_hours }}.raid_group_id)",
+        "{{ drive_hours }}.raid_group_id",
+    ),
+    Fault("an operator's mapping gives way to the group of a row", PLACED_GROUP, " or {{ segments }}.is_mapped)", ")"),
+    Fault("a mapping moves what an array says of itself", PLACED_GROUP, "{{ drive_hours }}.source is not null and ", ""),
+    Fault(
+        "a row that comes again too thin leaves the other sources' where it was",
+        TOUCHED,
+        "where has_arrived and hour_utc in",
+        "where false and hour_utc in",
+    ),
+    Fault(
+        "every document tells its errors again",
+        "models/staging/stg_raw__drive_events.sql",
+        "told.counted > before.counted_before",
+        "told.counted >= before.counted_before",
+    ),
+    Fault(
+        "a day of deployment moves with every document",
+        "models/staging/stg_raw__drive_periods.sql",
+        "then min(seen_from_hosts.deployed_on) over (",
+        "then max(seen_from_hosts.deployed_on) over (",
     ),
     Fault(
         "an alias that names another drive touches nothing",

@@ -44,15 +44,13 @@ def inventory_of(warehouse: Warehouse) -> Inventory:
         told = pl.concat([*files, pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))], how="diagonal_relaxed")
         return told.select(columns).to_dicts()
 
-    drives = rows("drives", "drive_id", "raid_group_id", "is_group_guessed", "valid_to")
+    drives = rows("drives", "drive_id", "raid_group_id", "is_group_guessed", "valid_to", "source")
     aliases = rows("drive_aliases", "alias", "drive_id", "valid_to")
+    held = [row for row in drives if row["raid_group_id"] and not row["is_group_guessed"] and row["valid_to"] is None]
     return Inventory(
-        {
-            row["drive_id"]: row["raid_group_id"]
-            for row in drives
-            if row["raid_group_id"] and not row["is_group_guessed"] and row["valid_to"] is None
-        },
+        {row["drive_id"]: row["raid_group_id"] for row in held},
         {row["alias"]: row["drive_id"] for row in aliases if row["valid_to"] is None},
+        {row["drive_id"]: row["raid_group_id"] for row in held if row["source"] == "mapping"},
     )
 
 
@@ -97,8 +95,15 @@ def _drives(warehouse: Path, inventory: Inventory) -> list[Finding]:
     hours = pl.scan_parquet(files, glob=False, missing_columns="insert")
     columns = hours.collect_schema().names()
     flags = {name: pl.col(name).fill_null(False) if name in columns else pl.lit(False) for name in ("is_alias", "is_group_guessed")}
-    drives = hours.select("drive_id", "raid_group_id", *(flag.alias(name) for name, flag in flags.items())).unique().collect()
-    known = pl.Series([inventory.group_of(drive) for drive in drives["drive_id"]], dtype=pl.String)
+    from_host = (pl.col("is_alias").is_not_null() if "is_alias" in columns else pl.lit(False)).alias("is_from_host")
+    drives = hours.select("drive_id", "raid_group_id", from_host, *(flag.alias(name) for name, flag in flags.items())).unique().collect()
+    # what an array says of its own drives stands; a host's word gives way to a mapping, its guess to whoever knows
+    told = drives.select(pl.when(~pl.col("is_group_guessed")).then("raid_group_id")).to_series()
+    groups_known = [
+        inventory.group_of(drive, told=group) if is_from_host else group
+        for drive, group, is_from_host in zip(drives["drive_id"], told, drives["is_from_host"], strict=True)
+    ]
+    known = pl.Series(groups_known, dtype=pl.String)
     drives = drives.with_columns(
         pl.coalesce(known, "raid_group_id").alias("raid_group_id"),
         pl.col("is_group_guessed") & known.is_null(),

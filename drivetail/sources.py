@@ -34,8 +34,8 @@ DECISION_COLUMNS = {
 """What a line of the register of decisions holds."""
 
 
-def point(connection: duckdb.DuckDBPyConnection, view: str, table: str, files: Sequence[Path]) -> None:
-    """Make raw.<view> show some files of a raw table; with none, no rows of the right types."""
+def point(connection: duckdb.DuckDBPyConnection, view: str, table: str, files: Sequence[Path], where: str = "") -> None:
+    """Make raw.<view> show some files of a raw table, or those of their rows; without a file, no rows of the right types."""
     if files:
         # a source that names drives and RAID groups itself writes no columns to say so
         itself = [path for path in files if source_of(path) is None]
@@ -44,6 +44,8 @@ def point(connection: duckdb.DuckDBPyConnection, view: str, table: str, files: S
         sides = [f"select *{said} from {_parquet(itself)}"] if itself else []
         sides += [f"select * from {_parquet(from_hosts)}"] if from_hosts else []
         rows = " union all by name ".join(sides)
+        if where:
+            rows = f"select * from ({rows}) where {where}"
     else:
         columns = ", ".join(f'cast(null as {_SQL_TYPES[kind]}) as "{name}"' for name, kind in TABLES[table].items())
         rows = f"select {columns} where false"

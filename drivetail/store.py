@@ -46,7 +46,7 @@ create table if not exists state.counted_drives (
 create table if not exists state.counted_raid_groups (raid_group_id varchar, kind varchar);
 create table if not exists state.counted_aliases (alias varchar, drive_id varchar, from_hour_utc timestamp, to_hour_utc timestamp);
 create table if not exists state.counted_periods (
-    drive_id varchar, raid_group_id varchar, role varchar, from_hour_utc timestamp, to_hour_utc timestamp
+    drive_id varchar, raid_group_id varchar, role varchar, is_mapped boolean, from_hour_utc timestamp, to_hour_utc timestamp
 );
 """
 
@@ -186,7 +186,7 @@ def remember_kinds(connection: duckdb.DuckDBPyConnection) -> None:
         ("counted_aliases", "alias, drive_id, from_hour_utc, to_hour_utc", "staging.stg_raw__alias_periods"),
         (
             "counted_periods",
-            "drive_id, raid_group_id, coalesce(role, 'data') as role, from_hour_utc, to_hour_utc",
+            "drive_id, raid_group_id, coalesce(role, 'data') as role, is_mapped, from_hour_utc, to_hour_utc",
             "staging.stg_raw__drive_periods",
         ),
     ):

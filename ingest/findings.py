@@ -20,15 +20,19 @@ class Finding:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What has landed already. `groups`: RAID group by drive; `serials`: serial number by the name that a host has for the drive."""
+    """What has landed already. `groups`: RAID group by drive; `serials`: serial number by the name that a host has for the drive;
+    `mapped`: those of the groups that an operator gave.
+    """
 
     groups: Mapping[str, str] = field(default_factory=dict)
     serials: Mapping[str, str] = field(default_factory=dict)
+    mapped: Mapping[str, str] = field(default_factory=dict)
 
-    def group_of(self, *names: str | None) -> str | None:
-        """The RAID group of a drive that has these names; null where it is not known."""
+    def group_of(self, *names: str | None, told: str | None = None) -> str | None:
+        """The RAID group of a drive that has these names; null where it is not known. told: the one that its rows name."""
         known = [name for given in names if given for name in (self.serials.get(given), given) if name]
-        return next((self.groups[name] for name in known if name in self.groups), None)
+        mapped = next((self.mapped[name] for name in known if name in self.mapped), None)
+        return mapped or told or next((self.groups[name] for name in known if name in self.groups), None)
 
 
 def some_of(names: list[str], shown: int = 5) -> str:

@@ -2,7 +2,8 @@
 
 CSV, NDJSON or Parquet, a row per drive and period. A drive is named by `drive_id` (serial number), or by `host` and `device`, or by
 both: then the row also says which drive that device is. `raid_group_id` puts it into a RAID group; every other column of the inventory
-may be given too. Of two rows on the same drive and `valid_from` the one that came last counts.
+may be given too. `alias_serial` is another serial number by which a source knows the drive, for ever. Of two rows on the same drive and
+`valid_from` the one that came last counts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import polars as pl
 from ingest.files import SourceFile
 from ingest.parse import Check, convert, split, type_checks
 from ingest.readers import format_of
-from ingest.schema import CONTRACT, DRIVE_KINDS, ROLES, TEXT, Layout
+from ingest.schema import CONTRACT, DRIVE_KINDS, ROLES, TEXT, TIME, Layout
 
 if TYPE_CHECKING:
     from ingest.landing import FileResult, Landing
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 EXPECTED = "a CSV, NDJSON or Parquet file with drive_id, or host and device, and what is known of the drive"
 RECORD_KIND = "mappings"
-_TYPES = {"device": TEXT, **CONTRACT["drives"]}
+_TYPES = {"device": TEXT, "alias_serial": TEXT, **CONTRACT["drives"]}
 _LAYOUT = Layout(tuple(_TYPES), (("drive_id",), ("host", "device")))
 
 
@@ -53,6 +54,11 @@ def _take(landing: Landing, chunk: RawChunk, result: FileResult) -> None:
     device = pl.col("host") + "/" + pl.col("device").str.strip_prefix("/dev/")
     names_drive = pl.col("drive_id").is_not_null()
     aliases = mappings.filter(by_device & names_drive).with_columns(device.alias("alias"))
+    always = pl.lit(None, TIME)
+    serials = mappings.filter(pl.col("alias_serial").is_not_null()).with_columns(
+        pl.col("alias_serial").alias("alias"), always.alias("valid_from"), always.alias("valid_to")
+    )
+    aliases = pl.concat([aliases, serials])
     placed = mappings.filter(pl.col("raid_group_id").is_not_null())
     periods = placed.with_columns(pl.coalesce("drive_id", device).alias("drive_id"), (~names_drive).alias("is_alias"))
     result.rows_delivered += aliases.height + periods.height
@@ -69,8 +75,9 @@ def _checks(unreadable: dict[str, str]) -> list[Check]:
         Check(
             "raid_group_id",
             "null, and nothing else says what the row is for",
-            pl.col("raid_group_id").is_null() & ~(names_drive & has_device),
+            pl.col("raid_group_id").is_null() & ~(names_drive & has_device) & pl.col("alias_serial").is_null(),
         ),
+        Check("alias_serial", "of which drive is not said: drive_id is null", pl.col("alias_serial").is_not_null() & ~names_drive),
         Check("role", f"not one of {', '.join(ROLES)}", ~pl.col("role").is_in(ROLES)),
         Check("kind", f"not one of {', '.join(DRIVE_KINDS)}", ~pl.col("kind").is_in(DRIVE_KINDS)),
         Check("valid_to", "not after valid_from", pl.col("valid_to") <= pl.col("valid_from")),

@@ -10,7 +10,7 @@ with delivered as (
     -- of what several hosts and sources saw, the one that is believed
     select
         seen.hour_utc,
-        case when seen.is_group_guessed then coalesce(segments.raid_group_id, seen.raid_group_id) else seen.raid_group_id end as raid_group_id
+        {{ placed_group('seen', 'segments') }} as raid_group_id
     from {{ ref('stg_raw__drive_hours') }} as seen
     left join {{ ref('int_drives__segments') }} as segments
         on seen.drive_id = segments.drive_id

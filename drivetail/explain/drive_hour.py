@@ -13,7 +13,8 @@ NAMED_DRIVE = """
 coalesce(
     (
         select aliases.drive_id from staging.stg_raw__alias_periods as aliases
-        where delivered.is_alias and delivered.drive_id = aliases.alias and aliases.from_hour_utc <= $at and aliases.to_hour_utc > $at
+        where delivered.is_alias is not null and delivered.drive_id = aliases.alias
+            and aliases.from_hour_utc <= $at and aliases.to_hour_utc > $at
     ),
     delivered.drive_id
 )
@@ -21,10 +22,11 @@ coalesce(
 """The drive that a record is of: hosts name theirs by aliases."""
 
 COUNTS_FIRST = """
+delivered.is_alias is not null and coalesce(delivered.coverage, 1.0) < delivered.min_coverage,
 coalesce(list_position($precedence, {source}), 99), {source}, coalesce(delivered.coverage, 1.0) desc,
 delivered.collected_at desc nulls last, delivered.drive_id
 """
-"""Which record of a drive-hour counts, of several sources, as in stg_raw__drive_hours."""
+"""Which record of a drive-hour counts, of several sources, as in stg_raw__drive_hours: one of enough coverage, then by the precedence."""
 
 
 class DriveHour:

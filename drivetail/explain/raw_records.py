@@ -54,6 +54,8 @@ def _written(value: object) -> str:
 
 def _why_aside(counts: Row, record: Row) -> str:
     """Why another record of the drive-hour, by another name or from another source, counts."""
+    if not DriveHour.covers(record) and DriveHour.covers(counts):
+        return f"its coverage {num(record['coverage'])} is below the {num(record['min_coverage'])} that was asked for"
     if record["source"] != counts["source"]:
         return f"source {counts['source']} is believed before {record['source']}"
     return f"row {counts['row_no']} saw more of the hour, or was sent later"

@@ -83,20 +83,31 @@ def period_rows(periods: list[Row]) -> list[Row]:
 def drive_events(
     connection: duckdb.DuckDBPyConnection, drive: str, first: datetime | None = None, end: datetime | None = None
 ) -> list[Row]:
-    """Events of a drive with file and row, latest first."""
+    """Events of a drive with file and row, latest first. What the models add to a source's words stands behind them."""
     return fetch(
         connection,
         f"""
-        with delivered as ({LIVE_RAW.format(kind="drive_events")})
-        select events.*, delivered.file, delivered.row_no
+        with delivered as ({LIVE_RAW.format(kind="drive_events")}),
+        named as (
+            select delivered.* replace (coalesce(aliases.drive_id, delivered.drive_id) as drive_id)
+            from delivered
+            left join staging.stg_raw__alias_periods as aliases
+                on delivered.is_alias is not null and delivered.drive_id = aliases.alias
+                and aliases.from_hour_utc <= delivered.occurred_at and aliases.to_hour_utc > delivered.occurred_at
+        )
+        select events.*, named.file, named.row_no
         from marts.fct_drive_events as events
-        inner join delivered
-            on events.drive_id = delivered.drive_id
-            and events.occurred_at = delivered.occurred_at
-            and events.event_type = delivered.event_type
+        inner join named
+            on events.drive_id = named.drive_id
+            and events.occurred_at = named.occurred_at
+            and (events.event_type = named.event_type or named.source = 'smartctl')
+            and (starts_with(events.detail, named.detail) or (events.detail is null and named.detail is null))
         where events.drive_id = $drive
             and ($first is null or events.occurred_at >= $first)
             and ($end is null or events.occurred_at < $end)
+        qualify row_number() over (
+            partition by events.occurred_at, events.event_type order by named.delivery_seq, named.file_no, named.row_no
+        ) = 1
         order by events.occurred_at desc, events.event_type
         """,
         {"drive": drive, "first": first, "end": end},

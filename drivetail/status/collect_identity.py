@@ -7,8 +7,10 @@ import duckdb
 from drivetail.console import Row
 from drivetail.status.content import listing
 
-ATTRIBUTES = ("raid_group_id", "role", "kind", "model", "firmware", "deployed_on")
-"""Attributes that change a number of the marts; of a guessed RAID group nobody is said to be sure."""
+ATTRIBUTES = (
+    "raid_group_id", "role", "slot", "kind", "model", "firmware", "capacity_bytes", "rpm", "interface", "enclosure", "deployed_on",
+)  # fmt: skip
+"""Attributes that change a number or a place of the marts; of a guessed RAID group nobody is said to be sure."""
 
 
 def collect_unnamed(connection: duckdb.DuckDBPyConnection) -> Row:
@@ -62,7 +64,7 @@ def collect_disagreements(connection: duckdb.DuckDBPyConnection) -> Row:
             select delivered.* replace (coalesce(aliases.drive_id, delivered.drive_id) as drive_id, coalesce(source, 'bundle') as source)
             from raw.drives as delivered
             left join staging.stg_raw__alias_periods as aliases
-                on delivered.is_alias and delivered.drive_id = aliases.alias
+                on delivered.is_alias is not null and delivered.drive_id = aliases.alias
                 and aliases.to_hour_utc = timestamp '9999-12-31'
             where not exists (
                 select 1 from raw.retired_drives as retired

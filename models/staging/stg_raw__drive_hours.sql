@@ -17,7 +17,7 @@ ranked as (
         row_number() over (
             partition by named_drive_id, hour_utc
             order by
-                {{ source_rank('latency', 'source') }} asc,
+                {{ latency_rank('seen_from_hosts') }} asc,
                 source asc,
                 -- two names of one drive, such as two paths to it: the one that saw more of the hour
                 coalesce(coverage, 1.0) desc,

@@ -50,7 +50,14 @@ named as (
 {%- for name in membership + description %}
         seen_from_hosts.{{ name }},
 {%- endfor %}
-        seen_from_hosts.deployed_on,
+        -- power-on hours stand still while a drive is off, so a day counted back from them only moves later: the first told is the nearest
+        case
+            when seen_from_hosts.source in ('{{ var("powered_age_sources") | join("', '") }}')
+                then min(seen_from_hosts.deployed_on) over (
+                    partition by coalesce(aliases.drive_id, seen_from_hosts.drive_id), seen_from_hosts.source
+                )
+            else seen_from_hosts.deployed_on
+        end as deployed_on,
         seen_from_hosts.source,
         seen_from_hosts.is_group_guessed,
         seen_from_hosts.valid_from,
@@ -63,8 +70,7 @@ named as (
         end as to_hour_utc
     from seen_from_hosts
     left join {{ ref('stg_raw__alias_periods') }} as aliases
-        on seen_from_hosts.is_alias
-        and seen_from_hosts.drive_id = aliases.alias
+        on seen_from_hosts.drive_id = aliases.alias
         and aliases.from_hour_utc < seen_from_hosts.seen_to_hour_utc
         and aliases.to_hour_utc > seen_from_hosts.from_hour_utc
 ),
@@ -136,6 +142,7 @@ decided as (
         min_by(deployed_on, age_place) filter (where deployed_on is not null) as deployed_on,
         min_by(coalesce(source, 'bundle'), age_place) filter (where deployed_on is not null) as deployed_on_source,
         coalesce(max(case when membership_place = 1 and is_group_guessed then 1 end), 0) = 1 as is_group_guessed,
+        coalesce(max(case when membership_place = 1 and source = 'mapping' then 1 end), 0) = 1 as is_mapped,
         stretch_from_utc as from_hour_utc,
         stretch_to_utc as to_hour_utc
     from ranked
@@ -149,7 +156,7 @@ begun as (
     left join decided as previous
         on decided.drive_id = previous.drive_id
         and decided.from_hour_utc = previous.to_hour_utc
-{%- for name in membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed'] %}
+{%- for name in membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed', 'is_mapped'] %}
         and decided.{{ name }} is not distinct from previous.{{ name }}
 {%- endfor %}
 ),
@@ -171,6 +178,7 @@ select
     numbered.deployed_on,
     numbered.deployed_on_source,
     numbered.is_group_guessed,
+    numbered.is_mapped,
     numbered.from_hour_utc,
     ended.to_hour_utc
 from numbered

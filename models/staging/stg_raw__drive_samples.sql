@@ -1,5 +1,5 @@
 -- What was measured within hours, where somebody asked for it, under the drive it is of; the losers of conflicts left out, of several sources
--- the one that is believed first. Grain: drive_id, from_utc, to_utc.
+-- the one that is believed first, of those that saw enough of it. Grain: drive_id, from_utc, to_utc.
 with named as (
     select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id
     from (
@@ -16,7 +16,7 @@ ranked as (
         row_number() over (
             partition by named_drive_id, from_utc, to_utc
             order by
-                {{ source_rank('latency', 'source') }} asc,
+                {{ latency_rank('named') }} asc,
                 source asc nulls first,
                 -- two names of one drive, such as two paths to it: the one that saw more of the time
                 coalesce(coverage, 1.0) desc,

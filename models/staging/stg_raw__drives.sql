@@ -24,6 +24,7 @@ select
     delivered.valid_from,
     delivered.valid_to,
     false as is_group_guessed,
+    false as is_mapped,
     coalesce(date_trunc('hour', delivered.valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
     coalesce(date_trunc('hour', delivered.valid_to), timestamp '{{ var("end_of_time") }}') as to_hour_utc
 from {{ source('raw', 'drives') }} as delivered
@@ -54,6 +55,7 @@ select
     nullif(from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
     nullif(to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
     is_group_guessed,
+    is_mapped,
     from_hour_utc,
     to_hour_utc
 from {{ ref('stg_raw__drive_periods') }}

@@ -517,6 +517,11 @@ def test_a_mapping_names_drives_and_puts_them_into_groups(tmp_path: Path, wareho
         ("S1", "pool-a", False), ("S3", "pool-a", False), ("web1/sdc", "pool-b", True),
     ]  # fmt: skip
     assert warehouse.table("rejected_records").sort("row")["column"].to_list() == ["drive_id", "raid_group_id", "role", "valid_to"]
+    # what a drive is called by somebody else, it is called for ever
+    serials = "alias_serial,drive_id,valid_from\nS-A,S-a,2026-01-05\nS-B,,\n"
+    assert counts(ingest("mapping", given(tmp_path, map__csv=serials), warehouse.path)) == (2, 1, 1, 0, 0)
+    joined = warehouse.stored("drive_aliases").filter(pl.col("alias") == "S-A")
+    assert joined.select("drive_id", "valid_from").rows() == [("S-a", None)]
     # the operator's last word counts
     ingest("mapping", given(tmp_path, map__csv="drive_id,raid_group_id\nS3,pool-0\n"), warehouse.path)
     assert warehouse.live("drives").filter(pl.col("drive_id") == "S3")["raid_group_id"].to_list() == ["pool-0"]

@@ -194,7 +194,8 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
     said = {"drive_id": "S-e", "attribute": "raid_group_id", "believed": "md9", "said": "mapping: md9; mdadm: md0"}
     shared = {"drive_id": "wwn:0x5000", "attribute": "serial", "believed": "S-a", "said": "prometheus: S-A; smartctl: S-a"}
     letter = {"drive_id": "web1/sdd", "attribute": "serial", "believed": "S-D", "said": "prometheus: S-X; smartctl: S-d"}
-    assert inventory["disagreements"]["rows"] == [said, letter, shared]
+    place = {"drive_id": "S-e", "attribute": "slot", "believed": "0", "said": "mapping: 0; mdadm: 1"}
+    assert inventory["disagreements"]["rows"] == [said, place, letter, shared]
 
 
 def test_names_and_members_that_come_late_place_what_was_built_before(tmp_path: Path) -> None:
@@ -202,6 +203,41 @@ def test_names_and_members_that_come_late_place_what_was_built_before(tmp_path: 
     order = deliveries(tmp_path / "in")
     # the first build knows neither a serial nor an array
     assert_as_the_serials_say(built(tmp_path / "warehouse", order, {3}))
+
+
+def measured(warehouse: Warehouse) -> list[tuple[Any, ...]]:
+    """Every drive-hour that counts: drive, hour, RAID group, latency."""
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        assert broken_sums(connection) == []
+        asked = "select drive_id, hour(hour_utc), raid_group_id, latency_us from intermediate.int_drive_hours order by all"
+        return connection.execute(asked).fetchall()
+
+
+def test_an_operators_word_and_an_hour_hardly_seen_move_what_was_built(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    root = tmp_path / "in"
+    drives = [f"S-{n}" for n in range(6)]
+    scraped = [seen(n, d, 1000.0, "pool-a", alias=False) for n in range(3) for d in drives]
+    # sysstat knows S-5 by another serial
+    sampled = [seen(1, d, 9000.0, alias=False) for d in drives[:5]] + [seen(n, "S-9", 9000.0, alias=False) for n in (1, 3)]
+    first = [("prometheus", written(root, drive_hours=scraped)), ("sysstat", written(root, drive_hours=sampled))]
+    warehouse = built(tmp_path / "warehouse", first, set())
+    pools = [(d, n, "pool-a", 1000.0) for d in drives for n in range(3)]
+    assert measured(warehouse) == [*pools, ("S-9", 1, "web1", 9000.0), ("S-9", 3, "web1", 9000.0)]
+    mapped = [{"drive_id": d, "raid_group_id": "pool-b", "is_alias": False, "is_group_guessed": False} for d in drives[3:]]
+    # Prometheus was down for nearly all of the hour, after all
+    thin = {**seen(1, "S-0", 1000.0, "pool-a", alias=False), "coverage": 0.02, "collected_at": hour(9)}
+    land("mapping", [written(root, drives=mapped, drive_aliases=[{"alias": "S-9", "drive_id": "S-5"}])], warehouse.root)
+    land("prometheus", [written(root, drive_hours=[thin])], warehouse.root)
+    build(warehouse)
+    moved = [(d, n, "pool-b" if d in drives[3:] else "pool-a", us) for d, n, _, us in pools if (d, n) != ("S-0", 1)]
+    expected = sorted([*moved, ("S-0", 1, "web1", 9000.0), ("S-5", 3, "pool-b", 9000.0)])
+    assert measured(warehouse) == expected
+    assert reconcile(warehouse) == []
+    explained = explain_hour(warehouse, "S-0", "2026-01-05 01:00")
+    assert "its coverage 0.02 is below the 0.5 that was asked for" in explained
+    build(warehouse, full_refresh=True)
+    assert measured(warehouse) == expected
 
 
 @pytest.mark.soak

@@ -28,6 +28,7 @@ periods_before as (
         delivered.drive_id,
         delivered.raid_group_id,
         coalesce(delivered.role, 'data') as role,
+        false as is_mapped,
         coalesce(delivered.valid_from, timestamp '{{ var("beginning_of_time") }}') as valid_from,
         coalesce(date_trunc('hour', delivered.valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
         coalesce(date_trunc('hour', delivered.valid_to), timestamp '{{ var("end_of_time") }}') as to_hour_utc
@@ -45,7 +46,7 @@ periods_before as (
         )
     union all
     -- what several sources say of a drive was made one; the build remembers how
-    select drive_id, raid_group_id, role, from_hour_utc as valid_from, from_hour_utc, to_hour_utc
+    select drive_id, raid_group_id, role, is_mapped, from_hour_utc as valid_from, from_hour_utc, to_hour_utc
     from {{ source('plan', 'counted_periods') }}
 ),
 
@@ -54,6 +55,7 @@ periods_now as (
         drive_id,
         raid_group_id,
         role,
+        is_mapped,
         coalesce(valid_from, timestamp '{{ var("beginning_of_time") }}') as valid_from,
         from_hour_utc,
         to_hour_utc
@@ -80,7 +82,14 @@ stretches as (
 ),
 
 said_before as (
-    select stretches.drive_id, stretches.from_hour_utc, stretches.to_hour_utc, periods.raid_group_id, periods.role, periods.valid_from
+    select
+        stretches.drive_id,
+        stretches.from_hour_utc,
+        stretches.to_hour_utc,
+        periods.raid_group_id,
+        periods.role,
+        periods.is_mapped,
+        periods.valid_from
     from stretches
     inner join periods_before as periods
         on stretches.drive_id = periods.drive_id
@@ -89,7 +98,14 @@ said_before as (
 ),
 
 said_now as (
-    select stretches.drive_id, stretches.from_hour_utc, stretches.to_hour_utc, periods.raid_group_id, periods.role, periods.valid_from
+    select
+        stretches.drive_id,
+        stretches.from_hour_utc,
+        stretches.to_hour_utc,
+        periods.raid_group_id,
+        periods.role,
+        periods.is_mapped,
+        periods.valid_from
     from stretches
     inner join periods_now as periods
         on stretches.drive_id = periods.drive_id

@@ -10,7 +10,7 @@ select
     greatest(hosts.last_hour_utc, coalesce(own.last_hour_utc, hosts.last_hour_utc)) as last_hour_utc,
     case
         when own.last_hour_utc >= hosts.last_hour_utc then own.last_raid_group_id
-        when hosts.last_is_group_guessed then coalesce(segments.raid_group_id, hosts.last_raid_group_id)
+        when hosts.last_is_group_guessed or segments.is_mapped then coalesce(segments.raid_group_id, hosts.last_raid_group_id)
         else hosts.last_raid_group_id
     end as last_raid_group_id,
     case

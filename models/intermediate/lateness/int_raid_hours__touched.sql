@@ -19,11 +19,18 @@ renamed as (
     where drive_id in (select drive_id from {{ ref('int_drives__host_spans') }})
 ),
 
+-- drive-hours of which hosts told before: what has arrived may also set another source's row in its right again
+told_before as (
+    select distinct named_drive_id, hour_utc
+    from seen_from_hosts
+    where has_arrived and hour_utc in (select hour_utc from {{ source('raw', 'reread_drive_hours') }})
+),
+
 -- what hosts saw, as far as this build makes it anew: drive and group as they are now
 identified as (
     select
         seen.named_drive_id as drive_id,
-        case when seen.is_group_guessed then coalesce(segments.raid_group_id, seen.raid_group_id) else seen.raid_group_id end as raid_group_id,
+        {{ placed_group('seen', 'segments') }} as raid_group_id,
         seen.hour_utc
     from seen_from_hosts as seen
     left join {{ ref('int_drives__segments') }} as segments
@@ -31,6 +38,9 @@ identified as (
         and segments.from_hour_utc <= seen.hour_utc
         and segments.to_hour_utc > seen.hour_utc
     where seen.has_arrived
+        or exists (
+            select 1 from told_before where told_before.named_drive_id = seen.named_drive_id and told_before.hour_utc = seen.hour_utc
+        )
         or exists (
             select 1
             from renamed

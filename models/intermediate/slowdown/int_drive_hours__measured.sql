@@ -9,6 +9,7 @@ with drive_hours as (
 placed as (
     select
         drive_hours.*,
+        {{ placed_group('drive_hours', 'segments') }} as placed_raid_group_id,
         segments.raid_group_id as inventory_raid_group_id,
         segments.role as inventory_role,
         own_segments.role as own_role,
@@ -30,8 +31,7 @@ placed as (
 select
     drive_id,
     hour_utc,
-    -- a host is no RAID group: where inventory knows better, it counts
-    case when is_group_guessed then coalesce(inventory_raid_group_id, raid_group_id) else raid_group_id end as raid_group_id,
+    placed_raid_group_id as raid_group_id,
     declared_kind,
     inventory_raid_group_id,
     inventory_role,
