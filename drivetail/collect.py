@@ -2,7 +2,8 @@
 
 A delivery is a folder `OUT/HOST.20260105T102000Z`, renamed into place when it is whole: diskstats and mdstat (every look since the hour
 began, so that a later delivery of the hour is a fuller one), `mdadm --detail --export`, lsblk, smartctl and what the kernel said since the
-last one. Inventory is written when it has changed, and once a day. What is between deliveries lies in `OUT/.collect`.
+last one, from journald or, where that keeps nothing of it, from dmesg. Inventory is written when it has changed, and once a day. What is
+between deliveries lies in `OUT/.collect`.
 
 A command that is missing, fails or hangs costs what it would have said, never the delivery. Nothing is written to any drive.
 """
@@ -32,6 +33,9 @@ TIMEOUT_SECONDS = 60
 LSBLK = ("lsblk", "--json", "--bytes", "-d", "-o", "NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN")
 # not --dmesg, which is of the current boot only: what came before a reboot is what matters
 KERNEL = ("journalctl", "--output=json", "--no-pager", "_TRANSPORT=kernel")
+# every boot says something: a journal with nothing of this one does not keep the kernel's lines
+KEPT = ("journalctl", "--quiet", "--no-pager", "--boot", "--lines=1", "_TRANSPORT=kernel")
+DMESG = ("dmesg", "--time-format", "iso")
 HOUR = 3600
 DAY = 24 * HOUR
 
@@ -54,6 +58,14 @@ class Collected:
 
 def _shown(second: int | str) -> str:
     return f"{datetime.fromtimestamp(int(second), UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _told_at(line: str) -> float:
+    """Unix seconds of a line of dmesg; 0 where it has no time."""
+    try:
+        return datetime.fromisoformat(line.partition(" ")[0].replace(",", ".")).timestamp()
+    except ValueError:
+        return 0
 
 
 def _second(look: Look) -> int:
@@ -138,16 +150,11 @@ class Collector:
         state = self._state()
         self._write_inventory(draft, at, state, missing)
         since = int(state.get("kernel_until", at - HOUR))
-        # a day at a time: a span that takes journalctl longer than it is waited for would never be told
-        until = min(at, since + DAY)
-        kernel = self.runner([*KERNEL, f"--since=@{since}", f"--until=@{until}"])
+        name, kernel, state["kernel_until"] = self._kernel(since, at)
         if kernel is None:
-            missing.append(f"journalctl says nothing of the kernel since {_shown(since)}; the next delivery asks for it again")
-            state["kernel_until"] = since
-        else:
-            state["kernel_until"] = until
+            missing.append(f"neither journalctl nor dmesg says anything of the kernel since {_shown(since)}; the next delivery asks again")
         if kernel:
-            (draft / "kern.ndjson").write_text(kernel, encoding="utf-8")
+            (draft / name).write_text(kernel, encoding="utf-8")
         target = self.out / f"{self.host}.{datetime.fromtimestamp(at, UTC):%Y%m%dT%H%M%SZ}"
         files = sorted(path.name for path in draft.iterdir())
         for name in files:
@@ -161,6 +168,19 @@ class Collector:
         self._keep()
         self._replace("state.json", json.dumps(state))
         return Collected(target, files, missing)
+
+    def _kernel(self, since: int, at: int) -> tuple[str, str | None, int]:
+        """What the kernel said since then: the file it belongs into, its text or null where nobody tells, and until when it is told."""
+        # a day at a time: a span that takes journalctl longer than it is waited for would never be told
+        until = min(at, since + DAY)
+        kernel = self.runner([*KERNEL, f"--since=@{since}", f"--until=@{until}"])
+        # without journald it prints nothing and succeeds
+        if kernel or (kernel is not None and self.runner(KEPT)):
+            return "kern.ndjson", kernel, until
+        ring = self.runner(DMESG)
+        if not ring:
+            return "dmesg.log", None, since
+        return "dmesg.log", "".join(line for line in ring.splitlines(keepends=True) if since <= _told_at(line) < at), at
 
     def _state(self) -> dict[str, str | int]:
         try:

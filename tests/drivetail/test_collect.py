@@ -41,6 +41,7 @@ class Host:
             "journalctl": '{"MESSAGE":"hello"}\n',
         }
         self.asked: list[str] = []
+        self.keeps_kernel = True
         self.at(0)
 
     def at(self, minute: int, failed: str = "") -> None:
@@ -50,6 +51,8 @@ class Host:
 
     def run(self, command: Sequence[str]) -> str | None:
         self.asked.append(" ".join(command))
+        if "--boot" in command:
+            return "a line\n" if self.keeps_kernel else ""
         return self.answers.get(command[0])
 
 
@@ -66,6 +69,10 @@ def looked(host: Host, collecting: Collector, *minutes: int, failed: str = "") -
     for minute in minutes:
         host.at(minute, failed)
         collecting.look(T0 + 60 * minute)
+
+
+def asked_of_journald(host: Host) -> list[str]:
+    return [command for command in host.asked if "--since" in command]
 
 
 def counted(warehouse: Path, kind: str) -> pl.DataFrame:
@@ -100,7 +107,7 @@ def test_deliveries_of_one_hour_end_as_one_hour(host: Host, tmp_path: Path) -> N
     looked(host, again, 30, failed="(F)")
     second = again.deliver(T0 + 1800)
     assert second.files == ["diskstats", "kern.ndjson", "mdstat"]
-    assert host.asked[-1].endswith(f"--since=@{T0 + 1200} --until=@{T0 + 1800}")
+    assert asked_of_journald(host)[-1].endswith(f"--since=@{T0 + 1200} --until=@{T0 + 1800}")
     looked(host, again, 65, failed="(F)")
     again.deliver(T0 + 3900)
     assert (out / ".collect/diskstats").read_text().count("TS ") == 2  # of 11:00, and the one before it
@@ -223,7 +230,7 @@ def test_what_a_host_lacks_is_said_and_costs_only_that(host: Host, tmp_path: Pat
         ["diskstats"],
         [
             "lsblk says nothing: drives have no serial numbers; install util-linux",
-            "journalctl says nothing of the kernel since 2026-01-05 09:00:00 UTC; the next delivery asks for it again",
+            "neither journalctl nor dmesg says anything of the kernel since 2026-01-05 09:00:00 UTC; the next delivery asks again",
         ],
     )
     (host.proc / "diskstats").unlink()
@@ -243,16 +250,39 @@ def test_what_the_kernel_said_is_asked_for_until_it_is_had(host: Host, tmp_path:
         host.answers["journalctl"] = answer
         looked(host, collecting, 10 * number)
         delivered = collecting.deliver(T0 + 600 * number)
-        assert any("journalctl" in sentence for sentence in delivered.missing) == (answer is None)
+        assert any("of the kernel since" in sentence for sentence in delivered.missing) == (answer is None)
         assert ("kern.ndjson" in delivered.files) == bool(answer)
-        asked = host.asked[-1].split()
+        asked = asked_of_journald(host)[-1].split()
         assert "_TRANSPORT=kernel" in asked and not {"--dmesg", "-k", "-b"} & set(asked)  # of every boot
         spans.append(tuple(int(word.partition("@")[2]) - T0 for word in asked[-2:]))
     assert spans == [(-3600, 0), (-3600, 600), (600, 1200), (1200, 1800)]
     # it was away for long: a day at a time, or journalctl might take longer than it is waited for each time
     host.answers["journalctl"] = ""
     collecting.deliver(T0 + 3 * 86_400)
-    assert [int(word.partition("@")[2]) - T0 for word in host.asked[-1].split()[-2:]] == [1200, 1200 + 86_400]
+    assert [int(word.partition("@")[2]) - T0 for word in asked_of_journald(host)[-1].split()[-2:]] == [1200, 1200 + 86_400]
+
+
+def test_without_journald_the_ring_of_the_kernel_is_read(host: Host, tmp_path: Path) -> None:
+    """journalctl without a journal prints nothing and succeeds."""
+    host.answers["journalctl"], host.keeps_kernel = "", False
+    said = [(-20, "sd 0:0:0:0: [sda] Synchronizing SCSI cache"), (5, "sd 0:0:0:0: [sda] Attached SCSI disk")]
+    said += [(15, "blk_update_request: critical medium error, dev sda, sector 9"), (25, "usb 1-1: new device")]
+    ring = "".join(f"{AT + timedelta(minutes=minute):%Y-%m-%dT%H:%M:%S},250000+00:00 {line}\n" for minute, line in said) + "no time\n"
+    for minute, told in ((10, said[:2]), (20, said[2:3])):
+        host.answers["dmesg"] = ring
+        looked(host, collector(host, tmp_path / "out"), minute)
+        delivered = collector(host, tmp_path / "out").deliver(T0 + 60 * minute)
+        assert not [sentence for sentence in delivered.missing if "kernel" in sentence]
+        assert [line.partition(" ")[2] for line in (delivered.path / "dmesg.log").read_text().splitlines()] == [line for _, line in told]
+    # nothing of it is left, and nobody tells: what was said since is asked for again
+    host.answers["dmesg"] = None
+    assert any("since 2026-01-05 10:20:00 UTC" in note for note in collector(host, tmp_path / "out").deliver(T0 + 1800).missing)
+    host.answers["dmesg"] = ring
+    assert "new device" in (collector(host, tmp_path / "out").deliver(T0 + 2400).path / "dmesg.log").read_text()
+    ingest("kernel-log", tmp_path / "out", tmp_path / "warehouse")
+    events = counted(tmp_path / "warehouse", "drive_events").sort("occurred_at").select("drive_id", "event_type", "occurred_at").rows()
+    at = AT + timedelta(microseconds=250_000)
+    assert events == [("web1/sda", "replug", at + timedelta(minutes=5)), ("web1/sda", "media_error", at + timedelta(minutes=15))]
 
 
 @pytest.mark.parametrize("torn", ["TSTS 1767607260\n", "TS 17676072", "TS 1767607260\n8 0 sda 1 2", "\0\0\0\n", "8 0 sda 1 2\n"])
