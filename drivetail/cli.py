@@ -387,7 +387,7 @@ def _seconds(text: str) -> int:
 
 
 @main.command()
-@click.argument("source", type=click.Choice(SOURCES), metavar="SOURCE")
+@click.argument("source", type=click.Choice([*SOURCES, COLLECTED]), metavar="SOURCE")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
 @time_options
 @selection_options
@@ -396,7 +396,7 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_o
     """What a SOURCE can tell and what is missing, before its first ingest; lands nothing. Exits 1 if it cannot be used so.
 
     `drivetail ingest --help` lists the sources.
-    A server is asked a dozen small questions; files are read as `drivetail ingest` would read them. What has landed in the
+    A server is asked a dozen small questions; files are read as `drivetail ingest` would read them, all together. What has landed in the
     warehouse of drives and RAID groups, mappings among them, is taken into account; there need not be one yet.
 
     \b

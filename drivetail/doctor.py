@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from drivetail.warehouse import Warehouse
-from ingest import IngestError, IngestSummary, drive_hour_files, ingest, list_deliveries, table_files
+from ingest import IngestError, IngestSummary, calls_of, drive_hour_files, ingest, list_deliveries, table_files
 from ingest.findings import MISSING, OK, WEAK, Finding, Inventory, group_findings
 from ingest.prometheus import selection_of
 from ingest.prometheus.doctor import diagnose
 
+TOLD = {"drives": "inventory", "drive_aliases": "names of devices", "drive_events": "events", "labels": "labels"}
 LEAST_DRIVES = 3
 """Drives without which a RAID-hour has no median (`min_reporting_drives` of the models)."""
 
 
 def examine(source: str, paths: Sequence[str], options: Mapping[str, Any], warehouse: Warehouse) -> dict[str, list[Finding]]:
-    """Findings by path: a server is asked, files are landed in a warehouse of their own that is thrown away.
+    """Findings by path: each server is asked, files are landed, all together as ingest takes them, in a warehouse that is thrown away.
 
     warehouse: need not be there; what has landed in it names drives and RAID groups.
     """
     inventory = inventory_of(warehouse)
-    return {
-        path: diagnose(path, selection_of(options), LEAST_DRIVES, inventory=inventory)
-        if source == "prometheus" and "://" in path
-        else _try_out(source, path, options, inventory)
-        for path in paths
-    }
+    servers = [path for path in paths if source == "prometheus" and "://" in path]
+    found = {server: diagnose(server, selection_of(options), LEAST_DRIVES, inventory=inventory) for server in servers}
+    if files := [path for path in paths if path not in servers]:
+        found[", ".join(files)] = _try_out(source, files, options, inventory)
+    return found
 
 
 def inventory_of(warehouse: Warehouse) -> Inventory:
@@ -54,14 +55,25 @@ def inventory_of(warehouse: Warehouse) -> Inventory:
     )
 
 
-def _try_out(source: str, path: str, options: Mapping[str, Any], inventory: Inventory) -> list[Finding]:
+def _try_out(source: str, paths: Sequence[str], options: Mapping[str, Any], inventory: Inventory) -> list[Finding]:
     with tempfile.TemporaryDirectory(prefix="drivetail-doctor-") as folder:
         warehouse = Path(folder)
+        found: list[Finding] = []
         try:
-            summary = ingest(source, path, warehouse, source_options=options)
+            for part, part_options in calls_of(source, paths, options):
+                of_part = _files(ingest(part, paths, warehouse, source_options=part_options))
+                found += of_part if part == source else [replace(one, check=f"{part} {one.check}") for one in of_part]
         except IngestError as error:
-            return [Finding("files", MISSING, str(error))]
-        return [*_files(summary), *_drives(warehouse, inventory)]
+            return [*found, Finding("files", MISSING, str(error))]
+        # what the files say themselves of drives and groups counts beside what has landed
+        told = inventory_of(Warehouse(warehouse))
+        known = Inventory({**inventory.groups, **told.groups}, {**inventory.serials, **told.serials})
+        return [*found, *_drives(warehouse, known)]
+
+
+def _rejection(record: Mapping[str, Any]) -> str:
+    value = "" if record["value"] is None else f" {record['value']!r}"
+    return f"{record['file']}, row {record['row']}: {record['column']}{value}: {record['reason']}"
 
 
 def _files(summary: IngestSummary) -> list[Finding]:
@@ -74,11 +86,17 @@ def _files(summary: IngestSummary) -> list[Finding]:
         )
     else:
         found.append(Finding("files", OK, f"all {len(summary.files)} can be read"))
-    if not summary.rows_accepted:
-        found.append(Finding("rows", MISSING, f"none of {summary.rows_delivered} rows can be used"))
+    if not summary.rows_delivered:
+        return [*found, *([Finding("rows", WEAK, "none is in them")] if len(summary.unreadable) < len(summary.files) else [])]
+    if not summary.rows_accepted and summary.rejected:
+        found.append(Finding("rows", MISSING, f"none of {summary.rows_delivered} can be used; first: {_rejection(summary.rejected[0])}"))
     elif summary.rows_rejected:
         found.append(
-            Finding("rows", WEAK, f"{summary.rows_rejected} of {summary.rows_delivered} rows are rejected; first: {summary.rejected[0]}")
+            Finding(
+                "rows",
+                WEAK,
+                f"{summary.rows_rejected} of {summary.rows_delivered} rows are rejected; first: {_rejection(summary.rejected[0])}",
+            )
         )
     else:
         found.append(Finding("rows", OK, f"all {summary.rows_delivered} rows can be used"))
@@ -89,9 +107,20 @@ def _drives(warehouse: Path, inventory: Inventory) -> list[Finding]:
     deliveries = list_deliveries(warehouse)
     files = [path for delivery in deliveries for path in drive_hour_files(delivery)]
     if not files:
-        kinds = [kind for kind in ("drives", "drive_events") if table_files(deliveries, kind)]
-        todo = "ingest a source of latencies beside it"
-        return [Finding("drive-hours", WEAK, f"none; it tells of {' and '.join(kinds) or 'nothing'} only", todo)]
+        kinds = [words for kind, words in TOLD.items() if table_files(deliveries, kind)]
+        if not kinds:
+            return [Finding("drive-hours", MISSING, "none, nor anything else that could be kept")]
+        none = Finding("drive-hours", WEAK, f"none; it tells of {', '.join(kinds)}", "ingest a source of latencies beside it")
+        files = table_files(deliveries, "drives")
+        # of no drive-hours nothing is compared: peers may be told of by another file
+        return [none, *(replace(one, state=WEAK if one.state == MISSING else one.state) for one in _placed(files, inventory))]
+    return _placed(files, inventory)
+
+
+def _placed(files: Sequence[Path], inventory: Inventory) -> list[Finding]:
+    """Whether the drives of some files of drive-hours, or of inventory, have serial numbers, RAID groups and peers."""
+    if not files:
+        return []
     hours = pl.scan_parquet(files, glob=False, missing_columns="insert")
     columns = hours.collect_schema().names()
     flags = {name: pl.col(name).fill_null(False) if name in columns else pl.lit(False) for name in ("is_alias", "is_group_guessed")}
@@ -113,7 +142,13 @@ def _drives(warehouse: Path, inventory: Inventory) -> list[Finding]:
     total = drives["drive_id"].n_unique()
     todo = "ingest a source that tells serial numbers (smartctl, prometheus), or give a mapping (`drivetail map`)"
     serials = Finding("serials", WEAK, f"{unnamed} of {total} drives have no serial number; they are called HOST/DEVICE", todo)
-    groups = dict(drives.group_by("raid_group_id").agg(pl.col("drive_id").n_unique()).iter_rows())
-    guessed = drives.filter("is_group_guessed")["drive_id"].n_unique()
     named = Finding("serials", OK, f"all {total} drives have a name of their own")
+    placed = drives.drop_nulls("raid_group_id")
+    if placed.is_empty():
+        return [
+            serials if unnamed else named,
+            Finding("groups", WEAK, f"it names none of {total} drives; they stay as others know or guess them"),
+        ]
+    groups = dict(placed.group_by("raid_group_id").agg(pl.col("drive_id").n_unique()).iter_rows())
+    guessed = placed.filter("is_group_guessed")["drive_id"].n_unique()
     return [serials if unnamed else named, *group_findings(groups, guessed, LEAST_DRIVES)]

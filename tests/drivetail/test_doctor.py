@@ -71,3 +71,62 @@ def test_files_are_tried_and_nothing_lands(tmp_path: Path, monkeypatch: pytest.M
     (folder / "a.prom").write_text("nothing")
     code, output = doctor("prometheus", folder)
     assert code == 1 and "1 of 1 cannot be read" in output
+
+
+def test_files_are_tried_together_and_inventory_is_looked_at_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "web1"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    for name, ios in (("a", 0), ("b", 900)):  # neither says anything alone
+        (folder / f"diskstats-{name}").write_text(
+            f"TS {1_767_607_200 + ios}\n" + "".join(f"8 0 sd{d} {ios} 0 8 9 0 0 0 0 0 0 0\n" for d in "abc")
+        )
+    code, output = doctor("diskstats", folder / "diskstats-a", folder / "diskstats-b")
+    assert code == 0 and "rows can be used" in output and "3 of 3 drives have no serial number" in output
+    code, output = doctor("diskstats", folder / "diskstats-a")
+    assert code == 1 and "nor anything else" in output
+    uuid = "MD_LEVEL=raid5\nMD_DEVICES=3\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n"
+    members = "".join(f"MD_DEVICE_dev_sd{d}_ROLE={n}\nMD_DEVICE_dev_sd{d}_DEV=/dev/sd{d}\n" for n, d in enumerate("abc"))
+    (folder / "mdadm-md0").write_text(f"TS 1767607200\n{uuid}{members}")
+    code, output = doctor("mdadm", folder / "mdadm-md0")
+    assert code == 0, output
+    assert code == 0 and "it tells of inventory;" in output and "3 drives in 1 groups" in output and "every group has 3 drives" in output
+    lsblk = ",".join(f'{{"name":"sd{d}","type":"disk","serial":"S{d}","size":1,"rota":true}}' for d in "abc")
+    (folder / "lsblk.json").write_text(f'{{"TS":1767607200,"blockdevices":[{lsblk}]}}')
+    code, output = doctor("lsblk", folder)
+    assert code == 0 and "all 3 drives have a name of their own" in output and "3 of 3 drives have no known RAID group" in output
+    # all of it: each part names what it knows of the others' drives
+    for name in "ab":
+        (folder / f"diskstats-{name}").unlink()
+    looks = "".join(f"TS {1_767_607_200 + t}\n" + "".join(f"8 0 sd{d} {t} 0 8 9 0 0 0 0 0 0 0\n" for d in "abc") for t in (0, 900))
+    (folder / "diskstats").write_text(looks)
+    code, output = doctor("collected", folder)
+    assert code == 0 and "lsblk files" in output and "diskstats rows" in output
+    assert "all 3 drives have a name of their own" in output and "3 drives in 1 groups" in output
+    mapping = tmp_path / "drives.csv"
+    mapping.write_text("drive_id,enclosure,valid_to,valid_from\nS1,shelf-3,,\nS2,shelf-3,2026-01-04,2026-01-05\n")
+    code, output = doctor("mapping", mapping)
+    assert code == 0 and "drives.csv, row 2: valid_to '2026-01-04': not after" in output and "datetime" not in output
+    assert "it names none of 1 drives" in output
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "options"),
+    [
+        (
+            "kernel-log",
+            "Jan  5 11:00:00 web1 kernel: blk_update_request: critical medium error, dev sda, sector 9\n",
+            ["--year", "2026", "--timezone", "Europe/Berlin"],
+        ),
+        (
+            "kernel-log",
+            "[12225.445412] blk_update_request: critical medium error, dev sda, sector 9\n",
+            ["--boot-time", "2026-01-05T09:00:00"],
+        ),
+    ],
+)
+def test_the_options_of_an_ingest_are_those_of_the_doctor(source: str, text: str, options: list[str], tmp_path: Path) -> None:
+    (tmp_path / "kern.log").write_text(text)
+    assert "1 of 1 cannot be read" in doctor(source, tmp_path)[1]
+    code, output = doctor(source, tmp_path, *options)
+    assert code == 0 and "all 1 rows can be used" in output and "it tells of events" in output
