@@ -67,7 +67,7 @@ def _try_out(source: str, paths: Sequence[str], options: Mapping[str, Any], inve
             return [*found, Finding("files", MISSING, str(error))]
         # what the files say themselves of drives and groups counts beside what has landed
         told = inventory_of(Warehouse(warehouse))
-        known = Inventory({**inventory.groups, **told.groups}, {**inventory.serials, **told.serials})
+        known = Inventory({**inventory.groups, **told.groups}, {**inventory.serials, **told.serials}, {**inventory.mapped, **told.mapped})
         return [*found, *_drives(warehouse, known)]
 
 
@@ -117,7 +117,7 @@ def _drives(warehouse: Path, inventory: Inventory) -> list[Finding]:
     return _placed(files, inventory)
 
 
-def _placed(files: Sequence[Path], inventory: Inventory) -> list[Finding]:
+def _placed(files: list[Path], inventory: Inventory) -> list[Finding]:
     """Whether the drives of some files of drive-hours, or of inventory, have serial numbers, RAID groups and peers."""
     if not files:
         return []
