@@ -11,14 +11,15 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ingest import FileResult
+if TYPE_CHECKING:
+    from ingest import FileResult
 
 Row = dict[str, Any]
 

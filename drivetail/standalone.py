@@ -29,8 +29,12 @@ from drivetail.history import before, forget_logs, forget_runs
 from drivetail.settings import load_settings
 from drivetail.warehouse import PROJECT, Warehouse
 
-COMPONENTS = {"api-server": ("api-server",), "scheduler": ("scheduler", "--skip-serve-logs"), "dag-processor": ("dag-processor",)}
-AIRFLOW = [sys.executable, "-m", "airflow"]
+COMPONENTS = {
+    "api-server": ("airflow", "api-server"),
+    "scheduler": ("drivetail.airflow_scheduler", "scheduler", "--skip-serve-logs"),
+    "dag-processor": ("airflow", "dag-processor"),
+}
+RUN_MODULE = [sys.executable, "-m"]
 HOST = "127.0.0.1"
 USER = "admin"
 WRITER_POOL = "drivetail_writer"
@@ -134,7 +138,7 @@ def run(warehouse: Warehouse, port: int) -> None:
         processes: dict[str, subprocess.Popen[bytes]] = {}
         try:
             for name, arguments in COMPONENTS.items():
-                processes[name] = _start(warehouse, name, [*AIRFLOW, *arguments], components, lock)
+                processes[name] = _start(warehouse, name, [*RUN_MODULE, *arguments], components, lock)
                 # it makes the secrets that the others sign with, and tasks report to it: the scheduler must not start one before
                 if name == "api-server":
                     _wait(warehouse, port, processes, {"metadatabase"})

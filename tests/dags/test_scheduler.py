@@ -206,6 +206,19 @@ def test_what_a_killed_scheduler_was_doing_is_done_again_at_once() -> None:
         assert [job.state for job in session.query(Job).filter(Job.job_type == "SchedulerJob")] == ["failed"]
 
 
+TASKS_ARE_FORKED_FROM = """
+import os, sys
+import drivetail.airflow_scheduler
+print(len(os.listdir("/proc/self/task")), *({"polars", "numpy", "pyarrow", "great_expectations"} & {*sys.modules}))
+"""
+
+
+def test_what_tasks_are_forked_from_has_no_thread_that_a_fork_would_lose(tmp_path: Path):
+    variables = {**environment(), "AIRFLOW_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", TASKS_ARE_FORKED_FROM], env=variables, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == ["1"], done.stderr
+
+
 # as Airflow's backfill reads and writes, and its scheduler in between
 BESIDE_A_WRITER = """
 import sqlite3, sys

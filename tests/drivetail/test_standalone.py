@@ -23,8 +23,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems h
 RUN = """
 import os, sys
 from pathlib import Path
-from types import SimpleNamespace
-sys.modules["drivetail.console"] = SimpleNamespace(say=lambda text: print(text, flush=True))  # or it loads a data frame library
 from drivetail import standalone
 from drivetail.warehouse import Warehouse
 
@@ -36,7 +34,7 @@ if not os.fork():
 print("up", flush=True)
 time.sleep(60)
 '''
-standalone.AIRFLOW = [sys.executable, "-SEc", component]
+standalone.RUN_MODULE = [sys.executable, "-SEc", component]
 standalone.load_settings = standalone._require_airflow = lambda *_: None
 standalone.prepare = lambda *_: (dict(os.environ), None)
 standalone.tidy = lambda *_: None

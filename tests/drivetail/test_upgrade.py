@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import shlex
 import shutil
@@ -126,6 +127,7 @@ def test_whoever_reads_what_an_earlier_release_published_is_told_to_build(
     early: Warehouse, command: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     _note.cache_clear()
+    caplog.set_level(logging.WARNING)
     with duckdb.connect(str(early.published), read_only=True) as connection:
         ((drive,),) = connection.execute("select min(drive_id) from marts.fct_drive_hours").fetchall()
     asked = drivetail(*shlex.split(command.replace("DRIVE", drive)), "-w", early.root)
@@ -148,6 +150,7 @@ def test_models_that_were_edited_change_nothing_of_what_is_read(
     settled: Warehouse, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _note.cache_clear()
+    caplog.set_level(logging.WARNING)
     before = drivetail("alerts", "--json", "-w", settled.root)
     assert before.exit_code == 0 and OTHER_MODELS not in caplog.text
     monkeypatch.setattr("drivetail.queries.models_version", lambda: "edited")
