@@ -316,7 +316,8 @@ class Build:
                 first, last = min(first or begin, begin), max(last or end, end)
             if first is not None and last is not None:
                 # of a drive-hour that comes again too thin, what another host source saw of it may count now
-                seen = [path for path in self.files_between(first, last) if source_of(path) and path not in set(self.read)]
+                arrived = set(self.read)
+                seen = [path for path in self.files_between(first, last) if source_of(path) and path not in arrived]
                 point(connection, "reread_drive_hours", "drive_hours", seen, f"hour_utc between timestamp '{first}' and timestamp '{last}'")
             # inventory may reach back to any hour; drive-hours touch their own hours and the one after
             if has_inventory:
