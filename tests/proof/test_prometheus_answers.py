@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,6 +20,8 @@ import duckdb
 import polars as pl
 import pytest
 
+from drivetail.build import build
+from drivetail.warehouse import Warehouse
 from ingest import ingest, list_deliveries
 from ingest.findings import MISSING, OK, WEAK, Finding
 from ingest.prometheus.doctor import diagnose
@@ -81,6 +84,21 @@ def test_drive_hours_of_a_server_are_those_of_the_arrays(day: tuple[Path, str]) 
         off = (counted[f"{way}_latency_us"] - told[f"{way}_latency_us"]).abs() * told[f"{way}_ios"]
         assert RESOLUTION_US / 2 < off.max() < RESOLUTION_US  # near: the bound is no room to hide in
     assert counted["coverage"].is_between(3599 / 3600, 1.0).all()
+
+
+@pytest.mark.parametrize("written", ["dump", "openmetrics"])
+def test_what_promtool_writes_and_reads_lands_as_what_the_server_tells(day: tuple[Path, str], written: str, tmp_path: Path) -> None:
+    folder, url = day
+    files = sorted(folder.glob("*.om"))
+    if written == "dump":
+        files = [tmp_path / "dump.txt"]
+        with files[0].open("w") as out:
+            subprocess.run(["promtool", "tsdb", "dump", folder / "data"], stdout=out, check=True, timeout=60)
+    assert ingest("prometheus", files, tmp_path / "read").rows_rejected == 0
+    ingest("prometheus", url, tmp_path / "pulled", first=START, end=START + timedelta(hours=30))
+    pulled, read = (landed(tmp_path / name).drop("delivery_seq", "file_no", "row_no") for name in ("pulled", "read"))
+    assert read.height > 600
+    assert read.equals(pulled.select(read.columns))
 
 
 def states(findings: list[Finding]) -> dict[str, str]:
@@ -176,12 +194,40 @@ def test_marts_of_a_server_are_those_of_the_arrays(tmp_path: Path) -> None:
         assert broken_sums(connection) == []
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SAMPLES.exists(), reason=f"the samples are not here ({SAMPLES}); they are not ours to distribute")
-def test_a_throttled_drive_of_a_real_array_is_the_slow_one(tmp_path: Path) -> None:
-    warehouse = tmp_path / "warehouse"
-    drivetail("ingest", "prometheus", SAMPLES / "ne_0.txt", SAMPLES / "ne_1.txt", "--min-coverage", 0.001, "--warehouse", warehouse)
-    drivetail("build", "--warehouse", warehouse)
-    with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as connection:
-        slow = connection.execute("select drive_id, slowdown from marts.fct_drive_hours where is_slow").fetchall()
-    assert [(drive, slowdown > 100) for drive, slowdown in slow] == [("SER0003", True)]
+def test_a_throttled_drive_of_a_real_array_is_the_slow_one_whatever_else_is_told(tmp_path: Path) -> None:
+    """Each source's own files: node_exporter knows the serials, smartctl two drives' models, the operator the array,
+    iostat and the kernel letters."""
+    warehouse, host = Warehouse(tmp_path / "warehouse"), tmp_path / "(none)"
+    host.mkdir()
+    for name in ("ne_0.txt", "ne_1.txt"):
+        shutil.copyfile(SAMPLES / name, host / name)
+    ingest("prometheus", host, warehouse.root, min_coverage=0.001)
+    build(warehouse)
+
+    def asked(query: str) -> list[tuple]:
+        with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+            assert broken_sums(connection) == []
+            return connection.execute(query).fetchall()
+
+    slow = "select drive_id, slowdown > 100, raid_group_id from marts.fct_drive_hours where is_slow"
+    assert asked(slow) == [("SER0003", True, "(none)")]
+
+    kernel_log, mapped = tmp_path / "kern.log", tmp_path / "mapped.csv"
+    kernel_log.write_text("2026-11-21T01:20:00+00:00 (none) kernel: blk_update_request: critical medium error, dev sdb, sector 2048\n")
+    mapped.write_text("drive_id,raid_group_id\n" + "".join(f"SER000{number},array\n" for number in range(6)))
+    ingest("sysstat", SAMPLES / "iostat_throttled.json", warehouse.root, min_coverage=0.001)
+    ingest("smartctl", sorted((SAMPLES.parent / "qemu_md_raid6").glob("smartctl_sd*.json")), warehouse.root)
+    ingest("kernel-log", kernel_log, warehouse.root)
+    ingest("mapping", mapped, warehouse.root)
+    build(warehouse)
+    assert asked(slow) == [("SER0003", True, "array")]
+    # the NVMe drive is left alone
+    assert asked("select raid_group_id, count(*), count(slowdown) from marts.fct_drive_hours group by all") == [("array", 6, 6)]
+    assert asked("select drive_id, raid_group_id, event_type, slow_within_window from marts.fct_drive_events") == [
+        ("SER0003", "array", "media_error", True)
+    ]
+    assert asked("select drive_id, kind, model from marts.dim_drives where drive_id < 'SER0003' order by 1") == [
+        ("NVME0001", "ssd", "QEMU NVMe Ctrl"), ("SER0000", "disk", "QEMU HARDDISK"), ("SER0001", "disk", "QEMU HARDDISK"),
+        ("SER0002", "unknown", "QEMU HARDDISK"),
+    ]  # fmt: skip
