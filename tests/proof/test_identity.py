@@ -198,6 +198,7 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
     assert inventory["disagreements"]["rows"] == [said, place, letter, shared]
 
 
+@pytest.mark.soak
 def test_names_and_members_that_come_late_place_what_was_built_before(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     order = deliveries(tmp_path / "in")
