@@ -29,7 +29,8 @@ TOLERANCE = 1e-4
 
 
 def fleet() -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Twelve RAID groups of six drives, three hours a day; some drives ail for weeks, some fall slow by chance, some are unplugged."""
+    """Twelve RAID groups of six drives, three hours a day; some drives ail for weeks, some fall slow by chance, some are unplugged,
+    some move to another host, and one is in inventory from the fourth week on."""
     rng = random.Random(4)
     deployed = (FIRST - timedelta(days=400)).date()
     hours: list[dict[str, Any]] = []
@@ -40,10 +41,15 @@ def fleet() -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         names = [f"g{group:02}d{place}" for place in range(6)]
         ailing = {name: (rng.randint(0, 8), rng.choice((0.1, 0.4))) for name in names if rng.random() < 0.25}
         for name in names:
-            drives.append(
-                {"drive_id": name, "raid_group_id": f"g{group:02}", "role": "data", "kind": kind, "model": rng.choice(("A", "B", None)),
-                 "host": f"h{group // 3}", "deployed_on": rng.choice((deployed, None)), "capacity_bytes": 10**12}
-            )  # fmt: skip
+            since = FIRST + timedelta(weeks=3, minutes=90) if name == "g01d5" else None
+            period = {"drive_id": name, "raid_group_id": name[:3], "role": "data", "kind": kind, "model": rng.choice(("A", "B", None)),
+                      "host": f"h{group // 3}", "deployed_on": rng.choice((deployed, None)), "capacity_bytes": 10**12,
+                      "valid_from": since}  # fmt: skip
+            drives.append(period)
+            if name[-1] == str(group % 3):
+                drives.append(
+                    {**period, "host": f"h{group % 4}", "model": "C", "valid_from": FIRST + timedelta(weeks=6, days=group, hours=23)}
+                )
             if rng.random() < 0.2:
                 at = FIRST + timedelta(days=rng.randint(0, 90), minutes=rng.randint(0, 1439))
                 events += [{"occurred_at": at, "drive_id": name, "event_type": "unplug"},
@@ -60,7 +66,7 @@ def fleet() -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
                                   "read_ios": 10, "write_ios": 0, "read_latency_us": latency, "write_latency_us": None})  # fmt: skip
     return (
         pl.DataFrame(hours, schema_overrides={"write_latency_us": pl.Float64()}),
-        pl.DataFrame(drives, infer_schema_length=None),
+        pl.DataFrame(drives, infer_schema_length=None, schema_overrides={"valid_from": pl.Datetime("us")}),
         pl.DataFrame(events),
     )
 
@@ -93,8 +99,11 @@ def facts(warehouse: Warehouse) -> Facts:
             "select slowest_drive_id as drive_id, hour_utc from intermediate.int_raid_hours__counterfactual where tail_1_without_one < 2",
         ),
         events=rows(warehouse, "select drive_id, event_type, occurred_at from marts.fct_drive_events"),
-        drives={row["drive_id"]: row for row in rows(warehouse, "select * from marts.dim_drives")},
-        last_hours={row["raid_group_id"]: row["last_hour_utc"] for row in rows(warehouse, "select * from marts.dim_raid_groups")},
+        inventory=[{"enclosure": None, **row} for row in fleet()[1].to_dicts()],
+        valid_hours={
+            row["raid_group_id"]: set(row["hours"])
+            for row in rows(warehouse, "select raid_group_id, list(hour_utc) as hours from marts.fct_raid_hours group by raid_group_id")
+        },
     )
 
 
@@ -136,7 +145,8 @@ def test_what_is_expected_and_what_came_equal_the_reference(whole: Warehouse) ->
 
 
 def test_later_data_move_nothing_that_was_expected_before(whole: Warehouse, tmp_path: Path) -> None:
-    """From the cut on every drive does what another did, twice as slow in other hours, and all are unplugged."""
+    """From the cut on every drive does what another did, twice as slow in other hours, and all are unplugged; the RAID group
+    that had stopped reports again; drives are of another kind and model, serve another host and were deployed on another day."""
     hours, drives, events = fleet()
     cut = FIRST + timedelta(weeks=CUT)
     later = pl.col("hour_utc") >= cut
@@ -145,9 +155,20 @@ def test_later_data_move_nothing_that_was_expected_before(whole: Warehouse, tmp_
         .then(pl.col("read_latency_us").reverse() * (1 + 2 * (pl.col("drive_id").hash(7) % 3)))
         .otherwise(pl.col("read_latency_us"))
     )
-    unplugged = drives.select(occurred_at=pl.lit(cut).cast(events.schema["occurred_at"]), drive_id="drive_id", event_type=pl.lit("unplug"))
+    resumed = hours.filter(pl.col("raid_group_id") == "g03", pl.col("hour_utc") < FIRST + timedelta(weeks=WEEKS - CUT))
+    altered = pl.concat([altered, resumed.with_columns(pl.col("hour_utc") + timedelta(weeks=CUT))])
+    replaced = drives.unique("drive_id", keep="last").with_columns(
+        kind=pl.lit("ssd"),
+        model=pl.lit("Z"),
+        host=pl.lit("h9"),
+        deployed_on=pl.lit(cut.date()),
+        valid_from=pl.lit(cut).cast(pl.Datetime("us")),
+    )
+    unplugged = drives.unique("drive_id").select(
+        occurred_at=pl.lit(cut).cast(events.schema["occurred_at"]), drive_id="drive_id", event_type=pl.lit("unplug")
+    )
     kept = pl.concat([events.filter(pl.col("occurred_at") < cut), unplugged])
-    other = built((altered, drives, kept), tmp_path)
+    other = built((altered, pl.concat([drives, replaced]), kept), tmp_path)
     intervals = "select * exclude (tail_hours_caused_after) from intermediate.int_drive_weeks__intervals"
     query = f"{intervals} where boundary_utc <= '{cut}' order by all"
     before, after = (rows(warehouse, query) for warehouse in (whole, other))

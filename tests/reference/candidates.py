@@ -16,7 +16,7 @@ from typing import Any
 from .costs import week_of
 
 Record = dict[str, Any]
-DAY, WEEK = timedelta(days=1), timedelta(days=7)
+HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(days=7)
 HISTORY, HALF_LIFE, TRAINING, PRIOR = 26, 4, 26, 500
 LEVELS, BANDS = (1, 4, 16, 64), (0.5, 2, 8)
 CLASSES = ("level", "recency", "persistence", "recurrence", "together", "chronic", "unplug", "age", "model")
@@ -25,13 +25,20 @@ CLASSES = ("level", "recency", "persistence", "recurrence", "together", "chronic
 @dataclass(frozen=True)
 class Facts:
     """What a fleet did: hours with a slowdown (drive_id, raid_group_id, hour_utc, slowdown), tail hours that a drive caused
-    (drive_id, hour_utc), unplugs and replugs (drive_id, event_type, occurred_at), drives by id, the last hour of every RAID group."""
+    (drive_id, hour_utc), unplugs and replugs (drive_id, event_type, occurred_at), inventory as it was delivered, the valid
+    hours of every RAID group."""
 
     hours: list[Record]
     caused: list[Record]
     events: list[Record]
-    drives: dict[str, Record]
-    last_hours: dict[str, datetime]
+    inventory: list[Record]
+    valid_hours: dict[str, set[datetime]]
+
+    def about(self, drive: str, hour: datetime) -> Record:
+        """What inventory had said of a drive by the end of an hour; empty where it said nothing."""
+        periods = [row for row in self.inventory if row["drive_id"] == drive]
+        begun = [row for row in periods if row["valid_from"] is None or row["valid_from"] < hour + HOUR]
+        return max(begun, key=lambda row: row["valid_from"] or datetime.min, default={})
 
 
 def below(value: float, edges: Iterable[float]) -> str:
@@ -40,31 +47,30 @@ def below(value: float, edges: Iterable[float]) -> str:
 
 def panel(facts: Facts) -> list[Record]:
     """Every drive at every boundary: its classes and its own rate."""
-    until = max(facts.last_hours.values()) + timedelta(hours=1)
+    until = max(hour for hours in facts.valid_hours.values() for hour in hours) + HOUR
+    valid_days = {(group, hour.date()) for group, hours in facts.valid_hours.items() for hour in hours}
     of_drive: dict[str, list[Record]] = defaultdict(list)
     for row in facts.hours:
         of_drive[row["drive_id"]].append(row)
     slow = [row for row in facts.hours if row["slowdown"] >= 2]
-    crowd: Counter[tuple[str, str | None, datetime]] = Counter()
-    for row in slow:
-        for place in places(row, facts.drives):
-            crowd[*place, row["hour_utc"]] += 1
+    crowd = Counter((*place, row["hour_utc"]) for row in slow for place in places(row, facts))
     caused: dict[str, list[datetime]] = defaultdict(list)
     for row in facts.caused:
         caused[row["drive_id"]].append(row["hour_utc"])
     result = []
     for drive, rows in of_drive.items():
         rows.sort(key=lambda row: (row["hour_utc"].date(), row["raid_group_id"]))
-        about, boundary = facts.drives[drive], week_of(rows[0]["hour_utc"]) + WEEK
+        boundary = week_of(rows[0]["hour_utc"]) + WEEK
         first = boundary
         while boundary <= until:
             before = [row for row in rows if row["hour_utc"] < boundary]
             if before and before[-1]["hour_utc"] >= boundary - WEEK:
+                about = facts.about(drive, boundary - HOUR)
                 recent = [row for row in before if row["hour_utc"] >= boundary - 4 * WEEK]
                 slows = sorted(row["hour_utc"] for row in before if row["slowdown"] >= 2)
                 slow_28 = [row for row in recent if row["slowdown"] >= 2]
                 again = sum(1 for one, two in pairwise(slows) if two >= boundary - 4 * WEEK and 2 <= (two - one) / timedelta(hours=1) <= 24)
-                together = sum(any(crowd[*place, row["hour_utc"]] >= 3 for place in places(row, facts.drives)) for row in slow_28)
+                together = sum(any(crowd[*place, row["hour_utc"]] >= 3 for place in places(row, facts)) for row in slow_28)
                 tails = [h for h in caused[drive] if h < boundary]
                 seen = min((boundary - first) // WEEK + 1, HISTORY)
                 weights = sum(
@@ -75,17 +81,17 @@ def panel(facts: Facts) -> list[Record]:
                 replugs = [event["occurred_at"] for event in events if event["event_type"] == "replug"]
                 replugged = max(replugs).replace(minute=0, second=0, microsecond=0) if replugs else None
                 unplugs = sum(event["event_type"] == "unplug" for event in events)
-                age = (boundary.date() - about["deployed_on"]).days if about["deployed_on"] else None
+                age = (boundary.date() - about["deployed_on"]).days if about.get("deployed_on") else None
                 after = [h for h in caused[drive] if boundary <= h < boundary + 4 * WEEK]
                 group = before[-1]["raid_group_id"]
-                is_known = boundary + 4 * WEEK <= until and facts.last_hours[group] >= boundary + 27 * DAY
+                is_known = boundary + 4 * WEEK <= until and (group, (boundary + 27 * DAY).date()) in valid_days
                 last = max(tails, default=None)
                 is_back = replugged is not None and bool(slows) and slows[-1] >= replugged
                 result.append(
                     {
                         "drive_id": drive,
                         "boundary_utc": boundary,
-                        "kind": about["kind"],
+                        "kind": about.get("kind") or "unknown",
                         "raid_group_id": group,
                         "own": own,
                         "slow_hours_28d": len(slow_28),
@@ -103,7 +109,7 @@ def panel(facts: Facts) -> list[Record]:
                         "chronic": "chronic" if 2 * sum(row["slowdown"] >= 1.2 for row in recent) > len(recent) else "not chronic",
                         "unplug": "never unplugged" if not unplugs else "slow since replug" if is_back else "not slow since",
                         "age": "unknown" if age is None or age < 0 else str(int(age // 365.25) + 1),
-                        "model": about["model"] or "unknown",
+                        "model": about.get("model") or "unknown",
                     }
                 )
             boundary += WEEK
@@ -116,9 +122,9 @@ def recency(since: timedelta | None) -> str:
     return next((name for name, span in (("day", DAY), ("week", WEEK), ("28 days", 4 * WEEK)) if since <= span), "earlier")
 
 
-def places(row: Record, drives: dict[str, Record]) -> list[tuple[str, str]]:
-    about = drives[row["drive_id"]]
-    named = [("raid group", row["raid_group_id"]), ("host", about["host"]), ("enclosure", about["enclosure"])]
+def places(row: Record, facts: Facts) -> list[tuple[str, str]]:
+    about = facts.about(row["drive_id"], row["hour_utc"])
+    named = [("raid group", row["raid_group_id"]), ("host", about.get("host")), ("enclosure", about.get("enclosure"))]
     return [(place, name) for place, name in named if name is not None]
 
 

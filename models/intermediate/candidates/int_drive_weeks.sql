@@ -34,10 +34,13 @@ places as (
     from slow_hours
 {%- for place in ('host', 'enclosure') %}
     union all
-    select slow_hours.drive_id, slow_hours.hour_utc, '{{ place }}' as place_type, drives.{{ place }} as place_id
+    select slow_hours.drive_id, slow_hours.hour_utc, '{{ place }}' as place_type, described.{{ place }} as place_id
     from slow_hours
-    inner join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
-    where drives.{{ place }} is not null
+    inner join {{ ref('int_drives__described') }} as described
+        on slow_hours.drive_id = described.drive_id
+        and slow_hours.hour_utc >= described.from_hour_utc
+        and slow_hours.hour_utc < described.to_hour_utc
+    where described.{{ place }} is not null
 {%- endfor %}
 ),
 
@@ -153,10 +156,10 @@ select
     windows.drive_id,
     windows.boundary_utc,
     windows.week_no,
-    coalesce(drives.kind, 'unknown') as kind,
+    coalesce(described.kind, spans.declared_kind, 'unknown') as kind,
     windows.raid_group_id,
-    drives.model,
-    {{ age_year('drives.deployed_on', 'windows.boundary_utc') }} as age_year,
+    described.model,
+    {{ age_year('described.deployed_on', 'windows.boundary_utc') }} as age_year,
     windows.drive_hours_28d,
     windows.chronic_hours_28d,
     windows.slow_hours_28d,
@@ -176,4 +179,9 @@ select
 from windows
 left join weighted on windows.drive_id = weighted.drive_id and windows.week_no = weighted.week_no
 left join unplugs on windows.drive_id = unplugs.drive_id and windows.week_no = unplugs.week_no
-left join {{ ref('dim_drives') }} as drives on windows.drive_id = drives.drive_id
+-- as inventory stood in the last hour before the boundary
+left join {{ ref('int_drives__described') }} as described
+    on windows.drive_id = described.drive_id
+    and windows.boundary_utc > described.from_hour_utc
+    and windows.boundary_utc <= described.to_hour_utc
+left join {{ ref('int_drives__spans') }} as spans on windows.drive_id = spans.drive_id

@@ -1,0 +1,21 @@
+-- What inventory says of each drive from an hour on, until it says something else. The end of a period alone changes nothing of what the drive is.
+-- Grain: drive_id, from_hour_utc.
+with periods as (
+    select
+        *,
+        lead(from_hour_utc) over (partition by drive_id order by from_hour_utc asc, valid_from asc nulls first) as next_from_hour_utc
+    from {{ ref('stg_raw__drives') }}
+)
+
+select
+    drive_id,
+    kind,
+    model,
+    deployed_on,
+    host,
+    enclosure,
+    from_hour_utc,
+    coalesce(next_from_hour_utc, timestamp '{{ var("end_of_time") }}') as to_hour_utc
+from periods
+-- of two that begin within an hour the later counts
+where next_from_hour_utc is null or next_from_hour_utc > from_hour_utc
