@@ -18,8 +18,8 @@ from .costs import week_of
 Record = dict[str, Any]
 HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(days=7)
 HISTORY, HALF_LIFE, TRAINING, PRIOR = 26, 4, 26, 500
-LEVELS, BANDS = (1, 4, 16, 64), (0.5, 2, 8)
-CLASSES = ("level", "recency", "persistence", "recurrence", "together", "chronic", "unplug", "age", "model")
+LEVELS, BANDS, CHRONIC = (1, 4, 16, 64), (0.5, 2, 8), (0.1, 0.5, 0.9)
+CLASSES = ("level", "recency", "persistence", "recurrence", "together", "chronic", "wait", "replug", "age", "model")
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,15 @@ def panel(facts: Facts) -> list[Record]:
                 )
                 own = 4 * weights / 1e6 * (1 - 0.5 ** (1 / HALF_LIFE)) / (1 - 0.5 ** (seen / HALF_LIFE))
                 events = [event for event in facts.events if event["drive_id"] == drive and event["occurred_at"] < boundary]
-                replugs = [event["occurred_at"] for event in events if event["event_type"] == "replug"]
-                replugged = max(replugs).replace(minute=0, second=0, microsecond=0) if replugs else None
-                unplugs = sum(event["event_type"] == "unplug" for event in events)
+                pulled, back = (
+                    max((hour_of(event["occurred_at"]) for event in events if event["event_type"] == name), default=None)
+                    for name in ("unplug", "replug")
+                )
                 age = (boundary.date() - about["deployed_on"]).days if about.get("deployed_on") else None
                 after = [h for h in caused[drive] if boundary <= h < boundary + 4 * WEEK]
                 group = before[-1]["raid_group_id"]
                 is_known = boundary + 4 * WEEK <= until and (group, (boundary + 27 * DAY).date()) in valid_days
                 last = max(tails, default=None)
-                is_back = replugged is not None and bool(slows) and slows[-1] >= replugged
                 result.append(
                     {
                         "drive_id": drive,
@@ -106,8 +106,9 @@ def panel(facts: Facts) -> list[Record]:
                         "persistence": str(len({week_of(h) for h in tails if h >= boundary - 4 * WEEK})),
                         "recurrence": "not slow" if not slow_28 else "none within a day" if not again else "some" if again < 3 else "often",
                         "together": "together" if 2 * together > len(slow_28) else "alone",
-                        "chronic": "chronic" if 2 * sum(row["slowdown"] >= 1.2 for row in recent) > len(recent) else "not chronic",
-                        "unplug": "never unplugged" if not unplugs else "slow since replug" if is_back else "not slow since",
+                        "chronic": below(sum(row["slowdown"] >= 1.2 for row in recent) / len(recent), CHRONIC),
+                        "wait": waited(slows, pulled),
+                        "replug": came_back(slows, back),
                         "age": "unknown" if age is None or age < 0 else str(int(age // 365.25) + 1),
                         "model": about.get("model") or "unknown",
                     }
@@ -120,6 +121,28 @@ def recency(since: timedelta | None) -> str:
     if since is None:
         return "never"
     return next((name for name, span in (("day", DAY), ("week", WEEK), ("28 days", 4 * WEEK)) if since <= span), "earlier")
+
+
+def hour_of(instant: datetime) -> datetime:
+    return instant.replace(minute=0, second=0, microsecond=0)
+
+
+def waited(slows: list[datetime], pulled: datetime | None) -> str:
+    """How long a drive had been slow, or since when it last fell slow, when it was last unplugged."""
+    if pulled is None:
+        return "never unplugged"
+    begun = [hour for hour in slows if hour <= pulled and hour - HOUR not in slows]
+    if not begun:
+        return "not slow before"
+    return next((name for name, span in (("within a day", DAY), ("within a week", WEEK)) if pulled - begun[-1] <= span), "later")
+
+
+def came_back(slows: list[datetime], back: datetime | None) -> str:
+    """How soon a drive was slow after its last replug."""
+    if back is None:
+        return "never replugged"
+    again = [hour for hour in slows if hour >= back]
+    return "not slow since" if not again else "slow within a day" if again[0] - back <= DAY else "slow later"
 
 
 def places(row: Record, facts: Facts) -> list[tuple[str, str]]:

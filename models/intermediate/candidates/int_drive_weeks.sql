@@ -66,7 +66,6 @@ slow_weeks as (
         -- slow again within a day, after an hour at least that was not
         count(case when slow_hours.hours_since_last between 2 and 24 then 1 end) as recurrence_count,
         count(together.hour_utc) as together_hours,
-        max(slow_hours.hour_utc) as last_slow_hour_utc,
         max(case when slow_hours.hour_utc >= slow_hours.boundary_utc - interval 24 hour then slow_hours.slowdown end) as last_day_max_slowdown
     from slow_hours
     left join together on slow_hours.drive_id = together.drive_id and slow_hours.hour_utc = together.hour_utc
@@ -84,7 +83,6 @@ weekly as (
         coalesce(slow_weeks.slow_hours, 0) as slow_hours,
         coalesce(slow_weeks.recurrence_count, 0) as recurrence_count,
         coalesce(slow_weeks.together_hours, 0) as together_hours,
-        slow_weeks.last_slow_hour_utc,
         slow_weeks.last_day_max_slowdown,
         coalesce(tail_weeks.tail_hours_caused, 0) as tail_hours_caused,
         tail_weeks.last_tail_hour_utc
@@ -121,12 +119,30 @@ unplugs as (
         weekly.drive_id,
         weekly.week_no,
         count(case when events.event_type = 'unplug' then 1 end) as unplug_count,
+        max(case when events.event_type = 'unplug' then events.hour_utc end) as last_unplug_hour_utc,
         max(case when events.event_type = 'replug' then events.hour_utc end) as last_replug_hour_utc
     from weekly
     inner join {{ ref('stg_raw__drive_events') }} as events
         on weekly.drive_id = events.drive_id and events.occurred_at < weekly.boundary_utc
     where events.event_type in ('unplug', 'replug')
     group by weekly.drive_id, weekly.week_no
+),
+
+-- when the slow interval began that an unplug ended or followed
+waits as (
+    select pulls.drive_id, pulls.last_unplug_hour_utc, max(slow_hours.hour_utc) as slow_from_utc
+    from (select distinct drive_id, last_unplug_hour_utc from unplugs) as pulls
+    inner join slow_hours on pulls.drive_id = slow_hours.drive_id and slow_hours.hour_utc <= pulls.last_unplug_hour_utc
+    where coalesce(slow_hours.hours_since_last, 0) <> 1
+    group by pulls.drive_id, pulls.last_unplug_hour_utc
+),
+
+-- when a drive was slow after it came back: by no boundary before that hour is it known
+recurrences as (
+    select returns.drive_id, returns.last_replug_hour_utc, min(slow_hours.hour_utc) as recurred_at
+    from (select distinct drive_id, last_replug_hour_utc from unplugs) as returns
+    inner join slow_hours on returns.drive_id = slow_hours.drive_id and slow_hours.hour_utc >= returns.last_replug_hour_utc
+    group by returns.drive_id, returns.last_replug_hour_utc
 ),
 
 windows as (
@@ -143,9 +159,6 @@ windows as (
         max(last_tail_hour_utc) over (
             partition by drive_id order by week_no range between unbounded preceding and current row
         ) as latest_tail_hour_utc,
-        max(last_slow_hour_utc) over (
-            partition by drive_id order by week_no range between unbounded preceding and current row
-        ) as latest_slow_hour_utc,
         least(
             week_no - min(week_no) over (partition by drive_id) + 1, {{ var('candidate_history_weeks') }}
         ) as weeks_seen
@@ -170,7 +183,12 @@ select
     windows.tail_weeks_28d,
     windows.latest_tail_hour_utc,
     coalesce(unplugs.unplug_count, 0) as unplug_count,
-    coalesce(windows.latest_slow_hour_utc >= unplugs.last_replug_hour_utc, false) as is_slow_since_replug,
+    {{ hour_index('unplugs.last_unplug_hour_utc') }} - {{ hour_index('waits.slow_from_utc') }} as wait_hours,
+    unplugs.last_replug_hour_utc is not null as is_replugged,
+    case
+        when recurrences.recurred_at < windows.boundary_utc
+            then {{ hour_index('recurrences.recurred_at') }} - {{ hour_index('unplugs.last_replug_hour_utc') }}
+    end as recur_hours,
     windows.weeks_seen,
     -- of the weeks it was seen in, each at its weight; four of them make 28 days
     4.0 * coalesce(weighted.weighted_tail_hours, 0) / 1000000.0
@@ -179,6 +197,8 @@ select
 from windows
 left join weighted on windows.drive_id = weighted.drive_id and windows.week_no = weighted.week_no
 left join unplugs on windows.drive_id = unplugs.drive_id and windows.week_no = unplugs.week_no
+left join waits on unplugs.drive_id = waits.drive_id and unplugs.last_unplug_hour_utc = waits.last_unplug_hour_utc
+left join recurrences on unplugs.drive_id = recurrences.drive_id and unplugs.last_replug_hour_utc = recurrences.last_replug_hour_utc
 -- as inventory stood in the last hour before the boundary
 left join {{ ref('int_drives__described') }} as described
     on windows.drive_id = described.drive_id

@@ -30,12 +30,25 @@ with drive_weeks as (
             else 'often'
         end as recurrence_class,
         case when 2 * drive_weeks.together_hours_28d > drive_weeks.slow_hours_28d then 'together' else 'alone' end as together_class,
-        case when 2 * drive_weeks.chronic_hours_28d > drive_weeks.drive_hours_28d then 'chronic' else 'not chronic' end as chronic_class,
+        case
+{%- for edge in var('candidate_chronic_edges') %}
+            when drive_weeks.chronic_hours_28d < {{ edge }} * drive_weeks.drive_hours_28d then 'below {{ edge }}'
+{%- endfor %}
+            else '{{ var("candidate_chronic_edges")[-1] }} and more'
+        end as chronic_class,
         case
             when drive_weeks.unplug_count = 0 then 'never unplugged'
-            when drive_weeks.is_slow_since_replug then 'slow since replug'
-            else 'not slow since'
-        end as unplug_class,
+            when drive_weeks.wait_hours is null then 'not slow before'
+            when drive_weeks.wait_hours <= 24 then 'within a day'
+            when drive_weeks.wait_hours <= 168 then 'within a week'
+            else 'later'
+        end as wait_class,
+        case
+            when not drive_weeks.is_replugged then 'never replugged'
+            when drive_weeks.recur_hours is null then 'not slow since'
+            when drive_weeks.recur_hours <= 24 then 'slow within a day'
+            else 'slow later'
+        end as replug_class,
         coalesce(cast(drive_weeks.age_year as varchar), 'unknown') as age_class,
         coalesce(drive_weeks.model, 'unknown') as model_class
     from {{ ref('int_drive_weeks') }} as drive_weeks
