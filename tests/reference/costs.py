@@ -13,6 +13,7 @@ from fractions import Fraction
 from .reference import HOUR, Fleet, Record, median, raid_io_count
 from .study import effective_size, wilson
 
+LOAD_FACTOR = 2
 BUDGETS = {1.5: 0.05, 2.0: 0.02}
 
 
@@ -26,6 +27,11 @@ def tail_1_of(latencies: list[float]) -> float | None:
     """The largest over the median; None of fewer than three, or where the median is 0."""
     middle = median(latencies)
     return None if middle is None or len(latencies) < 3 or middle == 0 else max(latencies) / middle
+
+
+def is_load(before: int, after: int) -> bool:
+    """Whether a RAID group's I/Os changed by more than a slow drive is charged with."""
+    return before > LOAD_FACTOR * after or after > LOAD_FACTOR * before
 
 
 def counterfactuals(drive_hours: list[Record], raid_hours: list[Record]) -> list[Record]:
@@ -50,16 +56,20 @@ def counterfactuals(drive_hours: list[Record], raid_hours: list[Record]) -> list
 
 
 def io_ratios(drive_hours: list[Record], raid_hours: list[Record]) -> dict[tuple[str, datetime], Fraction]:
-    """By kind and week: RIO over that of the hour before, where RAID groups passed from stable to stable and both are known."""
+    """By kind and week: RIO over that of the hour before, where RAID groups passed from stable to stable, both are known and the load
+    stayed what it was."""
     cells: dict[tuple[str, datetime], list[Record]] = defaultdict(list)
     for row in drive_hours:
         cells[row["raid_group_id"], row["hour_utc"]].append(row)
     sums: dict[tuple[str, datetime], list[int]] = defaultdict(lambda: [0, 0])
     for hour in raid_hours:
         if hour["transition"] == "stable_to_stable" and hour["rio_degradation"] is not None:
+            before = raid_io_count(cells[hour["raid_group_id"], hour["hour_utc"] - HOUR]) or 0
+            if is_load(before, hour["raid_io_count"]):
+                continue
             total = sums[hour["kind"], week_of(hour["hour_utc"])]
             total[0] += hour["raid_io_count"]
-            total[1] += raid_io_count(cells[hour["raid_group_id"], hour["hour_utc"] - HOUR]) or 0
+            total[1] += before
     return {key: Fraction(now, before) for key, (now, before) in sums.items() if before}
 
 
@@ -81,7 +91,8 @@ def fct_drive_costs(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Re
     for (drive, group, week), slow_hours in slow.items():
         mine = tails[drive, group, week]
         judged = [hour for hour in mine if hour["without_one"] is not None]
-        drops = [hour["ios"] for hour in mine if hour["ios"] is not None]
+        passages = [hour["ios"] for hour in mine if hour["ios"] is not None]
+        drops = [ios for ios in passages if not is_load(*ios)]
         before, after = (sum(ios[place] for ios in drops) if drops else None for place in (0, 1))
         ratio = ratios.get((fleet.group_kind(group), week))
         result.append(
@@ -97,6 +108,7 @@ def fct_drive_costs(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Re
                 "tail_hours_caused": sum(1 for hour in judged if hour["without_one"] < 2),
                 "mean_tail_1": mean([hour["tail_1"] for hour in judged]),
                 "mean_tail_1_without": mean([hour["without_one"] for hour in judged]),
+                "load_hours": len(passages) - len(drops),
                 "dropped_hours": len(drops),
                 "io_count_before": before,
                 "io_count_after": after,

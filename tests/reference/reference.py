@@ -201,7 +201,7 @@ RELATIONS: dict[str, dict[str, str]] = {
     "fct_drive_costs": columns_of_types(
         varchar="drive_id raid_group_id kind model",
         timestamp="week_utc",
-        bigint="slow_hours tail_hours judged_tail_hours tail_hours_caused dropped_hours io_count_before io_count_after",
+        bigint="slow_hours tail_hours judged_tail_hours tail_hours_caused load_hours dropped_hours io_count_before io_count_after",
         double="mean_tail_1 mean_tail_1_without rio_lost",
     ),
     "fct_raid_group_costs": columns_of_types(varchar="raid_group_id", **COSTS),

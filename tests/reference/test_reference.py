@@ -343,20 +343,25 @@ def test_costs(marts_of):
     """Hour 1 is a's doing: without it d's 130 are 1.3 times the median of b to e. In hour 3 d is as slow, so that hour is not.
 
     RIO rose from 40 to 50 in the one passage from stable to stable, so before hours 1 and 3 50 + 40 I/Os let expect 112.5; 50 + 40 came.
+    From hour 20 it fell from 45 to 20 as a was slow, and from hour 22 as much with all stable: the load's doing, which counts nowhere.
     """
     latencies = {0: {}, 1: {"a": 300.0, "d": 130.0}, 2: {}, 3: {"a": 300.0, "d": 300.0}}
     hours = [row(drive, hour, of.get(drive, 100.0), ios=10 if hour in (0, 1) else 8) for hour, of in latencies.items() for drive in "abcde"]
     hours += [row(drive, hour, 100.0, ios=ios) for hour, ios in ((10, 8), (11, 10)) for drive in "abcde"]
+    hours += [row(drive, 20, 100.0, ios=9) for drive in "abcde"] + [row(drive, 22, 100.0, ios=9) for drive in "abcde"]
+    hours += [row(drive, 21, 300.0 if drive == "a" else 100.0, ios=4) for drive in "abcde"] + [
+        row(drive, 23, 100.0, ios=4) for drive in "abcde"
+    ]
     marts = marts_of(hours)
     by_drive = {record["drive_id"]: record for record in marts["fct_drive_costs"]}
     a, d = by_drive["a"], by_drive["d"]
-    assert (a["slow_hours"], a["tail_hours"], a["tail_hours_caused"]) == (2, 2, 1)
-    assert (a["mean_tail_1"], a["mean_tail_1_without"]) == (3.0, (1.3 + 3.0) / 2)
+    assert (a["slow_hours"], a["tail_hours"], a["tail_hours_caused"], a["load_hours"]) == (3, 3, 2, 1)
+    assert (a["mean_tail_1"], a["mean_tail_1_without"]) == (3.0, (1.3 + 3.0 + 1.0) / 3)
     assert (d["slow_hours"], d["tail_hours"], d["tail_hours_caused"], d["rio_lost"]) == (1, 0, 0, None)
     assert (a["dropped_hours"], a["io_count_before"], a["io_count_after"]) == (2, 90, 90)
     assert a["rio_lost"] == 23.0  # 90 * 50 / 40 - 90 = 22.5, rounded up
     (fleet,) = marts["fct_weekly_costs"]
-    assert (fleet["slow_drive_count"], fleet["slow_hours"], fleet["tail_hours_caused"], fleet["rio_lost"]) == (2, 3, 1, 23.0)
+    assert (fleet["slow_drive_count"], fleet["slow_hours"], fleet["tail_hours_caused"], fleet["rio_lost"]) == (2, 4, 2, 23.0)
 
 
 def test_event_places(marts_of):

@@ -15,7 +15,10 @@ tail_hours as (
     select
         *,
         date_trunc('week', hour_utc) as week_utc,
-        case when tail_1_without_one is not null then tail_1 end as judged_tail_1
+        case when tail_1_without_one is not null then tail_1 end as judged_tail_1,
+        -- no slow drive, but the load itself: somebody stopped working, or began to
+        not io_count_after between io_count_before / cast({{ var('cost_load_factor') }} as double)
+        and {{ var('cost_load_factor') }} * io_count_before as is_load
     from {{ ref('int_raid_hours__counterfactual') }}
 ),
 
@@ -29,14 +32,15 @@ tails as (
         count(case when tail_1_without_one < {{ var('slow_threshold') }} then 1 end) as tail_hours_caused,
         {{ mean_of_group('judged_tail_1') }} as mean_tail_1,
         {{ mean_of_group('tail_1_without_one') }} as mean_tail_1_without,
-        count(io_count_before) as dropped_hours,
-        cast(sum(io_count_before) as bigint) as io_count_before,
-        cast(sum(io_count_after) as bigint) as io_count_after
+        count(case when is_load then 1 end) as load_hours,
+        count(case when not is_load then 1 end) as dropped_hours,
+        cast(sum(case when not is_load then io_count_before end) as bigint) as io_count_before,
+        cast(sum(case when not is_load then io_count_after end) as bigint) as io_count_after
     from tail_hours
     group by slowest_drive_id, raid_group_id, week_utc
 ),
 
--- what becomes of a RAID group's I/Os from one stable hour to the next. Sums of whole numbers: their order leaves no trace
+-- what becomes of a RAID group's I/Os from one stable hour to the next, by the same rule. Sums of whole numbers: their order leaves no trace
 expected as (
     select
         kind,
@@ -44,7 +48,8 @@ expected as (
         cast(sum(raid_io_count) as double)
         / nullif(cast(sum(cast(round(rio_degradation * raid_io_count) as decimal(38, 0))) as double), 0.0) as io_ratio
     from {{ ref('fct_raid_hours') }}
-    where transition = 'stable_to_stable' and rio_degradation is not null
+    where transition = 'stable_to_stable'
+        and rio_degradation between 1.0 / {{ var('cost_load_factor') }} and {{ var('cost_load_factor') }}
     group by kind, date_trunc('week', hour_utc)
 )
 
@@ -60,6 +65,7 @@ select
     coalesce(tails.tail_hours_caused, 0) as tail_hours_caused,
     tails.mean_tail_1,
     tails.mean_tail_1_without,
+    coalesce(tails.load_hours, 0) as load_hours,
     coalesce(tails.dropped_hours, 0) as dropped_hours,
     tails.io_count_before,
     tails.io_count_after,
