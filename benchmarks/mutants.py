@@ -1293,6 +1293,16 @@ FAULTS = (
         "a drive's past weighs alike", PANEL, "power(0.5, (weekly.week_no - past.week_no)", "power(0.5, 0 * (weekly.week_no - past.week_no)"
     ),
     Fault("an event after a boundary is known at it", PANEL, " and events.occurred_at < weekly.boundary_utc", ""),
+    Fault(
+        "a RAID group that resumes had been there",
+        OUTCOMES,
+        "and drive_weeks.boundary_utc = last_days",
+        "and drive_weeks.boundary_utc <= last_days",
+    ),
+    Fault("inventory that begins at a boundary is known at it", PANEL, "boundary_utc > described.from", "boundary_utc >= described.from"),
+    Fault("a drive always was with its present host", PANEL, "        and slow_hours.hour_utc < described.to_hour_utc\n", ""),
+    Fault("a recurrence to come is known", PANEL, "when recurrences.recurred_at < windows.boundary_utc", "when true"),
+    Fault("a wait begins with the last slow hour", PANEL, "coalesce(slow_hours.hours_since_last, 0) <> 1", "true"),
     Fault("the hour after is a recurrence", PANEL, "between 2 and 24", "between 1 and 24"),
     Fault(
         "a tail hour that stays without the drive is its doing",
@@ -1309,6 +1319,13 @@ FAULTS = (
     Fault("a superseded decision stands", REPLACEMENTS, "('pending', 'standing')", "('pending', 'standing', 'superseded')"),
     Fault("losses are open", BACKTEST_SUMMARY, "when ends.gain_high < 0 then 'loses'\n", ""),
     # costs
+    Fault("users who went home are a slow drive's loss", COSTS, "not io_count_after between", "false and not io_count_after between"),
+    Fault(
+        "what to expect counts users who went home",
+        COSTS,
+        "between 1.0 / {{ var('cost_load_factor') }} and {{ var('cost_load_factor') }}",
+        "> 0",
+    ),
     Fault(
         "the others are held against the median that the drive was part of",
         COUNTERFACTUAL,
