@@ -93,7 +93,7 @@ def _deployed_text(drive: Row) -> str | None:
 def _group_text(drive: Row) -> str | None:
     """Its RAID group, and that it is a guess where it is one."""
     group: str | None = drive["current_raid_group_id"]
-    return f"{group}, only its host: no source says which group it is in" if drive["is_group_guessed"] else group
+    return f"{group}, only its host: no source says which group it is in" if group and drive["is_group_guessed"] else group
 
 
 def _rows_text(drive: Row, pruned_before: datetime | None) -> str:

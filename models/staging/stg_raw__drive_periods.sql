@@ -115,6 +115,7 @@ ranked as (
             partition by said.drive_id, stretches.hour_utc
             order by
                 {% if aspect == 'membership' %}said.is_group_guessed asc,
+                case when said.raid_group_id is null then 1 else 0 end asc,
                 {% endif %}{{ source_rank(aspect, 'said.source') }} asc,
                 said.source asc nulls first,
                 said.valid_from desc nulls last,
@@ -134,7 +135,11 @@ decided as (
     select
         drive_id,
 {%- for name in membership %}
-        max(case when membership_place = 1 then {{ name }} end) as {{ name }},
+        -- what somebody says of the drive without its group fills in
+        coalesce(
+            max(case when membership_place = 1 then {{ name }} end),
+            min_by({{ name }}, membership_place) filter (where {{ name }} is not null and raid_group_id is null)
+        ) as {{ name }},
 {%- endfor %}
 {%- for name in description %}
         min_by({{ name }}, description_place) filter (where {{ name }} is not null) as {{ name }},
@@ -142,7 +147,7 @@ decided as (
         min_by(deployed_on, age_place) filter (where deployed_on is not null) as deployed_on,
         min_by(coalesce(source, 'bundle'), age_place) filter (where deployed_on is not null) as deployed_on_source,
         coalesce(max(case when membership_place = 1 and is_group_guessed then 1 end), 0) = 1 as is_group_guessed,
-        coalesce(max(case when membership_place = 1 and source = 'mapping' then 1 end), 0) = 1 as is_mapped,
+        coalesce(max(case when membership_place = 1 and source = 'mapping' and raid_group_id is not null then 1 end), 0) = 1 as is_mapped,
         stretch_from_utc as from_hour_utc,
         stretch_to_utc as to_hour_utc
     from ranked

@@ -104,9 +104,10 @@ def test_files_are_tried_together_and_inventory_is_looked_at_too(tmp_path: Path,
     assert code == 0 and "lsblk files" in output and "diskstats rows" in output
     assert "all 3 drives have a name of their own" in output and "3 drives in 1 groups" in output
     mapping = tmp_path / "drives.csv"
-    mapping.write_text("drive_id,raid_group_id,valid_to,valid_from\nS1,g1,,\nS2,g1,2026-01-04,2026-01-05\n")
+    mapping.write_text("drive_id,enclosure,valid_to,valid_from\nS1,shelf-3,,\nS2,shelf-3,2026-01-04,2026-01-05\n")
     code, output = doctor("mapping", mapping)
     assert code == 0 and "drives.csv, row 2: valid_to '2026-01-04': not after" in output and "datetime" not in output
+    assert "it names none of 1 drives" in output
 
 
 @pytest.mark.parametrize(

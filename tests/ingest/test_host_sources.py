@@ -522,6 +522,22 @@ def test_a_mapping_names_drives_and_puts_them_into_groups(tmp_path: Path, wareho
     assert counts(ingest("mapping", given(tmp_path, map__csv=serials), warehouse.path)) == (2, 1, 1, 0, 0)
     joined = warehouse.stored("drive_aliases").filter(pl.col("alias") == "S-A")
     assert joined.select("drive_id", "valid_from").rows() == [("S-a", None)]
+    assert warehouse.stored("drives")["is_group_guessed"].to_list() == [False] * 3
     # the operator's last word counts
     ingest("mapping", given(tmp_path, map__csv="drive_id,raid_group_id\nS3,pool-0\n"), warehouse.path)
     assert warehouse.live("drives").filter(pl.col("drive_id") == "S3")["raid_group_id"].to_list() == ["pool-0"]
+
+
+def test_what_a_mapping_says_without_a_group_lands_too(tmp_path: Path, warehouse: Warehouse) -> None:
+    text = "host,device,drive_id,role,enclosure,model,site,slot\nweb1,sda,S1,data,shelf-3,MODELX,fra1,\n,,S2,,shelf-3,,,\n"
+    text += "web1,/dev/sdd1,,,,,,7\nweb1,nvme0n1p2,S3,,,,,\nweb2,,S4,,,,,\n,,S5,,,,,\n"
+    summary = ingest("mapping", given(tmp_path, map__csv=text), warehouse.path)
+    assert counts(summary) == (7, 6, 1, 0, 0)
+    # a partition counts as the drive it is on
+    assert warehouse.stored("drive_aliases").select("alias", "drive_id").rows() == [("web1/sda", "S1"), ("web1/nvme0n1", "S3")]
+    assert warehouse.stored("drives").select("drive_id", "enclosure", "model", "site", "slot", "host", "is_alias").rows() == [
+        ("S1", "shelf-3", "MODELX", "fra1", None, "web1", False), ("S2", "shelf-3", None, None, None, None, False),
+        ("web1/sdd", None, None, None, "7", "web1", True), ("S4", None, None, None, None, "web2", False),
+    ]  # fmt: skip
+    assert warehouse.stored("drives").select("raid_group_id", "is_group_guessed").unique().rows() == [(None, True)]
+    assert warehouse.table("rejected_records").select("row", "column").rows() == [(6, "raid_group_id")]

@@ -29,7 +29,7 @@ levels as (
 ),
 
 raid_groups as (
-    select distinct raid_group_id from {{ ref('stg_raw__drives') }}
+    select distinct raid_group_id from {{ ref('stg_raw__drives') }} where raid_group_id is not null
 )
 
 select

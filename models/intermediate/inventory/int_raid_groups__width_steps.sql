@@ -8,6 +8,7 @@ with changes as (
 hourly as (
     select raid_group_id, hour_utc, sum(step) as step
     from changes
+    where raid_group_id is not null
     group by raid_group_id, hour_utc
 )
 

@@ -27,7 +27,10 @@ select
     spans.first_hour_utc,
     spans.last_hour_utc,
     coalesce(spans.last_raid_group_id, attributes.raid_group_id) as current_raid_group_id,
-    coalesce(spans.last_is_group_guessed, attributes.is_group_guessed) as is_group_guessed
+    case
+        when coalesce(spans.last_raid_group_id, attributes.raid_group_id) is not null
+            then coalesce(spans.last_is_group_guessed, attributes.is_group_guessed)
+    end as is_group_guessed
 from drives
 left join {{ ref('int_drives__attributes') }} as attributes on drives.drive_id = attributes.drive_id
 left join {{ ref('int_drives__kinds') }} as kinds on drives.drive_id = kinds.drive_id
