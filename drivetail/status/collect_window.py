@@ -22,6 +22,7 @@ def read_window(connection: duckdb.DuckDBPyConnection, first: datetime) -> None:
         select
             drive_id, raid_group_id, min(hour_utc) as first_hour_utc, max(hour_utc) as last_hour_utc, count(*) as hours,
             count(case when is_in_population then slowdown end) as slowdowns,
+            count(case when is_in_population and coalesce(read_slowdown, write_slowdown) is null then slowdown end) as undirected,
             count(case when not is_data_drive then 1 end) as other_role,
             count(case when is_data_drive and not is_in_population then 1 end) as narrow_group,
             count(case when is_in_population and exclusion_reason = 'low_coverage' then 1 end) as low_coverage,
@@ -58,10 +59,12 @@ def collect_window(connection: duckdb.DuckDBPyConnection) -> Row:
         "narrow_group": "group of fewer than 3 data drives",
         "other_role": "parity drive or spare",
     }
-    columns = ", ".join(f"coalesce(cast(sum({name}) as bigint), 0) as {name}" for name in ("hours", *outcomes))
+    counted = ("hours", "undirected", *outcomes)
+    columns = ", ".join(f"coalesce(cast(sum({name}) as bigint), 0) as {name}" for name in counted)
     (sums,) = fetch(connection, f"select {columns} from recent_drives")
     return {
         "drive_hours": [{"outcome": title, "drive_hours": sums[name], "of": sums["hours"]} for name, title in outcomes.items()],
+        "slowdowns_without_directions": sums["undirected"],
         "groups_with_gaps": listing(
             connection,
             """

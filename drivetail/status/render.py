@@ -229,7 +229,10 @@ def _window_blocks(inventory: Row, window: Row) -> list[str]:
         total = outcomes[0]["of"]
         rows = [{**row, "share": f"{row['drive_hours'] / total:7.2%}"} for row in outcomes]
         columns: Columns = {"outcome": "outcome", "drive-hours": ("drive_hours", lambda count: f"{count:>11,}"), "  share": "share"}
-        blocks.append(block(f"What {human(total)} accepted drive-hours came to", span, table(rows, columns)))
+        undirected = window["slowdowns_without_directions"]
+        why = "their source gives one latency for both, or too few peers read or wrote"
+        note = f"{human(undirected)} of those with a slowdown have none of reads or of writes: {why}" if undirected else ""
+        blocks.append(block(f"What {human(total)} accepted drive-hours came to", span, table(rows, columns), note))
     return blocks
 
 
