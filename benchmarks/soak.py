@@ -25,7 +25,7 @@ TESTS = {
         "tests/proof/test_perseus_samples.py",
         "tests/proof/test_identity.py",
     ],
-    "pages": ["tests/report/test_weekly_report.py", "tests/report/test_cookbook.py", "tests/calibrate", "-m", "soak"],
+    "pages": ["tests/report/test_weekly_report.py", "tests/report/test_cookbook.py", "tests/report/test_study_page.py", "tests/calibrate", "-m", "soak"],
     "moved": ["tests/proof/test_metamorphic.py"],
     "kills": ["tests/proof/test_killed.py"],
     "prunes": ["tests/proof/test_pruned.py", "tests/drivetail/test_prune.py"],

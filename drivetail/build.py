@@ -170,7 +170,8 @@ class Build:
         Returns: sequence numbers of the finished deliveries and of the stored batches, and whether the models are defined.
         Raises: ModelError where other models than these made what was pruned, unless that may stay as it is.
         """
-        if not self.warehouse.build_database.exists():
+        # over nothing the models know of no past, and what they have once computed they add to: with a past they are defined anew
+        if self.past is None and not self.warehouse.build_database.exists():
             self.project.template("build").begin(self.warehouse.build_database)
         if not self.warehouse.build_database.exists():
             self._begin_empty()

@@ -59,7 +59,7 @@ ANY_KILL_SECONDS = 80
 """Once those were killed, how long to wait for another kill at most, where there is one for every hour; an hour's run takes about 50 s."""
 NIGHT_HOURS = 12
 NIGHTS = len(HOURS) // NIGHT_HOURS
-"""Maintenance runs once in so many of the hours, the first time beside a backfill: not in CI."""
+"""Maintenance runs once in so many of the hours, the first time beside a backfill. In CI there is no night, nor does the machine go down."""
 BACKFILLED_BESIDE = "min(start_date) filter (where backfill_id is not null) < max(end_date) filter (where backfill_id is null)"
 PATIENCE_SECONDS = 500 * len(HOURS)
 
@@ -264,13 +264,14 @@ def test_hours_with_kills_end_in_the_marts_of_one_load(tmp_path: Path):
 
         # the machine goes down in the middle of the second hour; the others come meanwhile
         scheduler.wait("the wrong file is held", (warehouse.raw / "quarantine/000001/record.json").exists)
-        scheduler.go_down()
-        begun = runs_begun(scheduler)
-        assert begun == HOURS[:2]
+        if NIGHTS:
+            scheduler.go_down()
+            assert runs_begun(scheduler) == HOURS[:2]
         for hour in HOURS[2:]:
             site.deliver(hour)
-        scheduler.start()
-        scheduler.wait_until_ready()
+        if NIGHTS:
+            scheduler.start()
+            scheduler.wait_until_ready()
         scheduler.wait("somebody is told of the file that is held", lambda: alarms(warehouse, "held in quarantine 1") != [])
         assert {alarm["what"] for alarm in alarms(warehouse, "held in quarantine 1")} == {"failure"}
         # the array sends the hour again, right, with what was missing of the one before; the operator drops the wrong one

@@ -144,6 +144,7 @@ def test_building_again_changes_nothing(fleet: Fleet) -> None:
     fleet.check()
 
 
+@pytest.mark.soak
 def test_a_reader_across_two_publications_still_reads_its_own_and_then_it_goes(fleet: Fleet, holder: subprocess.Popen[str]) -> None:
     query = "select (select publication_id from marts.publication) as id, count(*) as n, sum(hash(f)) as h from marts.fct_drive_hours as f"
     before = ask(holder, query)

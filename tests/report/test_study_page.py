@@ -241,7 +241,7 @@ def test_a_figure_without_data_says_so(studied: Warehouse, drawn: dict[str, Any]
     assert {name for name, one in drawn.items() if one["says"] != ["<b>no data</b>"]} == with_data
 
 
-@pytest.mark.parametrize("width", [1180, 800, 420])
+@pytest.mark.parametrize("width", [420, *(pytest.param(width, marks=pytest.mark.soak) for width in (800, 1180))])
 def test_it_opens_offline_without_a_complaint(browser: Any, page_file: Path, width: int):
     page, troubles = opened(browser, page_file, width)
     assert troubles == []
