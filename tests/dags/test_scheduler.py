@@ -59,7 +59,7 @@ ANY_KILL_SECONDS = 80
 """Once those were killed, how long to wait for another kill at most, where there is one for every hour; an hour's run takes about 50 s."""
 NIGHT_HOURS = 12
 NIGHTS = len(HOURS) // NIGHT_HOURS
-"""Maintenance runs once in so many of the hours, the first time beside a backfill. In CI there is no night, nor does the machine go down."""
+"""Maintenance runs once in so many of the hours, the first time beside a backfill. In CI there is no night, and the machine stays up."""
 BACKFILLED_BESIDE = "min(start_date) filter (where backfill_id is not null) < max(end_date) filter (where backfill_id is null)"
 PATIENCE_SECONDS = 500 * len(HOURS)
 
