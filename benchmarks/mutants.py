@@ -499,6 +499,12 @@ FAULTS = (
     ),
     Fault("a prune that died is forgotten by maintenance", "drivetail/publish.py", "kept.update(missing_folders(", "len(missing_folders("),
     Fault(
+        "a build database of a pruned warehouse begins with models that know of no past",
+        "drivetail/build.py",
+        "if self.past is None and not self.warehouse.build_database",
+        "if not self.warehouse.build_database",
+    ),
+    Fault(
         "drives whose rows were pruned are forgotten by a rebuild",
         "models/intermediate/lateness/int_drives__own_spans.sql",
         "where drive_id not in (select drive_id from arrived)",

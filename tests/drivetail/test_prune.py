@@ -169,6 +169,18 @@ def test_what_comes_later_and_what_is_asked_of_what_went(site: Site) -> None:
     )
 
 
+def test_a_build_database_made_anew_knows_of_drives_that_raw_knows_no_more(site: Site) -> None:
+    site.does("prune", "--older-than", "35d")
+    ((publication, horizon),) = site.ask("select publication_id, pruned_before_utc from marts.publication")
+    clean_up(site.warehouse, publication, keep_seconds=-1)
+    drives = "select drive_id, first_hour_utc, last_hour_utc, current_raid_group_id from marts.dim_drives order by 1"
+    before = site.ask(drives)
+    assert {first < horizon for _, first, *_ in before} == {True}
+    shutil.rmtree(site.warehouse.build)
+    site.does("build")
+    assert site.ask(drives) == before
+
+
 def test_a_past_that_raw_has_lost_is_told_with_the_page_that_helps(tmp_path: Path) -> None:
     kept = Kept(12, datetime(2026, 1, 5), datetime(2026, 1, 6), 4, "of these models")
     past = Past(datetime(2026, 1, 7), 20, [kept], None, [])
