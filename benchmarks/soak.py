@@ -41,8 +41,9 @@ TESTS = {
         "tests/proof/test_disk_full.py",
         "tests/proof/test_exactly_once.py",
         "tests/proof/test_published_file.py",
-        "tests/drivetail/test_upgrade.py",
         "tests/quality/test_planned_maintenance.py",
+        # the last one's conftest is the one that is imported by its name
+        "tests/drivetail/test_upgrade.py",
     ],
     "servers": ["tests/proof/test_prometheus_answers.py", "tests/drivetail/test_pulls.py"],
     "parsers": ["tests/ingest", "-k", "any_ or no_row_is_lost", "-s", "-n", "0"],
