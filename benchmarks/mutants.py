@@ -1361,7 +1361,7 @@ FAULTS = (
         "case when tail_1_without_one is not null then tail_1 end as judged_tail_1",
         "tail_1 as judged_tail_1",
     ),
-    Fault("every transition says what RIO to expect", COSTS, "transition = 'stable_to_stable' and", ""),
+    Fault("every transition says what RIO to expect", COSTS, "transition = 'stable_to_stable'", "true"),
     Fault("a RAID group is expected to keep its RIO", COSTS, "tails.io_count_before * expected.io_ratio", "tails.io_count_before"),
     Fault("a drive's costs are those of any RAID group it was in", COSTS, "    and slow_hours.raid_group_id = tails.raid_group_id\n", ""),
     Fault("a drive in two RAID groups counts twice", COSTS_BY, "count(distinct drive_id)", "count(drive_id)"),
