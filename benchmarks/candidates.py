@@ -28,6 +28,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks.bench import DRIVETAIL, measure
 from benchmarks.commit import ROOT, current_commit
+from drivetail.dbt import variables
 from drivetail.queries import fetch, open_published
 from drivetail.warehouse import Warehouse
 from simulate.fleet import DEFAULT_START
@@ -36,7 +37,8 @@ RESULTS = ROOT / "docs" / "results" / "candidates.md"
 RIDGES = (0.001, 0.1)
 """Penalties of the GLM: one next to none, one that draws classes of few drives towards the mean."""
 REPLICATES = 500
-TRAINING_WEEKS, OUTCOME_WEEKS = 26, 4
+VARIABLES = variables()
+OUTCOME_WEEKS = 4
 SMALL = {"disk-groups": 60, "ssd-groups": 30, "days": 182, "seed": 11}
 
 
@@ -122,7 +124,7 @@ def with_glm(rows: pl.DataFrame, ridge: float) -> pl.DataFrame:
     for (_, week), here in known.filter(pl.col("training_drive_weeks") > 0).group_by("kind", "week_no", maintain_order=True):
         past = known.filter(
             pl.col("kind") == here["kind"][0],
-            pl.col("week_no").is_between(week - TRAINING_WEEKS - OUTCOME_WEEKS + 1, week - OUTCOME_WEEKS),
+            pl.col("week_no").is_between(week - VARIABLES["candidate_training_weeks"] - OUTCOME_WEEKS + 1, week - OUTCOME_WEEKS),
         )
         assert past.height == here["training_drive_weeks"][0], "trained on other outcomes than the models"
         alike = past.group_by(*classes, "own_tail_hours").agg(pl.len().alias("drives"), pl.col("tail_hours_caused_after").mean())
@@ -230,7 +232,8 @@ def measured(scenario: Scenario, bundle: Path, warehouse: Warehouse) -> list[str
     lines += ["", scenario.words, "", "```json", json.dumps(scenario.parameters), "```"] if scenario.parameters else []
     with open_published(warehouse) as connection:
         rows = panel(connection)
-        lines += ["", *backtest(connection), *beside_glm(rows, [0.002, 0.01, 0.05]), *calibration(rows, [0.5, 2, 8]), *covered(connection)]
+        lines += ["", *backtest(connection), *beside_glm(rows, VARIABLES["candidate_top_ratios"])]
+        lines += [*calibration(rows, VARIABLES["candidate_band_edges"]), *covered(connection)]
     return lines
 
 

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import yaml
+
 from drivetail.template import Template
 from drivetail.warehouse import PROJECT, Warehouse
 
@@ -42,6 +44,12 @@ def models_version() -> str:
         if file.suffix in {".sql", ".py", ".csv"} or file.name == "dbt_project.yml":
             digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
+
+
+def variables() -> dict[str, Any]:
+    """The models' thresholds and lists, by name."""
+    stated: dict[str, Any] = yaml.safe_load((PROJECT / "dbt_project.yml").read_text(encoding="utf-8"))["vars"]
+    return stated
 
 
 def beside_the_models(target: str) -> Path | None:

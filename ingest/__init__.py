@@ -12,22 +12,8 @@ if TYPE_CHECKING:
     from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, table_files
     from ingest.run import SOURCES, IngestSummary, calls_of, drop, ingest, options_of, release
 
-# imported when they are asked for: who only lists deliveries, or catches an error, does not wait for every source's parser
-_MODULES = {
-    "errors": ("GateError", "IngestError", "StoreError"),
-    "landing": ("FileResult",),
-    "quarantine": ("Gate", "GateReport", "Held", "list_quarantine"),
-    "raw_store": ("Delivery", "drive_hour_files", "list_deliveries", "table_files"),
-    "run": ("SOURCES", "IngestSummary", "calls_of", "drop", "ingest", "options_of", "release"),
-}
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
+# the lightest first; imported when they are asked for: who catches an error or lists deliveries does not wait for every source's parser
+_MODULES = ("errors", "raw_store", "quarantine", "landing", "run")
 
 __all__ = [
     "SOURCES",
@@ -50,3 +36,11 @@ __all__ = [
     "release",
     "table_files",
 ]
+
+
+def __getattr__(name: str) -> object:
+    for module in _MODULES if name in __all__ else ():
+        home = import_module(f"{__name__}.{module}")
+        if hasattr(home, name):
+            return getattr(home, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

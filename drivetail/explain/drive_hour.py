@@ -5,21 +5,9 @@ from __future__ import annotations
 import duckdb
 
 from drivetail.console import Row
-from drivetail.explain.records import HOUR, LIVE_RAW, inventory_periods, precedence, shifted
+from drivetail.explain.records import HOUR, LIVE_RAW, NAMED_DRIVE, inventory_periods, precedence, shifted
 from drivetail.queries import fetch
 from drivetail.warehouse import Warehouse
-
-NAMED_DRIVE = """
-coalesce(
-    (
-        select aliases.drive_id from staging.stg_raw__alias_periods as aliases
-        where delivered.is_alias is not null and delivered.drive_id = aliases.alias
-            and aliases.from_hour_utc <= $at and aliases.to_hour_utc > $at
-    ),
-    delivered.drive_id
-)
-"""
-"""The drive that a record is of: hosts name theirs by aliases."""
 
 COUNTS_FIRST = """
 delivered.is_alias is not null and coalesce(delivered.coverage, 1.0) < delivered.min_coverage,
@@ -80,7 +68,7 @@ class DriveHour:
                 on delivered.delivery_seq = retired.delivery_seq
                 and delivered.file_no = retired.file_no
                 and delivered.row_no = retired.row_no
-            where {NAMED_DRIVE} = $drive and delivered.hour_utc = $at
+            where {NAMED_DRIVE.format(at="$at")} = $drive and delivered.hour_utc = $at
             order by
                 retired_as is not null, {COUNTS_FIRST.format(source="files.source")},
                 delivered.delivery_seq desc, delivered.file_no desc, delivered.row_no desc
@@ -95,9 +83,11 @@ class DriveHour:
             f"""
             with delivered as ({LIVE_RAW.format(kind="drive_hours")} and delivered.hour_utc = $at),
             counted as (
-                select delivered.* replace ({NAMED_DRIVE} as drive_id)
+                select delivered.* replace ({NAMED_DRIVE.format(at="$at")} as drive_id)
                 from delivered
-                qualify row_number() over (partition by {NAMED_DRIVE} order by {COUNTS_FIRST.format(source="delivered.source")}) = 1
+                qualify row_number() over (
+                    partition by {NAMED_DRIVE.format(at="$at")} order by {COUNTS_FIRST.format(source="delivered.source")}
+                ) = 1
             )
             select
                 measured.*, counted.min_coverage, counted.read_ios, counted.write_ios, counted.read_latency_us,

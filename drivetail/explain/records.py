@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import duckdb
-import yaml
 
 from drivetail.console import Columns, Row, block, table_with_files
+from drivetail.dbt import variables
 from drivetail.explain.text import right_aligned, when
 from drivetail.queries import fetch
-from drivetail.warehouse import PROJECT
 from ingest.schema import SELF_NAMED_SOURCES
 
 HOUR = timedelta(hours=1)
@@ -27,6 +26,18 @@ where not exists (
     where retired.delivery_seq = delivered.delivery_seq and retired.file_no = delivered.file_no and retired.row_no = delivered.row_no
 )
 """
+
+NAMED_DRIVE = """
+coalesce(
+    (
+        select aliases.drive_id from staging.stg_raw__alias_periods as aliases
+        where delivered.is_alias is not null and delivered.drive_id = aliases.alias
+            and aliases.from_hour_utc <= {at} and aliases.to_hour_utc > {at}
+    ),
+    delivered.drive_id
+)
+"""
+"""The drive that a record is of at an instant: hosts name theirs by aliases."""
 
 PERIOD_COLUMNS: Columns = {
     "from": "from",
@@ -53,8 +64,11 @@ EVENT_COLUMNS: Columns = {
 
 def precedence(aspect: str) -> list[str]:
     """Sources in the order in which the models believe them; those whose records name drives themselves stand together."""
-    stated: list[str] = yaml.safe_load((PROJECT / "dbt_project.yml").read_text())["vars"]["source_precedence"][aspect]
-    return [name for stood in stated for name in (sorted(SELF_NAMED_SOURCES) if stood == "bundle" else [stood])]
+    return [
+        name
+        for stood in variables()["source_precedence"][aspect]
+        for name in (sorted(SELF_NAMED_SOURCES) if stood == "bundle" else [stood])
+    ]
 
 
 def inventory_periods(connection: duckdb.DuckDBPyConnection, drives: Sequence[str], at: datetime | None = None) -> list[Row]:
@@ -89,11 +103,7 @@ def drive_events(
         f"""
         with delivered as ({LIVE_RAW.format(kind="drive_events")}),
         named as (
-            select delivered.* replace (coalesce(aliases.drive_id, delivered.drive_id) as drive_id)
-            from delivered
-            left join staging.stg_raw__alias_periods as aliases
-                on delivered.is_alias is not null and delivered.drive_id = aliases.alias
-                and aliases.from_hour_utc <= delivered.occurred_at and aliases.to_hour_utc > delivered.occurred_at
+            select delivered.* replace ({NAMED_DRIVE.format(at="delivered.occurred_at")} as drive_id) from delivered
         )
         select events.*, named.file, named.row_no
         from marts.fct_drive_events as events

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 
 from drivetail.build import build
 from drivetail.cli import main
-from drivetail.dbt import ModelError, Project
+from drivetail.dbt import ModelError, Project, variables
 from drivetail.maintenance import expire
 from drivetail.past import Kept, Past, bring_back
 from drivetail.prune import LEAST_DAYS, prune
@@ -89,8 +88,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 def test_what_is_promised_of_younger_days_is_what_the_windows_need() -> None:
-    variables = yaml.safe_load((PROJECT / "dbt_project.yml").read_text())["vars"]
-    assert variables["chronic_window_days"] + 7 == LEAST_DAYS
+    assert variables()["chronic_window_days"] + 7 == LEAST_DAYS
 
 
 def test_it_says_what_goes_and_refuses_what_it_must(site: Site) -> None:

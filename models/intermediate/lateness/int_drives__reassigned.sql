@@ -81,7 +81,8 @@ stretches as (
     from boundaries
 ),
 
-said_before as (
+{% for side in ('before', 'now') -%}
+said_{{ side }} as (
     select
         stretches.drive_id,
         stretches.from_hour_utc,
@@ -91,28 +92,13 @@ said_before as (
         periods.is_mapped,
         periods.valid_from
     from stretches
-    inner join periods_before as periods
+    inner join periods_{{ side }} as periods
         on stretches.drive_id = periods.drive_id
         and periods.from_hour_utc <= stretches.from_hour_utc
         and periods.to_hour_utc >= stretches.to_hour_utc
 ),
 
-said_now as (
-    select
-        stretches.drive_id,
-        stretches.from_hour_utc,
-        stretches.to_hour_utc,
-        periods.raid_group_id,
-        periods.role,
-        periods.is_mapped,
-        periods.valid_from
-    from stretches
-    inner join periods_now as periods
-        on stretches.drive_id = periods.drive_id
-        and periods.from_hour_utc <= stretches.from_hour_utc
-        and periods.to_hour_utc >= stretches.to_hour_utc
-),
-
+{% endfor -%}
 differing as (
     (select * from said_before except select * from said_now)
     union
