@@ -158,6 +158,13 @@ def landed(source: str, path: Path) -> None:
         ingest(source, path, Path(folder))
 
 
+def dumped(path: Path) -> None:
+    """A file of samples, as readings."""
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in read_samples(path, "host", Labels(), Path(folder)).pieces():
+            pass
+
+
 def plain(path: Path) -> None:
     """The same bytes as lines."""
     for file in files(path):
@@ -193,7 +200,7 @@ def bench_parsers(work: Path, repetitions: int) -> list[str]:
     with tempfile.TemporaryDirectory(dir=work) as name:
         folder = Path(name)
         for what, (path, rows), run in (
-            ("prometheus, tsdb dump (lines)", samples(folder), lambda path: read_samples(path, "host", Labels())),
+            ("prometheus, tsdb dump (lines)", samples(folder), dumped),
             ("sysstat, sadf -d (drives in an interval)", sadf(folder), partial(read_intervals, zone=utc)),
             ("sysstat, iostat JSON (drives in an interval)", iostat(folder), partial(read_intervals, zone=utc)),
             ("kernel-log (lines)", log(folder), partial(read_log, reading=Reading(utc, None, None, "host"))),

@@ -20,6 +20,14 @@ def zone_of(name: str | None) -> tzinfo | None:
         raise IngestError(f"--timezone {name}: no such time zone; give one like Europe/Berlin or UTC") from error
 
 
+def plain_time(text: str) -> datetime:
+    """A time in ISO 8601 that says no zone. Raises: ValueError, also where it says one."""
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is not None:
+        raise ValueError(f"a zone in {text}")
+    return at
+
+
 @dataclass
 class Clock:
     """Local times of one file in order -> UTC: a clock that is put back repeats an hour, one that passes midnight begins a day."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ingest.clocks import Clock, zone_of
+from ingest.clocks import Clock, plain_time, zone_of
 from ingest.devices import is_cut_off, is_whole_drive
 from ingest.errors import IngestError, UnreadableFile
 from ingest.files import SourceFile
@@ -458,7 +458,7 @@ def _sadf_time(element: dict[str, Any], previous: datetime | None, told: _Told) 
     stamp = element.get("timestamp")
     if not isinstance(stamp, dict):
         raise UnreadableFile("its intervals have no timestamp, as sadf -j gives one")
-    local = datetime.fromisoformat(f"{stamp.get('date')} {stamp.get('time')}"[:19])
+    local = plain_time(f"{stamp.get('date')} {stamp.get('time')}"[:19])
     is_utc = stamp.get("utc") == 1 or stamp.get("tz") == "UTC"
     ends = local if is_utc else told.clock.utc(local)
     seconds = _number(stamp.get("interval")) or 0.0
@@ -559,8 +559,8 @@ def _sadf_stamp(text: str, clock: Clock) -> datetime:
     if text.isdigit():
         return datetime.fromtimestamp(int(text), UTC).replace(tzinfo=None)
     if text.endswith(" UTC"):
-        return datetime.fromisoformat(text[:19])
-    return clock.utc(datetime.fromisoformat(text[:19]))
+        return plain_time(text[:19])
+    return clock.utc(plain_time(text[:19]))
 
 
 # Lines of sar -d --------------------------------------------------------------------------------------------------

@@ -26,9 +26,9 @@ from ingest.parse import completed, split
 from ingest.prometheus.client import Client, server_url
 from ingest.prometheus.known import untold
 from ingest.prometheus.pull import HOUR, Selection, chunks, pull
-from ingest.prometheus.readings import READING, Rolled, checks, roll_up
+from ingest.prometheus.readings import LOOKBACK_US, READING, Rolled, checks, roll_up
 from ingest.prometheus.text import EXPECTED as EXPECTED_TEXT
-from ingest.prometheus.text import Labels, read_samples
+from ingest.prometheus.text import Labels, SampleFile, Samples, read_samples, spans_of
 from ingest.raw_store import utc_now
 from ingest.readers import RawChunk, one_line
 from ingest.resolution import as_samples, seconds_of
@@ -42,7 +42,11 @@ EXPECTED = f"the address of a server (http://prometheus:9090), or files *{', *'.
 DEFAULT_HOURS = 24
 ABANDONED_SECONDS = 24 * 3600
 """After which half a piece is of a call that was killed."""
+LOOKBACK = timedelta(microseconds=LOOKBACK_US)
 OPTIONS = ("match", "host_label", "device_label", "group_label", "resolution", "allow_partial")
+
+_INSTANT = ["host", "device", "path", "at"]
+_NUMBERED = {**READING, "file_no": pl.Int64(), "row_no": pl.Int64()}
 
 
 def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
@@ -150,56 +154,65 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     """Roll the readings up and stage drive-hours, inventory and aliases.
 
     Counts are readings: what one scrape says of one drive. Files of samples belong together, so that a scrape in one file
-    follows that in another; each piece of a pull stands alone.
+    follows that in another, and are taken some days at a time; each piece of a pull stands alone.
     """
     results: dict[int, FileResult] = {}
-    together: list[pl.DataFrame] = []
+    together: list[tuple[FileResult, SampleFile]] = []
     for file in files:
         result = landing.start(file)
         if result is None or result.file_no is None:
             continue
         results[result.file_no] = result
-        good = None
         with landing.reading(result):
-            readings = _read(file, landing, result)
-            good = _checked(readings, landing, result).with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no"))
-        if good is None:
-            continue
-        if file.record_kind == PULLED:
-            _stage(good, landing, results)
-        else:
-            together.append(good)
-    if together:
-        key = ["host", "device", "path", "at"]
-        readings = each_once(pl.concat(together), key, [name for name in READING if name not in key], results)
-        _stage(readings, landing, results)
+            if file.record_kind == PULLED:
+                _stage(_checked(_pulled(file), landing, result), landing, results)
+            else:
+                together.append((result, _samples(file, landing, result)))
+    before = pl.DataFrame(schema=_NUMBERED)
+    spans = spans_of([file for _, file in together])
+    for (_, until), *found in zip(spans, *(file.pieces(spans) for _, file in together), strict=True):
+        readings = [_counted(samples, landing, result) for (result, _), samples in zip(together, found, strict=True)]
+        once = each_once(pl.concat(readings), _INSTANT, [name for name in READING if name not in _INSTANT], results)
+        so_far = pl.concat([before, once])
+        _stage(so_far, landing, results)
+        # what the first increment after this span begins with
+        before = so_far.filter(pl.col("at") > until - LOOKBACK).sort("at").unique(_INSTANT[:-1], keep="last")
 
 
-def _read(file: SourceFile, landing: Landing, result: FileResult) -> pl.DataFrame:
-    """The readings of a file with `row_no`; its broken lines are counted and rejected."""
-    if file.record_kind == PULLED:
-        try:
-            readings = pl.read_parquet(file.path, glob=False)
-        except OSError as error:
-            raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
-        return readings.with_columns(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("row_no"))
+def _pulled(file: SourceFile) -> pl.DataFrame:
+    try:
+        readings = pl.read_parquet(file.path, glob=False)
+    except OSError as error:
+        raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
+    return readings.with_columns(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("row_no"))
+
+
+def _samples(file: SourceFile, landing: Landing, result: FileResult) -> SampleFile:
+    """A file of samples, read but for its counters; its broken lines are counted and rejected."""
     folder = PurePosixPath(file.file.replace("!", "/")).parent.name
-    samples = read_samples(file.path, folder or "unknown", labels_of(landing.options))
+    scratch = landing.staged.scratch / f"samples-{result.file_no}"
+    scratch.mkdir()
+    samples = read_samples(file.path, folder or "unknown", labels_of(landing.options), scratch)
     result.notes += samples.notes
+    result.rows_delivered += samples.broken.height
+    landing.reject(result, samples.broken)
+    return samples
+
+
+def _counted(samples: Samples, landing: Landing, result: FileResult) -> pl.DataFrame:
     result.rows_delivered += samples.broken.height + samples.duplicates
     result.rows_duplicate += samples.duplicates
     landing.reject(result, samples.broken)
-    return samples.readings
+    return _checked(samples.readings, landing, result)
 
 
 def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl.DataFrame:
+    """The readings that keep what they must (_NUMBERED); the others are rejected."""
     result.rows_delivered += readings.height
-    if not readings.height:
-        return readings
     good, rejected = split(RawChunk(readings), readings, checks())
     landing.reject(result, rejected)
     result.rows_accepted += good.height
-    return good
+    return good.select(pl.lit(result.file_no, pl.Int64()).alias(name) if name == "file_no" else name for name in _NUMBERED)
 
 
 def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResult]) -> None:
@@ -207,7 +220,8 @@ def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResu
         return
     seconds = seconds_of(landing.options)
     rolled: Rolled = roll_up(readings, landing.kind, seconds)
-    results[max(readings["file_no"].unique())].notes += rolled.notes
+    notes = results[max(readings["file_no"].unique())].notes
+    notes += [note for note in rolled.notes if note not in notes]
     take_back(rolled.unused, results, "rows_superseded")
     inventory = (("drives", rolled.drives), ("drive_aliases", rolled.aliases))
     for record_kind, rows in inventory:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -32,10 +35,25 @@ _LINE = rf"^[ \t]*([a-zA-Z_:][a-zA-Z0-9_:]*(?:{_LABELS})?|{_LABELS})[ \t]+([^ \t
 _DUMPED = re.compile(r'^\{__name__="([a-zA-Z_:][a-zA-Z0-9_:]*)"(?:, ?)?(.*)\}$', re.DOTALL)
 # Milliseconds since 1970 are larger than this since 1973, seconds smaller until the year 5138.
 _LEAST_MS = 1e11
-_END_US = 253_402_300_800_000_000  # the year 10000
+_END_US = 253_370_764_800_000_000  # the year 9999
 # what a machine is called that nobody has named
 _UNNAMED = ("", "(none)", "localhost")
 _PLACE = ["host", "device", "path", "at"]
+LINES_AT_ONCE = 2_000_000
+"""About how many samples of drives are held at once; a day is, however many it has."""
+
+_SERIES: dict[str, pl.DataType] = {"series": pl.String(), "series_no": pl.UInt32(), "metric": pl.String(), "labels": pl.String()}
+_SPOOLED: dict[str, pl.DataType] = {
+    "series_no": pl.UInt32(),
+    "row_no": pl.Int64(),
+    "value": pl.String(),
+    "number": pl.Float64(),
+    "at": pl.Datetime("us"),
+}
+
+Span = tuple[datetime, datetime]
+"""What lies after the first instant, up to the second."""
+ALWAYS: Span = (datetime.min, datetime.max)
 
 
 @dataclass(frozen=True)
@@ -49,24 +67,73 @@ class Labels:
 
 @dataclass
 class Samples:
-    """What one file holds. `readings`: READING and `row_no`, the line of the reading's first counter; `broken`: REJECTION.
+    """What a file, or a span of it, holds. `readings`: READING and `row_no`, the line of the reading's first counter; `broken`: REJECTION.
 
     `duplicates`: readings that the file holds again, value by value.
     """
 
     readings: pl.DataFrame
     broken: pl.DataFrame
-    duplicates: int = 0
-    notes: list[str] = field(default_factory=list)
+    duplicates: int
 
 
-def read_samples(path: Path, folder: str, labels: Labels) -> Samples:
-    """The readings in a file. `folder` names the host where neither a label nor `node_uname_info` does.
+@dataclass
+class SampleFile:
+    """A file that was read: its samples of drives lie beside (_SPOOLED, a file per block), since a dump has them by series, not by time.
+
+    `series`: series_no, metric, labels, host, device, path, told_group. `broken`: REJECTION, the lines that are no sample of a time.
+    """
+
+    spooled: list[Path]
+    series: pl.DataFrame
+    broken: pl.DataFrame
+    notes: list[str]
+    lines_by_day: dict[date, int]
+
+    def pieces(self, spans: Iterable[Span] = (ALWAYS,)) -> Iterator[Samples]:
+        """What lies in each of the spans, which follow each other in time. Who a drive is may have been said in an earlier one."""
+        read = {text: json.loads(text) for text in self.series["labels"].unique()}
+        metric = self.series.select("series_no", "metric", "labels", *_PLACE[:-1], "told_group")
+        infos, members = (say(metric.clear().with_columns(pl.lit(None, pl.Datetime("us")).alias("at")), read) for say in _SAYS.values())
+        for after, until in spans:
+            lines = pl.scan_parquet(self.spooled, glob=False).filter(pl.col("at") > after, pl.col("at") <= until).collect()
+            lines = lines.join(metric, on="series_no").sort("row_no")
+            infos, members = (
+                pl.concat([_last(before), say(lines.filter(pl.col("metric") == name), read)])
+                for before, (name, say) in zip((infos, members), _SAYS.items(), strict=True)
+            )
+            counters, contradicted, again = _once(lines.filter(pl.col("metric").is_in(list(COUNTERS))))
+            broken = _rejected(contradicted, "one of several values of the same series at the same time", "value", "value")
+            yield Samples(with_identity(_side_by_side(counters), infos, members).select(*READING, "row_no"), broken, again)
+
+
+def spans_of(files: Sequence[SampleFile]) -> list[Span]:
+    """The days of the files, as many together as have about LINES_AT_ONCE samples."""
+    days: Counter[date] = Counter()
+    for file in files:
+        days.update(file.lines_by_day)
+    found: list[Span] = []
+    held = LINES_AT_ONCE
+    for day, lines in sorted(days.items()):
+        begins = datetime(day.year, day.month, day.day)
+        if held + lines > LINES_AT_ONCE:
+            found.append((begins, begins))
+            held = 0
+        found[-1] = (found[-1][0], begins + timedelta(days=1))
+        held += lines
+    return found
+
+
+def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> SampleFile:
+    """The samples of drives in a file. `folder` names the host where neither a label nor `node_uname_info` does; `scratch` is empty.
 
     Raises: UnreadableFile where no line is a counter of a drive, or samples have no time.
     """
-    frames: list[pl.DataFrame] = []
+    known = pl.DataFrame(schema=_SERIES)
+    untimed = pl.DataFrame(schema={**_SPOOLED, "time": pl.String(), "metric": pl.String()})
     broken: list[pl.DataFrame] = []
+    spooled: list[Path] = []
+    days: Counter[date] = Counter()
     done = 0
     for block in text_blocks(path, EXPECTED):
         lines = pl.DataFrame({"line": block.decode("utf-8", "replace").removesuffix("\n").split("\n")})
@@ -79,27 +146,32 @@ def read_samples(path: Path, folder: str, labels: Labels) -> Samples:
             pl.col("line").str.extract(_LINE, group).alias(name) for group, name in ((1, "series"), (2, "value"), (3, "time"))
         )
         broken.append(_rejected(sample.filter(pl.col("series").is_null()), "not a sample, expected: series value [time]", "line"))
-        frames.append(sample.filter(pl.col("series").str.contains_any(list(_WANTED))).drop("line"))
-    lines = pl.concat(frames)
-    named = _named(lines["series"].unique().to_list())
-    lines = lines.join(named, on="series", maintain_order="left").filter(pl.col("metric").is_in(_WANTED))
-    if not lines["metric"].is_in(list(COUNTERS)).any():
+        sample = sample.filter(pl.col("series").str.contains_any(list(_WANTED))).drop("line")
+        known = pl.concat([known, _named(sample.select(pl.col("series").unique(maintain_order=True)), known)])
+        sample = sample.join(known, on="series", maintain_order="left")
+        broken.append(_rejected(sample.filter(pl.col("metric").is_null()), "labels that cannot be read", "line", "series"))
+        sample = sample.filter(pl.col("metric").is_in(_WANTED)).with_columns(pl.col("value").cast(pl.Float64, strict=False).alias("number"))
+        broken.append(_rejected(sample.filter(pl.col("number").is_null()), "not a number", "value", "value"))
+        # the clock that tells when may stand in the next block
+        sample = _timed(pl.concat([untimed, sample.filter(pl.col("number").is_not_null())], how="diagonal"))
+        waits = sample["time"].is_null() & sample["at"].is_null() & (sample["metric"] != CLOCK)
+        untimed = sample.filter(waits).select(untimed.columns)
+        broken.append(_no_time(sample.filter(~waits & pl.col("at").is_null())))
+        timed = sample.filter(pl.col("at").is_not_null())
+        days.update(dict(timed.select(_day().alias("day"))["day"].value_counts().iter_rows()))
+        spooled.append(scratch / f"{len(spooled)}.parquet")
+        timed.select(*_SPOOLED).write_parquet(spooled[-1], compression="lz4")
+    if not known["metric"].is_in(list(COUNTERS)).any():
         raise UnreadableFile(f"no node_disk_* counter in {done} lines; expected {EXPECTED}")
-    lines = lines.with_columns(pl.col("value").cast(pl.Float64, strict=False).alias("number"))
-    lines = lines.with_columns(_time(lines))
-    unread = lines["number"].is_null()
-    broken.append(_rejected(lines.filter(unread), "not a number", "value", "value"))
-    lines = lines.filter(~unread)
-    untimed = lines["at"].is_null()
-    if untimed.all():
+    if not days:
         raise UnreadableFile("no sample has a time and there is no node_time_seconds to tell when they were taken")
-    broken.append(_rejected(lines.filter(untimed & pl.col("metric").is_in(list(COUNTERS))), "no time, or one that is none", "time", "time"))
-    lines = lines.filter(~untimed)
-    lines, read, notes = _located(lines, named, folder, labels)
-    counters, contradicted, again = _once(lines.filter(pl.col("metric").is_in(list(COUNTERS))))
-    broken.append(_rejected(contradicted, "one of several values of the same series at the same time", "value", "value"))
-    readings = _readings(counters, lines, read)
-    return Samples(readings, pl.concat(broken).sort("row", maintain_order=True), again, notes)
+    series, notes = _located(known, folder, labels)
+    return SampleFile(spooled, series, pl.concat([*broken, _no_time(untimed)]).sort("row", maintain_order=True), notes, dict(days))
+
+
+def _day() -> pl.Expr:
+    # an instant at midnight ends the day before, as one on the hour ends the hour before
+    return (pl.col("at") - pl.duration(microseconds=1)).dt.date()
 
 
 def _rejected(lines: pl.DataFrame, reason: str, column: str, value: str = "line") -> pl.DataFrame:
@@ -111,36 +183,40 @@ def _rejected(lines: pl.DataFrame, reason: str, column: str, value: str = "line"
     ).cast(REJECTION)  # type: ignore[arg-type]
 
 
-def _named(series: Sequence[str]) -> pl.DataFrame:
-    """Every distinct series: its metric and its labels as JSON, in order of their names; null metric where it is none."""
-    rows = []
-    for text in series:
+def _no_time(lines: pl.DataFrame) -> pl.DataFrame:
+    return _rejected(lines.filter(pl.col("metric").is_in(list(COUNTERS))), "no time, or one that is none", "time", "time")
+
+
+def _named(series: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """The series that are not known yet (_SERIES): metric and labels, these as JSON in order of their names, null where it is none."""
+    rows: list[tuple[str, int, str | None, str | None]] = []
+    for text in series.join(known, on="series", how="anti", maintain_order="left")["series"]:
         dumped = _DUMPED.match(text)
         line = f"{dumped[1]}{{{dumped[2]}}} 1\n" if dumped else f"{text} 1\n"
-        try:
+        told: tuple[str | None, str | None] = (None, None)
+        # what the parser raises on labels that are none
+        with suppress(ValueError, KeyError, IndexError):
             (sample,) = (sample for family in text_string_to_metric_families(line) for sample in family.samples)
-        except (ValueError, KeyError, IndexError):  # what the parser raises on labels that are none
-            continue
-        rows.append((text, sample.name, json.dumps(sample.labels, sort_keys=True)))
-    return pl.DataFrame(rows, schema={"series": pl.String(), "metric": pl.String(), "labels": pl.String()}, orient="row")
+            told = (sample.name, json.dumps(sample.labels, sort_keys=True))
+        rows.append((text, known.height + len(rows), *told))
+    return pl.DataFrame(rows, schema=_SERIES, orient="row")
 
 
-def _time(lines: pl.DataFrame) -> pl.Series:
-    """When each sample was taken: its own time, else the clock that the same scrape shows, which stands below the drives."""
+def _timed(lines: pl.DataFrame) -> pl.DataFrame:
+    """Lines with `at`, when each sample was taken: its own time, else the clock of the same scrape, which stands below the drives."""
     own = lines["time"].cast(pl.Float64, strict=False)
     micros = (own * 1e6).set(own.abs() >= _LEAST_MS, None).fill_null(own * 1e3)
     clock = lines.select(pl.when(pl.col("metric") == CLOCK).then(pl.col("number") * 1e6).backward_fill()).to_series()
     micros = micros.zip_with(lines["time"].is_not_null(), clock)
     micros = micros.set(~micros.is_between(0, _END_US).fill_null(False), None)
-    return micros.round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at")
+    return lines.with_columns(micros.round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at"))
 
 
-def _located(
-    lines: pl.DataFrame, named: pl.DataFrame, folder: str, labels: Labels
-) -> tuple[pl.DataFrame, dict[str, dict[str, str]], list[str]]:
-    """Lines with what `located_by` says of them, counters of whole drives only; the labels of each text of them; notes."""
-    read = {labels_text: json.loads(labels_text) for labels_text in named["labels"].to_list()}
-    uname = lines.filter(pl.col("metric") == UNAME)["labels"].to_list()
+def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataFrame, list[str]]:
+    """The series with what `located_by` says of them, counters of whole drives only; notes."""
+    known = known.filter(pl.col("metric").is_in(_WANTED)).drop("series")
+    read = {text: json.loads(text) for text in known["labels"].unique(maintain_order=True)}
+    uname = known.filter(pl.col("metric") == UNAME)["labels"].to_list()
     told = read[uname[0]].get("nodename", "") if uname else ""
     unlabelled = folder if told in _UNNAMED else told
     hosts = named_hosts([one[labels.host] for one in read.values() if labels.host in one])
@@ -148,13 +224,13 @@ def _located(
         [located_by(text, one, hosts, labels, unlabelled) for text, one in read.items()],
         schema={"labels": pl.String(), "host": pl.String(), "device": pl.String(), "path": pl.String(), "told_group": pl.String()},
         orient="row",
-    ).unique("labels")
-    lines = lines.join(located, on="labels", maintain_order="left")
-    is_counter = lines["metric"].is_in(list(COUNTERS))
-    is_whole = lines.select(whole_drives("device").fill_null(False)).to_series()
-    left_out = lines.filter(is_counter & ~is_whole)["device"].unique().sort().to_list()
+    )
+    series = known.join(located, on="labels", maintain_order="left")
+    is_counter = series["metric"].is_in(list(COUNTERS))
+    is_whole = series.select(whole_drives("device").fill_null(False)).to_series()
+    left_out = series.filter(is_counter & ~is_whole)["device"].unique().sort().to_list()
     notes = [f"left out {len(left_out)} devices that are no whole drive: {', '.join(map(str, left_out[:8]))}"] if left_out else []
-    return lines.filter(~is_counter | is_whole), read, notes
+    return series.filter(~is_counter | is_whole), notes
 
 
 def _once(counters: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, int]:
@@ -171,19 +247,18 @@ def _once(counters: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     return counters.join(several, on=_PLACE, how="anti"), contradicted, int(again)
 
 
-def _readings(counters: pl.DataFrame, lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
-    readings = (
-        counters.sort("row_no")
-        .group_by(_PLACE, maintain_order=True)
-        .agg(
-            *(pl.col("number").filter(pl.col("metric") == metric).first().alias(name) for metric, name in COUNTERS.items()),
-            pl.col("told_group").first(),
-            pl.col("row_no").first(),
-        )
+def _side_by_side(counters: pl.DataFrame) -> pl.DataFrame:
+    """A reading per drive, path and instant: COUNTERS, `told_group`, and `row_no` of the first."""
+    return counters.group_by(_PLACE, maintain_order=True).agg(
+        *(pl.col("number").filter(pl.col("metric") == metric).first().alias(name) for metric, name in COUNTERS.items()),
+        pl.col("told_group").first(),
+        pl.col("row_no").first(),
     )
-    infos = identities(lines.filter(pl.col("metric") == INFO), read)
-    members = memberships(lines.filter(pl.col("metric") == MEMBER), read)
-    return with_identity(readings, infos, members).select(*READING, "row_no")
+
+
+def _last(said: pl.DataFrame) -> pl.DataFrame:
+    """What was said last of each drive."""
+    return said.sort("at").unique(["host", "device"], keep="last", maintain_order=True)
 
 
 def located_by(
@@ -204,18 +279,13 @@ def located_by(
 
 def identities(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
     """`node_disk_info`: host, device, at, serial, wwn, model, firmware, is_rotating; what is empty is null."""
-    rows = [
-        (host, device, at, *(info.get(name) or None for name in ("serial", "wwn", "model", "revision")), info.get("rotational"))
-        for host, device, at, info in _with_labels(lines, read)
-    ]
-    names = ("serial", "wwn", "model", "firmware", "rotational")
-    schema = {"host": pl.String(), "device": pl.String(), "at": pl.Datetime("us"), **dict.fromkeys(names, pl.String())}
-    frame = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
+    names = {"serial": "serial", "wwn": "wwn", "model": "model", "firmware": "revision", "rotational": "rotational"}
+    said = _said(lines, read, tuple(names), lambda _, device, labels: (device, *(labels.get(name) or None for name in names.values())))
+    return said.with_columns(
         # udev gives blanks as underscores
         pl.col("model").str.replace_all("_", " "),
         pl.col("rotational").replace_strict({"1": True, "0": False}, default=None, return_dtype=pl.Boolean()).alias("is_rotating"),
-    )
-    return frame.drop("rotational").unique(["host", "device", "at"], keep="first", maintain_order=True)
+    ).drop("rotational")
 
 
 def memberships(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
@@ -223,18 +293,35 @@ def memberships(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.Data
 
     A role that is a place in the array is that of a data drive: md rotates parity.
     """
-    rows = [
-        (host, drive_of(device or ""), at, labels.get("uuid") or f"{host}/{labels.get('md', '')}", role if role in ROLES else "data")
-        for host, device, at, labels in _with_labels(lines, read)
-        for role in (labels.get("role"),)
-    ]
-    schema = {"host": pl.String(), "device": pl.String(), "at": pl.Datetime("us"), "raid_group_id": pl.String(), "role": pl.String()}
-    return pl.DataFrame(rows, schema=schema, orient="row").unique(["host", "device", "at"], keep="first", maintain_order=True)
+
+    def say(host: str, device: str | None, labels: dict[str, str]) -> tuple[str | None, ...]:
+        role = labels.get("role")
+        return drive_of(device or ""), labels.get("uuid") or f"{host}/{labels.get('md', '')}", role if role in ROLES else "data"
+
+    return _said(lines, read, ("raid_group_id", "role"), say)
 
 
-def _with_labels(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> list[tuple[str, str | None, object, dict[str, str]]]:
-    rows = lines.select("host", "device", "at", "labels").unique(maintain_order=True).iter_rows()
-    return [(host, device, at, read[text]) for host, device, at, text in rows]
+def _said(
+    lines: pl.DataFrame,
+    read: dict[str, dict[str, str]],
+    names: tuple[str, ...],
+    say: Callable[[str, str | None, dict[str, str]], tuple[str | None, ...]],
+) -> pl.DataFrame:
+    """host, device, at, and what labels say: (device, names) by host, device and labels; asked once a series, not once a sample."""
+    place = ["host", "device", "labels"]
+    series = lines.select(place).unique(maintain_order=True)
+    told = pl.DataFrame(
+        [say(host, device, read[text]) for host, device, text in series.iter_rows()],
+        schema=dict.fromkeys(("drive", *names), pl.String()),
+        orient="row",
+    )
+    by_series = pl.concat([series, told], how="horizontal")
+    said = lines.select(*place, "at").join(by_series, on=place, nulls_equal=True, maintain_order="left")
+    said = said.select("host", pl.col("drive").alias("device"), "at", *names)
+    return said.unique(["host", "device", "at"], keep="first", maintain_order=True)
+
+
+_SAYS = {INFO: identities, MEMBER: memberships}
 
 
 def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:

@@ -51,9 +51,10 @@ def sysstat(path: Path) -> tuple[set[str], int]:
 
 
 def samples(path: Path) -> tuple[set[str], int]:
-    found = read_samples(path, "web1", Labels())
+    file = read_samples(path, "web1", Labels(), path.parent)
+    (found,) = file.pieces()
     assert all(map(is_whole_drive, found.readings["device"]))
-    return set(found.readings["device"]), found.readings.height + found.broken.height + found.duplicates
+    return set(found.readings["device"]), found.readings.height + file.broken.height + found.broken.height + found.duplicates
 
 
 SADF = "web1;600;2026-01-05 10:10:00 UTC;{};10.00;1.00;1.00;0.00;0.20;0.01;25.43;1.00\n"

@@ -143,6 +143,47 @@ def test_files_that_overlap_count_once(warehouse: Warehouse, tmp_path: Path) -> 
     assert warehouse.live()["read_ios"].to_list() == [200]
 
 
+def test_labels_that_cannot_be_read_cost_their_line(warehouse: Warehouse, tmp_path: Path) -> None:
+    twice = f'node_disk_reads_completed_total{{device="sda",device="sdb"}} 5 {T}\n'
+    summary = land(warehouse, tmp_path, lines(f" {T}") + twice + lines(f" {T + 3600}", reads=200, read_seconds=1.2))
+    assert counts(summary) == (3, 2, 1, 0, 0)
+    assert warehouse.table("rejected_records").select("row", "reason", "value").rows() == [
+        (7, "labels that cannot be read", 'node_disk_reads_completed_total{device="sda",device="sdb"}')
+    ]
+
+
+def test_a_clock_of_the_next_block_tells_when(warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.readers.BLOCK_BYTES", 100)
+    scrapes = [lines(reads=100 * n, read_seconds=n) + f"node_time_seconds {T + 1800 * n}\n" for n in range(3)]
+    # the last one has no clock
+    assert counts(land(warehouse, tmp_path, "".join(scrapes) + lines())) == (9, 3, 6, 0, 0)
+    assert warehouse.live().select("read_ios", "coverage").rows() == [(200, 1.0)]
+
+
+def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def info(device: str, serial: str, at: int) -> str:
+        return f'node_disk_info{{device="{device}",instance="web1:9100",serial="{serial}"}} 1 {at}\n'
+
+    # three days from 22:00; sda and sdb have swapped their letters 24 hours on, said once only; sdb was reset, and out for a night
+    begin, web1 = T + 12 * 3600, ',instance="web1:9100"'
+    dumped = [info("sda", "S1", begin), info("sdb", "S2", begin), info("sda", "S2", begin + 86_400), info("sdb", "S1", begin + 86_400)]
+    for n in range(3 * 144):
+        at = begin + 600 * n
+        dumped.append(lines(f" {at}", labels=web1, reads=7 * n * n, read_seconds=n * n / 64))
+        if not 150 <= n < 200:
+            dumped.append(lines(f" {at}", "sdb", web1, reads=(3 * n) % 900, read_seconds=((3 * n) % 900) / 8))
+    by_series = sorted("".join(dumped).splitlines(keepends=True))
+    files = ["".join(line for line in by_series if device in line) for device in ('"sda"', '"sdb"')]
+    together, apart = Warehouse(tmp_path / "together"), Warehouse(tmp_path / "apart")
+    told = [counts(land(together, tmp_path, *files))]
+    monkeypatch.setattr("ingest.prometheus.text.LINES_AT_ONCE", 1)
+    told.append(counts(land(apart, tmp_path, *files)))
+    assert told[0] == told[1] and told[0][3] == 0
+    hours = [each.live().drop("ingested_at", strict=False).sort("hour_utc", "drive_id") for each in (together, apart)]
+    assert hours[0].equals(hours[1]) and hours[0]["hour_utc"].n_unique() == 72
+    assert set(hours[0].filter(pl.col("hour_utc").dt.hour() == 0)["drive_id"]) == {"S1", "S2"}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -221,11 +262,12 @@ def test_any_text_is_read_or_refused(tmp_path: Path) -> None:
         path = tmp_path / "fuzzed.prom"
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
         try:
-            found = read_samples(path, "host", Labels())
+            file = read_samples(path, "host", Labels(), tmp_path)
         except UnreadableFile:
             return
+        (found,) = file.pieces()
         assert found.readings["device"].map_elements(is_whole_drive, return_dtype=pl.Boolean).all()
-        assert found.broken["row"].is_between(1, text.count("\n") + 1).all()
+        assert pl.concat([file.broken, found.broken])["row"].is_between(1, text.count("\n") + 1).all()
 
     fuzz(st.lists(pieces, max_size=12).map("".join), check, "lines of samples")
 
@@ -248,8 +290,8 @@ class TestSamples:
         (file,) = ingest("prometheus", SHARED / "prometheus/promtool_tsdb_dump.txt.gz", warehouse.path).files
         assert (file.rows_delivered, file.rows_rejected) == (10_020, 10_020)
 
-    def test_real_answers_of_a_scrape(self, warehouse: Warehouse) -> None:
+    def test_real_answers_of_a_scrape(self, warehouse: Warehouse, tmp_path: Path) -> None:
         summary = ingest("prometheus", SHARED / "prometheus/node_exporter_metrics_host.txt", warehouse.path)
         assert counts(summary) == (1, 1, 0, 0, 0)
         with pytest.raises(UnreadableFile, match="no node_time_seconds"):
-            read_samples(SHARED / "node_exporter_e2e_output.prom", "host", Labels())
+            read_samples(SHARED / "node_exporter_e2e_output.prom", "host", Labels(), tmp_path)

@@ -113,6 +113,7 @@ def test_sadf_lines_upright_and_lying(warehouse: Warehouse, tmp_path: Path) -> N
         "web1;600;2026-01-05 10:10:00 UTC;sda;10.00;1.00;1.00;0.00;0.20;0.01;2.00;1.00\n"
         "web1;-1;2026-01-05 10:15:00 UTC;LINUX-RESTART\t(2 CPU)\n"
         "web1;600;whenever;sda;10.00;1.00;1.00;0.00;0.20;0.01;2.00;1.00\n"
+        "web1;600;2026-01-05 10:20-01 UTC;sda;10.00;1.00;1.00;0.00;0.20;0.01;2.00;1.00\n"
         "web1;600;2026-01-05 10:30:00 UTC;sda;-1.00;1.00;1.00;0.00;0.20;0.01;2.00;1.00\n"
         "web1;7200;2026-01-05 12:30:00 UTC;sda;1.00;1.00;1.00;0.00;0.20;0.01;2.00;1.00\n"
     )
@@ -120,9 +121,10 @@ def test_sadf_lines_upright_and_lying(warehouse: Warehouse, tmp_path: Path) -> N
         "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await[...]\n"
         f"web2;600;{1_767_607_800};sda;5.00;1.00;1.00;2.00;sdb;6.00;1.00;1.00;2.00\n"
     )
-    assert counts(land(warehouse, tmp_path, upright, lying)) == (6, 3, 3, 0, 0)
+    assert counts(land(warehouse, tmp_path, upright, lying)) == (7, 3, 4, 0, 0)
     assert [(drive, ios) for drive, _, ios, _, _ in hours(warehouse)] == [("web1/sda", 6000), ("web2/sda", 3000), ("web2/sdb", 3600)]
-    assert warehouse.table("rejected_records").select("row", "column").rows() == [(2, "timestamp"), (3, "tps"), (4, "interval")]
+    rejected = warehouse.table("rejected_records").select("row", "column").rows()
+    assert rejected == [(2, "timestamp"), (3, "timestamp"), (4, "tps"), (5, "interval")]
 
 
 def test_what_is_cut_off_or_comes_twice_costs_itself(warehouse: Warehouse, tmp_path: Path) -> None:
