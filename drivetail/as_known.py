@@ -8,12 +8,16 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from drivetail.build import build
 from drivetail.past import read_past
 from drivetail.queries import QueryError
 from drivetail.register import Register
 from drivetail.warehouse import Warehouse
-from ingest.raw_store import list_deliveries
+from ingest.raw_store import Delivery, list_deliveries
+
+
+def landed_by(warehouse: Warehouse, instant: datetime) -> list[Delivery]:
+    """The deliveries that had landed by an instant (UTC), the oldest first."""
+    return [each for each in list_deliveries(warehouse.root) if datetime.fromisoformat(each.record()["committed_at"]) <= instant]
 
 
 @contextmanager
@@ -25,20 +29,22 @@ def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Wareh
     past = read_past(warehouse)
     if past is not None:
         raise QueryError(f"what was known at {instant} UTC cannot be built again: the drive-hours before {past.day} were pruned since")
-    times = {delivery.path: datetime.fromisoformat(delivery.record()["committed_at"]) for delivery in list_deliveries(warehouse.root)}
-    landed = [path for path, committed_at in times.items() if committed_at <= instant]
+    landed = landed_by(warehouse, instant)
     if not landed:
-        first = min(times.values(), default=None)
+        came = [each.record()["committed_at"] for each in list_deliveries(warehouse.root)]
         raise QueryError(
-            f"nothing had landed at {instant} UTC; " + (f"the first delivery came at {first} UTC" if first else "nor has anything since")
+            f"nothing had landed at {instant} UTC; "
+            + (f"the first delivery came at {datetime.fromisoformat(min(came))} UTC" if came else "nor has anything since")
         )
     with TemporaryDirectory(prefix=".as-known-at-", dir=warehouse.root) as folder:
         then = Warehouse(Path(folder))
         then.create()
         (then.raw / "deliveries").mkdir()
-        for path in landed:
-            (then.raw / "deliveries" / path.name).symlink_to(path)
+        for delivery in landed:
+            (then.raw / "deliveries" / delivery.path.name).symlink_to(delivery.path)
         decided = [record for record in Register(warehouse, "decisions").read() if datetime.fromisoformat(record["at"]) <= instant]
         Register(then, "decisions").append(decided)
+        from drivetail.build import build  # brings dbt, which a report from what is kept does not need
+
         build(then)
         yield then

@@ -146,6 +146,8 @@ class Landing:
         """Run a step on delivered content; what it raises on broken content becomes `UnreadableFile`."""
         try:
             return step()
+        except MemoryError:  # Arrow's is one of its own errors, too
+            raise
         except _CONTENT_ERRORS as error:
             raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
 
@@ -196,6 +198,10 @@ class Landing:
         parts = self.staged.add_timed(record_kind, rows)
         if result is not None and result.file_no is not None:
             self._parts.setdefault(result.file_no, []).extend(parts)
+
+    def withdraw(self, record_kind: str, rows: pl.DataFrame) -> None:
+        """Forget the staged events or inventory that were read of the same rows (file_no, row_no) as these."""
+        self._tables[record_kind] = [staged.join(rows, on=["file_no", "row_no"], how="anti") for staged in self._tables[record_kind]]
 
     @property
     def is_rolled_up(self) -> bool:

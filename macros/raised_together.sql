@@ -27,7 +27,6 @@
                         false
                     ) as is_together
                 from {{ alerts }}
-                where place_id is not null
             ) as neighbours
         ) as chained
     ) as crowds

@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 
+from drivetail.as_known import built_as_known_at, landed_by
 from drivetail.publish import Publication, kept_publications
 from drivetail.queries import QueryError, publication_of
 from drivetail.warehouse import Warehouse
@@ -78,24 +79,24 @@ def _opened(
                 "`--as-known-at TIME` builds again what was known then"
             )
     else:
-        named = _shown_at(kept, as_known_at or datetime.max)
+        named = _holding_what_had_landed(warehouse, kept, as_known_at or datetime.max)
     if named is not None:
         with publication_of(warehouse, named.path) as connection:
             yield connection, as_known_at or named.published_at
         return
-    from drivetail.as_known import built_as_known_at  # brings dbt, which no other report needs
-
     with built_as_known_at(warehouse, as_known_at or datetime.max) as then, publication_of(then) as connection:
         yield connection, as_known_at
 
 
-def _shown_at(kept: list[Publication], instant: datetime) -> Publication | None:
-    """The publication that readers saw at an instant; None where it is not kept, or one between it and the next kept one was."""
+def _holding_what_had_landed(warehouse: Warehouse, kept: list[Publication], instant: datetime) -> Publication | None:
+    """The last publication kept from before an instant, if it holds all that had landed by then: a build of that would say the same."""
     earlier = [each for each in kept if each.published_at <= instant]
     if not earlier:
         return None
-    number, *later = [int(each.publication_id.split("-")[0]) for each in kept[len(earlier) - 1 :]]
-    return earlier[-1] if not later or later[0] == number + 1 else None
+    with publication_of(warehouse, earlier[-1].path) as connection:
+        ((held,),) = connection.execute("select max(delivery_seq) from marts.ingested_files").fetchall()
+    landed = max((delivery.seq for delivery in landed_by(warehouse, instant)), default=None)
+    return earlier[-1] if held == landed else None
 
 
 def as_document(facts: WeekFacts) -> str:

@@ -29,7 +29,7 @@ from ingest.prometheus.pull import HOUR, Selection, chunks, pull
 from ingest.prometheus.readings import LOOKBACK_US, READING, Rolled, checks, roll_up
 from ingest.prometheus.text import EXPECTED as EXPECTED_TEXT
 from ingest.prometheus.text import Labels, SampleFile, Samples, read_samples, spans_of
-from ingest.raw_store import utc_now
+from ingest.raw_store import utc_now, write_parquet
 from ingest.readers import RawChunk, one_line
 from ingest.resolution import as_samples, seconds_of
 
@@ -94,7 +94,7 @@ def fetch(
             readings = pull(client, selection, begins, ends, step)
             path.parent.mkdir(parents=True, exist_ok=True)
             half = path.with_suffix(f".{os.getpid()}.half")
-            readings.write_parquet(half, compression="zstd")
+            write_parquet(readings, half)
             os.replace(half, path)
             notes += [f"{url} says its answers are incomplete: {warning}" for warning in sorted(client.warnings)]
         files.append(SourceFile(path, f"{url}!{path.name}", path.name, PULLED))
@@ -225,7 +225,10 @@ def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResu
     take_back(rolled.unused, results, "rows_superseded")
     inventory = (("drives", rolled.drives), ("drive_aliases", rolled.aliases))
     for record_kind, rows in inventory:
-        landing.accept(record_kind, untold(completed(rows, record_kind), record_kind, landing), None)
+        news = untold(completed(rows, record_kind), record_kind, landing)
+        # what began with the last reading before this span is said again, and now perhaps how long it held
+        landing.withdraw(record_kind, news)
+        landing.accept(record_kind, news, None)
     landing.count_samples(rolled.behind)
     if rolled.drive_hours.height:
         landing.accept("drive_hours", completed(rolled.drive_hours, "drive_hours"), None)

@@ -22,6 +22,7 @@ from ingest.devices import drive_of, whole_drives
 from ingest.errors import UnreadableFile
 from ingest.parse import REJECTION
 from ingest.prometheus.readings import COUNTERS, IDENTITY, READING, named_hosts
+from ingest.raw_store import write_parquet
 from ingest.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.schema import ROLES
 
@@ -137,11 +138,11 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
     done = 0
     for block in text_blocks(path, EXPECTED):
         lines = pl.DataFrame({"line": block.decode("utf-8", "replace").removesuffix("\n").split("\n")})
-        lines = lines.with_columns(pl.int_range(done + 1, done + lines.height + 1, dtype=pl.Int64).alias("row_no"))
-        if not done and block.startswith(b"HTTP/"):
+        begun, done = done, done + lines.height
+        lines = lines.with_columns(pl.int_range(begun + 1, done + 1, dtype=pl.Int64).alias("row_no"))
+        if not begun and block.startswith(b"HTTP/"):
             # what curl -i writes above the answer
             lines = lines.slice(lines.select(pl.col("line").str.strip_chars().eq("").arg_max()).item())
-        done += lines.height
         sample = lines.filter(~pl.col("line").str.contains(r"^\s*(#|$)")).with_columns(
             pl.col("line").str.extract(_LINE, group).alias(name) for group, name in ((1, "series"), (2, "value"), (3, "time"))
         )
@@ -152,19 +153,19 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
         broken.append(_rejected(sample.filter(pl.col("metric").is_null()), "labels that cannot be read", "line", "series"))
         sample = sample.filter(pl.col("metric").is_in(_WANTED)).with_columns(pl.col("value").cast(pl.Float64, strict=False).alias("number"))
         broken.append(_rejected(sample.filter(pl.col("number").is_null()), "not a number", "value", "value"))
-        # the clock that tells when may stand in the next block
+        # the clock that tells when may stand in the next block; no scrape is longer than one
         sample = _timed(pl.concat([untimed, sample.filter(pl.col("number").is_not_null())], how="diagonal"))
-        waits = sample["time"].is_null() & sample["at"].is_null() & (sample["metric"] != CLOCK)
+        waits = sample["time"].is_null() & sample["at"].is_null() & (sample["row_no"] > begun)
         untimed = sample.filter(waits).select(untimed.columns)
         broken.append(_no_time(sample.filter(~waits & pl.col("at").is_null())))
         timed = sample.filter(pl.col("at").is_not_null())
         days.update(dict(timed.select(_day().alias("day"))["day"].value_counts().iter_rows()))
         spooled.append(scratch / f"{len(spooled)}.parquet")
-        timed.select(*_SPOOLED).write_parquet(spooled[-1], compression="lz4")
+        write_parquet(timed.select(*_SPOOLED), spooled[-1])
     if not known["metric"].is_in(list(COUNTERS)).any():
         raise UnreadableFile(f"no node_disk_* counter in {done} lines; expected {EXPECTED}")
     if not days:
-        raise UnreadableFile("no sample has a time and there is no node_time_seconds to tell when they were taken")
+        raise UnreadableFile("no sample has a number and a time, and there is no node_time_seconds to tell when they were taken")
     series, notes = _located(known, folder, labels)
     return SampleFile(spooled, series, pl.concat([*broken, _no_time(untimed)]).sort("row", maintain_order=True), notes, dict(days))
 

@@ -102,6 +102,18 @@ DMESG = (
     "2026-01-05T10:00:00,25+00:00 sd 1:0:0:0: [sdb] Attached SCSI disk\n"
     "Jan  5 10:00:01 web1 kernel: [1.5] md: unbind<sdb1>\n[ 12.5] [sdb] not responding\n"
 )
+COUNTED = ("reads_completed", "writes_completed", "read_time_seconds", "write_time_seconds")
+SCRAPES = "".join(
+    "".join(f'node_disk_{name}_total{{device="sda"}} {n}\n' for name in COUNTED)
+    + f'node_disk_info{{device="sda",serial="S1"}} 1\nnode_time_seconds {1_767_571_200 + 600 * n}\n'
+    for n in (143, 144)
+)
+# over midnight, by series
+DUMP = "".join(
+    f'{{__name__="node_disk_{name}_total", device="sda", instance="web1:9100"}} {n} {1_767_571_200_000 + 600_000 * n}\n'
+    for name in COUNTED
+    for n in (143, 144, 145)
+)
 BUNDLE = f"{HOURS}\n2026-01-05T10:00:00Z,d1,g1,10,5,100.0,50.0,7,15,0.9,2026-01-05T11:00:00.5+01:00\n2026-01-05 11,d1,g1,0,0,,,,,,\n"
 RECORD = dict(zip(HOURS.split(","), ("2026-01-05T10:00:00Z", "d1", "g1", 10, 5, 100.0, 50.0, None, 15, 0.9, None), strict=True))
 TABLES = {
@@ -124,6 +136,7 @@ GOOD: dict[str, list[tuple[str, str | dict[str, Any]]]] = {
     "mapping": [("mapping.csv", TABLES["mapping"])],
     "mdadm": [("web1/mdstat", MDSTAT), ("web1/mdadm-md0", EXPORT), ("web1/mdadm-md0", DETAIL)],
     "perseus": [("cluster_A/host_1/2026-01-05.csv", TABLES["perseus"])],
+    "prometheus": [("web1/scrapes.prom", SCRAPES), ("web1/samples.dump", DUMP)],
     "smartctl": [("web1/sda.json", SMARTCTL)],
     "sysstat": [("web1.json", SADF), ("web1.json", IOSTAT), ("web1.txt", SAR), ("web1.txt", SADF_D)],
     "tickets": [("tickets.csv", TABLES["tickets"])],
@@ -166,7 +179,8 @@ def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[F
 
 
 @pytest.mark.parametrize("source", GOOD)
-def test_any_delivery_is_read_or_refused(source: str, tmp_path: Path) -> None:
+def test_any_delivery_is_read_or_refused(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.prometheus.text.LINES_AT_ONCE", 1)
     (tmp_path / "warehouse/raw/deliveries").mkdir(parents=True)
     (tmp_path / "warehouse/raw/.staging").mkdir()
     for name, content in GOOD[source]:

@@ -153,19 +153,23 @@ def test_labels_that_cannot_be_read_cost_their_line(warehouse: Warehouse, tmp_pa
 
 
 def test_a_clock_of_the_next_block_tells_when(warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.readers.BLOCK_BYTES", 100)
+    # half a scrape, and a little
+    monkeypatch.setattr("ingest.readers.BLOCK_BYTES", 220)
     scrapes = [lines(reads=100 * n, read_seconds=n) + f"node_time_seconds {T + 1800 * n}\n" for n in range(3)]
     # the last one has no clock
     assert counts(land(warehouse, tmp_path, "".join(scrapes) + lines())) == (9, 3, 6, 0, 0)
     assert warehouse.live().select("read_ios", "coverage").rows() == [(200, 1.0)]
 
 
-def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("begin", [T + 12 * 3600, T + 14 * 3600 - 120, T + 14 * 3600])
+def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(
+    begin: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def info(device: str, serial: str, at: int) -> str:
         return f'node_disk_info{{device="{device}",instance="web1:9100",serial="{serial}"}} 1 {at}\n'
 
-    # three days from 22:00; sda and sdb have swapped their letters 24 hours on, said once only; sdb was reset, and out for a night
-    begin, web1 = T + 12 * 3600, ',instance="web1:9100"'
+    # three days; sda and sdb have swapped their letters 24 hours on, said once only; sdb was reset, and out for a night
+    web1 = ',instance="web1:9100"'
     dumped = [info("sda", "S1", begin), info("sdb", "S2", begin), info("sda", "S2", begin + 86_400), info("sdb", "S1", begin + 86_400)]
     for n in range(3 * 144):
         at = begin + 600 * n
@@ -180,8 +184,22 @@ def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(tmp_p
     told.append(counts(land(apart, tmp_path, *files)))
     assert told[0] == told[1] and told[0][3] == 0
     hours = [each.live().drop("ingested_at", strict=False).sort("hour_utc", "drive_id") for each in (together, apart)]
-    assert hours[0].equals(hours[1]) and hours[0]["hour_utc"].n_unique() == 72
+    assert hours[0].equals(hours[1]) and hours[0]["hour_utc"].n_unique() >= 72
     assert set(hours[0].filter(pl.col("hour_utc").dt.hour() == 0)["drive_id"]) == {"S1", "S2"}
+    for kind, name, told_of in (("drives", "drive_id", "host"), ("drive_aliases", "alias", "drive_id")):
+        # a day may say again what was said; who is who from an hour on is the same
+        stays = [each.live(kind).sort("valid_from") for each in (together, apart)]
+        at = pl.DataFrame({"at": hours[0]["hour_utc"].unique()}).join(stays[0].select(name).unique(), how="cross").sort("at")
+        who = [
+            at.join_asof(
+                rows.select(name, told_of, "valid_from", "valid_to"), left_on="at", right_on="valid_from", by=name, check_sortedness=False
+            )
+            .select("at", name, pl.when(pl.col("valid_to").is_null() | (pl.col("valid_to") > pl.col("at"))).then(told_of).alias("who"))
+            .sort("at", name)
+            for rows in stays
+        ]
+        assert who[0].equals(who[1])
+        assert stays[1].height >= stays[0].height >= 2
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from conftest import HOURS_HEADER, Warehouse
 from polars.exceptions import ComputeError
@@ -64,6 +66,29 @@ def test_a_disk_that_ends_within_a_files_footer_is_full(tmp_path: Path) -> None:
     assert "no room on the disk" in (explained(error, tmp_path, []) or "")
     (tmp_path / "raw.parquet").write_bytes(b"PAR1")
     assert "raw.parquet: cannot be read" in (explained(error, tmp_path, [tmp_path / "raw.parquet"]) or "")
+
+
+def test_a_full_disk_makes_no_file_of_samples_unreadable(warehouse: Warehouse, tmp_path: Path) -> None:
+    """What is read of them lies on the disk until all of it is."""
+    scrapes = [f'node_disk_{{}}_total{{device="sda"}} {100 * n} {1_767_607_200 + 1800 * n}\n' for n in range(3)]
+    counters = ("reads_completed", "writes_completed", "read_time_seconds", "write_time_seconds")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/web1.prom").write_text("".join(scrape.replace("{}", name) for scrape in scrapes for name in counters))
+    with room_for(100), pytest.raises(StoreError, match="no room on the disk"):
+        ingest("prometheus", tmp_path / "in", warehouse.path)
+    assert list_deliveries(warehouse.path) == []
+    assert ingest("prometheus", tmp_path / "in", warehouse.path).rows_accepted == 3
+
+
+def test_what_needs_more_memory_than_there_is_makes_no_file_unreadable(
+    warehouse: Warehouse, bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delivery = bundle({"drive_hours.csv": rows(range(2))})
+    with monkeypatch.context() as starved:
+        starved.setattr("ingest.parse.convert", Mock(side_effect=pa.lib.ArrowMemoryError("malloc of size 64 failed")))
+        with pytest.raises(StoreError, match="not enough memory"):
+            ingest("bundle", [delivery], warehouse.path)
+    assert ingest("bundle", [delivery], warehouse.path).rows_accepted == 6
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {

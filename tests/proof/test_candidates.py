@@ -35,7 +35,8 @@ TOLERANCE = 1e-4
 
 def fleet() -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Twelve RAID groups of six drives, three hours a day; some drives ail for weeks, some fall slow by chance, some are unplugged,
-    some move to another host, one is in inventory from the fourth week on, and one was replaced."""
+    some move to another host, one is in inventory from the fourth week on, and one was replaced. Every host calls its enclosures e0 and e1;
+    two RAID groups have no host."""
     rng = random.Random(4)
     deployed = (FIRST - timedelta(days=400)).date()
     hours: list[dict[str, Any]] = []
@@ -50,8 +51,8 @@ def fleet() -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         for name in names:
             since = FIRST + timedelta(weeks=3, minutes=90) if name == "g01d5" else None
             period = {"drive_id": name, "raid_group_id": name[:3], "role": "data", "kind": kind, "model": rng.choice(("A", "B", None)),
-                      "host": f"h{group // 3}", "deployed_on": rng.choice((deployed, None)), "capacity_bytes": 10**12,
-                      "valid_from": since}  # fmt: skip
+                      "host": f"h{group // 3}" if group < 10 else None, "enclosure": f"e{name[-1] > '3':d}",
+                      "deployed_on": rng.choice((deployed, None)), "capacity_bytes": 10**12, "valid_from": since}  # fmt: skip
             drives.append(period)
             if name[-1] == str(group % 3):
                 drives.append(
@@ -108,7 +109,7 @@ def facts(warehouse: Warehouse) -> Facts:
             "select slowest_drive_id as drive_id, hour_utc from intermediate.int_raid_hours__counterfactual where tail_1_without_one < 2",
         ),
         events=rows(warehouse, "select drive_id, event_type, occurred_at from marts.fct_drive_events"),
-        inventory=[{"enclosure": None, **row} for row in fleet()[1].to_dicts()],
+        inventory=fleet()[1].to_dicts(),
         valid_hours={
             row["raid_group_id"]: set(row["hours"])
             for row in rows(warehouse, "select raid_group_id, list(hour_utc) as hours from marts.fct_raid_hours group by raid_group_id")

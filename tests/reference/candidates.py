@@ -147,7 +147,9 @@ def came_back(slows: list[datetime], back: datetime | None) -> str:
 
 def places(row: Record, facts: Facts) -> list[tuple[str, str]]:
     about = facts.about(row["drive_id"], row["hour_utc"])
-    named = [("raid group", row["raid_group_id"]), ("host", about.get("host")), ("enclosure", about.get("enclosure"))]
+    host, enclosure = about.get("host"), about.get("enclosure")
+    # another host may call its own by the same name
+    named = [("raid group", row["raid_group_id"]), ("host", host), ("enclosure", enclosure if host is None else None)]
     return [(place, name) for place, name in named if name is not None]
 
 

@@ -10,19 +10,17 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from .reference import HOUR, Fleet, Record, floor_hour, is_in_maintenance
+from .reference import HOUR, Fleet, Record, enclosure_of, floor_hour, is_in_maintenance, shared_enclosures
 from .study import effective_size, is_multiple, nanoseconds, wilson
 
 EXPLICIT = ("not_spinning", "not_responding", "response_timeout", "scsi_timeout", "media_error")
 TICK_NS = 250_000
 
 
-def place_of(fleet: Fleet, drive: str) -> tuple[str, str] | None:
-    """The host of a drive, else its enclosure."""
-    for place in ("host", "enclosure"):
-        if fleet.attribute(drive, place) is not None:
-            return place, fleet.attribute(drive, place)
-    return None
+def places_of(fleet: Fleet, drive: str, shared: set[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The host and the enclosure of a drive, as far as they are known."""
+    named = (("host", fleet.attribute(drive, "host")), ("enclosure", enclosure_of(fleet, drive, shared)))
+    return [(place, name) for place, name in named if name is not None]
 
 
 class Slow:
@@ -34,9 +32,9 @@ class Slow:
         self.row_of = {(row["drive_id"], row["hour_utc"]): row for row in self.slow}
         self.raid_hour = {(row["raid_group_id"], row["hour_utc"]): row for row in raid_hours}
         self.at_once: dict[tuple[tuple[str, str], datetime], int] = defaultdict(int)
+        self.shared = shared_enclosures(fleet)
         for row in self.slow:
-            place = place_of(fleet, row["drive_id"])
-            if place is not None:
+            for place in places_of(fleet, row["drive_id"], self.shared):
                 self.at_once[place, row["hour_utc"]] += 1
 
     # ---- of an hour
@@ -59,9 +57,10 @@ class Slow:
         hour = self.raid_hour[row["raid_group_id"], row["hour_utc"]]
         return hour["slow_drive_count"] >= 2 and hour["slow_drive_count"] >= (hour["reporting_drive_count"] - 1) // 2
 
-    def neighbours(self, row: Record) -> int:
-        place = place_of(self.fleet, row["drive_id"])
-        return 0 if place is None else self.at_once[place, row["hour_utc"]]
+    def neighbours(self, row: Record) -> tuple[int, str, str]:
+        """How many drives of the place with most of them are slow at once, itself among them, and which place; of as many the enclosure."""
+        of_places = [(self.at_once[place, row["hour_utc"]], *place) for place in places_of(self.fleet, row["drive_id"], self.shared)]
+        return max(of_places, key=lambda found: (found[0], found[1] == "enclosure"), default=(0, "", ""))
 
     def is_in_ticks(self, row: Record) -> bool:
         """Twice or three times the peers' latency, both whole ticks: merged, or of a direction that was slow itself."""
@@ -140,8 +139,8 @@ def rules(slow: Slow, hours: list[Record], interval: Record) -> list[tuple[str, 
         return f"RAID group above its usual latency ({usual} h) or with as many slow drives as can show ({all_it_can} h)"
 
     def neighbour_words() -> str:
-        count = max(slow.neighbours(row) for row in hours)
-        return f"{count} drives of {' '.join(place_of(slow.fleet, interval['drive_id']) or ())} slow at once"
+        count, place, name = max((slow.neighbours(row) for row in hours), key=lambda found: (found[0], found[1] == "enclosure"))
+        return f"{count} drives of {place} {name} slow at once"
 
     def censored() -> str | None:
         sides = [side for side, column in (("before", "left"), ("after", "right")) if interval[f"is_{column}_censored"]]
@@ -166,7 +165,7 @@ def rules(slow: Slow, hours: list[Record], interval: Record) -> list[tuple[str, 
         ("rebuild_or_scrub", most(slow.is_rebuilding, lambda: "rebuild or scrub")),
         ("maintenance", most(lambda row: is_in_maintenance(slow.fleet, row["drive_id"], row["hour_utc"]), lambda: "planned maintenance")),
         ("whole_group", most(lambda row: slow.is_above_usual(row) or slow.shows_all_it_can(row), group_words)),
-        ("neighbours", most(lambda row: slow.neighbours(row) >= 3, neighbour_words)),
+        ("neighbours", most(lambda row: slow.neighbours(row)[0] >= 3, neighbour_words)),
         ("latency_quantum", most(slow.is_in_ticks, lambda: "exact multiple of its peers' latency in ticks of 250 us")),
         ("cohort", lambda: slow.cohort(hours)),
         ("censored", censored),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +19,7 @@ from pages import Page, opened
 from drivetail.build import build
 from drivetail.cli import main
 from drivetail.decisions import decide
+from drivetail.publish import kept_publications
 from drivetail.queries import QueryError, open_published
 from drivetail.warehouse import Warehouse
 from ingest import ingest
@@ -264,6 +267,32 @@ def test_a_publication_that_is_not_kept_names_those_that_are(eventful: Warehouse
     with pytest.raises(QueryError, match=r"nothing had landed at 2020-01-01 00:00:00 UTC; the first delivery came at 20"):
         write_report(eventful, as_known_at=datetime(2020, 1, 1), out=tmp_path / "r.html")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_kept_is_told_again_unless_more_had_landed_by_then(
+    eventful: Warehouse, tmp_path: Path, quiet_bundle: Callable[[Path, range], Path], monkeypatch: pytest.MonkeyPatch
+):
+    built: list[datetime] = []
+
+    @contextmanager
+    def rebuilt(warehouse: Warehouse, instant: datetime) -> Iterator[Warehouse]:
+        built.append(instant)
+        yield warehouse
+
+    monkeypatch.setattr("report.weekly.built_as_known_at", rebuilt)
+    published = kept_publications(eventful)[-1].published_at
+    write_report(eventful, as_known_at=published, out=tmp_path / "r.json", output="json")
+    write_report(eventful, as_known_at=published + timedelta(days=9), out=tmp_path / "r.json", output="json")
+    assert built == []
+    # what lands later, and is not built yet, was known from then on
+    ingest("bundle", [quiet_bundle(tmp_path / "more", range(2))], eventful.root)
+    try:
+        landed = datetime.fromisoformat(list_deliveries(eventful.root)[-1].record()["committed_at"])
+        for instant in (landed - timedelta(microseconds=1), landed):
+            write_report(eventful, as_known_at=instant, out=tmp_path / "r.json", output="json")
+        assert built == [landed]
+    finally:
+        shutil.rmtree(list_deliveries(eventful.root)[-1].path)
 
 
 @pytest.mark.soak

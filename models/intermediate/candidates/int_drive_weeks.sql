@@ -32,16 +32,19 @@ slow_hours as (
 places as (
     select drive_id, hour_utc, 'raid group' as place_type, raid_group_id as place_id
     from slow_hours
-{%- for place in ('host', 'enclosure') %}
     union all
-    select slow_hours.drive_id, slow_hours.hour_utc, '{{ place }}' as place_type, described.{{ place }} as place_id
+    select
+        slow_hours.drive_id,
+        slow_hours.hour_utc,
+        case when described.host is not null then 'host' else 'enclosure' end as place_type,
+        -- an enclosure's name need not be unique beyond its host; which hosts share one is known only later
+        coalesce(described.host, described.enclosure) as place_id
     from slow_hours
     inner join {{ ref('int_drives__described') }} as described
         on slow_hours.drive_id = described.drive_id
         and slow_hours.hour_utc >= described.from_hour_utc
         and slow_hours.hour_utc < described.to_hour_utc
-    where described.{{ place }} is not null
-{%- endfor %}
+    where coalesce(described.host, described.enclosure) is not null
 ),
 
 crowded as (

@@ -16,10 +16,7 @@ with slow_hours as (
         max(case when not coalesce(slow.was_slow, false) then slow.hour_utc end) over (
             partition by slow.drive_id order by slow.hour_utc rows between unbounded preceding and current row
         ) as started_at,
-        coalesce(drives.kind, 'unknown') as kind,
-        case when drives.host is not null then 'host' when drives.enclosure is not null then 'enclosure' end as place_type,
-        -- an enclosure's name need not be unique beyond its host
-        coalesce(drives.host, drives.enclosure) as place_id
+        coalesce(drives.kind, 'unknown') as kind
     from {{ ref('int_drive_hours__slow') }} as slow
     left join {{ ref('dim_drives') }} as drives on slow.drive_id = drives.drive_id
     where slow.slowdown >= {{ var('slow_threshold') }}
@@ -79,20 +76,43 @@ group_hours as (
     where is_above_usual or is_most_of_its_drives
 ),
 
-neighbour_hours as (
-    select place_type, place_id, hour_utc, count(*) as drive_count
+slow_places as (
+    select slow_hours.drive_id, slow_hours.hour_utc, places.place_type, places.place_id
     from slow_hours
-    where place_id is not null
+    inner join {{ ref('int_drives__places') }} as places on slow_hours.drive_id = places.drive_id
+),
+
+crowded_places as (
+    select
+        place_type,
+        place_id,
+        hour_utc,
+        count(*) as drive_count,
+        -- of as many drives the enclosure's say more than the host's
+        2 * count(*) + case place_type when 'enclosure' then 1 else 0 end as place_rank
+    from slow_places
     group by place_type, place_id, hour_utc
     having count(*) >= {{ var('cause_together_drives') }}
+),
+
+neighbour_hours as (
+    select
+        slow_places.drive_id,
+        slow_places.hour_utc,
+        max(crowded.place_rank) as place_rank,
+        max_by(cast(crowded.drive_count as varchar) || ' drives of ' || crowded.place_type || ' ' || crowded.place_id, crowded.place_rank) as crowd
+    from slow_places
+    inner join crowded_places as crowded
+        on slow_places.place_type = crowded.place_type
+        and slow_places.place_id = crowded.place_id
+        and slow_places.hour_utc = crowded.hour_utc
+    group by slow_places.drive_id, slow_places.hour_utc
 ),
 
 counted as (
     select
         slow_hours.drive_id,
         slow_hours.started_at,
-        slow_hours.place_type,
-        slow_hours.place_id,
         count(*) as interval_hours,
         count(case when slow_hours.rate_imbalance >= {{ var('imbalanced') }} then 1 end) as rate_hours,
         max(slow_hours.rate_imbalance) as max_rate,
@@ -104,17 +124,14 @@ counted as (
         count(case when group_hours.is_above_usual then 1 end) as above_usual_hours,
         count(case when group_hours.is_most_of_its_drives then 1 end) as most_drives_hours,
         count(neighbour_hours.hour_utc) as neighbour_hours,
-        max(neighbour_hours.drive_count) as neighbour_count,
+        max_by(neighbour_hours.crowd, neighbour_hours.place_rank) as crowd,
         count(case when slow_hours.is_in_ticks then 1 end) as tick_hours
     from slow_hours
     left join rebuild_hours on slow_hours.raid_group_id = rebuild_hours.raid_group_id and slow_hours.hour_utc = rebuild_hours.hour_utc
     left join maintenance_hours on slow_hours.drive_id = maintenance_hours.drive_id and slow_hours.hour_utc = maintenance_hours.hour_utc
     left join group_hours on slow_hours.raid_group_id = group_hours.raid_group_id and slow_hours.hour_utc = group_hours.hour_utc
-    left join neighbour_hours
-        on slow_hours.place_type = neighbour_hours.place_type
-        and slow_hours.place_id = neighbour_hours.place_id
-        and slow_hours.hour_utc = neighbour_hours.hour_utc
-    group by slow_hours.drive_id, slow_hours.started_at, slow_hours.place_type, slow_hours.place_id
+    left join neighbour_hours on slow_hours.drive_id = neighbour_hours.drive_id and slow_hours.hour_utc = neighbour_hours.hour_utc
+    group by slow_hours.drive_id, slow_hours.started_at
 ),
 
 intervals as (
@@ -243,7 +260,7 @@ cohorts as (
     ('maintenance', 'maintenance_hours', "'planned maintenance'"),
     ('whole_group', 'group_hours', "'RAID group above its usual latency (' || cast(above_usual_hours as varchar) || ' h) or with as many slow drives as can show (' "
         ~ "|| cast(most_drives_hours as varchar) || ' h)'"),
-    ('neighbours', 'neighbour_hours', "cast(neighbour_count as varchar) || ' drives of ' || place_type || ' ' || place_id || ' slow at once'"),
+    ('neighbours', 'neighbour_hours', "crowd || ' slow at once'"),
     ('latency_quantum', 'tick_hours', "'exact multiple of its peers'' latency in ticks of " ~ var('latency_quantum_us') ~ " us'"),
 ] %}
 {%- for cause, hours, evidence in in_most_hours %}

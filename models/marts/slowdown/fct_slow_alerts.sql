@@ -156,10 +156,7 @@ raised as (
                 >= runs.last_slow_hour_utc + interval {{ var('alert_clear_hours') }} hour
                 then runs.last_slow_hour_utc + interval {{ var('alert_clear_hours') }} hour
         end as cleared_at,
-        case runs.subject_type when 'drive' then 1 else raid_groups.data_drive_count end as drive_count,
-        drives.host,
-        drives.enclosure,
-        drives.site
+        case runs.subject_type when 'drive' then 1 else raid_groups.data_drive_count end as drive_count
     from runs
     left join {{ ref('dim_drives') }} as drives on runs.subject_type = 'drive' and runs.subject_id = drives.drive_id
     left join {{ ref('dim_raid_groups') }} as raid_groups
@@ -167,56 +164,10 @@ raised as (
     where runs.raised_at is not null
 ),
 
--- Names of enclosures repeat from host to host: controllers count theirs from 0 or 252. One that several hosts of a known site name is one
--- that they share, unless two of them had drives in the same slot of it at the same time.
-host_slots as (
-    select
-        site,
-        enclosure,
-        slot,
-        host,
-        min(first_hour_utc) as first_hour_utc,
-        max(last_hour_utc) as last_hour_utc
-    from {{ ref('dim_drives') }}
-    where site is not null
-        and host is not null
-        and enclosure in (select enclosure from raised)
-    group by site, enclosure, slot, host
-),
-
-slot_turns as (
-    select
-        *,
-        first_hour_utc <= max(last_hour_utc) over (
-            partition by site, enclosure, slot order by first_hour_utc, host rows between unbounded preceding and 1 preceding
-        ) as is_taken
-    from host_slots
-),
-
-shared_enclosures as (
-    select site, enclosure
-    from slot_turns
-    group by site, enclosure
-    having min(host) <> max(host) and count(case when is_taken and slot is not null then 1 end) = 0
-),
-
-raised_drives as (
-    select
-        raised.*,
-        case
-            when shared.enclosure is not null or (raised.host is null and raised.site is not null) then raised.site || '/' || raised.enclosure
-            when raised.host is not null then raised.host || '/' || raised.enclosure
-            else raised.enclosure
-        end as enclosure_id
-    from raised
-    left join shared_enclosures as shared on raised.site = shared.site and raised.enclosure = shared.enclosure
-    where raised.subject_type = 'drive'
-),
-
 by_place as (
-    select *, 'enclosure' as place_type, enclosure_id as place_id from raised_drives
-    union all
-    select *, 'host' as place_type, host as place_id from raised_drives
+    select raised.*, places.place_type, places.place_id
+    from raised
+    inner join {{ ref('int_drives__places') }} as places on raised.subject_type = 'drive' and raised.subject_id = places.drive_id
 ),
 
 crowded as ({{ raised_together('by_place') }}),

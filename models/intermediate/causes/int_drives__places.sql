@@ -1,0 +1,49 @@
+-- The places that drives share faults with, each by a name that is no other's: host and enclosure, where inventory names them.
+-- Names of enclosures repeat from host to host: controllers count theirs from 0 or 252. One that several hosts of a known site name is one
+-- that they share, unless two of them had drives in the same slot of it at the same time. Grain: drive_id, place_type.
+with host_slots as (
+    select
+        site,
+        enclosure,
+        slot,
+        host,
+        min(first_hour_utc) as first_hour_utc,
+        max(last_hour_utc) as last_hour_utc
+    from {{ ref('dim_drives') }}
+    where site is not null
+        and host is not null
+        and enclosure is not null
+    group by site, enclosure, slot, host
+),
+
+slot_turns as (
+    select
+        *,
+        first_hour_utc <= max(last_hour_utc) over (
+            partition by site, enclosure, slot order by first_hour_utc, host rows between unbounded preceding and 1 preceding
+        ) as is_taken
+    from host_slots
+),
+
+shared_enclosures as (
+    select site, enclosure
+    from slot_turns
+    group by site, enclosure
+    having min(host) <> max(host) and count(case when is_taken and slot is not null then 1 end) = 0
+)
+
+select
+    drives.drive_id,
+    'enclosure' as place_type,
+    case
+        when shared.enclosure is not null or (drives.host is null and drives.site is not null) then drives.site || '/' || drives.enclosure
+        when drives.host is not null then drives.host || '/' || drives.enclosure
+        else drives.enclosure
+    end as place_id
+from {{ ref('dim_drives') }} as drives
+left join shared_enclosures as shared on drives.site = shared.site and drives.enclosure = shared.enclosure
+where drives.enclosure is not null
+union all
+select drive_id, 'host' as place_type, host as place_id
+from {{ ref('dim_drives') }}
+where host is not null
