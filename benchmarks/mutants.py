@@ -111,6 +111,7 @@ OUTLIERS, SIT_OUT_COUNTS, SLOW_SCORES = "macros/outliers.sql", "macros/engine/si
 CHRONIC_DAYS = "models/intermediate/counts/int_drive_days__chronic.sql"
 LATENCY_RANK, PLACED_GROUP = "macros/latency_rank.sql", "macros/placed_group.sql"
 USUAL_MEDIAN, MOST_DRIVES = "macros/usual_median.sql", "macros/is_most_of_its_drives.sql"
+PLACES = "models/intermediate/causes/int_drives__places.sql"
 EVIDENCE = "models/intermediate/causes/int_intervals__evidence.sql"
 WEEKLY_TAILS = "models/marts/weekly/fct_weekly_tails.sql"
 DRIVE_STATES = "models/marts/weekly/fct_weekly_drive_states.sql"
@@ -1020,20 +1021,28 @@ FAULTS = (
     Fault("a host takes what its enclosure was told of", ALERTS, "where of_enclosures.alert_id = by_place.alert_id)", "where false)"),
     Fault(
         "two hosts share an enclosure though both fill a slot of it",
-        ALERTS,
+        PLACES,
         " and count(case when is_taken and slot is not null then 1 end) = 0",
         "",
     ),
-    Fault("unknown slots are one slot", ALERTS, "is_taken and slot is not null", "is_taken"),
+    Fault("unknown slots are one slot", PLACES, "is_taken and slot is not null", "is_taken"),
     Fault(
         "a slot that another host had before is taken",
-        ALERTS,
+        PLACES,
         "first_hour_utc <= max(last_hour_utc) over",
         "true or first_hour_utc <= max(last_hour_utc) over",
     ),
-    Fault("an enclosure of two sites is one", ALERTS, "on raised.site = shared.site and raised.enclosure", "on raised.enclosure"),
-    Fault("an enclosure of one host is its site's", ALERTS, "having min(host) <> max(host) and count", "having count"),
-    Fault("drives without a host or enclosure are of one place", TOGETHER, "                where place_id is not null\n", ""),
+    Fault("an enclosure of two sites is one", PLACES, "on drives.site = shared.site and drives.enclosure", "on drives.enclosure"),
+    Fault("an enclosure of one host is its site's", PLACES, "having min(host) <> max(host) and count", "having count"),
+    Fault("a drive whose host is not known has one", PLACES, "\nwhere host is not null\n", "\n"),
+    Fault("an enclosure's name is no other's", PLACES, "drives.host || '/' || drives.enclosure", "drives.enclosure"),
+    Fault("of a host and its enclosure the host is told", EVIDENCE, "when 'enclosure' then 1", "when 'host' then 1"),
+    Fault(
+        "enclosures of one name are one place to candidates",
+        PANEL,
+        "coalesce(described.host, described.enclosure) as place_id",
+        "coalesce(described.enclosure, described.host) as place_id",
+    ),
     Fault("two drives of a host are together", TOGETHER, "so_many_before(var('alert_together_drives') - 1", "so_many_before(1"),
     Fault(
         "three drives in 25 hours are together",
@@ -1490,8 +1499,8 @@ FAULTS = (
     Fault(
         "a host and an enclosure of one name are one place",
         EVIDENCE,
-        "when drives.enclosure is not null then 'enclosure' end",
-        "when drives.enclosure is not null then 'host' end",
+        "on slow_places.place_type = crowded.place_type\n        and slow_places.place_id",
+        "on slow_places.place_id",
     ),
     Fault("merged latencies in ticks are not looked at", EVIDENCE, "slow.is_side_in_ticks or (", "slow.is_side_in_ticks and ("),
     Fault(
@@ -1564,6 +1573,18 @@ FAULTS = (
     ),
     Fault("who a drive is was said on that day or never", "ingest/prometheus/text.py", "pl.concat([_last(before), ", "pl.concat(["),
     Fault("a day of a dump begins with nothing before it", "ingest/prometheus/__init__.py", "pl.concat([before, once])", "once"),
+    Fault(
+        "what is said again of a drive hides what was said",
+        "ingest/prometheus/__init__.py",
+        "        landing.withdraw(record_kind, news)\n",
+        "",
+    ),
+    Fault(
+        "who needs more memory is sent a file that is sound",
+        "ingest/landing.py",
+        "        except MemoryError:  # Arrow's is one of its own errors, too\n            raise\n",
+        "",
+    ),
     Fault(
         "labels that cannot be read are left out",
         "ingest/prometheus/text.py",

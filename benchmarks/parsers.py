@@ -26,7 +26,7 @@ UNIX = int(START.replace(tzinfo=UTC).timestamp())
 
 
 def samples(folder: Path) -> tuple[Path, int]:
-    """Four hours of 60 drives, scraped every minute, as a dump: six counters each."""
+    """Four days of 60 drives, scraped every five minutes, as a dump: six counters each."""
     metrics = ("reads_completed", "writes_completed", "read_time_seconds", "write_time_seconds", "read_bytes", "written_bytes")
     path = folder / "fleet.dump"
     with path.open("w") as out:
@@ -36,8 +36,8 @@ def samples(folder: Path) -> tuple[Path, int]:
                 for metric in metrics
             ]
             for one in series:
-                out.writelines(f"{one} {minute * 7} {UNIX + 60 * minute}000\n" for minute in range(240))
-    return path, 60 * 240 * len(metrics)
+                out.writelines(f"{one} {scrape * 7} {UNIX + 300 * scrape}000\n" for scrape in range(4 * 288))
+    return path, 60 * 4 * 288 * len(metrics)
 
 
 def sadf(folder: Path) -> tuple[Path, int]:
@@ -48,6 +48,19 @@ def sadf(folder: Path) -> tuple[Path, int]:
         out.write("# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;dkB/s;areq-sz;aqu-sz;await;%util\n")
         for end in ends:
             out.writelines(f"web1;600;{end} UTC;sd{chr(97 + n)};10.00;1.00;1.00;0.00;0.20;0.01;2.00;1.00\n" for n in range(12))
+    return path, 12 * len(ends)
+
+
+def sadf_json(folder: Path) -> tuple[Path, int]:
+    """A week of 12 drives, every ten minutes, as sadf -j."""
+    path = folder / "sadf.json"
+    ends = [START + timedelta(minutes=10 * n) for n in range(1, 7 * 144 + 1)]
+    disks = [{"disk-device": f"sd{chr(97 + n)}", "tps": 10.0, "rkB": 1.0, "wkB": 1.0, "await": 2.0} for n in range(12)]
+    elements = [
+        {"timestamp": {"date": f"{end:%Y-%m-%d}", "time": f"{end:%H:%M:%S}", "utc": 1, "interval": 600}, "disk": disks} for end in ends
+    ]
+    host = {"nodename": "web1", "file-date": "2026-01-05", "statistics": elements}
+    path.write_text(json.dumps({"sysstat": {"hosts": [host]}}, indent=1))
     return path, 12 * len(ends)
 
 
@@ -71,6 +84,25 @@ def log(folder: Path) -> tuple[Path, int]:
                 f"{START + timedelta(seconds=n):%Y-%m-%dT%H:%M:%S}+00:00 web1 kernel: {told if n % 100 == 0 else 'usb 3-9: new device number 14'}\n"
             )
     return path, 50_000
+
+
+def journal(folder: Path) -> tuple[Path, int]:
+    """20,000 records of journald as JSON, one in a hundred about a drive."""
+    path = folder / "kern.ndjson.log"
+    told = "sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK cmd_age=30s"
+    with path.open("w") as out:
+        for n in range(20_000):
+            about = {"__REALTIME_TIMESTAMP": str((UNIX + n) * 1_000_000), "_HOSTNAME": "web1", "_TRANSPORT": "kernel", "PRIORITY": "6"}
+            out.write(json.dumps({**about, "MESSAGE": told if n % 100 == 0 else "usb 3-9: new device number 14"}) + "\n")
+    return path, 20_000
+
+
+def mapping(folder: Path) -> tuple[Path, int]:
+    """Where 20,000 drives are, as an operator gives it."""
+    path = folder / "mapping.csv"
+    rows = (f"S{n},g{n // 8},host{n // 24},e{n % 24},2026-01-05\n" for n in range(20_000))
+    path.write_text("drive_id,raid_group_id,host,slot,valid_from\n" + "".join(rows))
+    return path, 20_000
 
 
 def tickets(folder: Path) -> tuple[Path, int]:
@@ -202,12 +234,15 @@ def bench_parsers(work: Path, repetitions: int) -> list[str]:
         for what, (path, rows), run in (
             ("prometheus, tsdb dump (lines)", samples(folder), dumped),
             ("sysstat, sadf -d (drives in an interval)", sadf(folder), partial(read_intervals, zone=utc)),
+            ("sysstat, sadf -j (drives in an interval)", sadf_json(folder), partial(read_intervals, zone=utc)),
             ("sysstat, iostat JSON (drives in an interval)", iostat(folder), partial(read_intervals, zone=utc)),
             ("kernel-log (lines)", log(folder), partial(read_log, reading=Reading(utc, None, None, "host"))),
+            ("kernel-log, journald JSON (records)", journal(folder), partial(read_log, reading=Reading(utc, None, None, "host"))),
             ("diskstats, landed (drives in a snapshot)", snapshots(folder), partial(landed, "diskstats")),
             ("mdadm, mdstat, landed (members in a look)", arrays(folder), partial(landed, "mdadm")),
             ("smartctl, landed (documents)", documents(folder), partial(landed, "smartctl")),
             ("lsblk, landed (drives in a document)", devices(folder), partial(landed, "lsblk")),
+            ("mapping, landed (rows)", mapping(folder), partial(landed, "mapping")),
             ("tickets, landed (rows)", tickets(folder), partial(landed, "tickets")),
             ("labels, landed (rows)", labels(folder), partial(landed, "labels")),
             ("backblaze, landed (drive-days)", drive_days(folder), partial(landed, "backblaze")),

@@ -33,9 +33,9 @@ class Page(HTMLParser):
         return {str(attrs["data-metric"]): attrs.get("data-value") for _, attrs in self.tags if "data-metric" in attrs}
 
 
-def opened(browser: Any, path: Path, width: int = 1180) -> tuple[Any, list[str]]:
+def opened(browser: Any, path: Path, width: int = 1180, scheme: str = "light") -> tuple[Any, list[str]]:
     """The page in an offline browser, and everything it complained about or asked the world for."""
-    context = browser.new_context(viewport={"width": width, "height": 900})
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     context.set_offline(True)
     page = context.new_page()
     troubles: list[str] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from drivetail.docs import write_docs
 from drivetail.queries import run_query
 from drivetail.warehouse import PROJECT, Warehouse
+from tests.proof.support import DUCKDB_CLI
 
 pytestmark = pytest.mark.xdist_group("report")
 
@@ -38,6 +41,13 @@ def test_the_file_opens_from_python_as_written(demo: Warehouse, monkeypatch: pyt
     found: dict[str, Any] = {}
     exec(program, found)
     assert found["slow"].height and found["slow"]["slow_hours"].min() > 0
+
+
+def test_the_file_opens_from_duckdbs_command_line_as_written(demo: Warehouse) -> None:
+    """The command line is 1.5.6, older than what writes the file."""
+    (command,) = re.findall(r"^\$ duckdb (.*?) +#", TEXT, re.MULTILINE)
+    told = subprocess.run([DUCKDB_CLI, *shlex.split(command)], cwd=demo.root.parent, capture_output=True, text=True, check=False)
+    assert told.returncode == 0 and "publication_id" in told.stdout, told.stderr
 
 
 @pytest.mark.soak

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -221,6 +222,10 @@ def test_budget_tails_causes_and_changes_are_the_marts(eventful: Warehouse, even
         assert int(shown[f"new_drive_count_{kind}"] or 0) == value(eventful, new)
         causes = [row for row in numbers["causes"]["rows"] if row["kind"] == kind]
         assert sum(row["slow_hours"] for row in causes) == causes[0]["all_slow_hours"]
+        for row in causes:
+            assert int(shown[f"cause_hours_{row['cause']}_{kind}"] or -1) == row["slow_hours"]
+    of_budget = {f"budget_used_{row['kind']}_{row['threshold']}": row["budget_used"] for row in numbers["slo"]["rows"]}
+    assert len(of_budget) == 4 and {name: float(shown[name] or -1) for name in of_budget} == of_budget
 
 
 def test_the_costliest_drives_come_with_what_speaks_for_a_decision(eventful: Warehouse, numbers: dict[str, Any]):
@@ -399,11 +404,14 @@ def test_markup_in_names_is_text(hostile_report: Path, hostile_names: tuple[str,
 # In a browser
 
 
-@pytest.mark.parametrize(("fleet", "widths"), [("eventful", (1180, 420)), ("uneventful", (800,)), ("hostile", (1180,))])
-def test_it_opens_offline_without_a_complaint(browser: Any, request: pytest.FixtureRequest, fleet: str, widths: tuple[int, ...]):
+@pytest.mark.parametrize(
+    ("fleet", "seen"),
+    [("eventful", ((1180, "light"), (420, "dark"))), ("uneventful", ((800, "light"), (420, "light"))), ("hostile", ((1180, "dark"),))],
+)
+def test_it_opens_offline_without_a_complaint(browser: Any, request: pytest.FixtureRequest, fleet: str, seen: tuple[tuple[int, str], ...]):
     path = request.getfixturevalue(f"{fleet}_report")
-    for width in widths:
-        page, troubles = opened(browser, path, width)
+    for width, scheme in seen:
+        page, troubles = opened(browser, path, width, scheme)
         assert troubles == []
         figures = page.eval_on_selector_all(
             ".plotly-graph-div",
@@ -479,9 +487,9 @@ def test_tables_sort_by_number_and_filter_by_word(browser: Any, eventful_report:
     table = page.locator("#costliest table.rich")
     heading = table.locator("thead th", has_text="Slow hours")
     heading.locator("[role=button]").focus()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Enter")
-    assert heading.get_attribute("aria-sort") == "descending"
+    for direction in ("ascending", "descending"):
+        page.keyboard.press("Enter")
+        table.locator(f"thead th[aria-sort={direction}]", has_text="Slow hours").wait_for()
     most = max(row["slow_hours"] for row in numbers["drives"]["rows"])
     assert table.locator("tbody tr").first.locator("td[data-order]").nth(1).get_attribute("data-order") == str(most)
     page.locator("#findings input").fill("F01-")
@@ -505,6 +513,49 @@ def test_it_is_dark_where_the_reader_wants_it_and_draws_what_is_near(browser: An
     page.emulate_media(media="print")
     assert page.eval_on_selector("body", style)[0] == "rgb(255, 255, 255)"
     context.close()
+
+
+def test_figures_and_the_matrix_show_the_answers(browser: Any, eventful_report: Path, numbers: dict[str, Any]):
+    page, troubles = opened(browser, eventful_report)
+    answers = {name: answer["rows"] for name, answer in numbers.items()}
+    hours = [(WEEK + timedelta(hours=hour)).isoformat() for hour in range(168)]
+    data = """id => document.getElementById(id)._fullData.map(
+        one => ({x0: one.x0, says: one.hovertemplate, y: [...(one.y ?? [])], z: (one.z ?? []).flat(), x: [...(one.x ?? [])]}))"""
+    for kind in ("disk", "ssd"):
+        tails = {row["hour_utc"]: row["tail_hour_ratio"] for row in answers["fleet_hours"] if row["kind"] == kind}
+        (heat,) = page.evaluate(data, f"figure-heat-{kind}")
+        assert heat["z"] == [tails.get(hour) for hour in hours] and any(heat["z"])
+    first = answers["drives"][0]
+    own = {row["hour_utc"]: row for row in answers["drive_series"] if row["drive_id"] == first["drive_id"]}
+    traces = page.evaluate(data, "figure-drive-1")
+    (slowdowns,) = [trace["y"] for trace in traces if trace["says"].startswith("slowdown ")]
+    assert slowdowns == pytest.approx([own[hour]["slowdown"] if hour in own else math.nan for hour in hours], rel=1e-6, nan_ok=True)
+    bands = {(row["raid_group_id"], row["hour_utc"]): row for row in answers["peer_bands"]}
+    for says, column in (("the others from", "lowest_slowdown"), ("their middle half up to", "upper_quartile_slowdown")):
+        for trace in (trace for trace in traces if trace["says"].startswith(says)):
+            begins = datetime.fromisoformat(trace["x0"].split(".")[0])
+            for number, shown in enumerate(trace["y"]):
+                hour = (begins + timedelta(hours=number)).isoformat()
+                assert shown == pytest.approx(bands[own.get(hour, first)["raid_group_id"], hour][column], rel=1e-6)
+        assert any(trace["says"].startswith(says) for trace in traces)
+    marked = {row["drive_id"] for row in answers["drive_events"]} & {row["drive_id"] for row in answers["drives"]}
+    for drive in (row for row in answers["drives"] if row["drive_id"] in marked):
+        (marks,) = [each["x"] for each in page.evaluate(data, f"figure-drive-{drive['cost_rank']}") if " at " in each["says"]]
+        told = [row["occurred_at"] for row in answers["drive_events"] if row["drive_id"] == drive["drive_id"]]
+        assert [datetime.fromisoformat(mark) for mark in marks] == [datetime.fromisoformat(instant) for instant in told]
+    assert marked
+    matrix = page.eval_on_selector_all(
+        "#detectors .matrix tr", "all => all.map(row => [...row.cells].map(cell => cell.textContent.trim()))"
+    )
+    names, cells = matrix[0][1:], [row[1:] for row in matrix[1:]]
+    judged = [pair for pair in answers["detectors"] if pair["drive_count"]]
+    for pair in judged:
+        low, high = sorted(names.index(pair[name]) for name in ("detector", "other_detector"))
+        assert cells[low][high] == f"{pair['both_count']:,} of {pair['either_count']:,}"
+        assert cells[high][low] == ("\N{EN DASH}" if pair["kappa"] is None else f"{pair['kappa']:.2f}")
+    assert len(judged) == len(names) * (len(names) - 1) / 2 > 20
+    assert troubles == []
+    page.context.close()
 
 
 def test_hovering_shows_numerator_and_denominator(browser: Any, eventful_report: Path):

@@ -124,3 +124,10 @@ def test_another_user_reads_it_and_cannot_open_it_for_writing(attacked: Attacked
         assert done.stdout.startswith("[(1,)]\nrefused"), done.stdout + done.stderr
     finally:
         shutil.rmtree(copy)
+
+
+def test_a_table_ends_before_the_terminal_is_full(attacked: Attacked) -> None:
+    asked = ("sql", "select hour_utc from marts.fct_drive_hours", "--limit", "2", "-w", str(attacked.warehouse.root))
+    *rows, last = drivetail(*asked).output.splitlines()
+    assert last == "... more than 2 rows; see --limit, or --format csv" and len([row for row in rows if "2026-" in row]) == 2
+    assert "more than" not in drivetail("sql", "select 1 as one", "--limit", "1", "-w", str(attacked.warehouse.root)).output
