@@ -1040,9 +1040,13 @@ FAULTS = (
     Fault(
         "enclosures of one name are one place to candidates",
         PANEL,
-        "coalesce(described.host, described.enclosure) as place_id",
-        "coalesce(described.enclosure, described.host) as place_id",
+        "coalesce(described.host, described.site",
+        "coalesce(described.enclosure, described.host, described.site",
     ),
+    Fault("enclosures of two sites are one place to candidates", PANEL, "described.site || '/' || described.enclosure, ", ""),
+    Fault("who has no host has no place to candidates", PANEL, ", described.enclosure) is not null", ") is not null"),
+    Fault("who is there begins anew with every span of a dump", READINGS, 'pl.coalesce("since", ', "pl.coalesce("),
+    Fault("a drive that nobody names any more stays where it was", READINGS, '| pl.col("since").is_not_null()', ""),
     Fault("two drives of a host are together", TOGETHER, "so_many_before(var('alert_together_drives') - 1", "so_many_before(1"),
     Fault(
         "three drives in 25 hours are together",

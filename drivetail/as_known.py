@@ -28,7 +28,10 @@ def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Wareh
     """
     past = read_past(warehouse)
     if past is not None:
-        raise QueryError(f"what was known at {instant} UTC cannot be built again: the drive-hours before {past.day} were pruned since")
+        raise QueryError(
+            f"what was known at {instant} UTC cannot be built again: the drive-hours before {past.day} are pruned; a publication that is "
+            "kept is shown by --publication"
+        )
     landed = landed_by(warehouse, instant)
     if not landed:
         came = [each.record()["committed_at"] for each in list_deliveries(warehouse.root)]

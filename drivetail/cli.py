@@ -644,7 +644,7 @@ def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bo
 @click.option(
     "--as-known-at",
     type=click.DateTime(HOUR_FORMATS),
-    help="What had landed by that instant (UTC); built again unless that publication is kept.",
+    help="What had landed by that instant (UTC); built again unless a publication that is kept holds it.",
 )
 @click.option(
     "--due", "is_due", is_flag=True, help="Write those that are due: complete weeks without a report, or with deliveries that it lacks."

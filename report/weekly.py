@@ -40,8 +40,8 @@ def write_report(
     out: file; by default WAREHOUSE/reports/WEEK.FORMAT, as known earlier WEEK.known-TIME.FORMAT. It is replaced in one step.
     output: `html`, with the same numbers as JSON beside it; `json` alone; or `pdf`, the page printed by Chromium.
     publication: an earlier publication that is still kept, by its id.
-    as_known_at: only what had landed and been decided by that instant (UTC): the publication of then where it is kept, else a build of
-        its own.
+    as_known_at: only what had landed and been decided by that instant (UTC): a publication from before it that is kept and
+        holds all of that, else a build of its own.
     Returns: the file.
     Raises: QueryError without a publication, or when the week is none or has no valid RAID-hour; it names those that have.
     """
@@ -89,7 +89,7 @@ def _opened(
 
 
 def _holding_what_had_landed(warehouse: Warehouse, kept: list[Publication], instant: datetime) -> Publication | None:
-    """The last publication kept from before an instant, if it holds all that had landed by then: a build of that would say the same."""
+    """The last publication kept from before an instant, if it holds all that had landed by then."""
     earlier = [each for each in kept if each.published_at <= instant]
     if not earlier:
         return None

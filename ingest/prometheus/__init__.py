@@ -26,9 +26,9 @@ from ingest.parse import completed, split
 from ingest.prometheus.client import Client, server_url
 from ingest.prometheus.known import untold
 from ingest.prometheus.pull import HOUR, Selection, chunks, pull
-from ingest.prometheus.readings import LOOKBACK_US, READING, Rolled, checks, roll_up
+from ingest.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
 from ingest.prometheus.text import EXPECTED as EXPECTED_TEXT
-from ingest.prometheus.text import Labels, SampleFile, Samples, read_samples, spans_of
+from ingest.prometheus.text import PLACE, Labels, SampleFile, Samples, read_samples, spans_of
 from ingest.raw_store import utc_now, write_parquet
 from ingest.readers import RawChunk, one_line
 from ingest.resolution import as_samples, seconds_of
@@ -42,11 +42,9 @@ EXPECTED = f"the address of a server (http://prometheus:9090), or files *{', *'.
 DEFAULT_HOURS = 24
 ABANDONED_SECONDS = 24 * 3600
 """After which half a piece is of a call that was killed."""
-LOOKBACK = timedelta(microseconds=LOOKBACK_US)
 OPTIONS = ("match", "host_label", "device_label", "group_label", "resolution", "allow_partial")
 
-_INSTANT = ["host", "device", "path", "at"]
-_NUMBERED = {**READING, "file_no": pl.Int64(), "row_no": pl.Int64()}
+_NUMBERED = {**READING, "file_no": pl.Int64(), "row_no": pl.Int64(), **CARRIED}
 
 
 def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
@@ -170,13 +168,10 @@ def land(files: list[SourceFile], landing: Landing) -> None:
                 together.append((result, _samples(file, landing, result)))
     before = pl.DataFrame(schema=_NUMBERED)
     spans = spans_of([file for _, file in together])
-    for (_, until), *found in zip(spans, *(file.pieces(spans) for _, file in together), strict=True):
+    for found in zip(*(file.pieces(spans) for _, file in together), strict=True):
         readings = [_counted(samples, landing, result) for (result, _), samples in zip(together, found, strict=True)]
-        once = each_once(pl.concat(readings), _INSTANT, [name for name in READING if name not in _INSTANT], results)
-        so_far = pl.concat([before, once])
-        _stage(so_far, landing, results)
-        # what the first increment after this span begins with
-        before = so_far.filter(pl.col("at") > until - LOOKBACK).sort("at").unique(_INSTANT[:-1], keep="last")
+        once = each_once(pl.concat(readings), PLACE, [name for name in READING if name not in PLACE], results)
+        before = _stage(pl.concat([before, once]), landing, results)
 
 
 def _pulled(file: SourceFile) -> pl.DataFrame:
@@ -212,12 +207,14 @@ def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl
     good, rejected = split(RawChunk(readings), readings, checks())
     landing.reject(result, rejected)
     result.rows_accepted += good.height
-    return good.select(pl.lit(result.file_no, pl.Int64()).alias(name) if name == "file_no" else name for name in _NUMBERED)
+    own = {"file_no": result.file_no, "is_carried": False, "since": None}
+    return good.select(pl.lit(own[name], dtype).alias(name) if name in own else name for name, dtype in _NUMBERED.items())
 
 
-def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResult]) -> None:
+def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResult]) -> pl.DataFrame:
+    """Stage what readings come to. Returns: those that later ones follow."""
     if not readings.height:
-        return
+        return readings
     seconds = seconds_of(landing.options)
     rolled: Rolled = roll_up(readings, landing.kind, seconds)
     notes = results[max(readings["file_no"].unique())].notes
@@ -226,7 +223,7 @@ def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResu
     inventory = (("drives", rolled.drives), ("drive_aliases", rolled.aliases))
     for record_kind, rows in inventory:
         news = untold(completed(rows, record_kind), record_kind, landing)
-        # what began with the last reading before this span is said again, and now perhaps how long it held
+        # what held at the last reading before this span is said again, and now perhaps how long it did
         landing.withdraw(record_kind, news)
         landing.accept(record_kind, news, None)
     landing.count_samples(rolled.behind)
@@ -234,3 +231,4 @@ def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResu
         landing.accept("drive_hours", completed(rolled.drive_hours, "drive_hours"), None)
     if seconds is not None and rolled.samples is not None:
         landing.accept("drive_samples", as_samples(rolled.samples, seconds), None)
+    return rolled.last

@@ -50,6 +50,9 @@ READING: dict[str, pl.DataType] = {
     **dict.fromkeys(COUNTERS.values(), pl.Float64()),
     **IDENTITY,
 }
+# Of a reading that is the last of its path before those that are rolled up: `is_carried`, and of the last of its device since when the
+# drive is what it is; file_no and row_no are those of the reading that showed it first.
+CARRIED: dict[str, pl.DataType] = {"is_carried": pl.Boolean(), "since": pl.Datetime("us")}
 
 
 @dataclass
@@ -58,7 +61,7 @@ class Rolled:
 
     `samples`: drive-hours' columns by a part of an hour, `hour_utc` being where it begins; null where none were asked for.
     `behind`: how many readings stand behind each drive-hour (file_no, row_no of the drive-hour; of_file_no, samples). `unused`: readings of
-    another path than the one that counts in its hour (file_no).
+    another path than the one that counts in its hour (file_no). `last`: the readings that those after them are to follow (CARRIED).
     """
 
     drive_hours: pl.DataFrame
@@ -66,6 +69,7 @@ class Rolled:
     aliases: pl.DataFrame
     behind: pl.DataFrame
     unused: pl.DataFrame
+    last: pl.DataFrame
     samples: pl.DataFrame | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -94,7 +98,7 @@ def named_hosts(instances: list[str]) -> dict[str, str]:
 
 
 def roll_up(readings: pl.DataFrame, declared_kind: str | None, sample_seconds: int | None = None) -> Rolled:
-    """Good readings (READING, `file_no`, `row_no`), one per drive, path and instant -> drive-hours and who the drives are.
+    """Good readings (READING, CARRIED, `file_no`, `row_no`), one per drive, path and instant -> drive-hours and who the drives are.
 
     sample_seconds: of what drive-hours were made, samples of that length as well.
 
@@ -102,6 +106,7 @@ def roll_up(readings: pl.DataFrame, declared_kind: str | None, sample_seconds: i
     that falls while its I/Os go on has run over its 32 bits. Where several paths watch a drive, the one that covers most
     of an hour counts for it.
     """
+    columns = readings.columns
     readings, notes = _with_drive_id(readings.sort(*DRIVE, "at"))
     before = {name: pl.col(name).shift(1).over(*DRIVE, "drive_id") for name in ("at", *COUNTERS.values())}
     steps = readings.with_columns(
@@ -131,7 +136,8 @@ def roll_up(readings: pl.DataFrame, declared_kind: str | None, sample_seconds: i
     unused = rest.select("file_no")
     periods = _periods(readings)
     samples = None if sample_seconds is None else _samples(kept.drop("file_no_of_hour", "row_no_of_hour"), sample_seconds)
-    return Rolled(_records(hours, HOUR_US), _drives(periods, declared_kind), _aliases(periods), behind, unused, samples, notes)
+    last = _last(readings, periods).select(columns)
+    return Rolled(_records(hours, HOUR_US), _drives(periods, declared_kind), _aliases(periods), behind, unused, last, samples, notes)
 
 
 def _samples(steps: pl.DataFrame, seconds: int) -> pl.DataFrame:
@@ -171,7 +177,8 @@ def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     )
     shared = met["serial"].unique().sort()
     alias = pl.concat_str("host", pl.lit("/"), "device")
-    serial = pl.when(~pl.col("serial").is_in(shared.implode())).then(pl.col("serial"))
+    # who was named before they met was
+    serial = pl.when(~pl.col("serial").is_in(shared.implode()) | pl.col("is_carried")).then(pl.col("serial"))
     named = readings.with_columns(serial.alias("serial")).with_columns(
         pl.coalesce("serial", alias).alias("drive_id"), pl.col("serial").is_null().alias("is_alias")
     )
@@ -236,13 +243,26 @@ def _records(totals: pl.DataFrame, span_us: int) -> pl.DataFrame:
 def _periods(readings: pl.DataFrame) -> pl.DataFrame:
     """Runs of readings of one device with one identity: the first reading's row, `valid_from`, and `valid_to` where another came."""
     told = ["drive_id", "is_alias", "serial", "wwn", "model", "firmware", "is_rotating", "raid_group_id", "role"]
-    ordered = readings.sort("host", "device", "at", "path")
+    # of what is carried the last of a device says who is there
+    ordered = readings.filter(~pl.col("is_carried") | pl.col("since").is_not_null()).sort("host", "device", "at", "path")
     place = ["host", "device"]
     changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, *told))
     starts = ordered.filter(changes | (pl.int_range(pl.len()) == 0))
     return starts.with_columns(
-        pl.col("at").dt.truncate("1h").alias("valid_from"), pl.col("at").shift(-1).over(place).dt.truncate("1h").alias("valid_to")
+        pl.coalesce("since", pl.col("at").dt.truncate("1h")).alias("valid_from"),
+        pl.col("at").shift(-1).over(place).dt.truncate("1h").alias("valid_to"),
     )
+
+
+def _last(readings: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
+    """The last reading of every path, of the last of each device since when it is what it is (CARRIED)."""
+    place = ["host", "device"]
+    running = periods.sort("at", "path").unique(place, keep="last").select(*place, "valid_from", "file_no", "row_no")
+    last = readings.sort("at", "path").unique([*place, "path"], keep="last", maintain_order=True)
+    is_latest = pl.int_range(pl.len()).over(place) == pl.len().over(place) - 1
+    return last.drop("file_no", "row_no", "since").join(running, on=place).with_columns(
+        pl.lit(True).alias("is_carried"), pl.when(is_latest).then(pl.col("valid_from")).alias("since")
+    )  # fmt: skip
 
 
 def _drives(periods: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -39,7 +39,9 @@ _LEAST_MS = 1e11
 _END_US = 253_370_764_800_000_000  # the year 9999
 # what a machine is called that nobody has named
 _UNNAMED = ("", "(none)", "localhost")
-_PLACE = ["host", "device", "path", "at"]
+PLACE = ["host", "device", "path", "at"]
+"""What tells one reading from another."""
+
 LINES_AT_ONCE = 2_000_000
 """About how many samples of drives are held at once; a day is, however many it has."""
 
@@ -94,9 +96,14 @@ class SampleFile:
     def pieces(self, spans: Iterable[Span] = (ALWAYS,)) -> Iterator[Samples]:
         """What lies in each of the spans, which follow each other in time. Who a drive is may have been said in an earlier one."""
         read = {text: json.loads(text) for text in self.series["labels"].unique()}
-        metric = self.series.select("series_no", "metric", "labels", *_PLACE[:-1], "told_group")
+        metric = self.series.select("series_no", "metric", "labels", *PLACE[:-1], "told_group")
         infos, members = (say(metric.clear().with_columns(pl.lit(None, pl.Datetime("us")).alias("at")), read) for say in _SAYS.values())
+        days = [datetime.combine(day, time()) for day in self.lines_by_day]
+        nothing = Samples(pl.DataFrame(schema={**READING, "row_no": pl.Int64()}), pl.DataFrame(schema=REJECTION), 0)
         for after, until in spans:
+            if not any(after <= day < until for day in days):  # of many files each holds few of the days
+                yield nothing
+                continue
             lines = pl.scan_parquet(self.spooled, glob=False).filter(pl.col("at") > after, pl.col("at") <= until).collect()
             lines = lines.join(metric, on="series_no").sort("row_no")
             infos, members = (
@@ -126,7 +133,9 @@ def spans_of(files: Sequence[SampleFile]) -> list[Span]:
 
 
 def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> SampleFile:
-    """The samples of drives in a file. `folder` names the host where neither a label nor `node_uname_info` does; `scratch` is empty.
+    """The samples of drives in a file. `folder` names the host where neither a label nor `node_uname_info` does.
+
+    scratch: a folder of its own for what was read.
 
     Raises: UnreadableFile where no line is a counter of a drive, or samples have no time.
     """
@@ -239,18 +248,18 @@ def _once(counters: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, int]:
 
     Who has two values of one counter has none: the other counters of that reading go, too.
     """
-    each = counters.group_by(*_PLACE, "metric").agg(pl.len(), pl.col("number").n_unique().alias("values"))
+    each = counters.group_by(*PLACE, "metric").agg(pl.len(), pl.col("number").n_unique().alias("values"))
     if each.height == counters.height:
         return counters, counters.clear(), 0
     several = each.filter(pl.col("values") > 1)
-    contradicted = counters.join(several, on=[*_PLACE, "metric"], how="semi")
-    again = each.join(several, on=_PLACE, how="anti").group_by(_PLACE).agg(pl.col("len").max() - 1)["len"].sum()
-    return counters.join(several, on=_PLACE, how="anti"), contradicted, int(again)
+    contradicted = counters.join(several, on=[*PLACE, "metric"], how="semi")
+    again = each.join(several, on=PLACE, how="anti").group_by(PLACE).agg(pl.col("len").max() - 1)["len"].sum()
+    return counters.join(several, on=PLACE, how="anti"), contradicted, int(again)
 
 
 def _side_by_side(counters: pl.DataFrame) -> pl.DataFrame:
     """A reading per drive, path and instant: COUNTERS, `told_group`, and `row_no` of the first."""
-    return counters.group_by(_PLACE, maintain_order=True).agg(
+    return counters.group_by(PLACE, maintain_order=True).agg(
         *(pl.col("number").filter(pl.col("metric") == metric).first().alias(name) for metric, name in COUNTERS.items()),
         pl.col("told_group").first(),
         pl.col("row_no").first(),

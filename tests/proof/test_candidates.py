@@ -51,7 +51,7 @@ def fleet() -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         for name in names:
             since = FIRST + timedelta(weeks=3, minutes=90) if name == "g01d5" else None
             period = {"drive_id": name, "raid_group_id": name[:3], "role": "data", "kind": kind, "model": rng.choice(("A", "B", None)),
-                      "host": f"h{group // 3}" if group < 10 else None, "enclosure": f"e{name[-1] > '3':d}",
+                      "host": f"h{group // 3}" if group < 10 else None, "enclosure": f"e{name[-1] > '3':d}", "site": ("a", None)[group % 2],
                       "deployed_on": rng.choice((deployed, None)), "capacity_bytes": 10**12, "valid_from": since}  # fmt: skip
             drives.append(period)
             if name[-1] == str(group % 3):

@@ -158,7 +158,7 @@ def test_marts_of_a_server_are_those_of_the_arrays(tmp_path: Path) -> None:
             connection.execute(f"attach '{warehouse / 'warehouse.duckdb'}' as {name} (read_only)")
         connection.execute(
             f"""
-            create table both as
+            create table compared as
             with measured as (
                 select *, {2 * RESOLUTION_US} / nullif(io_count, 0) as latency_off,
                     max({2 * RESOLUTION_US} / nullif(io_count, 0)) over (partition by raid_group_id, hour_utc) as median_off
@@ -179,7 +179,7 @@ def test_marts_of_a_server_are_those_of_the_arrays(tmp_path: Path) -> None:
                 or raid_group_id is distinct from c_raid_group_id or kind is distinct from c_kind
                 or abs(latency_us - c_latency_us) >= latency_off or abs(slowdown - c_slowdown) >= slowdown_off),
                 count(*) filter (where is_slow <> c_is_slow and abs(slowdown - 2) >= slowdown_off), count(*) filter (where is_slow)
-            from both
+            from compared
             """
         ).fetchall()[0]
         print(f"{rows} drive-hours, {slow} slow")

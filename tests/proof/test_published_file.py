@@ -228,7 +228,7 @@ def test_what_a_publication_writes_does_not_grow_with_history(tmp_path: Path) ->
     # those that start from another share fewer blocks between small tables; then nothing grows. A day of this fleet takes 900 KB in DuckDB
     assert sizes[2][0] <= sizes[0][0] + 3, sizes
     assert sizes[3][0] <= max(sizes[1][0], sizes[2][0]), sizes
-    assert all(free < used for used, free in sizes), sizes
+    assert len({used + free for used, free in sizes[1:]}) == 1 and sum(sizes[3]) <= sum(sizes[0]) + 3, sizes
 
 
 PUBLICATIONS, HOURS_EACH, DRIVES = 4, 24, 800

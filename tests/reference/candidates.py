@@ -147,9 +147,10 @@ def came_back(slows: list[datetime], back: datetime | None) -> str:
 
 def places(row: Record, facts: Facts) -> list[tuple[str, str]]:
     about = facts.about(row["drive_id"], row["hour_utc"])
-    host, enclosure = about.get("host"), about.get("enclosure")
+    host, enclosure, site = (about.get(name) for name in ("host", "enclosure", "site"))
     # another host may call its own by the same name
-    named = [("raid group", row["raid_group_id"]), ("host", host), ("enclosure", enclosure if host is None else None)]
+    shelf = None if host is not None else f"{site}/{enclosure}" if site and enclosure else enclosure
+    named = [("raid group", row["raid_group_id"]), ("host", host), ("enclosure", shelf)]
     return [(place, name) for place, name in named if name is not None]
 
 

@@ -38,7 +38,7 @@ places as (
         slow_hours.hour_utc,
         case when described.host is not null then 'host' else 'enclosure' end as place_type,
         -- an enclosure's name need not be unique beyond its host; which hosts share one is known only later
-        coalesce(described.host, described.enclosure) as place_id
+        coalesce(described.host, described.site || '/' || described.enclosure, described.enclosure) as place_id
     from slow_hours
     inner join {{ ref('int_drives__described') }} as described
         on slow_hours.drive_id = described.drive_id

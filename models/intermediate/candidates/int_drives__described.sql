@@ -14,6 +14,7 @@ select
     deployed_on,
     host,
     enclosure,
+    site,
     from_hour_utc,
     coalesce(next_from_hour_utc, timestamp '{{ var("end_of_time") }}') as to_hour_utc
 from periods
