@@ -32,14 +32,14 @@ SENSITIVE: dict[str, tuple[float, str]] = {
     "disk.unknown_age_hazard": (1.5, "F02-05"),
     "disk.hour_latency_sigma": (1.5, "F02-05"),
     "disk.hot_spot_rate_per_drive_year": (0.5, "F08-04"),
-    "disk.idle_hour_share": (0.5, "F07-03"),
-    "disk.unplug_share": (1.5, "F14-03"),
+    "disk.idle_hour_share": (0.5, "F13-03"),
+    "disk.unplug_share": (1.5, "F14-01"),
     "disk.burst_rate_per_hour": (0.5, "F10A-stable-2"),
     "ssd.hour_latency_sigma": (1.5, "F02-06"),
     "ssd.severity_exponent": (0.5, "F06-02"),
-    "ssd.episode_rate_per_drive_year": (1.5, "F06-02"),
+    "ssd.episode_rate_per_drive_year": (1.5, "F02-06"),
     "ssd.shared_rate_per_group_year": (1.5, "T1-18"),
-    "ssd.ailing_hazard": (0.5, "F6A-ssd-8"),
+    "ssd.ailing_hazard": (0.5, "T3A-22"),
     "ssd.burst_factor_sigma": (1.5, "F10B-stable-4"),
 }
 """Mechanisms that are off by half, by which factor, and an id that the study must refuse then."""

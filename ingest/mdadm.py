@@ -191,17 +191,19 @@ def arrays_of(look: Look, rejected: list[Rejection], cut: int = 0) -> Iterator[A
     devices: dict[str, tuple[int, str]] = {}
     for line, text in [*look.lines, (0, "MD_LEVEL=")]:
         begins = _begun(line, text, rejected)
-        if begins is not None:
+        # /proc/mdstat may stand below what mdadm says
+        ends = begins is not None or text.startswith("Personalities")
+        if (
+            not ends
+            and (array is None or array.is_of_mdstat)
+            and (_LIKE_A_MEMBER.search(text) or (_MDSTAT_SIZE.match(text) and (array is None or array.is_sized)))
+        ):
+            rejected.append((line, "of an array, and no whole line that begins it; is that cut off?", "line", text))
+            ends = True  # what follows is not the one's above
+        if ends:
             if array is not None and _is_whole(array, devices, rejected):
                 yield array
             array, devices = begins, {}
-        elif (array is None or array.is_of_mdstat) and (
-            _LIKE_A_MEMBER.search(text) or (_MDSTAT_SIZE.match(text) and (array is None or array.is_sized))
-        ):
-            rejected.append((line, "of an array, and no whole line that begins it; is that cut off?", "line", text))
-            if array is not None and _is_whole(array, devices, rejected):
-                yield array
-            array = None  # what follows is not the one's above
         elif array is not None:
             _read(array, line, text, devices, rejected)
         if array is not None and line and line == cut and (begins or not array.is_of_mdstat or "uuid" in text):
