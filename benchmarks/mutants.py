@@ -1564,6 +1564,7 @@ FAULTS = (
     # what hosts and servers say that is not whole, or not all
     Fault("a journal of an array holds data", "ingest/mdadm.py", 'elif "(J)" not in member[3]:', "else:"),
     Fault("a drive that is to replace another holds data", "ingest/mdadm.py", ' or "(R)" in member[3]', ""),
+    Fault("what stands below an export costs it", "ingest/mdadm.py", ' or text.startswith("Personalities")', ""),
     Fault("every member of an array seen late was added", "ingest/mdadm.py", "elif was is None and group in known:", "elif was is None:"),
     Fault("who quotes the kernel is the kernel", "ingest/kernel_log/__init__.py", "_TAGGED.search(block) is not None", "False"),
     Fault("a USB port stays a drive's", "ingest/kernel_log/__init__.py", "self.by_usb.pop(", "self.by_usb.get("),
