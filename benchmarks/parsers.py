@@ -23,6 +23,8 @@ from ingest.sysstat import read_intervals
 
 START = datetime(2026, 1, 5)
 UNIX = int(START.replace(tzinfo=UTC).timestamp())
+WEEK = [START + timedelta(minutes=10 * n) for n in range(1, 7 * 144 + 1)]
+"""The ends of a week's ten minutes."""
 
 
 def samples(folder: Path) -> tuple[Path, int]:
@@ -43,25 +45,23 @@ def samples(folder: Path) -> tuple[Path, int]:
 def sadf(folder: Path) -> tuple[Path, int]:
     """A week of 12 drives, every ten minutes, as sadf -d."""
     path = folder / "sadf.csv"
-    ends = [START + timedelta(minutes=10 * n) for n in range(1, 7 * 144 + 1)]
     with path.open("w") as out:
         out.write("# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;dkB/s;areq-sz;aqu-sz;await;%util\n")
-        for end in ends:
+        for end in WEEK:
             out.writelines(f"web1;600;{end} UTC;sd{chr(97 + n)};10.00;1.00;1.00;0.00;0.20;0.01;2.00;1.00\n" for n in range(12))
-    return path, 12 * len(ends)
+    return path, 12 * len(WEEK)
 
 
 def sadf_json(folder: Path) -> tuple[Path, int]:
     """A week of 12 drives, every ten minutes, as sadf -j."""
     path = folder / "sadf.json"
-    ends = [START + timedelta(minutes=10 * n) for n in range(1, 7 * 144 + 1)]
     disks = [{"disk-device": f"sd{chr(97 + n)}", "tps": 10.0, "rkB": 1.0, "wkB": 1.0, "await": 2.0} for n in range(12)]
     elements = [
-        {"timestamp": {"date": f"{end:%Y-%m-%d}", "time": f"{end:%H:%M:%S}", "utc": 1, "interval": 600}, "disk": disks} for end in ends
+        {"timestamp": {"date": f"{end:%Y-%m-%d}", "time": f"{end:%H:%M:%S}", "utc": 1, "interval": 600}, "disk": disks} for end in WEEK
     ]
     host = {"nodename": "web1", "file-date": "2026-01-05", "statistics": elements}
     path.write_text(json.dumps({"sysstat": {"hosts": [host]}}, indent=1))
-    return path, 12 * len(ends)
+    return path, 12 * len(WEEK)
 
 
 def iostat(folder: Path) -> tuple[Path, int]:
@@ -74,59 +74,72 @@ def iostat(folder: Path) -> tuple[Path, int]:
     return path, 12 * 1080
 
 
+def message(n: int) -> str:
+    """What the kernel said: one in a hundred times of a drive."""
+    if n % 100:
+        return "usb 3-9: new device number 14"
+    return "sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK cmd_age=30s"
+
+
 def log(folder: Path) -> tuple[Path, int]:
     """50,000 lines of a log, one in a hundred about a drive."""
     path = folder / "kern.log"
-    told = "sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK cmd_age=30s"
     with path.open("w") as out:
         for n in range(50_000):
-            out.write(
-                f"{START + timedelta(seconds=n):%Y-%m-%dT%H:%M:%S}+00:00 web1 kernel: {told if n % 100 == 0 else 'usb 3-9: new device number 14'}\n"
-            )
+            out.write(f"{START + timedelta(seconds=n):%Y-%m-%dT%H:%M:%S}+00:00 web1 kernel: {message(n)}\n")
     return path, 50_000
 
 
 def journal(folder: Path) -> tuple[Path, int]:
     """20,000 records of journald as JSON, one in a hundred about a drive."""
     path = folder / "kern.ndjson.log"
-    told = "sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK cmd_age=30s"
     with path.open("w") as out:
         for n in range(20_000):
             about = {"__REALTIME_TIMESTAMP": str((UNIX + n) * 1_000_000), "_HOSTNAME": "web1", "_TRANSPORT": "kernel", "PRIORITY": "6"}
-            out.write(json.dumps({**about, "MESSAGE": told if n % 100 == 0 else "usb 3-9: new device number 14"}) + "\n")
+            out.write(json.dumps({**about, "MESSAGE": message(n)}) + "\n")
     return path, 20_000
+
+
+def table(path: Path, header: str, rows: list[str]) -> tuple[Path, int]:
+    """A CSV file."""
+    path.write_text("\n".join([header, *rows, ""]))
+    return path, len(rows)
 
 
 def mapping(folder: Path) -> tuple[Path, int]:
     """Where 20,000 drives are, as an operator gives it."""
-    path = folder / "mapping.csv"
-    rows = (f"S{n},g{n // 8},host{n // 24},e{n % 24},2026-01-05\n" for n in range(20_000))
-    path.write_text("drive_id,raid_group_id,host,slot,valid_from\n" + "".join(rows))
-    return path, 20_000
+    return table(
+        folder / "mapping.csv",
+        "drive_id,raid_group_id,host,slot,valid_from",
+        [f"S{n},g{n // 8},host{n // 24},e{n % 24},2026-01-05" for n in range(20_000)],
+    )
 
 
 def tickets(folder: Path) -> tuple[Path, int]:
     """20,000 trouble tickets."""
-    path = folder / "tickets.csv"
-    rows = (f"S{n},{START + timedelta(seconds=n)},host{n % 500},media_error,clicks\n" for n in range(20_000))
-    path.write_text("serial,opened_at,host,type,summary\n" + "".join(rows))
-    return path, 20_000
+    return table(
+        folder / "tickets.csv",
+        "serial,opened_at,host,type,summary",
+        [f"S{n},{START + timedelta(seconds=n)},host{n % 500},media_error,clicks" for n in range(20_000)],
+    )
 
 
 def labels(folder: Path) -> tuple[Path, int]:
     """20,000 labels."""
-    path = folder / "labels.csv"
-    rows = (f"S{n},{'slow' if n % 9 == 0 else 'healthy'},ann,2026-01-05\n" for n in range(20_000))
-    path.write_text("drive_id,verdict,labelled_by,labelled_on\n" + "".join(rows))
-    return path, 20_000
+    return table(
+        folder / "labels.csv",
+        "drive_id,verdict,labelled_by,labelled_on",
+        [f"S{n},{'slow' if n % 9 == 0 else 'healthy'},ann,2026-01-05" for n in range(20_000)],
+    )
 
 
 def drive_days(folder: Path) -> tuple[Path, int]:
     """A day of 60,000 drives."""
-    path = folder / "2026-01-05.csv"
-    rows = (f"2026-01-05,S{n},M{n % 40},4000787030016,0,{n % 50_000}\n" for n in range(60_000))
-    path.write_text("date,serial_number,model,capacity_bytes,failure,smart_9_raw\n" + "".join(rows))
-    return path, 60_000
+    return table(
+        folder / "2026-01-05.csv",
+        "date,serial_number,model,capacity_bytes,failure,smart_9_raw",
+        [f"2026-01-05,S{n},M{n % 40},4000787030016,0,{n % 50_000}" for n in range(60_000)],
+    )
 
 
 def snapshots(folder: Path) -> tuple[Path, int]:

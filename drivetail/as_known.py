@@ -26,6 +26,8 @@ def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Wareh
 
     Raises: QueryError where nothing had landed by then, or raw was pruned: then what is left may be less than what was known.
     """
+    from drivetail.build import build  # brings dbt, which a report from what is kept does not need
+
     past = read_past(warehouse)
     if past is not None:
         raise QueryError(
@@ -47,7 +49,5 @@ def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Wareh
             (then.raw / "deliveries" / delivery.path.name).symlink_to(delivery.path)
         decided = [record for record in Register(warehouse, "decisions").read() if datetime.fromisoformat(record["at"]) <= instant]
         Register(then, "decisions").append(decided)
-        from drivetail.build import build  # brings dbt, which a report from what is kept does not need
-
         build(then)
         yield then

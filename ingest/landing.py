@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import polars as pl
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 
 from ingest.errors import IngestError, StoreError, UnreadableFile
 from ingest.files import SourceFile, sha256_of
@@ -228,7 +228,7 @@ class Landing:
             self._drop_samples_of(broken)
             self.staged.drop_rows(broken)
         else:
-            self._tables[record_kind] = [rows.join(broken, on=["file_no", "row_no"], how="anti") for rows in self._tables[record_kind]]
+            self.withdraw(record_kind, broken)
         if self._samples:
             broken = broken.join(pl.concat(self._samples), on=["file_no", "row_no"]).with_columns(pl.col("of_file_no").alias("file_no"))
             broken = broken.select(pl.exclude("samples").repeat_by("samples").list.explode())

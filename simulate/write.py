@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import Literal, Self, get_args
 
 import polars as pl
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 FileFormat = Literal["parquet", "csv", "csv.gz", "csv.zst", "ndjson"]
 FILE_FORMATS: tuple[FileFormat, ...] = get_args(FileFormat)

@@ -207,8 +207,11 @@ def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl
     good, rejected = split(RawChunk(readings), readings, checks())
     landing.reject(result, rejected)
     result.rows_accepted += good.height
-    own = {"file_no": result.file_no, "is_carried": False, "since": None}
-    return good.select(pl.lit(own[name], dtype).alias(name) if name in own else name for name, dtype in _NUMBERED.items())
+    return good.with_columns(
+        pl.lit(result.file_no, pl.Int64()).alias("file_no"),
+        pl.lit(False).alias("is_carried"),
+        pl.lit(None, CARRIED["since"]).alias("since"),
+    ).select(*_NUMBERED)
 
 
 def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResult]) -> pl.DataFrame:

@@ -260,9 +260,8 @@ def _last(readings: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
     running = periods.sort("at", "path").unique(place, keep="last").select(*place, "valid_from", "file_no", "row_no")
     last = readings.sort("at", "path").unique([*place, "path"], keep="last", maintain_order=True)
     is_latest = pl.int_range(pl.len()).over(place) == pl.len().over(place) - 1
-    return last.drop("file_no", "row_no", "since").join(running, on=place).with_columns(
-        pl.lit(True).alias("is_carried"), pl.when(is_latest).then(pl.col("valid_from")).alias("since")
-    )  # fmt: skip
+    named = last.drop("file_no", "row_no").join(running, on=place)
+    return named.with_columns(pl.lit(True).alias("is_carried"), pl.when(is_latest).then(pl.col("valid_from")).alias("since"))
 
 
 def _drives(periods: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -91,17 +91,16 @@ class SampleFile:
     series: pl.DataFrame
     broken: pl.DataFrame
     notes: list[str]
-    lines_by_day: dict[date, int]
+    lines_by_day: dict[datetime, int]
 
     def pieces(self, spans: Iterable[Span] = (ALWAYS,)) -> Iterator[Samples]:
         """What lies in each of the spans, which follow each other in time. Who a drive is may have been said in an earlier one."""
         read = {text: json.loads(text) for text in self.series["labels"].unique()}
         metric = self.series.select("series_no", "metric", "labels", *PLACE[:-1], "told_group")
         infos, members = (say(metric.clear().with_columns(pl.lit(None, pl.Datetime("us")).alias("at")), read) for say in _SAYS.values())
-        days = [datetime.combine(day, time()) for day in self.lines_by_day]
         nothing = Samples(pl.DataFrame(schema={**READING, "row_no": pl.Int64()}), pl.DataFrame(schema=REJECTION), 0)
         for after, until in spans:
-            if not any(after <= day < until for day in days):  # of many files each holds few of the days
+            if not any(after <= day < until for day in self.lines_by_day):  # of many files each holds few of the days
                 yield nothing
                 continue
             lines = pl.scan_parquet(self.spooled, glob=False).filter(pl.col("at") > after, pl.col("at") <= until).collect()
@@ -117,18 +116,18 @@ class SampleFile:
 
 def spans_of(files: Sequence[SampleFile]) -> list[Span]:
     """The days of the files, as many together as have about LINES_AT_ONCE samples."""
-    days: Counter[date] = Counter()
+    days: Counter[datetime] = Counter()
     for file in files:
         days.update(file.lines_by_day)
     found: list[Span] = []
-    held = LINES_AT_ONCE
+    held = 0
     for day, lines in sorted(days.items()):
-        begins = datetime(day.year, day.month, day.day)
-        if held + lines > LINES_AT_ONCE:
-            found.append((begins, begins))
-            held = 0
-        found[-1] = (found[-1][0], begins + timedelta(days=1))
         held += lines
+        if not found or held > LINES_AT_ONCE:
+            begins, held = day, lines
+        else:
+            begins, _ = found.pop()
+        found.append((begins, day + timedelta(days=1)))
     return found
 
 
@@ -143,7 +142,7 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
     untimed = pl.DataFrame(schema={**_SPOOLED, "time": pl.String(), "metric": pl.String()})
     broken: list[pl.DataFrame] = []
     spooled: list[Path] = []
-    days: Counter[date] = Counter()
+    days: Counter[datetime] = Counter()
     done = 0
     for block in text_blocks(path, EXPECTED):
         lines = pl.DataFrame({"line": block.decode("utf-8", "replace").removesuffix("\n").split("\n")})
@@ -181,7 +180,7 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
 
 def _day() -> pl.Expr:
     # an instant at midnight ends the day before, as one on the hour ends the hour before
-    return (pl.col("at") - pl.duration(microseconds=1)).dt.date()
+    return (pl.col("at") - pl.duration(microseconds=1)).dt.truncate("1d")
 
 
 def _rejected(lines: pl.DataFrame, reason: str, column: str, value: str = "line") -> pl.DataFrame:

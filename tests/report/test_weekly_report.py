@@ -408,7 +408,11 @@ def test_markup_in_names_is_text(hostile_report: Path, hostile_names: tuple[str,
 
 @pytest.mark.parametrize(
     ("fleet", "seen"),
-    [("eventful", ((1180, "light"), (420, "dark"))), ("uneventful", ((800, "light"), (420, "light"))), ("hostile", ((1180, "dark"),))],
+    [
+        ("eventful", ((1180, "light"), (420, "light"), (420, "dark"))),
+        ("uneventful", ((800, "light"),)),
+        ("hostile", ((1180, "light"),)),
+    ],
 )
 def test_it_opens_offline_without_a_complaint(browser: Any, request: pytest.FixtureRequest, fleet: str, seen: tuple[tuple[int, str], ...]):
     path = request.getfixturevalue(f"{fleet}_report")
