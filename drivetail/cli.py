@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,24 @@ from drivetail.warehouse import Warehouse
 if TYPE_CHECKING:
     from ingest import IngestSummary
 
-HOUR_FORMATS = ["%Y-%m-%dT%H", "%Y-%m-%dT%H:%M", "%Y-%m-%d"]
 MAX_FILES_SHOWN = 20
 HOUR_SECONDS = 3600
+
+
+class Instant(click.ParamType[datetime]):
+    """A time as drivetail prints them, or in ISO 8601; without a zone it is UTC. Gives UTC without one."""
+
+    name = "time"
+
+    def convert(self, value: str | datetime, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        try:
+            at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+            return at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else at
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no time; give one such as 2026-01-05, 2026-01-05T07 or 2026-01-05T07:30 (UTC)", param, ctx)
+
+
+INSTANT = Instant()
 
 
 class Failure(click.ClickException):
@@ -207,12 +222,8 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for add in (
         click.option("--allow-partial", is_flag=True, help="Take answers that the server itself calls incomplete."),
         selection_options,
-        click.option(
-            "--to", "end", type=click.DateTime(HOUR_FORMATS), help="End of the hours to pull (UTC).  [default: the last full hour]"
-        ),
-        click.option(
-            "--from", "first", type=click.DateTime(HOUR_FORMATS), help="First hour to pull (UTC).  [default: 24 hours before --to]"
-        ),
+        click.option("--to", "end", type=INSTANT, help="End of the hours to pull (UTC).  [default: the last full hour]"),
+        click.option("--from", "first", type=INSTANT, help="First hour to pull (UTC).  [default: 24 hours before --to]"),
     ):
         command = add(command)
     return command
@@ -643,7 +654,7 @@ def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bo
 @click.option("--publication", metavar="ID", help="An earlier publication, kept for an hour after the next one.")
 @click.option(
     "--as-known-at",
-    type=click.DateTime(HOUR_FORMATS),
+    type=INSTANT,
     help="What had landed by that instant (UTC); built again unless a publication that is kept holds it.",
 )
 @click.option(
@@ -725,8 +736,8 @@ def format_option(text: str) -> Callable[..., Any]:
     "--worst", type=click.IntRange(1, 2), help="Replace the drive, or the two, of each RAID group that were the slowest of most tail hours."
 )
 @click.option("--route-round", "routed", type=click.IntRange(1, 2), help="Reads go round the longest tail, or the two longest.")
-@click.option("--since", type=click.DateTime(HOUR_FORMATS), help="First hour that counts (UTC).  [default: all]")
-@click.option("--until", type=click.DateTime(HOUR_FORMATS), help="First hour that counts no more (UTC).  [default: all]")
+@click.option("--since", type=INSTANT, help="First hour that counts (UTC).  [default: all]")
+@click.option("--until", type=INSTANT, help="First hour that counts no more (UTC).  [default: all]")
 @format_option("How to print the answer.")
 @warehouse_option
 def what_if(

@@ -274,6 +274,23 @@ def test_a_publication_that_is_not_kept_names_those_that_are(eventful: Warehouse
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("2020-01-01", "nothing had landed at 2020-01-01 00:00:00 UTC"),
+        ("2020-01-01T07", "nothing had landed at 2020-01-01 07:00:00 UTC"),
+        # as messages and marts print them
+        ("2020-01-01 07:30:01.5", "nothing had landed at 2020-01-01 07:30:01.500000 UTC"),
+        ("2020-01-01T07:30+02:00", "nothing had landed at 2020-01-01 05:30:00 UTC"),
+        ("yesterday", "'yesterday' is no time; give one such as 2026-01-05"),
+        ("0001-01-01T00:00+02:00", "is no time"),
+    ],
+)
+def test_a_time_is_taken_as_it_is_printed(eventful: Warehouse, given: str, said: str):
+    result = CliRunner().invoke(main, ["report", "--as-known-at", given, "--warehouse", str(eventful.root)])
+    assert result.exit_code and said in result.output
+
+
 def test_what_is_kept_is_told_again_unless_more_had_landed_by_then(
     eventful: Warehouse, tmp_path: Path, quiet_bundle: Callable[[Path, range], Path], monkeypatch: pytest.MonkeyPatch
 ):
