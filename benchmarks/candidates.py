@@ -28,9 +28,9 @@ from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks.bench import DRIVETAIL, measure
 from benchmarks.commit import ROOT, current_commit
-from drivetail.dbt import variables
-from drivetail.queries import fetch, open_published
-from drivetail.warehouse import Warehouse
+from engine.dbt import variables
+from engine.read import fetch, open_published
+from engine.warehouse import Warehouse
 from simulate.fleet import DEFAULT_START
 
 RESULTS = ROOT / "docs" / "results" / "candidates.md"

@@ -38,7 +38,7 @@ MISSED = "**not found**"
 ANSWER = "answer:"
 OWN, REFERENCE, UNIT, INGEST = "its unit tests", "reference", "unit tests", "tests/ingest"
 PRUNE, WITHOUT, FEEDS, OF_SAMPLES = "tests of prune", "drives taken out of raw", "tests of inboxes and servers", "Perseus over samples"
-OF_PRUNE = ("drivetail/past.py", "drivetail/prune.py", "drivetail/publish.py")
+OF_PRUNE = ("engine/past.py", "engine/prune.py", "engine/publish.py")
 OF_FEEDS = ("drivetail/inbox.py", "drivetail/outcomes.py", "drivetail/pulls.py", "drivetail/settings.py", "ingest/prometheus/known.py")
 
 
@@ -441,19 +441,19 @@ FAULTS = (
     ),
     Fault(
         "batches of the hour after are not looked at",
-        "drivetail/build.py",
+        "engine/build.py",
         "live_batches(connection, first, hour_after(last))",
         "live_batches(connection, first, last)",
     ),
     Fault(
         "the hour before midnight is not read",
-        "drivetail/build.py",
+        "engine/build.py",
         "self.files_between(hour_before(batch.first_hour_utc),",
         "self.files_between(batch.first_hour_utc,",
     ),
     Fault(
         "a RAID-hour computed again is shown twice",
-        "drivetail/store.py",
+        "engine/store.py",
         "and recomputed.build_seq > stored.build_seq)",
         "and recomputed.build_seq > stored.build_seq + 1)",
     ),
@@ -462,7 +462,7 @@ FAULTS = (
     Fault("a pruned RAID-hour is computed again", TOUCHED, "where hour_utc >= coalesce(", "where true or hour_utc >= coalesce("),
     Fault(
         "what was pruned of a drive is not added to its hours",
-        "drivetail/past.py",
+        "engine/past.py",
         'past.kept[-1].batch, name))})"',
         'past.kept[-1].batch, name))}) where false"',
     ),
@@ -485,23 +485,23 @@ FAULTS = (
         "{{ instant }} >= ",
     ),
     Fault("the day before the pruned ones goes too", "ingest/raw_store.py", "timedelta(days=2)", "timedelta(days=1)"),
-    Fault("raw is pruned under readers", "drivetail/publish.py", "if reach and None not in horizons:", "if reach:"),
+    Fault("raw is pruned under readers", "engine/publish.py", "if reach and None not in horizons:", "if reach:"),
     Fault(
         "of batches that cross the horizon nothing but what was pruned is left",
-        "drivetail/prune.py",
+        "engine/prune.py",
         "        if crossing:\n            report",
         "        if False:\n            report",
     ),
     Fault(
         "counts of days from the horizon on are pruned",
-        "drivetail/past.py",
+        "engine/past.py",
         "update state.days set build_seq = ? where build_seq in",
         "delete from state.days where build_seq = ? or build_seq in",
     ),
-    Fault("a prune that died is forgotten by maintenance", "drivetail/publish.py", "kept.update(missing_folders(", "len(missing_folders("),
+    Fault("a prune that died is forgotten by maintenance", "engine/publish.py", "kept.update(missing_folders(", "len(missing_folders("),
     Fault(
         "a build database of a pruned warehouse begins with models that know of no past",
-        "drivetail/build.py",
+        "engine/build.py",
         "if self.past is None and not self.warehouse.build_database",
         "if not self.warehouse.build_database",
     ),
@@ -516,10 +516,10 @@ FAULTS = (
     Fault("what a day held before is forgotten", "macros/day_totals.sql", "from {{ stored }}", "from {{ stored }} where false"),
     Fault("a key whose counts have all gone stays", "macros/day_totals.sql", "where {{ counts | join(' <> 0 or ') }} <> 0", "where true"),
     Fault("the other counts of rows come and go by one", "macros/counted.sql", "then sign else 0 end", "then 1 else 0 end"),
-    Fault("the day's stored counts are those of another day", "drivetail/build.py", "model, days=days)", "model, days=(days[1], days[1]))"),
+    Fault("the day's stored counts are those of another day", "engine/build.py", "model, days=days)", "model, days=(days[1], days[1]))"),
     Fault(
         "what was computed before is not taken out of the counts",
-        "drivetail/build.py",
+        "engine/build.py",
         "where rows.hour_utc between timestamp '{batch.first_hour_utc}'",
         "where false and rows.hour_utc between timestamp '{batch.first_hour_utc}'",
     ),
@@ -1707,9 +1707,9 @@ def run_unit_tests(folder: Path) -> None:
     """Build a fleet anew, for the columns that unit tests look up, and run all of them. Exits 1 when one fails."""
     import random
 
-    from drivetail.build import build
-    from drivetail.dbt import ModelError, Project
-    from drivetail.warehouse import Warehouse
+    from engine.build import build
+    from engine.dbt import ModelError, Project
+    from engine.warehouse import Warehouse
     from ingest import ingest
     from tests.reference.fleets import deliveries, random_fleet
 
@@ -1726,8 +1726,8 @@ def run_unit_tests(folder: Path) -> None:
 
 def answer(folder: Path) -> None:
     """Read names of files, a line each, and print how their unit tests fail; an empty answer when they pass."""
-    from drivetail.dbt import ModelError, Project
-    from drivetail.warehouse import Warehouse
+    from engine.dbt import ModelError, Project
+    from engine.warehouse import Warehouse
 
     for line in sys.stdin:
         Project.forget()  # the file has changed

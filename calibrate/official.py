@@ -9,8 +9,8 @@ import duckdb
 import numpy as np
 
 from calibrate.judge import X_SLACK, Y_SLACK, Verdict
-from drivetail.build import build
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
 from simulate.parameters import Kind

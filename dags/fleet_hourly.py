@@ -107,8 +107,8 @@ def fleet_hourly() -> None:
         # whatever did not land, the rest is published
         @task(pool=telling.WRITER, trigger_rule=TriggerRule.ALL_DONE, doc_md="The models over what is new, their tests, one publication.")
         def build() -> str:
-            from drivetail.build import build as run_build
-            from drivetail.dbt import Hindered, ModelError
+            from engine.build import build as run_build
+            from engine.dbt import Hindered, ModelError
 
             try:
                 return run_build(telling.warehouse()).publication.publication_id
@@ -183,8 +183,8 @@ def fleet_hourly() -> None:
         def new_problems() -> list[str]:
             from airflow.sdk import get_current_context
 
-            from drivetail.queries import QueryError
             from drivetail.watch import new_problems as new_ones
+            from engine.read import QueryError
 
             try:
                 return list(map(str, new_ones(telling.warehouse(), lambda each: telling.tell(get_current_context(), "problem", each))))
@@ -194,7 +194,7 @@ def fleet_hourly() -> None:
         @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Skipped unless `[metrics]` names a file.")
         def metrics() -> str:
             from drivetail.metrics import write_metrics
-            from drivetail.queries import QueryError
+            from engine.read import QueryError
 
             file = telling.settings().metrics.file
             if file is None:

@@ -65,9 +65,9 @@ def fleet_maintenance() -> None:
     def proofs() -> None:
         @task(pool=telling.WRITER, doc_md="tests/assert_*.sql over everything stored.")
         def sums() -> None:
-            from drivetail.dbt import Hindered, ModelError
             from drivetail.maintenance import check_sums
-            from drivetail.queries import QueryError
+            from engine.dbt import Hindered, ModelError
+            from engine.read import QueryError
 
             try:
                 check_sums(telling.warehouse())

@@ -48,7 +48,7 @@ def fleet_weekly_report() -> None:
     def write(week: str) -> str:
         from airflow.sdk import get_current_context
 
-        from drivetail.queries import QueryError
+        from engine.read import QueryError
         from report import write_report
 
         get_current_context()["week"] = week  # type: ignore[typeddict-unknown-key]

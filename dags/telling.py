@@ -18,7 +18,7 @@ from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout
 
 from drivetail.settings import Schedule, Settings, SettingsError, load_settings, this_hour
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 
 WRITER = "drivetail_writer"
 """Pool of one slot for every step that writes to the warehouse; `make airflow` makes it."""
@@ -229,6 +229,6 @@ def _is_timeout(error: BaseException | None) -> bool:
 
 
 def _span(limit: timedelta) -> str:
-    from drivetail.console import duration
+    from engine.words import duration
 
     return duration(limit / timedelta(hours=1))

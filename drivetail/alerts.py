@@ -13,11 +13,12 @@ from datetime import datetime, timedelta
 
 import duckdb
 
-from drivetail.console import Columns, Row, some, table, to_minute
+from drivetail.console import Columns, table
 from drivetail.decisions import DISMISS, Decision, latest_decisions
-from drivetail.queries import fetch, publication_of
-from drivetail.register import Record, Register
-from drivetail.warehouse import Warehouse
+from engine.read import Row, fetch, publication_of
+from engine.register import Record, Register
+from engine.warehouse import Warehouse
+from engine.words import some, to_minute
 from ingest.raw_store import utc_now
 
 SAME_WITHIN = timedelta(hours=24)

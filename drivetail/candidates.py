@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drivetail.console import Columns, Row, some, table
+from drivetail.console import Columns, table
 from drivetail.explain.question import known_drive
-from drivetail.queries import QueryError, fetch, publication_of
-from drivetail.warehouse import Warehouse
+from engine.read import QueryError, Row, fetch, publication_of
+from engine.warehouse import Warehouse
+from engine.words import some
 
 NO_BACKTEST = "No backtest yet: it begins nine weeks after the first data, when an outcome can be held against what was learnt from another"
 

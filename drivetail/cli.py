@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from drivetail.console import as_csv, as_json, human, ingest_table, progress, say, some, visible
+from drivetail.console import as_csv, as_json, ingest_table, progress, say, visible
 from drivetail.settings import COLLECTED, DRIVE_KINDS, RESOLUTIONS, SOURCES
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
+from engine.words import human, some
 
 if TYPE_CHECKING:
     from ingest import IngestSummary
@@ -69,9 +70,9 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @wraps(command)
     def wrapped(*args: Any, root: Path, **kwargs: Any) -> Any:
-        from drivetail.dbt import ModelError
-        from drivetail.queries import QueryError
         from drivetail.settings import SettingsError
+        from engine.dbt import ModelError
+        from engine.read import QueryError
         from ingest import GateError, IngestError, StoreError
 
         try:
@@ -583,10 +584,11 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
     full hour; again changes nothing. Without a scheduler, an hourly cron line does what it does:
     drivetail inbox --land && drivetail build && drivetail report --due
     """
-    from drivetail.console import table, to_minute
+    from drivetail.console import table
     from drivetail.inbox import DONE, Entry, apart, arrived, land_each, list_entries
     from drivetail.pulls import Pull, due, list_pulled
     from drivetail.settings import load_settings, this_hour
+    from engine.words import to_minute
 
     settings = load_settings(warehouse)
     if is_landing:
@@ -629,7 +631,7 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
 @warehouse_option
 def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bool) -> None:
     """Run the models over what has landed since the last build, test the result, and publish it."""
-    from drivetail.build import build as run_build
+    from engine.build import build as run_build
 
     with progress("Building") as advance:
         summary = run_build(warehouse, target=target, full_refresh=full_refresh, keep_pruned=keep_pruned, on_progress=advance)
@@ -705,8 +707,8 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
     \b
     drivetail study --html study.html      also the figures, drawn over the paper's; prints only where the file is
     """
-    from drivetail.queries import publication_of
     from drivetail.study import fetch_results, render_study
+    from engine.read import publication_of
 
     if page is not None:
         from report import write_study
@@ -791,7 +793,7 @@ def sql(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: 
     \b
     drivetail sql "select kind, count(*) from marts.fct_raid_hours where is_tail_hour group by kind"
     """
-    from drivetail.queries import run_query
+    from drivetail.sql import run_query
 
     if output == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
@@ -956,8 +958,8 @@ def metrics(warehouse: Warehouse, out: Path | None) -> None:
 @click.option("--out", metavar="FILE", required=True, type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
 def docs(out: Path) -> None:
     """Write what the tables mean: every model with its columns, units, tests and lineage, as one HTML file. Takes half a minute."""
-    from drivetail.dbt import ModelError
     from drivetail.docs import write_docs
+    from engine.dbt import ModelError
 
     try:
         say(f"Documentation: {write_docs(out)}")
@@ -995,8 +997,8 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool) -> None:
     \b
     drivetail prune --older-than 400d --dry-run
     """
-    from drivetail.prune import LEAST_DAYS, sentence
-    from drivetail.prune import prune as run
+    from engine.prune import LEAST_DAYS, sentence
+    from engine.prune import prune as run
 
     match = re.fullmatch(r"(\d{1,5})d", older_than)
     if not match:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from drivetail.warehouse import sync
+from engine.warehouse import sync
 from ingest.devices import is_whole_drive
 from ingest.errors import UnreadableFile
 from ingest.hosts import Look, drive_device, looks

@@ -18,40 +18,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from engine.read import Row
+from engine.words import human, to_minute
+
 if TYPE_CHECKING:
     from ingest import FileResult
 
-Row = dict[str, Any]
-
 Columns = dict[str, str | tuple[str, Callable[[Any], Any]]]
 """The columns of a printed table: heading -> key of the row, or key and how to write its value."""
-
-
-def human(number: int) -> str:
-    """An integer with thousands separators."""
-    return f"{number:,}"
-
-
-def some(count: int, noun: str, plural: str | None = None) -> str:
-    """How many of what: `1 file`, `1,200 files`."""
-    return f"{human(count)} {noun if count == 1 else plural or noun + 's'}"
-
-
-def duration(hours: float) -> str:
-    """Hours as people say them: `25 min`, `3 h`, `2 d 4 h`."""
-    minutes = round(hours * 60)
-    if abs(minutes) < 60:
-        return f"{minutes} min"
-    whole = round(hours)
-    if abs(whole) < 48:
-        return f"{whole} h"
-    days, rest = divmod(abs(whole), 24)
-    return ("-" if whole < 0 else "") + f"{days} d" + (f" {rest} h" if rest else "")
-
-
-def to_minute(instant: datetime | None) -> str | None:
-    """An instant as the text output shows it: `2026-01-05 07:00`."""
-    return None if instant is None else instant.isoformat(" ", "minutes")
 
 
 _BOLD = re.compile(r"(\x1b\[[01]m)")

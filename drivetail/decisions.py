@@ -10,11 +10,12 @@ from datetime import datetime
 
 import polars as pl
 
-from drivetail.console import Columns, some, table, to_minute
+from drivetail.console import Columns, table
 from drivetail.explain.question import known_drive
-from drivetail.queries import publication_of
-from drivetail.register import Register
-from drivetail.warehouse import Warehouse
+from engine.read import publication_of
+from engine.register import Register
+from engine.warehouse import Warehouse
+from engine.words import some, to_minute
 from ingest.raw_store import utc_now
 
 REPLACE, WATCH, DISMISS = "replace", "watch", "dismiss"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from drivetail.console import human, progress, say
-from drivetail.warehouse import Warehouse
+from drivetail.console import progress, say
+from engine.warehouse import Warehouse
+from engine.words import human
 
 DISK_GROUPS, SSD_GROUPS, DAYS, SEED = 16, 8, 28, 2
 """Four whole ISO weeks, so that the last one has others to be compared with."""
@@ -17,7 +18,7 @@ DISK_GROUPS, SSD_GROUPS, DAYS, SEED = 16, 8, 28, 2
 
 def run_demo(out: Path) -> None:
     """Simulate, ingest, build and report into `out`, replacing an earlier demo there; says where things are."""
-    from drivetail.build import build
+    from engine.build import build
     from ingest import ingest
     from report import write_report
     from simulate import simulate

@@ -7,9 +7,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from drivetail.build import build
-from drivetail.dbt import ModelError, options, runner
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.dbt import ModelError, options, runner
+from engine.warehouse import Warehouse
 
 
 def write_docs(out: Path) -> Path:

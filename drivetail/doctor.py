@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 from ingest import IngestError, IngestSummary, calls_of, drive_hour_files, ingest, list_deliveries, table_files
 from ingest.findings import MISSING, OK, WEAK, Finding, Inventory, group_findings
 from ingest.prometheus import selection_of

@@ -14,7 +14,7 @@ import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 
 RUNS = ("dag_run", "task_instance", "task_reschedule", "asset_event", "job", "log", "revoked_token")
 """Tables of Airflow that grow by the hour. Not those of the DAGs themselves: after a long time off they would all be old."""

@@ -34,9 +34,9 @@ from drivetail.outcomes import (
     unfinished,
 )
 from drivetail.pulls import span_of
-from drivetail.register import Record
 from drivetail.settings import COLLECTED, Inbox, Server, Settings, SettingsError
-from drivetail.warehouse import Warehouse
+from engine.register import Record
+from engine.warehouse import Warehouse
 from ingest import GateError, IngestError, StoreError, calls_of, ingest, list_quarantine
 from ingest.raw_store import utc_now
 

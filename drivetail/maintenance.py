@@ -14,15 +14,15 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.build import Build, building, explaining
-from drivetail.compaction import compact
-from drivetail.console import human, some
-from drivetail.dbt import ModelError
 from drivetail.history import shorten_log
-from drivetail.publish import clean_up, current_publication
-from drivetail.queries import QueryError, fetch, publication_of, published_by
 from drivetail.settings import Schedule, load_settings, settings_file
-from drivetail.warehouse import PROJECT, Warehouse, quoted
+from engine.build import Build, building, explaining
+from engine.compaction import compact
+from engine.dbt import ModelError
+from engine.publish import clean_up, current_publication
+from engine.read import QueryError, fetch, publication_of, published_by
+from engine.warehouse import PROJECT, Warehouse, quoted
+from engine.words import human, some
 from ingest.raw_store import drive_hour_files, list_deliveries, table_files
 
 # laws of one batch: their views show the last one only; reconcile() and rebuild_check() hold them over everything

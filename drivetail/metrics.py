@@ -16,11 +16,10 @@ from prometheus_client import CollectorRegistry, generate_latest, write_to_textf
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from drivetail.console import Row
-from drivetail.queries import QueryError, fetch, publication_of
 from drivetail.status import Status, collect_status
 from drivetail.status.content import HOUR
-from drivetail.warehouse import Warehouse
+from engine.read import QueryError, Row, fetch, publication_of
+from engine.warehouse import Warehouse
 from ingest.raw_store import list_deliveries
 
 ROWS = {

@@ -11,9 +11,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from drivetail.console import human
-from drivetail.register import Record, Register
-from drivetail.warehouse import Warehouse
+from engine.register import Record, Register
+from engine.warehouse import Warehouse
+from engine.words import human
 from ingest import IngestSummary, list_deliveries
 
 LANDED, NOTHING_NEW, HELD, UNREADABLE, REFUSED, UNANSWERED = "landed", "nothing new", "held", "unreadable", "refused", "unanswered"

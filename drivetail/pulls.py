@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from drivetail.outcomes import HELD, LANDED, NOTHING_NEW, Outcome, outcomes
-from drivetail.register import Record
 from drivetail.settings import Server, Settings, this_hour
-from drivetail.warehouse import Warehouse
+from engine.register import Record
+from engine.warehouse import Warehouse
 
 HOUR = timedelta(hours=1)
 BROUGHT = (LANDED, NOTHING_NEW, HELD)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

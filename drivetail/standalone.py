@@ -27,7 +27,7 @@ from typing import NoReturn
 from drivetail.console import say
 from drivetail.history import before, forget_logs, forget_runs
 from drivetail.settings import load_settings
-from drivetail.warehouse import PROJECT, Warehouse
+from engine.warehouse import PROJECT, Warehouse
 
 COMPONENTS = {
     "api-server": ("airflow", "api-server"),

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import duckdb
 
-from drivetail.console import Row, human, render
-from drivetail.queries import fetch
+from drivetail.console import render
+from engine.read import Row, fetch
+from engine.words import human
 
 FINDINGS = {
     1: "how often a drive is slow",

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from drivetail.warehouse import Warehouse, sync
+from engine.warehouse import Warehouse, sync
 
 AGAIN_SECONDS = 600
 """A receiver that is down may take minutes to say so; it is not asked by every task of a run."""

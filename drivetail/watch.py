@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from drivetail.alerts import Alert, sentence
-from drivetail.console import duration, some, to_minute
 from drivetail.outcomes import Outcome
-from drivetail.publish import current_publication
-from drivetail.register import Record, Register
 from drivetail.settings import Settings
 from drivetail.status import Problem, collect_status
 from drivetail.status.problems import QUARANTINED, UNREADABLE
-from drivetail.warehouse import Warehouse
+from engine.publish import current_publication
+from engine.register import Record, Register
+from engine.warehouse import Warehouse
+from engine.words import duration, some, to_minute
 
 HOUR = timedelta(hours=1)
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from drivetail.console import Row, human, render, to_minute
-from drivetail.queries import QueryError, fetch, publication_of
-from drivetail.warehouse import Warehouse
+from drivetail.console import render
+from engine.read import QueryError, Row, fetch, publication_of
+from engine.warehouse import Warehouse
+from engine.words import human, to_minute
 
 QUERY = Path(__file__).with_suffix(".sql")
 

@@ -6,8 +6,8 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
-from drivetail.queries import publication_of
-from drivetail.warehouse import Warehouse
+from engine.read import publication_of
+from engine.warehouse import Warehouse
 from ingest.raw_store import list_deliveries
 from report.numbers import week_name
 from report.queries import fetch_publication, fetch_weeks

@@ -8,7 +8,7 @@ from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
 
-from drivetail.queries import QueryError
+from engine.read import QueryError
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PRINT_SECONDS = 180

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from drivetail.warehouse import quoted
+from engine.warehouse import quoted
 
 Row = dict[str, Any]
 

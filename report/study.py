@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from drivetail.queries import fetch, publication_of
 from drivetail.study import fetch_results
-from drivetail.warehouse import Warehouse
+from engine.read import fetch, publication_of
+from engine.warehouse import Warehouse
 from report.html import replace_file
 from report.study_page import StudyFacts, render_page
 

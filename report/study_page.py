@@ -22,7 +22,7 @@ from drivetail.study import (
 )
 from drivetail.study import counted as counts_of
 from drivetail.study import what_is_measured as metric_of
-from drivetail.warehouse import PROJECT
+from engine.warehouse import PROJECT
 from report.html import render
 from report.look import drawn
 from report.numbers import count, listed, noun

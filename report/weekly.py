@@ -12,10 +12,10 @@ from typing import Any
 
 import duckdb
 
-from drivetail.as_known import built_as_known_at, landed_by
-from drivetail.publish import Publication, kept_publications
-from drivetail.queries import QueryError, publication_of
-from drivetail.warehouse import Warehouse
+from engine.as_known import built_as_known_at, landed_by
+from engine.publish import Publication, kept_publications
+from engine.read import QueryError, publication_of
+from engine.warehouse import Warehouse
 from report.due import report_file
 from report.html import replace_file
 from report.numbers import week_name

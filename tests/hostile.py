@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from drivetail.cli import main
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 from tests.once import made_once
 
 HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"

@@ -13,8 +13,8 @@ import pytest
 
 def parse_project() -> None:
     """Have the models parsed in this process: the first process of a run takes 10 s, the others find that nothing has changed since."""
-    from drivetail.dbt import Project
-    from drivetail.warehouse import PROJECT
+    from engine.dbt import Project
+    from engine.warehouse import PROJECT
 
     folder = PROJECT / "target" / "tests"
     with locked(folder / "lock"):

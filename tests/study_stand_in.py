@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 
 HOSTILE = "<script>alert(1)</script> & </td></table>"
 

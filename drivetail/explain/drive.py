@@ -6,7 +6,7 @@ from datetime import datetime
 
 import duckdb
 
-from drivetail.console import Columns, Row, block, facts, table, table_with_files
+from drivetail.console import Columns, block, facts, table, table_with_files
 from drivetail.explain.question import known_drive
 from drivetail.explain.records import (
     EVENT_COLUMNS,
@@ -18,8 +18,8 @@ from drivetail.explain.records import (
     period_rows,
 )
 from drivetail.explain.text import num, right_aligned, when
-from drivetail.queries import fetch, publication_of
-from drivetail.warehouse import Warehouse
+from engine.read import Row, fetch, publication_of
+from engine.warehouse import Warehouse
 
 LATEST = 10
 """Intervals, events and episodes of a drive that are shown."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import duckdb
 
-from drivetail.console import Row
 from drivetail.explain.records import HOUR, LIVE_RAW, NAMED_DRIVE, inventory_periods, precedence, shifted
-from drivetail.queries import fetch
-from drivetail.warehouse import Warehouse
+from engine.read import Row, fetch
+from engine.warehouse import Warehouse
 
 COUNTS_FIRST = """
 delivered.is_alias is not null and coalesce(delivered.coverage, 1.0) < delivered.min_coverage,

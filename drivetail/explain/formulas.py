@@ -7,7 +7,7 @@ import statistics
 from drivetail.console import block, facts
 from drivetail.explain.drive_hour import DriveHour
 from drivetail.explain.text import median_text, num
-from drivetail.queries import fetch
+from engine.read import fetch
 
 DEFAULT_BLOCK_BYTES = 4096
 """What a block weighs where a record does not say."""

@@ -13,8 +13,8 @@ from drivetail.explain.question import known_drive, parse_hour
 from drivetail.explain.raw_records import raw_block
 from drivetail.explain.records import HOUR, interval_columns, interval_rows, nearby_events_block, shifted
 from drivetail.explain.text import num, when
-from drivetail.queries import fetch, publication_of
-from drivetail.warehouse import Warehouse
+from engine.read import fetch, publication_of
+from engine.warehouse import Warehouse
 
 
 def explain_hour(warehouse: Warehouse, drive: str, hour: str) -> str:

@@ -6,11 +6,11 @@ from datetime import datetime
 
 import duckdb
 
-from drivetail.console import Row, block, facts, table_with_files
+from drivetail.console import block, facts, table_with_files
 from drivetail.explain.records import PERIOD_COLUMNS, inventory_periods, nearby_events_block, period_rows
 from drivetail.explain.text import num, when
-from drivetail.queries import fetch
-from drivetail.warehouse import Warehouse
+from engine.read import Row, fetch
+from engine.warehouse import Warehouse
 from ingest.raw_store import list_deliveries
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 
-from drivetail.console import Columns, Row, block, facts, table_with_files
+from drivetail.console import Columns, block, facts, table_with_files
 from drivetail.explain.drive_hour import DriveHour
 from drivetail.explain.records import PERIOD_COLUMNS, period_rows
 from drivetail.explain.text import median_text, num, right_aligned, when
+from engine.read import Row
 
 
 def place_block(drive_hour: DriveHour) -> str:

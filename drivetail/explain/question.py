@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 import click
 import duckdb
 
-from drivetail.console import Row
 from drivetail.explain.text import when
-from drivetail.queries import QueryError, fetch
+from engine.read import QueryError, Row, fetch
 
 
 def known_drive(connection: duckdb.DuckDBPyConnection, drive: str) -> Row:

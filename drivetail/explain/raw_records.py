@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from drivetail.console import Row, block, render
+from drivetail.console import block, render
 from drivetail.explain.drive_hour import DriveHour
 from drivetail.explain.text import num, when
+from engine.read import Row
 from ingest.schema import CONTRACT, OPTIONS
 
 # by what the rows of the file are, where they are no drive-hours

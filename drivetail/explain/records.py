@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 import duckdb
 
-from drivetail.console import Columns, Row, block, table_with_files
-from drivetail.dbt import variables
+from drivetail.console import Columns, block, table_with_files
 from drivetail.explain.text import right_aligned, when
-from drivetail.queries import fetch
+from engine.dbt import variables
+from engine.read import Row, fetch
 from ingest.schema import SELF_NAMED_SOURCES
 
 HOUR = timedelta(hours=1)

@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Sequence
 from datetime import datetime
 
-from drivetail.console import Columns, Row
+from drivetail.console import Columns
+from engine.read import Row
 
 
 def num(value: float | None) -> str:

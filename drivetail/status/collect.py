@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 import duckdb
 
-from drivetail.past import read_past
-from drivetail.queries import QueryError, first_line
-from drivetail.sources import point_whole_tables
 from drivetail.status.collect_published import collect_published
 from drivetail.status.collect_quarantine import collect_quarantined
 from drivetail.status.collect_raw import collect_landed, collect_turned_away, collect_unbuilt
 from drivetail.status.content import Status
 from drivetail.status.problems import find_problems
-from drivetail.warehouse import Warehouse
+from engine.past import read_past
+from engine.read import QueryError, first_line
+from engine.sources import point_whole_tables
+from engine.warehouse import Warehouse
 from ingest.raw_store import list_deliveries
 
 

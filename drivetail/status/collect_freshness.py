@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 import duckdb
 
-from drivetail.console import Row
 from drivetail.status.collect_window import WINDOW
 from drivetail.status.content import listing
+from engine.read import Row
 
 GROUP_LAG = timedelta(hours=2)
 """A group this far behind the fleet is listed: an array may upload up to an hour late."""

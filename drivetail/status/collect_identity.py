@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import duckdb
 
-from drivetail.console import Row
 from drivetail.status.content import listing
+from engine.read import Row
 
 ATTRIBUTES = (
     "raid_group_id", "role", "slot", "kind", "model", "firmware", "capacity_bytes", "rpm", "interface", "enclosure", "deployed_on",

@@ -6,12 +6,12 @@ from datetime import datetime
 
 import duckdb
 
-from drivetail.queries import QueryError, fetch, publication_of
 from drivetail.status.collect_freshness import collect_freshness
 from drivetail.status.collect_identity import collect_disagreements, collect_guessed, collect_unnamed
 from drivetail.status.collect_window import WINDOW, collect_contradictions, collect_window, read_window
 from drivetail.status.content import HOUR, Status, in_hours
-from drivetail.warehouse import Warehouse
+from engine.read import QueryError, fetch, publication_of
+from engine.warehouse import Warehouse
 from ingest.raw_store import Delivery
 
 FIRST_HOUR = datetime(1, 1, 1)

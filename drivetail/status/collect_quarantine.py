@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from drivetail.queries import QueryError
 from drivetail.status.content import LISTED, Status, in_hours
-from drivetail.warehouse import Warehouse
+from engine.read import QueryError
+from engine.warehouse import Warehouse
 from ingest.errors import GateError
 from ingest.quarantine import Held, list_quarantine
 

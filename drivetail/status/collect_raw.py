@@ -6,11 +6,10 @@ from datetime import timedelta
 
 import duckdb
 
-from drivetail.console import Row
-from drivetail.past import Past
-from drivetail.queries import fetch
 from drivetail.status.content import HOUR, LISTED, Status, in_hours, listing
-from drivetail.warehouse import quoted
+from engine.past import Past
+from engine.read import Row, fetch
+from engine.warehouse import quoted
 from ingest.raw_store import Delivery, drive_hour_files, pruned_files
 from ingest.schema import COUNTED_KINDS
 

@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 
 import duckdb
 
-from drivetail.console import Row
-from drivetail.queries import fetch
 from drivetail.status.content import listing
+from engine.read import Row, fetch
 
 WINDOW = timedelta(days=7)
 """Drive-hours older than this, seen from the fleet's last hour, are not looked at: status stays cheap after years."""

@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 
 import duckdb
 
-from drivetail.console import Row
-from drivetail.queries import fetch
+from engine.read import Row, fetch
 
 HOUR = timedelta(hours=1)
 

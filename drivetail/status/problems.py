@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import duckdb
 
-from drivetail.console import duration, human, some, to_minute
-from drivetail.queries import fetch
 from drivetail.status.collect_freshness import GROUP_LAG
 from drivetail.status.collect_quarantine import in_short
 from drivetail.status.collect_raw import DELIVERIES, UNBUILT_AFTER
 from drivetail.status.content import HOUR, Problem, Status
+from engine.read import fetch
+from engine.words import duration, human, some, to_minute
 from ingest.raw_store import Delivery
 from ingest.schema import COUNTED_KINDS
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from drivetail.console import Columns, Row, block, duration, facts, human, some, table, table_with_files, to_minute
+from drivetail.console import Columns, block, facts, table, table_with_files
 from drivetail.status.collect_freshness import DRIVE_SILENT, GROUP_LAG
 from drivetail.status.collect_window import WINDOW
 from drivetail.status.content import HOUR, Status
+from engine.read import Row
+from engine.words import duration, human, some, to_minute
 
 SHOWN = 10
 """Rows that a listing of the text shows."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 from simulate import simulate
 
 MONDAY = datetime(2026, 1, 12)

@@ -10,7 +10,7 @@ import pytest
 
 from drivetail import history, standalone
 from drivetail.history import before, forget_logs, forget_runs, shorten_log
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from drivetail.build import build
 from drivetail.inbox import FAILED, list_entries
 from drivetail.settings import load_settings
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.warehouse import Warehouse
 from ingest import drop, ingest, list_quarantine
 from report import due_weeks
 from tests.dags.hours import HOURS, WEEK, Site, make_site

@@ -31,7 +31,7 @@ import psutil
 import pytest
 
 from drivetail.standalone import forget_killed
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 from ingest import drop
 from tests.dags.hours import WEEK, Site, last_hours, make_site
 from tests.proof.readers import Reader

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from drivetail.publish import current_publication
-from drivetail.warehouse import Warehouse
+from engine.publish import current_publication
+from engine.warehouse import Warehouse
 from ingest import list_deliveries
 from ingest.prometheus import client as client_module
 from tests.ingest.prometheus_server import FEEDS, Server, counted_drives, serving

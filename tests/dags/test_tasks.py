@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from drivetail.dbt import Hindered, ModelError
 from drivetail.outcomes import HELD, HINDERED, LANDED, Outcome
-from drivetail.warehouse import Warehouse
+from engine.dbt import Hindered, ModelError
+from engine.warehouse import Warehouse
 from tests.proof.support import ROOT
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
@@ -56,7 +56,7 @@ def test_only_what_may_pass_is_built_again(
     def fail(*arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr("drivetail.build.build", fail)
+    monkeypatch.setattr("engine.build.build", fail)
     monkeypatch.setattr("drivetail.maintenance.check_sums", fail)
     sums = DagBag(ROOT / "dags").dags["fleet_maintenance"].get_task("proofs.sums").python_callable
     for task in (tasks("marts.build"), sums):

@@ -24,7 +24,7 @@ import pytest
 
 from drivetail.settings import settings_file, write_settings
 from drivetail.untold import AGAIN_SECONDS
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 from tests.proof.support import ROOT
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
@@ -340,7 +340,7 @@ def test_a_task_that_hangs_fails_at_once_and_is_told(bag: Any, told: Callable[[]
     from airflow.sdk import RetryAction
     from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout
 
-    from drivetail.dbt import ModelError
+    from engine.dbt import ModelError
 
     task = bag.dags["fleet_hourly"].get_task("marts.build")
     error: BaseException = AirflowTaskTimeout("Timeout, PID: 4711")

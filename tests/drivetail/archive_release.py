@@ -18,7 +18,7 @@ import duckdb
 from click.testing import CliRunner
 
 from drivetail.cli import main
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 
 HERE = Path(__file__).parent
 FIRST = datetime(2026, 1, 5)

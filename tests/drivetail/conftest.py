@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from drivetail.cli import main
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 from tests.once import made_once
 
 START = datetime(2026, 1, 5)

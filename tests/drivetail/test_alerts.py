@@ -14,8 +14,8 @@ from conftest import Published, drivetail, hour
 
 from drivetail.alerts import Alert, new_alerts, open_alerts
 from drivetail.decisions import decide
-from drivetail.register import Register
-from drivetail.warehouse import Warehouse
+from engine.register import Register
+from engine.warehouse import Warehouse
 
 
 def ids(alerts: list[Alert]) -> list[str]:

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from drivetail.cli import main
 from drivetail.collect import CollectError, Collector, run
-from drivetail.register import Register
-from drivetail.warehouse import Warehouse
+from engine.register import Register
+from engine.warehouse import Warehouse
 from ingest import drive_hour_files, ingest, list_deliveries, table_files
 
 T0 = 1_767_607_200

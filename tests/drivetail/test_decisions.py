@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import drivetail
 
-from drivetail.build import build
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.warehouse import Warehouse
 from ingest import ingest
 from ingest.raw_store import utc_now
 

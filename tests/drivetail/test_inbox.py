@@ -17,10 +17,10 @@ from drivetail import settings as settings_module
 from drivetail.cli import main
 from drivetail.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, land_each, list_entries
 from drivetail.outcomes import HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, Outcome, register
-from drivetail.register import Register
 from drivetail.settings import Settings, SettingsError, load_settings, settings_file, write_settings
-from drivetail.warehouse import Warehouse
 from drivetail.watch import MANY_ALERTS, late_deliveries
+from engine.register import Register
+from engine.warehouse import Warehouse
 from ingest import SOURCES, GateError, IngestSummary, StoreError, list_deliveries, options_of
 from ingest.resolution import RESOLUTIONS
 from ingest.run import COLLECTED, COLLECTED_SOURCES

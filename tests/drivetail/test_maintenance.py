@@ -10,10 +10,10 @@ import duckdb
 import polars as pl
 import pytest
 
-from drivetail.build import build, forget
-from drivetail.dbt import ModelError
 from drivetail.maintenance import check_sums, compact_store, expire, rebuild_check, reconcile
-from drivetail.warehouse import Warehouse
+from engine.build import build, forget
+from engine.dbt import ModelError
+from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
 from tests.proof.support import marts_differences

@@ -18,9 +18,9 @@ from conftest import HOURS, LAST, Published, drivetail
 from prometheus_client.parser import text_string_to_metric_families
 
 from drivetail.metrics import metrics_text, write_metrics
-from drivetail.queries import QueryError, open_published
 from drivetail.status import Status, collect_status
-from drivetail.warehouse import Warehouse
+from engine.read import QueryError, open_published
+from engine.warehouse import Warehouse
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 1, 7, 12)

@@ -14,14 +14,14 @@ import duckdb
 import pytest
 from click.testing import CliRunner, Result
 
-from drivetail.build import build
 from drivetail.cli import main
-from drivetail.dbt import ModelError, Project, variables
 from drivetail.maintenance import expire
-from drivetail.past import Kept, Past, bring_back
-from drivetail.prune import LEAST_DAYS, prune
-from drivetail.publish import clean_up
-from drivetail.warehouse import PROJECT, Warehouse
+from engine.build import build
+from engine.dbt import ModelError, Project, variables
+from engine.past import Kept, Past, bring_back
+from engine.prune import LEAST_DAYS, prune
+from engine.publish import clean_up
+from engine.warehouse import PROJECT, Warehouse
 from ingest.raw_store import drive_hour_files, list_deliveries
 
 pytestmark = pytest.mark.xdist_group("prune")
@@ -118,7 +118,7 @@ def test_a_prune_that_died_after_its_commit_is_done_by_the_next_build(site: Site
     raid_hours = "select * from marts.fct_raid_hours order by all"
     before = site.ask(raid_hours)
     with monkeypatch.context() as dying:
-        dying.setattr("drivetail.prune.enter_past", lambda *told, **options: 1 / 0)
+        dying.setattr("engine.prune.enter_past", lambda *told, **options: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             prune(site.warehouse, 45)
     assert site.ask("select pruned_before_utc from marts.publication") == [(None,)]

@@ -11,12 +11,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from drivetail.build import build
 from drivetail.inbox import land
 from drivetail.outcomes import HELD, LANDED, register
 from drivetail.pulls import due
 from drivetail.settings import load_settings
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.warehouse import Warehouse
 from ingest import drive_hour_files, ingest, list_deliveries, table_files
 from ingest.prometheus import client as client_module
 from ingest.prometheus import spool

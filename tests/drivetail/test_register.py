@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import drivetail.register
-from drivetail.queries import QueryError
-from drivetail.register import Register
-from drivetail.warehouse import Warehouse
+import engine.register
+from engine.read import QueryError
+from engine.register import Register
+from engine.warehouse import Warehouse
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def register(tmp_path: Path) -> Register:
 def test_a_line_that_a_killed_writer_left_never_was(
     before: str, kept: list[int], block_bytes: int, register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drivetail.register, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(engine.register, "BLOCK_BYTES", block_bytes)
     register.path.write_text(before)
     with register.locked():
         register.append([{"n": 8}, {"n": 9}])

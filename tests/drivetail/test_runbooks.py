@@ -12,7 +12,7 @@ import pytest
 import yaml
 from conftest import drivetail
 
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 from tests.proof.support import ROOT
 
 PAGES = ROOT / "docs/runbooks"

@@ -24,7 +24,7 @@ RUN = """
 import os, sys
 from pathlib import Path
 from drivetail import standalone
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 
 component = '''
 import os, signal, time

@@ -13,8 +13,8 @@ from conftest import HEADER, LAST, START, Published, drivetail, hour, row, write
 
 from drivetail.status import Problem, Status, collect_status, render_status
 from drivetail.status.collect_window import collect_window, read_window
-from drivetail.warehouse import Warehouse
 from drivetail.watch import new_problems
+from engine.warehouse import Warehouse
 from ingest.raw_store import list_deliveries
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from drivetail.template import Template
+from engine.template import Template
 
 
 @pytest.fixture

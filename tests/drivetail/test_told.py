@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from drivetail.register import Register
-from drivetail.warehouse import Warehouse
+from engine.register import Register
+from engine.warehouse import Warehouse
 from tests.proof.support import ROOT, environment
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("airflow") is None, reason="Airflow is not installed (make test installs it)")

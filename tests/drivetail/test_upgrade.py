@@ -17,12 +17,12 @@ import duckdb
 import pytest
 from conftest import Published, drivetail
 
-from drivetail.build import Build, explaining
-from drivetail.dbt import Hindered, ModelError
 from drivetail.maintenance import check_sums, rebuild_check, reconcile
-from drivetail.publish import STORAGE_VERSION
-from drivetail.queries import QueryError, _note
-from drivetail.warehouse import Warehouse, quoted
+from engine.build import Build, explaining
+from engine.dbt import Hindered, ModelError
+from engine.publish import STORAGE_VERSION
+from engine.read import QueryError, _note
+from engine.warehouse import Warehouse, quoted
 from ingest import list_deliveries
 from tests.reference.compare import compare
 from tests.reference.reference import Delivery, compute
@@ -153,7 +153,7 @@ def test_models_that_were_edited_change_nothing_of_what_is_read(
     caplog.set_level(logging.WARNING)
     before = drivetail("alerts", "--json", "-w", settled.root)
     assert before.exit_code == 0 and OTHER_MODELS not in caplog.text
-    monkeypatch.setattr("drivetail.queries.models_version", lambda: "edited")
+    monkeypatch.setattr("engine.read.models_version", lambda: "edited")
     for command in (["alerts", "--json"], ["metrics"], ["sql", "from marts.publication"]):
         _note.cache_clear()
         caplog.clear()

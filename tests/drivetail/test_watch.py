@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from drivetail.settings import Alarms, Inbox, Server, Settings
-from drivetail.warehouse import Warehouse
 from drivetail.watch import staleness
+from engine.warehouse import Warehouse
 
 END = datetime(2026, 1, 5, 12)
 """Of the interval that is run: fresh is what has the hour before it."""

@@ -2,9 +2,9 @@
 
 import pytest
 
-from drivetail.build import build
-from drivetail.dbt import Project
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.dbt import Project
+from engine.warehouse import Warehouse
 
 pytestmark = pytest.mark.xdist_group("models")
 

@@ -55,8 +55,8 @@ def move_clock(by: timedelta) -> None:
     import time
 
     import drivetail.inbox
-    import drivetail.publish
-    import drivetail.warehouse
+    import engine.publish
+    import engine.warehouse
     import ingest.raw_store
 
     class Moved(datetime):
@@ -66,7 +66,7 @@ def move_clock(by: timedelta) -> None:
 
     right = time.time
     time.time = lambda: right() + by.total_seconds()
-    for module in (drivetail.inbox, drivetail.publish, drivetail.warehouse, ingest.raw_store):
+    for module in (drivetail.inbox, engine.publish, engine.warehouse, ingest.raw_store):
         module.datetime = Moved  # type: ignore[attr-defined]
 
 
@@ -172,7 +172,7 @@ def say(answers: Any, **answer: Any) -> None:
 def run(arguments: list[str], phase: str | None, step: int | None, steps_file: Path) -> None:
     """In the child: run the command, counting steps by phase; never returns."""
     import drivetail.cli
-    from drivetail.warehouse import Warehouse
+    from engine.warehouse import Warehouse
 
     note = Warehouse.note
     now = ""

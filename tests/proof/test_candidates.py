@@ -14,11 +14,11 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from drivetail.build import build
 from drivetail.cli import main
 from drivetail.decisions import decide
-from drivetail.queries import fetch, open_published
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.read import fetch, open_published
+from engine.warehouse import Warehouse
 from ingest import ingest
 from report import write_report
 from tests.reference.candidates import Facts, backtest, expectations

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from drivetail.warehouse import Warehouse
+from engine.warehouse import Warehouse
 from ingest import list_deliveries
 from tests.proof.forks import Forks
 from tests.proof.support import broken_sums, command, environment, marts_differences

@@ -14,11 +14,11 @@ import polars as pl
 import pytest
 
 import ingest.run
-from drivetail.build import build
 from drivetail.explain import explain_drive, explain_hour
 from drivetail.maintenance import reconcile
 from drivetail.status import collect_status
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.warehouse import Warehouse
 from ingest import ingest as land
 from ingest.files import SourceFile
 from ingest.landing import Landing

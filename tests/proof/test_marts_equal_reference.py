@@ -16,9 +16,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from drivetail.build import build
-from drivetail.store import DAY_MODELS
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.store import DAY_MODELS
+from engine.warehouse import Warehouse
 from ingest import ingest
 from ingest.raw_store import list_deliveries
 from tests.proof.support import broken_sums, marts_differences, seeds

@@ -14,8 +14,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from drivetail.build import build
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.warehouse import Warehouse
 from ingest import ingest
 from tests.proof.support import seeds
 from tests.reference.fleets import Fleet, Records, join, random_fleet, write_bundle

@@ -13,9 +13,9 @@ import duckdb
 import numpy as np
 import pytest
 
-from drivetail.build import build
-from drivetail.dbt import Project
-from drivetail.warehouse import PROJECT, Warehouse
+from engine.build import build
+from engine.dbt import Project
+from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
 from tests.proof.test_marts_equal_reference import counts
 from tests.reference import perseus

@@ -20,8 +20,8 @@ import duckdb
 import polars as pl
 import pytest
 
-from drivetail.build import build
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.warehouse import Warehouse
 from ingest import ingest, list_deliveries
 from ingest.findings import MISSING, OK, WEAK, Finding
 from ingest.prometheus.doctor import diagnose

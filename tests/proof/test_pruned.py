@@ -18,12 +18,12 @@ from typing import Any
 import duckdb
 import pytest
 
-from drivetail.build import build
-from drivetail.dbt import ModelError
 from drivetail.maintenance import check_sums, expire, reconcile
-from drivetail.prune import LEAST_DAYS, prune
 from drivetail.status import collect_status
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.dbt import ModelError
+from engine.prune import LEAST_DAYS, prune
+from engine.warehouse import Warehouse
 from ingest import drive_hour_files, ingest, list_deliveries
 from ingest.run import PRUNED
 from tests.proof.forks import Forks

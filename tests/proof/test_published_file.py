@@ -13,9 +13,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from drivetail.build import build
-from drivetail.publish import Publication, clean_up, current_publication
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.publish import Publication, clean_up, current_publication
+from engine.warehouse import Warehouse
 from ingest import ingest
 from tests.proof.forks import Forks
 from tests.proof.support import DUCKDB_CLI, drivetail, marts

@@ -12,8 +12,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from drivetail.build import build
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.warehouse import Warehouse
 from ingest import ingest
 from tests.proof.support import seeds
 from tests.reference.samples import Place, Snapshot, fct_drive_samples, of_diskstats, of_perseus

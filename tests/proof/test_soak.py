@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from benchmarks.soak import TESTS
-from drivetail.warehouse import PROJECT
+from engine.warehouse import PROJECT
 
 
 def test_every_long_test_belongs_to_a_part_of_the_soak() -> None:

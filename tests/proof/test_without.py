@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from drivetail.build import build
 from drivetail.cli import main
-from drivetail.queries import fetch, open_published
-from drivetail.warehouse import Warehouse
 from drivetail.what_if import Question, ask
+from engine.build import build
+from engine.read import fetch, open_published
+from engine.warehouse import Warehouse
 from ingest import ingest
 from tests.proof.support import seeds
 from tests.reference.fleets import Fleet, join, random_fleet, write_bundle

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from drivetail.cli import main
-from drivetail.console import human
+from engine.words import human
 from ingest import list_deliveries
 from tests.ingest.conftest import Warehouse
 from tests.quality.conftest import DRIVES, fleet

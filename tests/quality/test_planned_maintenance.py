@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from drivetail.alerts import open_alerts
-from drivetail.build import build
-from drivetail.warehouse import Warehouse as Built
+from engine.build import build
+from engine.warehouse import Warehouse as Built
 from ingest import ingest
 from quality import Gate
 from tests.ingest.conftest import Warehouse

@@ -13,10 +13,10 @@ import duckdb
 import pytest
 from hostile import GROUP, MODEL, SLOW, attacked_fleet
 
-from drivetail.build import build
 from drivetail.decisions import decide
 from drivetail.demo import run_demo
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
 

@@ -11,10 +11,11 @@ import pytest
 from reference.fleets import HOWS, deliveries, random_fleet
 from reference.study import MEASURES, Populations
 
-from drivetail.build import build
-from drivetail.queries import fetch, open_published, run_query
+from drivetail.sql import run_query
 from drivetail.study import FINDINGS
-from drivetail.warehouse import PROJECT, Warehouse
+from engine.build import build
+from engine.read import fetch, open_published
+from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
 
 pytestmark = pytest.mark.xdist_group("report")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from drivetail.docs import write_docs
-from drivetail.queries import run_query
-from drivetail.warehouse import PROJECT, Warehouse
+from drivetail.sql import run_query
+from engine.warehouse import PROJECT, Warehouse
 from tests.proof.support import DUCKDB_CLI
 
 pytestmark = pytest.mark.xdist_group("report")

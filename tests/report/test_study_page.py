@@ -11,9 +11,9 @@ import pytest
 from pages import Page, opened
 from study_stand_in import HOSTILE, publish_study
 
-from drivetail.queries import fetch, open_published
 from drivetail.study import FINDINGS
-from drivetail.warehouse import Warehouse
+from engine.read import fetch, open_published
+from engine.warehouse import Warehouse
 from report import write_study
 from report.study_figures import FIGURES, shade
 

@@ -17,12 +17,12 @@ import pytest
 from click.testing import CliRunner
 from pages import Page, opened
 
-from drivetail.build import build
 from drivetail.cli import main
 from drivetail.decisions import decide
-from drivetail.publish import kept_publications
-from drivetail.queries import QueryError, open_published
-from drivetail.warehouse import Warehouse
+from engine.build import build
+from engine.publish import kept_publications
+from engine.read import QueryError, open_published
+from engine.warehouse import Warehouse
 from ingest import ingest
 from ingest.raw_store import list_deliveries, utc_now
 from report import weekly, write_report

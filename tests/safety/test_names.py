@@ -9,7 +9,7 @@ import pytest
 from hostile import DETAIL, DRIVES, FILES, GROUP, HOURS, MODEL, PASSPHRASE, SLOW, Attacked, drivetail
 from study_stand_in import HOSTILE, publish_study
 
-from drivetail.queries import open_published
+from engine.read import open_published
 from quality import write_pages
 from report import write_report, write_study
 

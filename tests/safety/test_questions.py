@@ -14,7 +14,7 @@ import duckdb
 import pytest
 from hostile import Attacked, drivetail
 
-from drivetail.queries import open_published
+from engine.read import open_published
 
 pytestmark = pytest.mark.xdist_group("safety")
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import yaml
 
-from drivetail.template import Template
-from drivetail.warehouse import PROJECT, Warehouse
+from engine.template import Template
+from engine.warehouse import PROJECT, Warehouse
 
 
 class ModelError(RuntimeError):

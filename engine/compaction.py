@@ -14,8 +14,8 @@ from typing import Any
 
 import duckdb
 
-from drivetail.store import DAY_MODELS, RAID_HOUR_MODELS, Batch, current_rows, forget_settled_recomputations, live_batches
-from drivetail.warehouse import Warehouse, quoted, sync
+from engine.store import DAY_MODELS, RAID_HOUR_MODELS, Batch, current_rows, forget_settled_recomputations, live_batches
+from engine.warehouse import Warehouse, quoted, sync
 
 
 def compact(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, manifest: Any, next_build_seq: int) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from drivetail.warehouse import quoted
+from engine.warehouse import quoted
 from ingest.raw_store import Delivery, drive_hour_files, source_of, table_files
 from ingest.schema import IDENTITY, INGESTED_FILES, RAW, RAW_KINDS, REJECTED_RECORDS, RETIRED
 

@@ -21,12 +21,12 @@ from typing import Any
 
 import duckdb
 
-from drivetail.dbt import Project
-from drivetail.past import Past, missing_folders, read_past, show_past
-from drivetail.queries import published_by
-from drivetail.sources import point, point_at_decisions, point_whole_tables
-from drivetail.store import STORED_MODELS, needed_folders, whole_store
-from drivetail.warehouse import Warehouse, quoted, sync
+from engine.dbt import Project
+from engine.past import Past, missing_folders, read_past, show_past
+from engine.read import published_by
+from engine.sources import point, point_at_decisions, point_whole_tables
+from engine.store import STORED_MODELS, needed_folders, whole_store
+from engine.warehouse import Warehouse, quoted, sync
 from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, pruned_files
 
 STORAGE_VERSION = "v1.5.0"

@@ -6,7 +6,7 @@ its drive-hours go, from the store and from raw. In order, so that a kill at any
    reaches beyond, as another,
 2. `raw/pruned.json` says so, by one rename: from here on the prune has happened, and the next build enters it where this one does not,
 3. a publication without those rows takes the place of the last one,
-4. files go when no publication needs them any more (drivetail/publish.py).
+4. files go when no publication needs them any more (engine/publish.py).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.build import Build, building, explaining
-from drivetail.compaction import write_batch, write_rows
-from drivetail.console import human, some
-from drivetail.past import REMAINDERS, Kept, Past, enter_past, keep_in_raw, remainder_file, show_past, write_past
-from drivetail.publish import Publication, clean_up
-from drivetail.queries import QueryError, publication_of
-from drivetail.store import DAY_MODELS, RAID_HOUR_MODELS, Batch, current_rows, live_batches
-from drivetail.warehouse import Warehouse, quoted
+from engine.build import Build, building, explaining
+from engine.compaction import write_batch, write_rows
+from engine.past import REMAINDERS, Kept, Past, enter_past, keep_in_raw, remainder_file, show_past, write_past
+from engine.publish import Publication, clean_up
+from engine.read import QueryError, publication_of
+from engine.store import DAY_MODELS, RAID_HOUR_MODELS, Batch, current_rows, live_batches
+from engine.warehouse import Warehouse, quoted
+from engine.words import human, some
 from ingest.quarantine import list_quarantine
 from ingest.raw_store import ingest_lock, pruned_files
 

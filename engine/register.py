@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from drivetail.queries import QueryError
-from drivetail.warehouse import Warehouse, sync
+from engine.read import QueryError
+from engine.warehouse import Warehouse, sync
 
 Record = dict[str, Any]
 BLOCK_BYTES = 1 << 16

@@ -4,7 +4,7 @@ Python decides what to run and where files lie; every definition is in models/. 
 1. takes the deliveries no build has finished with,
 2. lets the models say which RAID-hours they touch,
 3. computes those, batch by batch, from raw,
-4. publishes (drivetail/publish.py), and only then marks the deliveries as finished: a build that is killed at any
+4. publishes (engine/publish.py), and only then marks the deliveries as finished: a build that is killed at any
    instant is simply done again.
 """
 
@@ -22,14 +22,14 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.dbt import Hindered, ModelError, Project
-from drivetail.past import Past, bring_back, enter_past, read_past, show_past
-from drivetail.publish import Publication, current_publication, publish
-from drivetail.queries import first_line, published_by
-from drivetail.sources import TABLES as RAW_TABLES
-from drivetail.sources import point, point_at_decisions, point_whole_tables
-from drivetail.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
-from drivetail.warehouse import Warehouse, quoted
+from engine.dbt import Hindered, ModelError, Project
+from engine.past import Past, bring_back, enter_past, read_past, show_past
+from engine.publish import Publication, current_publication, publish
+from engine.read import first_line, published_by
+from engine.sources import TABLES as RAW_TABLES
+from engine.sources import point, point_at_decisions, point_whole_tables
+from engine.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
+from engine.warehouse import Warehouse, quoted
 from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, pruned_record, source_of, table_files
 from ingest.trouble import Shortage, explained
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
-from drivetail.console import Row, human, render
-from drivetail.dbt import models_version
-from drivetail.warehouse import Warehouse, quoted
+from engine.dbt import models_version
+from engine.warehouse import Warehouse, quoted
+
+Row = dict[str, Any]
 
 MEMORY_LIMIT = "4GB"
 """Of one reading process, as of a build (profiles.yml); what does not fit is written to a temporary folder."""
@@ -67,9 +68,9 @@ def publication_of(
             why = f"{warehouse.published}: what it shows cannot be read ({first_line(error)}); {hint}"
             raise QueryError(other or why) from error
         except QueryError:  # such as a drive that is not there: it may be in what is built now
-            _note(other)
+            note_other_models(other)
             raise
-    _note(other)
+    note_other_models(other)
 
 
 def published_by(warehouse: Warehouse, publication_id: str) -> str | None:
@@ -94,7 +95,7 @@ def of_other_models(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection)
 
 
 @cache
-def _note(sentence: str | None) -> None:
+def note_other_models(sentence: str | None) -> None:
     """Say something beside the answer, once: a command may open the publication more than once."""
     if sentence:
         logging.getLogger(__name__).warning(sentence)
@@ -105,30 +106,6 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequenc
     relation = connection.execute(query, parameters)
     columns = [column[0] for column in relation.description or []]
     return [dict(zip(columns, row, strict=True)) for row in relation.fetchall()]
-
-
-_EXPLAIN = re.compile(r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+(?:analyze\s+)?")
-
-
-def only_question(text: str) -> str:
-    """The one question that a text asks, without its semicolon. Raises: QueryError for anything that could write, or for several at once.
-
-    DuckDB refuses to write into a file that is opened read-only, but would still copy to other files, attach and load.
-    """
-    try:
-        statements = duckdb.extract_statements(text)
-        if len(statements) == 1 and statements[0].type == duckdb.StatementType.EXPLAIN:
-            # `explain analyze` runs what it explains
-            statements = duckdb.extract_statements(_EXPLAIN.sub("", text, count=1))
-    except duckdb.Error as error:
-        raise QueryError(first_line(error)) from error
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        found = ", ".join(str(statement.type).rpartition(".")[2].lower() for statement in statements) or "nothing"
-        raise QueryError(
-            f"one question at a time can be asked here (select, from, with, describe, summarize, show, explain), found {found}; the tables "
-            "are written by `drivetail build`, a file by --out, and `pivot` needs its values named: pivot ... on COLUMN in (...)"
-        )
-    return text.strip().rstrip(";")
 
 
 def open_for_questions(warehouse: Warehouse, out: Path | None = None) -> duckdb.DuckDBPyConnection:
@@ -143,49 +120,6 @@ def open_for_questions(warehouse: Warehouse, out: Path | None = None) -> duckdb.
     connection.execute(f"set allowed_directories = [{folders}]")
     connection.execute("set enable_external_access = false; set lock_configuration = true")
     return connection
-
-
-def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: int) -> str:
-    """Run SQL text, or the file of that name: one question, about what the warehouse shows.
-
-    output: `table`, `csv`, `json` or `parquet`. out: file to write to, instead of returning the text.
-    Returns: what to print; for a table at most `limit` rows.
-    """
-    path = Path(query)
-    text = path.read_text(encoding="utf-8") if query.endswith(".sql") or (len(query) < 255 and path.is_file()) else query
-    text = only_question(text)
-    with open_for_questions(warehouse, out) as connection:
-        other = of_other_models(warehouse, connection)
-        try:
-            if out is not None and output != "table":
-                form = {"csv": "format csv, header", "json": "format json, array true", "parquet": "format parquet"}[output]
-                # on a line of its own: a comment may end the question
-                connection.execute(f"copy (\n{text}\n) to {quoted(out.resolve())} ({form})")
-                return f"Wrote {out}"
-            relation = connection.sql(text)
-            columns = relation.columns
-            if output == "table":
-                rows = relation.limit(limit + 1).fetchall()
-                rendered = render(columns, rows[:limit])
-                rendered += f"\n... more than {human(limit)} rows; see --limit, or --format csv" if len(rows) > limit else ""
-            elif output == "json":
-                rendered = json.dumps([dict(zip(columns, row, strict=True)) for row in relation.fetchall()], default=str, indent=2)
-            else:
-                rendered = relation.pl().write_csv().rstrip("\n")
-        except duckdb.Error as error:
-            told = f'{_with_hint(error)}; `drivetail sql "show all tables"` lists what there is'
-            raise QueryError(f"{told}; {other}" if other else told) from error
-    _note(other)
-    if out is None:
-        return rendered
-    out.write_text(rendered + "\n", encoding="utf-8")
-    return f"Wrote {out}"
-
-
-def _with_hint(error: duckdb.Error) -> str:
-    """The first line of an engine's message, and the names that it takes the writer to have meant, where it offers any."""
-    hints = [line for line in str(error).splitlines()[1:] if line.startswith(("Did you mean", "Candidate bindings"))]
-    return " ".join([first_line(error), *hints])
 
 
 def first_line(error: Exception) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 
 import duckdb
 
-from drivetail.warehouse import Warehouse, quoted
+from engine.warehouse import Warehouse, quoted
 
 RAID_HOUR_MODELS = (
     "int_drive_hours", "int_raid_hours", "int_drive_hours__slow", "int_drive_hours__outlying", "int_raid_hours__counterfactual",

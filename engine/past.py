@@ -17,9 +17,9 @@ from typing import Any
 
 import duckdb
 
-from drivetail.dbt import ModelError
-from drivetail.store import Batch
-from drivetail.warehouse import Warehouse, quoted, sync
+from engine.dbt import ModelError
+from engine.store import Batch
+from engine.warehouse import Warehouse, quoted, sync
 from ingest.raw_store import pruned_record
 
 REMAINDERS = {

@@ -8,10 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from drivetail.past import read_past
-from drivetail.queries import QueryError
-from drivetail.register import Register
-from drivetail.warehouse import Warehouse
+from engine.past import read_past
+from engine.read import QueryError
+from engine.register import Register
+from engine.warehouse import Warehouse
 from ingest.raw_store import Delivery, list_deliveries
 
 
@@ -26,7 +26,7 @@ def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Wareh
 
     Raises: QueryError where nothing had landed by then, or raw was pruned: then what is left may be less than what was known.
     """
-    from drivetail.build import build  # brings dbt, which a report from what is kept does not need
+    from engine.build import build  # brings dbt, which a report from what is kept does not need
 
     past = read_past(warehouse)
     if past is not None:
