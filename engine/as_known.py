@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from engine.past import read_past
+from engine.retention import read_past
 from engine.read import QueryError
 from engine.register import Register
 from engine.warehouse import Warehouse

@@ -6,6 +6,8 @@ import hashlib
 import logging
 import os
 from collections import Counter
+from collections.abc import Iterable
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,6 +30,10 @@ class Hindered(ModelError):
 QUIET = ("--log-level", "none", "--log-level-file", "info", "--no-write-json", "--no-populate-cache")
 
 
+CUSTOM = PROJECT / "models" / "custom"
+"""Models of the people who use the warehouse; none of ours depends on them."""
+
+
 def options(target: str, folder: Path, log: Path) -> list[str]:
     """Options of every dbt command; folder: where it writes what it compiles."""
     return [
@@ -41,6 +47,8 @@ def models_version() -> str:
     digest = hashlib.sha256()
     files = [PROJECT / "dbt_project.yml", *(file for name in ("models", "macros", "seeds") for file in (PROJECT / name).rglob("*"))]
     for file in sorted(files):
+        if CUSTOM in file.parents:
+            continue
         if file.suffix in {".sql", ".py", ".csv"} or file.name == "dbt_project.yml":
             digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
@@ -78,7 +86,12 @@ class Project:
         self._target = target
         self._options = options(target, warehouse.build / "dbt", self._log)
         self.manifest: Any = Project.parsed(target, warehouse.build / "dbt", self._log)
-        os.environ["DRIVETAIL_BUILD_DATABASE"] = str(warehouse.build_database)
+        self._environment = {
+            "DRIVETAIL_BUILD_DATABASE": str(warehouse.build_database),
+            "DRIVETAIL_RAW": str(warehouse.raw),
+            "DRIVETAIL_STORE": str(warehouse.store),
+            "DRIVETAIL_MODELS_VERSION": self.version,
+        }
         self._runner = runner(self.manifest)
         self.seconds: Counter[str] = Counter()
         """How long each model took that was run, with the tests of it alone, all runs together."""
@@ -121,14 +134,31 @@ class Project:
 
         DuckDBConnectionManager.close_all_connections()
 
-    def run(self, command: str, *arguments: str) -> Any:
+    def bound(self, *, build: str, last_delivery: int, horizon: date | None) -> None:
+        """Say what the runs that follow may see and where they write (macros/raw/register_raw.sql).
+
+        build: name of the files that they write. last_delivery: number of the last delivery that counts. horizon: day before which
+        drive-hours are pruned.
+        """
+        self._environment |= {
+            "DRIVETAIL_BUILD": build,
+            "DRIVETAIL_DELIVERIES": str(last_delivery),
+            "DRIVETAIL_HORIZON": "" if horizon is None else horizon.isoformat(),
+        }
+
+    def run(self, command: str, *arguments: str, days: Iterable[date] | None = None) -> Any:
         """Run one dbt command, such as `run("build", "--select", "marts")`.
 
+        days: UTC days whose stored models it computes and sees; all by default.
         Returns: dbt's result with one entry per node.
         Raises: ModelError naming the first node that failed.
         """
+        os.environ |= self._environment
+        os.environ["DRIVETAIL_DAYS"] = "all" if days is None else ",".join(day.isoformat() for day in days)
         result = self._runner.invoke([*QUIET, command, *arguments, *self._options])
         for each in getattr(result.result, "results", ()):  # what dbt would write to run_results.json
+            if not hasattr(each, "node"):  # a macro that was run
+                continue
             model = each.node.name if each.node.resource_type == "model" else getattr(each.node, "attached_node", None)
             if model:
                 self.seconds[model.rsplit(".", 1)[-1]] += each.execution_time

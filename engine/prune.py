@@ -1,44 +1,34 @@
-"""Prune: the rows of old days go, what they came to stays (docs/decisions/0007-prune.md).
-
-A day before the horizon keeps its RAID-hours, its slow drive-hours and its counts, so intervals, events, tails and the study stay exact;
-its drive-hours go, from the store and from raw. In order, so that a kill at any instant loses nothing:
-1. the past is written as one batch without drive-hours, with the remainders beside it, for the store and for raw; and what of its batches
-   reaches beyond, as another,
-2. `raw/pruned.json` says so, by one rename: from here on the prune has happened, and the next build enters it where this one does not,
-3. a publication without those rows takes the place of the last one,
-4. files go when no publication needs them any more (engine/publish.py).
-"""
+"""Prune: the drive-hours of old days go, what they add up to stays; see engine/retention.py for the order of things."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 import duckdb
 
 from engine.build import Build, building, explaining
-from engine.compaction import write_batch, write_rows
-from engine.past import REMAINDERS, Kept, Past, enter_past, keep_in_raw, remainder_file, show_past, write_past
+from engine.plan import row_count
 from engine.publish import Publication, clean_up
 from engine.read import QueryError, publication_of
-from engine.store import DAY_MODELS, RAID_HOUR_MODELS, Batch, current_rows, live_batches
-from engine.warehouse import Warehouse, quoted
+from engine.retention import PRUNED_MODEL, Kept, Past, enter_past, keep_in_raw, write_past
+from engine.warehouse import Warehouse, quoted, sync
 from engine.words import human, some
 from ingest.quarantine import list_quarantine
 from ingest.raw_store import ingest_lock, pruned_files
 
 LEAST_DAYS = 35
-"""A RAID group's chronic window (`chronic_window_days`), and a week for arrays that are late: younger hours are still at work."""
+"""A RAID group's chronic window (`chronic_window_days`), and a week for arrays that report late: younger hours may still change."""
 
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """What a prune takes away, or would: the horizon (UTC), whether it lies where it lay, drive-hours of the store and the bytes they take
-    there (about, where a file has younger ones too), rows, files and bytes of raw, and what was published.
+    """What a prune takes away, or would: the horizon (UTC), whether it was so already, drive-hours of the store and the bytes they take
+    there, rows, files and bytes of raw, and what was published.
     """
 
     before_utc: datetime
@@ -52,7 +42,7 @@ class Pruned:
 
 
 def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progress: Progress | None = None) -> Pruned:
-    """Let go the drive-hours of days that lie more than `days` before the last hour; repeating it changes nothing.
+    """Delete the drive-hours of days more than `days` before the last hour; repeating it changes nothing.
 
     Raises: QueryError where nothing is published, nothing is that old, deliveries are not built or held, or the models have changed.
     """
@@ -80,7 +70,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
         ]
         counted = _count(build, before, files)
         if not counted.row_count:
-            raise QueryError(f"no drive-hour lies before {before:%Y-%m-%d}, {days} days before the last hour; nothing to prune")
+            raise QueryError(f"no drive-hour is before {before:%Y-%m-%d}, {days} days before the last hour; nothing to prune")
         if is_dry_run:
             return counted
         _prune(build, before, counted.raw_row_count, report)
@@ -89,7 +79,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
 
 
 def _check_settled(build: Build) -> None:
-    """Raises: QueryError where something has landed that may still touch old hours."""
+    """Raises: QueryError where something has landed that may still change old hours."""
     if build.new:
         count = some(len(build.new), "delivery", "deliveries")
         raise QueryError(f"{count} or the models are newer than the last build; run `drivetail build`, then prune")
@@ -101,95 +91,60 @@ def _check_settled(build: Build) -> None:
         )
 
 
-def _batches(build: Build) -> list[Batch]:
-    """The batches with drive-hours."""
-    kept = set() if build.past is None else {kept.build_seq for kept in build.past.kept}
-    with build.connect() as connection:
-        return [batch for batch in live_batches(connection) if batch.build_seq not in kept]
+def _pruned_days(connection: duckdb.DuckDBPyConnection, past: Past | None, before: datetime) -> list[tuple[date, str]]:
+    """Days that are to be pruned, and their files of drive-hours."""
+    query = """
+        select day_utc, file from plan.files
+        where model = ? and day_utc < cast(? as date) and day_utc >= coalesce(cast(? as date), day_utc)
+        order by day_utc
+        """
+    return connection.execute(query, [PRUNED_MODEL, before, None if past is None else past.before_utc]).fetchall()
 
 
 def _count(build: Build, before: datetime, files: list[Path]) -> Pruned:
     """What would go."""
-    old = [batch for batch in _batches(build) if batch.first_hour_utc < before]
     with build.connect() as connection:
-        rows = current_rows(connection, build.warehouse, build.project.manifest, "int_drive_hours", batches=old)
-        counts = f"select count(*) filter (hour_utc < ?), count(*) from ({rows})"
-        ((count, all_rows),) = connection.execute(counts, [before]).fetchall()
-        raw = 0
-        if files:
-            names = ", ".join(map(quoted, files))
-            (raw,) = connection.execute(f"select cast(sum(num_rows) as bigint) from parquet_file_metadata([{names}])").fetchone() or (0,)
-    stored = sum((batch.folder(build.warehouse) / "int_drive_hours.parquet").stat().st_size for batch in old)
-    return Pruned(before, False, count, stored * count // max(all_rows, 1), raw, len(files), sum(path.stat().st_size for path in files))
+        stored = [file for _, file in _pruned_days(connection, build.past, before)]
+    rows = [row_count([Path(file) for file in stored]), row_count(files)]
+    sizes = [sum(Path(file).stat().st_size for file in each) for each in (stored, files)]
+    return Pruned(before, False, rows[0], sizes[0], rows[1], len(files), sizes[1])
 
 
 def _prune(build: Build, before: datetime, raw_rows: int, report: Progress) -> None:
-    """Write the past and what of its batches reaches beyond, and commit; see the module."""
+    """Write what stays of the pruned days, and commit; see engine/retention.py."""
     warehouse, past = build.warehouse, build.past
-    old = [batch for batch in _batches(build) if batch.first_hour_utc < before]
-    crossing = [batch for batch in old if batch.last_hour_utc >= before]
-    begin = min(batch.first_hour_utc for batch in old) if past is None else past.before_utc
-    warehouse.note("prune", before=before, batches=len(old))
-    steps = 2 + bool(crossing)
-    report("past", 0, steps)
     with build.connect() as connection:
-        kept = _write_part(build, connection, build.next_build_seq, old, begin, before - timedelta(hours=1), has_drive_hours=False)
-        report("remainders", 1, steps)
-        _write_remainders(build, connection, kept.batch, before)
-        keep_in_raw(warehouse, kept.batch)
-        rest = None
-        if crossing:
-            report("rest", 2, steps)
-            end = max(batch.last_hour_utc for batch in crossing)
-            rest = _write_part(build, connection, build.next_build_seq + 1, crossing, before, end, has_drive_hours=True)
-        gone = raw_rows + (past.row_count if past else 0)
-        build.past = Past(before, gone, [*(past.kept if past else []), kept], rest, [batch.build_seq for batch in crossing])
+        days = _pruned_days(connection, past, before)
+        warehouse.note("prune", before=before, days=len(days))
+        stay: dict[str, str] = {}
+        for number, (_, file) in enumerate(days):
+            report("days", number, len(days))
+            target = Path(file).with_name(f"{Path(file).name.split('.')[0]}.pruned.parquet")
+            connection.execute(
+                f"""
+                copy (
+                    select drive_hours.* from read_parquet({quoted(file)}, hive_partitioning = false) as drive_hours
+                    inner join intermediate.int_drives__windows as windows
+                        on drive_hours.drive_id = windows.drive_id
+                        and drive_hours.hour_utc > windows.after_hour_utc and drive_hours.hour_utc <= windows.last_hour_utc
+                ) to {quoted(target)} (format parquet, compression zstd)
+                """
+            )
+            sync(target)
+            stay[file] = str(target)
+        query = "select model, day_utc, file, models_version from plan.files where day_utc < cast(? as date) order by model, day_utc"
+        kept = [
+            Kept(model, day, str(Path(stay.get(file, file)).relative_to(warehouse.store)), version)
+            for model, day, file, version in connection.execute(query, [before]).fetchall()
+        ]
+        keep_in_raw(warehouse, kept)
+        build.past = Past(before, raw_rows + (past.row_count if past else 0), kept)
         write_past(warehouse, build.past)
         warehouse.note("pruned", before=before)
-        enter_past(connection, warehouse, build.past, is_new=False)
-        show_past(connection, warehouse, build.past)
-    report("publish", steps, steps)
-
-
-def _write_part(
-    build: Build,
-    connection: duckdb.DuckDBPyConnection,
-    build_seq: int,
-    batches: list[Batch],
-    first: datetime,
-    last: datetime,
-    *,
-    has_drive_hours: bool,
-) -> Kept:
-    """Write the current rows of some batches from first to last hour (inclusive) as one batch, which the state does not name yet."""
-    part = Batch(build_seq, first, last)
-    span = f"hour_utc between timestamp '{first}' and timestamp '{last}'"
-    manifest = build.project.manifest
-    sources = {}
-    for model in RAID_HOUR_MODELS:
-        rows = current_rows(connection, build.warehouse, manifest, model, batches=batches)
-        sources[model] = f"select * from ({rows}) where {span if has_drive_hours or model != 'int_drive_hours' else 'false'}"
-    for model in DAY_MODELS:
-        rows = current_rows(connection, build.warehouse, manifest, model, days=(first.date(), last.date()))
-        held = ", ".join(str(batch.build_seq) for batch in batches)
-        # of the days before the horizon all, whichever batch touched them last
-        sources[model] = f"select * from ({rows}) where build_seq in ({held})" if has_drive_hours else rows
-    write_batch(build.warehouse, connection, part, sources)
-    path = part.folder(build.warehouse) / "int_raid_hours.parquet"
-    (count,) = connection.execute(f"select count(*) from read_parquet({quoted(path)})").fetchone() or (0,)
-    return Kept(build_seq, first, last, count, build.project.version)
-
-
-def _write_remainders(build: Build, connection: duckdb.DuckDBPyConnection, kept: Batch, before: datetime) -> None:
-    """Write what the rows before the horizon add up to, by the models that add them up: for these queries nothing lies beyond it."""
-    connection.execute("begin")
-    for model in ("int_drive_hours", "int_raid_hours"):
-        rows = current_rows(connection, build.warehouse, build.project.manifest, model)
-        connection.execute(f"create or replace view intermediate.{model} as select * from ({rows}) where hour_utc < timestamp '{before}'")
-    connection.execute(f"create or replace view plan.pruned as select timestamp '{before}' as before_utc")
-    for name, relation in REMAINDERS.items():
-        write_rows(connection, f"select * from {relation}", remainder_file(build.warehouse, kept, name))
-    connection.execute("rollback")
+        enter_past(connection, warehouse, build.past)
+    build.bound()
+    build.project.run("run-operation", "register_raw")
+    report("publish", 1, 1)
 
 
 def sentence(pruned: Pruned, *, is_dry_run: bool) -> str:
@@ -198,7 +153,7 @@ def sentence(pruned: Pruned, *, is_dry_run: bool) -> str:
     if pruned.is_there:
         return f"Everything before {day} was pruned already; nothing has changed"
     went = (
-        f"{human(pruned.row_count)} drive-hours before {day} (about {human(pruned.stored_bytes)} bytes), and of raw "
+        f"{human(pruned.row_count)} drive-hours before {day} ({human(pruned.stored_bytes)} bytes), and of raw "
         f"{human(pruned.raw_row_count)} rows in {some(pruned.raw_file_count, 'file')} ({human(pruned.raw_bytes)} bytes)"
     )
     if is_dry_run:

@@ -13,7 +13,6 @@ import shutil
 import stat
 import struct
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,12 +21,11 @@ from typing import Any
 import duckdb
 
 from engine.dbt import Project
-from engine.past import Past, missing_folders, read_past, show_past
 from engine.read import published_by
-from engine.sources import point, point_at_decisions, point_whole_tables
-from engine.store import STORED_MODELS, needed_folders, whole_store
+from engine.retention import Past, files_needed, read_past
+from engine.store import live_files, remove_files
 from engine.warehouse import Warehouse, quoted, sync
-from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, pruned_files
+from ingest.raw_store import list_deliveries, pruned_files
 
 STORAGE_VERSION = "v1.5.0"
 """The oldest DuckDB that opens a publication."""
@@ -79,7 +77,7 @@ def _publication_in(warehouse: Warehouse, file: Path) -> Publication | None:
     return Publication(publication_id, published_at, last_hour, horizon, warehouse.publications / f"{publication_id}.duckdb")
 
 
-def publish(warehouse: Warehouse, project: Project, deliveries: Sequence[Delivery], past: Past | None, started: float) -> Publication:
+def publish(warehouse: Warehouse, project: Project, past: Past | None, started: float) -> Publication:
     """Make a publication of the store and the build database and put it in the place of the last one.
 
     `past`: what was pruned; `started`: when the build began (time.monotonic), for the record.
@@ -92,10 +90,10 @@ def publish(warehouse: Warehouse, project: Project, deliveries: Sequence[Deliver
     warehouse.note("publish", publication=publication_id)
     _remove(draft)
     _begin_draft(warehouse, project, draft)
-    folders, last_hour = _write(warehouse, project.manifest, deliveries, past, draft, publication_id, published_at)
     horizon = None if past is None else past.before_utc
+    files, last_hour = _write(warehouse, project.manifest, horizon, draft, publication_id, published_at)
     record = {
-        "root": str(warehouse.root), "store": folders, "pruned_before_utc": horizon and horizon.isoformat(), "models": project.version,
+        "root": str(warehouse.root), "store": files, "pruned_before_utc": horizon and horizon.isoformat(), "models": project.version,
         "build_seconds": round(time.monotonic() - started, 3),
         "model_seconds": {model: round(seconds, 3) for model, seconds in project.seconds.most_common()},
     }  # fmt: skip
@@ -147,45 +145,40 @@ def _remove(draft: Path) -> None:
 
 
 def _write(
-    warehouse: Warehouse,
-    manifest: Any,
-    deliveries: Sequence[Delivery],
-    past: Past | None,
-    draft: Path,
-    publication_id: str,
-    published_at: datetime,
+    warehouse: Warehouse, manifest: Any, horizon: datetime | None, draft: Path, publication_id: str, published_at: datetime
 ) -> tuple[list[str], datetime | None]:
-    """Write the file. Returns: the store folders it needs and the last valid RAID-hour."""
+    """Write the file. Returns: the files of the store that it shows and the last valid RAID-hour."""
     with duckdb.connect(str(warehouse.build_database)) as connection:
-        # views over files, copied tables and their order come from one list: what the marts are made of
-        folders = needed_folders(connection, warehouse)
-        stored = whole_store(connection, warehouse, manifest, "store")
         texts = dict(connection.execute(VIEWS).fetchall())
+        files = sorted(live_files(connection))
         connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
-        for schema in ("raw", "plan", "store", "seeds", "staging", "intermediate", "marts"):
+        schemas = ("raw", "plan", "seeds", "staging", "intermediate", "marts", "custom")
+        for schema in schemas:
             connection.execute(f"create schema if not exists publication.{schema}")
-        connection.execute("create table publication.store.recomputed as select * from state.recomputed order by hour_utc, raid_group_id")
-        connection.execute("create table publication.store.days as select * from state.days order by day_utc")
-        connection.execute("create table publication.plan.root as select ? as root", [str(warehouse.root)])
         connection.execute("use publication")
-        point_whole_tables(connection, deliveries)
-        point_at_decisions(connection, warehouse.decisions)
-        first = None if past is None else past.before_utc
-        point(connection, "drive_hours", "drive_hours", [file for d in deliveries for file in drive_hour_files(d, first)])
-        show_past(connection, warehouse, past)
-        connection.execute("create table plan.publication (publication_id varchar, published_at timestamp, last_hour_utc timestamp)")
+        connection.execute("create table plan.root as select ? as root", [str(warehouse.root)])
+        columns = "publication_id varchar, published_at timestamp, last_hour_utc timestamp, pruned_before_utc timestamp"
+        connection.execute(f"create table raw.publication ({columns})")
         there = {row[0] for row in connection.execute(f"{VIEWS} and database_name = 'publication'").fetchall()}
+        for name, text in texts.items():
+            if name.startswith("raw."):
+                connection.execute(_replacing(text))
         for schema, name, kind in _relations(manifest):
-            if name in STORED_MODELS:
-                connection.execute(f"create or replace view {schema}.{name} as {stored[name]}")
+            if kind == "by_day":
+                connection.execute(_replacing(texts[f"{schema}.{name}"]))
             elif kind != "view":
                 connection.execute(f"create table {schema}.{name} as select * from build.{schema}.{name}")
             elif f"{schema}.{name}" not in there:
                 connection.execute(texts[f"{schema}.{name}"])
         (last_hour,) = connection.execute("select max(last_hour_utc) from marts.dim_raid_groups").fetchone() or (None,)
-        connection.execute("insert into plan.publication values (?, ?, ?)", [publication_id, published_at, last_hour])
+        connection.execute("insert into raw.publication values (?, ?, ?, ?)", [publication_id, published_at, last_hour, horizon])
         connection.execute("use build; detach publication")
-    return folders, last_hour
+    return files, last_hour
+
+
+def _replacing(text: str) -> str:
+    """The text of a view, so that it takes the place of one of the same name."""
+    return text.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1)
 
 
 def _relations(manifest: Any) -> list[tuple[str, str, str]]:
@@ -205,7 +198,7 @@ def _relations(manifest: Any) -> list[tuple[str, str, str]]:
         found[unique_id] = (node.schema, node.name, node.config.materialized)
 
     for unique_id, node in sorted(manifest.nodes.items()):
-        if node.resource_type == "model" and node.schema == "marts":
+        if node.resource_type == "model" and node.schema in {"marts", "custom"}:
             visit(unique_id)
     for exposure in manifest.exposures.values():
         for unique_id in exposure.depends_on.nodes:
@@ -214,7 +207,7 @@ def _relations(manifest: Any) -> list[tuple[str, str, str]]:
 
 
 def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECONDS) -> None:
-    """Remove publications that nobody can be reading any more, and what no kept publication and no build needs: folders of the store, and
+    """Remove publications that nobody can be reading any more, and what no kept publication and no build needs: files of the store, and
     files of raw before the horizon that all of them have.
     """
     kept: set[str] = set()
@@ -233,13 +226,8 @@ def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECO
         else:
             horizons.add(None)
     with duckdb.connect(str(warehouse.build_database)) as connection:
-        kept.update(needed_folders(connection, warehouse))
-        past = read_past(warehouse)
-        if past is not None:
-            kept.update(missing_folders(connection, warehouse, past))
-    for folder in warehouse.store.glob("batch-*"):
-        if folder.name not in kept:
-            shutil.rmtree(folder)
+        kept |= live_files(connection) | files_needed(warehouse, read_past(warehouse))
+    remove_files(warehouse, kept)
     reach = [datetime.fromisoformat(horizon) for horizon in horizons if horizon is not None]
     if reach and None not in horizons:
         for delivery in list_deliveries(warehouse.root):

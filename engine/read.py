@@ -86,7 +86,7 @@ def published_by(warehouse: Warehouse, publication_id: str) -> str | None:
 def of_other_models(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> str | None:
     """A sentence where a publication was made by other models than those installed here; None where by these."""
     try:
-        ((publication_id,),) = connection.execute("select publication_id from plan.publication").fetchall()
+        ((publication_id,),) = connection.execute("select publication_id from raw.publication").fetchall()
     except (duckdb.Error, ValueError):
         publication_id = None
     if publication_id is not None and published_by(warehouse, publication_id) == models_version():

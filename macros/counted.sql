@@ -1,16 +1,8 @@
-{#- Counts by day that add up: what the batch computed counts, what it computed again no longer counts as it was. Each row carries
-    `sign`, 1 or -1; rows of the day before this batch carry their counts. -#}
-{% macro counted(condition) %}cast(sum(case when {{ condition }} then sign else 0 end) as bigint){% endmacro %}
+{#- Rows that meet a condition (count). -#}
+{% macro counted(condition) %}cast(count(case when {{ condition }} then 1 end) as bigint){% endmacro %}
 
-{#- Hours of the day that count, as a set (hour_bit): a drive has one row in an hour, so what comes adds a bit and what goes takes its own away. -#}
-{% macro counted_hours(condition) %}cast(sum(case when {{ condition }} then sign * {{ hour_bit('hour_utc') }} else 0 end) as bigint){% endmacro %}
-
-{#- Rows of a stored model that count: those the batch computed, and with the opposite sign those it computed again as they were. -#}
-{% macro signed_rows(model, condition) -%}
-    select cast(1 as integer) as sign, * from {{ ref('int_' ~ model) }} where {{ condition }}
-    union all
-    select cast(-1 as integer) as sign, * from {{ source('plan', 'replaced_' ~ model) }} where {{ condition }}
-{%- endmacro %}
+{#- Hours of the day that meet a condition, as a set (hour_bit): a drive has one row in an hour, so the sum of the bits is the set. -#}
+{% macro counted_hours(condition) %}cast(sum(case when {{ condition }} then {{ hour_bit('hour_utc') }} else 0 end) as bigint){% endmacro %}
 
 {#- 1.5 -> "150": an edge as a part of a column name. -#}
 {% macro edge_name(edge) %}{{ (edge * 100) | round | int }}{% endmacro %}

@@ -1,4 +1,4 @@
--- Nothing is lost or doubled on the way: every accepted drive-hour of the batch is in fct_drive_hours, or it is that of a parity drive or
+-- Nothing is lost or doubled on the way: every accepted drive-hour is in fct_drive_hours, or it is that of a parity drive or
 -- spare, or of a RAID group too small to have peers. A row here is an hour that does not add up.
 -- Raw is read past the staging views, so that a row they drop would show, but for what hosts saw: which of it counts is theirs to say.
 with delivered as (
@@ -22,9 +22,8 @@ with delivered as (
 accepted as (
     select delivered.hour_utc, count(*) as accepted_count
     from delivered
-    inner join {{ ref('int_raid_hours__batch') }} as batch
-        on delivered.raid_group_id = batch.raid_group_id and delivered.hour_utc = batch.hour_utc
-    where batch.is_stored
+    -- of the hour that a day looks back at nothing is stored
+    where cast(delivered.hour_utc as date) in (select day_utc from {{ ref('int_drive_hours') }})
     group by delivered.hour_utc
 ),
 

@@ -6,7 +6,7 @@ with of_pruned_days as (
         cast(sum(days.slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_hours,
         cast(sum(days.slowdown_hours_{{ edge_name(var('mild_threshold')) }}) as bigint) as mild_hours
     from {{ ref('int_drive_days') }} as days
-    inner join {{ source('plan', 'pruned') }} as pruned on days.day_utc < cast(pruned.before_utc as date)
+    inner join {{ ref('publication') }} as publication on days.day_utc < cast(publication.pruned_before_utc as date)
     group by days.drive_id
 ),
 

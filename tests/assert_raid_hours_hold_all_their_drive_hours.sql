@@ -9,7 +9,7 @@ with drive_hours as (
 raid_hours as (
     select raid_group_id, hour_utc, row_count
     from {{ ref('int_raid_hours__medians') }}
-    where is_stored
+    where cast(hour_utc as date) in (select day_utc from {{ ref('int_drive_hours') }})
 )
 
 select

@@ -8,7 +8,7 @@ with slow_parts as (
     union all
     select days.drive_id, cast(sum(days.slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_hours
     from {{ ref('int_drive_days') }} as days
-    inner join {{ source('plan', 'pruned') }} as pruned on days.day_utc < cast(pruned.before_utc as date)
+    inner join {{ ref('publication') }} as publication on days.day_utc < cast(publication.pruned_before_utc as date)
     where days.slowdown_hours_{{ edge_name(var('slow_threshold')) }} > 0
     group by days.drive_id
 ),

@@ -12,7 +12,7 @@ raid_hours as (
     from {{ ref('fct_raid_hours') }}
     where (slow_drive_count > 0 or is_tail_hour)
         -- before it the drive-hours were pruned
-        and hour_utc >= coalesce((select max(before_utc) from {{ source('plan', 'pruned') }}), hour_utc)
+        and hour_utc >= coalesce((select max(pruned_before_utc) from {{ ref('publication') }}), hour_utc)
 )
 
 select

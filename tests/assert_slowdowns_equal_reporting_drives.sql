@@ -10,7 +10,7 @@ raid_hours as (
     select hour_utc, cast(sum(reporting_drive_count) as bigint) as reporting_drive_count
     from {{ ref('fct_raid_hours') }}
     -- before it the drive-hours were pruned
-    where hour_utc >= coalesce((select max(before_utc) from {{ source('plan', 'pruned') }}), hour_utc)
+    where hour_utc >= coalesce((select max(pruned_before_utc) from {{ ref('publication') }}), hour_utc)
     group by hour_utc
 )
 

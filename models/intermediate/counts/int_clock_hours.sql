@@ -1,22 +1,14 @@
-{{ config(materialized="batch_file", stored_by="day") }}
+{{ config(materialized="by_day") }}
 -- Slow hours by the clock: hours with a slowdown and slow ones, by kind and the drives' time zone.
--- The batch's days as they are after it. Grain: day_utc, hour_utc, kind, timezone.
-with drive_hours as (
-    {{ signed_rows('drive_hours', 'is_in_population and slowdown is not null') }}
-),
-
-changed as (
-    select
-        cast(hour_utc as date) as day_utc,
-        hour_utc,
-        kind,
-        timezone,
-        cast(sum(sign) as bigint) as slowdown_hours,
-        {{ counted('slowdown >= ' ~ var('slow_threshold')) }} as slow_hours
-    from drive_hours
-    group by cast(hour_utc as date), hour_utc, kind, timezone
-)
-
-{{ day_totals(['day_utc', 'hour_utc', 'kind', 'timezone'], [
-    'slowdown_hours', 'slow_hours'
-], source('plan', 'stored_clock_hours')) }}
+-- Grain: day_utc, hour_utc, kind, timezone.
+select
+    drive_hours.day_utc,
+    drive_hours.hour_utc,
+    kinds.kind,
+    kinds.timezone,
+    count(*) as slowdown_hours,
+    {{ counted('drive_hours.slowdown >= ' ~ var('slow_threshold')) }} as slow_hours
+from {{ ref('int_drive_hours') }} as drive_hours
+inner join {{ ref('int_drives__kinds') }} as kinds on drive_hours.drive_id = kinds.drive_id
+where drive_hours.is_in_population and drive_hours.slowdown is not null
+group by drive_hours.day_utc, drive_hours.hour_utc, kinds.kind, kinds.timezone

@@ -1,6 +1,6 @@
-{{ config(materialized="batch_file") }}
--- Drive-hours that a rule of outliers speaks of, with what it compared; stored by RAID-hour. Grain: drive_id, hour_utc.
--- Most RAID-hours hold none and are told by three sums: quartiles and deviations are taken of the others only.
+{{ config(materialized="by_day") }}
+-- Drive-hours that a rule of outliers speaks of, with what it compared. Grain: drive_id, hour_utc.
+-- Most RAID-hours hold none, which three sums show: quartiles and deviations are taken of the others only.
 with peers as (
     select
         drive_id,
@@ -9,7 +9,7 @@ with peers as (
         latency_us,
         median_latency_us,
         slowdown,
-        build_seq,
+        day_utc,
         {{ capped_nanoseconds('latency_us') }} as latency_ns
     from {{ ref('int_drive_hours') }}
     where is_in_population and slowdown is not null
@@ -122,6 +122,6 @@ select
         when is_beyond_sigma
             then cast(peer_count * latency_ns - latency_sum_ns as double) / sqrt(cast(spread_ns as double))
     end as sigmas_above_mean,
-    build_seq
+    day_utc
 from risen
 where is_hdfs_outlier or sit_out_rise is not null or is_beyond_sigma

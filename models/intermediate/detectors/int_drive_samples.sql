@@ -1,30 +1,19 @@
 {{ config(materialized="view") }}
--- Latency against throughput within the hours of a RAID group's day, of the days that the batch computes again, as Perseus looks at them.
+-- Latency against throughput within the hours of a RAID group's day, as Perseus looks at them.
 -- Data drives of the population; of samples of several lengths the shortest. Grain: drive_id, from_utc.
-with days as (
-    select distinct raid_group_id, cast(hour_utc as date) as day_utc
-    from {{ ref('int_raid_hours__batch') }}
-    where is_stored
-),
-
--- a whole day's: those of the batch and those that it leaves as they are
-drive_hours as (
-    select drive_id, hour_utc, raid_group_id from {{ ref('int_drive_hours') }} where is_in_population
-    union all
-    select drive_id, hour_utc, raid_group_id from {{ source('plan', 'kept_drive_hours') }} where is_in_population
+with drive_hours as (
+    select drive_id, hour_utc, raid_group_id, day_utc from {{ ref('int_drive_hours') }} where is_in_population
 ),
 
 samples as (
     select
         samples.*,
         drive_hours.raid_group_id,
-        cast(drive_hours.hour_utc as date) as day_utc,
+        drive_hours.day_utc,
         -- minutes that were observed
         {{ hours_between('samples.from_utc', 'samples.to_utc') }} * 60 as sample_minutes,
         {{ given_directions('samples') }}
     from drive_hours
-    inner join days
-        on drive_hours.raid_group_id = days.raid_group_id and cast(drive_hours.hour_utc as date) = days.day_utc
     inner join {{ ref('stg_raw__drive_samples') }} as samples
         on drive_hours.drive_id = samples.drive_id and drive_hours.hour_utc = date_trunc('hour', samples.from_utc)
     where coalesce(samples.coverage, 1.0) >= samples.min_coverage

@@ -1,13 +1,7 @@
-{{ config(materialized="batch_file", stored_by="day") }}
--- What Perseus sees of each drive in a day: windows of minutes, those of them that are events, and by how much. RAID groups' days that the batch
--- touches are made anew, the others of its days are as they were. Grain: day_utc, drive_id, raid_group_id.
-with touched as (
-    select distinct raid_group_id, cast(hour_utc as date) as day_utc
-    from {{ ref('int_raid_hours__batch') }}
-    where is_stored
-),
-
-placed as (
+{{ config(materialized="by_day") }}
+-- What Perseus sees of each drive in a day: windows of minutes, those of them that are events, and by how much.
+-- Grain: day_utc, drive_id, raid_group_id.
+with placed as (
     select
         samples.day_utc,
         samples.drive_id,
@@ -62,52 +56,16 @@ ranked as (
         upper_ratio > {{ var('perseus_event_ratio') }} as is_event,
         row_number() over (partition by day_utc, drive_id, raid_group_id order by upper_ratio desc, window_utc asc) as worst_rank
     from windows
-),
-
-made as (
-    select
-        day_utc,
-        drive_id,
-        raid_group_id,
-        count(*) as window_count,
-        count(case when is_event then 1 end) as event_count,
-        cast(coalesce(sum(case when is_event then upper_ratio end), 0) as double) as event_ratio_sum,
-        cast(max(upper_ratio) as double) as worst_ratio,
-        max(case when worst_rank = 1 then window_utc end) as worst_window_utc
-    from ranked
-    group by day_utc, drive_id, raid_group_id
-),
-
-days as (
-    select day_utc, drive_id, raid_group_id, window_count, event_count, event_ratio_sum, worst_ratio, worst_window_utc
-    from made
-    union all
-    select
-        stored.day_utc,
-        stored.drive_id,
-        stored.raid_group_id,
-        stored.window_count,
-        stored.event_count,
-        stored.event_ratio_sum,
-        stored.worst_ratio,
-        stored.worst_window_utc
-    from {{ source('plan', 'stored_sampled_days') }} as stored
-    where not exists (
-        select 1
-        from touched
-        where touched.raid_group_id = stored.raid_group_id and touched.day_utc = stored.day_utc
-    )
 )
 
 select
-    days.day_utc,
-    days.drive_id,
-    days.raid_group_id,
-    days.window_count,
-    days.event_count,
-    days.event_ratio_sum,
-    days.worst_ratio,
-    days.worst_window_utc,
-    batch.build_seq
-from days
-cross join {{ source('plan', 'batch') }} as batch
+    day_utc,
+    drive_id,
+    raid_group_id,
+    count(*) as window_count,
+    count(case when is_event then 1 end) as event_count,
+    cast(coalesce(sum(case when is_event then upper_ratio end), 0) as double) as event_ratio_sum,
+    cast(max(upper_ratio) as double) as worst_ratio,
+    max(case when worst_rank = 1 then window_utc end) as worst_window_utc
+from ranked
+group by day_utc, drive_id, raid_group_id

@@ -1,5 +1,5 @@
-{{ config(materialized="batch_file") }}
--- Each drive-hour against its peers. Every accepted row, of any role; stored by RAID-hour. Grain: drive_id, hour_utc.
+{{ config(materialized="by_day") }}
+-- Each drive-hour compared with its peers. Every accepted row, of any role. Grain: drive_id, hour_utc.
 with drive_hours as (
     select
         measured.*,
@@ -22,7 +22,6 @@ with drive_hours as (
     from {{ ref('int_drive_hours__measured') }} as measured
     inner join {{ ref('int_raid_hours__medians') }} as raid_hours
         on measured.raid_group_id = raid_hours.raid_group_id and measured.hour_utc = raid_hours.hour_utc
-    where raid_hours.is_stored
 ),
 
 -- the same drive in the same group one hour earlier
@@ -57,10 +56,6 @@ select
     slowdowns.drive_id,
     slowdowns.hour_utc,
     slowdowns.raid_group_id,
-    kinds.kind,
-    kinds.timezone,
-    kinds.drive_class,
-    {{ age_year('kinds.deployed_on', 'slowdowns.hour_utc') }} as age_year,
     is_data_drive,
     is_data_drive and data_drive_count >= {{ var('min_group_width') }} as is_in_population,
     latency_us,
@@ -86,7 +81,7 @@ select
     -- null: the drive had no slowdown in this group the hour before
     case when slowdown is not null then previous_slowdown >= {{ var('slow_threshold') }} end as was_slow,
     case when slowdown is not null then previous_slowdown >= {{ var('mild_threshold') }} end as was_mild,
-    -- the same hour held against other measures of its peers: the study says what depends on the choice
+    -- the same hour compared with other measures of its peers: the study says what depends on the choice
 {%- for degree in ('slow', 'mild') %}
     case when slowdown is not null then slowdowns.latency_us / slowdowns.mean_latency_us >= {{ var(degree ~ '_threshold') }} end as is_{{ degree }}_by_mean,
 {%- for floor in var('io_count_floors') %}
@@ -96,7 +91,7 @@ select
     end as is_{{ degree }}_from_{{ floor }}_ios,
 {%- endfor %}
 {%- endfor %}
-    batch.build_seq
+    declared_kind,
+    is_group_guessed,
+    cast(slowdowns.hour_utc as date) as day_utc
 from slowdowns
-left join {{ ref('int_drives__kinds') }} as kinds on slowdowns.drive_id = kinds.drive_id
-cross join {{ source('plan', 'batch') }} as batch

@@ -1,9 +1,7 @@
 {{ config(materialized="view") }}
--- What each drive-hour measured, and the role its drive had. All rows of the hours at work, of any role. Grain: drive_id, hour_utc.
+-- What each drive-hour measured, and the role its drive had. Rows of any role. Grain: drive_id, hour_utc.
 with drive_hours as (
-    select *
-    from {{ ref('stg_raw__drive_hours') }}
-    where hour_utc in (select hour_utc from {{ ref('int_raid_hours__batch') }})
+    select * from {{ ref('stg_raw__drive_hours') }}
 ),
 
 placed as (
@@ -12,6 +10,7 @@ placed as (
         {{ placed_group('drive_hours', 'segments') }} as placed_raid_group_id,
         segments.raid_group_id as inventory_raid_group_id,
         segments.role as inventory_role,
+        drive_hours.source is not null and drive_hours.is_group_guessed and coalesce(segments.is_group_guessed, true) as is_placed_by_guess,
         own_segments.role as own_role,
         {{ given_directions('drive_hours') }},
         coalesce(drive_hours.coverage, 1.0) >= drive_hours.min_coverage as is_covered
@@ -33,6 +32,7 @@ select
     hour_utc,
     placed_raid_group_id as raid_group_id,
     declared_kind,
+    is_placed_by_guess as is_group_guessed,
     inventory_raid_group_id,
     inventory_role,
     coalesce(own_role, inventory_role, 'data') = 'data' as is_data_drive,

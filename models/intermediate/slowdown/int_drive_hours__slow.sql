@@ -1,5 +1,5 @@
-{{ config(materialized="batch_file") }}
--- Slow and mildly slow drive-hours, and the hour after each: all that intervals are made of; stored by RAID-hour.
+{{ config(materialized="by_day") }}
+-- Slow and mildly slow drive-hours, and the hour after each: all that intervals are made of.
 -- Grain: drive_id, hour_utc.
 select
     drive_id,
@@ -16,6 +16,6 @@ select
 {%- endfor %}
     was_slow,
     was_mild,
-    build_seq
+    day_utc
 from {{ ref('int_drive_hours') }}
 where is_in_population and (slowdown >= {{ var('mild_threshold') }} or was_mild)

@@ -1,5 +1,5 @@
-{{ config(materialized="batch_file") }}
--- Tails, width and throughput of each RAID-hour that has a row, valid or not; stored by RAID-hour. Grain: raid_group_id, hour_utc.
+{{ config(materialized="by_day") }}
+-- Tails, width and throughput of each RAID-hour that has a row, valid or not. Grain: raid_group_id, hour_utc.
 with tails as (
     select
         raid_group_id,
@@ -9,7 +9,7 @@ with tails as (
         min(case when is_slowest then drive_id end) as slowest_drive_id,
         count(case when slowdown >= {{ var('slow_threshold') }} then 1 end) as slow_drive_count,
         count(case when is_peer_again then 1 end) as same_drive_count,
-        -- the same hour by other slowdowns: so many slow drives make as many tails
+        -- the same hour by other slowdowns: the number of slow drives says which tails are slow
 {%- for side in ('read', 'write') %}
         count({{ side }}_slowdown) as {{ side }}_drive_count,
         count(case when {{ side }}_slowdown >= {{ var('slow_threshold') }} then 1 end) as {{ side }}_slow_drive_count,
@@ -29,7 +29,6 @@ with tails as (
 select
     raid_hours.raid_group_id,
     raid_hours.hour_utc,
-    coalesce(kinds.kind, 'unknown') as kind,
     raid_hours.is_valid,
     raid_hours.data_drive_count,
     tails.reporting_drive_count,
@@ -63,10 +62,7 @@ select
 {%- endfor %}
     tails.mean_slow_drive_count,
     tails.mean_mild_drive_count,
-    batch.build_seq
+    cast(raid_hours.hour_utc as date) as day_utc
 from {{ ref('int_raid_hours__medians') }} as raid_hours
 inner join tails
     on raid_hours.raid_group_id = tails.raid_group_id and raid_hours.hour_utc = tails.hour_utc
-left join {{ ref('int_raid_groups__kinds') }} as kinds on raid_hours.raid_group_id = kinds.raid_group_id
-cross join {{ source('plan', 'batch') }} as batch
-where raid_hours.is_stored

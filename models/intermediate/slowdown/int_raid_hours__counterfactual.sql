@@ -1,6 +1,6 @@
-{{ config(materialized="batch_file") }}
+{{ config(materialized="by_day") }}
 -- What each tail hour would have been without its slowest drive, and without its two slowest: the others over their own median.
--- Tail hours only; stored by RAID-hour. Grain: raid_group_id, hour_utc.
+-- Tail hours only. Grain: raid_group_id, hour_utc.
 with tail_hours as (
     select
         raid_hours.raid_group_id,
@@ -10,7 +10,7 @@ with tail_hours as (
         raid_hours.transition = 'stable_to_tail' and raid_hours.rio_degradation is not null as has_known_drop,
         raid_hours.raid_io_count,
         medians.previous_raid_io_count,
-        raid_hours.build_seq
+        raid_hours.day_utc
     from {{ ref('int_raid_hours') }} as raid_hours
     inner join {{ ref('int_raid_hours__medians') }} as medians
         on raid_hours.raid_group_id = medians.raid_group_id and raid_hours.hour_utc = medians.hour_utc
@@ -59,6 +59,6 @@ select
 {%- endfor %}
     case when tail_hours.has_known_drop then tail_hours.previous_raid_io_count end as io_count_before,
     case when tail_hours.has_known_drop then tail_hours.raid_io_count end as io_count_after,
-    tail_hours.build_seq
+    tail_hours.day_utc
 from tail_hours
 inner join others on tail_hours.raid_group_id = others.raid_group_id and tail_hours.hour_utc = others.hour_utc

@@ -1,5 +1,5 @@
--- The peers a drive is held against: a RAID group's width and medians in each hour. Data drives with enough coverage only.
--- Grain: raid_group_id, hour_utc; the batch and the hour before each of its RAID-hours.
+-- What a drive is compared with: a RAID group's width and medians in each hour. Data drives with enough coverage only.
+-- Grain: raid_group_id, hour_utc.
 with drive_hours as (
     select
         *,
@@ -49,15 +49,12 @@ absent as (
 
 raid_hours as (
     select
-        batch.is_stored,
         reported.*,
         coalesce(steps.expected_drive_count, 0) + reported.unexpected_drive_count
         - coalesce(absent.absent_drive_count, 0) as data_drive_count,
         reported.latency_count >= {{ var('min_reporting_drives') }} and reported.median_latency_us > 0 as is_valid,
         case when reported.io_count_count = reported.covered_drive_count then reported.known_io_count end as raid_io_count
     from reported
-    inner join {{ ref('int_raid_hours__batch') }} as batch
-        on reported.raid_group_id = batch.raid_group_id and reported.hour_utc = batch.hour_utc
     left join {{ ref('int_raid_groups__width_steps') }} as steps
         on reported.raid_group_id = steps.raid_group_id
         and steps.from_hour_utc <= reported.hour_utc
@@ -69,7 +66,6 @@ raid_hours as (
 select
     raid_hours.raid_group_id,
     raid_hours.hour_utc,
-    raid_hours.is_stored,
     raid_hours.row_count,
     raid_hours.covered_drive_count,
     raid_hours.data_drive_count,

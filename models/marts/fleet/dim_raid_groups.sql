@@ -3,12 +3,11 @@ with widths as (
     select
         raid_group_id,
         data_drive_count,
-        is_valid,
-        count(*) as raid_hours,
-        min(hour_utc) as first_hour_utc,
-        max(hour_utc) as last_hour_utc
-    from {{ ref('int_raid_hours') }}
-    group by raid_group_id, data_drive_count, is_valid
+        cast(sum(raid_hours) as bigint) as raid_hours,
+        min(first_hour_utc) as first_hour_utc,
+        max(last_hour_utc) as last_hour_utc
+    from {{ ref('int_raid_group_days') }}
+    group by raid_group_id, data_drive_count
 ),
 
 ranked as (
@@ -18,7 +17,7 @@ ranked as (
             partition by raid_group_id order by raid_hours desc, data_drive_count desc nulls last
         ) as width_rank
     from widths
-    where is_valid
+    where raid_hours > 0
 ),
 
 observed as (

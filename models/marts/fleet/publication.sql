@@ -1,8 +1,7 @@
 -- Which publication this is. One row.
 select
-    publication.publication_id,
-    publication.published_at,
-    publication.last_hour_utc,
-    pruned.before_utc as pruned_before_utc
-from {{ source('plan', 'publication') }} as publication
-cross join {{ source('plan', 'pruned') }} as pruned
+    publication_id,
+    published_at,
+    last_hour_utc,
+    pruned_before_utc
+from {{ source('raw', 'publication') }}

@@ -1,0 +1,87 @@
+"""What a build has to do: which deliveries are new, which UTC days they change, and how many of those are computed at a time.
+
+Which days changed is decided by the models in models/plan/; this module tells them what has landed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+
+from engine.warehouse import quoted
+from ingest.raw_store import Delivery, drive_hour_files
+
+INVENTORY = ("drives", "retired_drives", "drive_aliases", "retired_drive_aliases")
+"""Raw tables that say where a drive is, or which drive a name means."""
+
+MAX_BATCH_ROWS = 12_000_000
+"""Drive-hours computed at a time; bounds memory at a day of 460,000 drives."""
+
+MAX_BATCH_DAYS = 90
+"""DuckDB keeps a file open for each day that it writes."""
+
+TIMED = ("drive_hours", "drive_samples")
+
+
+def day_of(path: Path) -> date:
+    """The UTC day of a raw file of drive-hours or samples, by its name."""
+    return date.fromisoformat(path.name[:10])
+
+
+def landed_days(deliveries: Iterable[Delivery], horizon: date | None) -> list[date]:
+    """Days of which raw holds drive-hours, from the prune horizon on, in order."""
+    days = {day_of(path) for delivery in deliveries for path in drive_hour_files(delivery)}
+    return sorted(day for day in days if horizon is None or day >= horizon)
+
+
+def arrived_days(new: Iterable[Delivery]) -> list[tuple[date, bool]]:
+    """Days of which new deliveries hold drive-hours or samples, and whether they may hold the day's last hour."""
+    found: dict[date, bool] = {}
+    for delivery in new:
+        for table in TIMED:
+            for path in drive_hour_files(delivery, record_kind=table):
+                day = day_of(path)
+                last = delivery.last_hour
+                has_last = table == "drive_hours" and last is not None and last >= datetime(day.year, day.month, day.day, 23)
+                found[day] = found.get(day, False) or has_last
+    return sorted(found.items())
+
+
+def tell(connection: duckdb.DuckDBPyConnection, new: Sequence[Delivery], deliveries: Sequence[Delivery], horizon: date | None) -> None:
+    """Write down for models/plan/ what has landed: plan.new_deliveries, plan.arrived_days, plan.landed_days."""
+    for table, rows in (
+        ("new_deliveries", [(delivery.seq,) for delivery in new]),
+        ("arrived_days", arrived_days(new)),
+        ("landed_days", [(day,) for day in landed_days(deliveries, horizon)]),
+    ):
+        connection.execute(f"delete from plan.{table}")
+        if rows:
+            connection.executemany(f"insert into plan.{table} values ({', '.join('?' * len(rows[0]))})", rows)
+
+
+def batches(deliveries: Sequence[Delivery], days: Iterable[date]) -> list[list[date]]:
+    """Days cut into runs that fit into memory, in order. A day is never cut."""
+    found: list[list[date]] = []
+    weight = 0
+    for day in sorted(days):
+        at = datetime(day.year, day.month, day.day)
+        files = [p for d in deliveries if d.overlaps(at, at + timedelta(hours=23)) for p in drive_hour_files(d, at, at)]
+        rows = row_count(files)
+        if found and weight + rows <= MAX_BATCH_ROWS and len(found[-1]) < MAX_BATCH_DAYS:
+            found[-1].append(day)
+            weight += rows
+        else:
+            found.append([day])
+            weight = rows
+    return found
+
+
+def row_count(files: Sequence[Path]) -> int:
+    """Rows of Parquet files, by what the files say of themselves."""
+    if not files:
+        return 0
+    query = f"select cast(sum(num_rows) as bigint) from parquet_file_metadata([{', '.join(map(quoted, files))}])"
+    return int(duckdb.execute(query).fetchall()[0][0])

@@ -1,0 +1,87 @@
+{#- A model that is stored by UTC day: one immutable Parquet file for each day that this run computes,
+        STORE/<model>/day_utc=YYYY-MM-DD/<build>.parquet
+    behind a view of the same name (docs/decisions/0002-the-day-is-the-unit.md). The model has a column `day_utc`; its rows of other days, such as the
+    hour before midnight that a day looks back at, are not written. plan.files says which file of a day is live. -#}
+{% materialization by_day, adapter='duckdb' %}
+    {%- set target_relation = this.incorporate(type='view') -%}
+    {{ run_hooks(pre_hooks) }}
+    {%- set folder = store_folder() ~ '/' ~ this.identifier -%}
+    {%- set build = env_var('DRIVETAIL_BUILD', '000000') -%}
+    {%- if config.get("contract").enforced %}{{ get_assert_columns_equivalent(sql) }}{% endif -%}
+    {%- set days = days_to_compute() -%}
+    {%- set days = days if days is not none else landed_days() -%}
+    {#- Dictionaries are for columns of few values: trying one on every measurement takes a fifth of the time and saves nothing. -#}
+    {%- set options = 'format parquet, compression zstd, compression_level 1, dictionary_size_limit 1000' -%}
+    {#- The right side of a join is the one held in memory, as the models are written: DuckDB guesses the rows of Parquet files from a few
+        of them, and would hold a day's 12 million wide rows instead of its RAID-hours. -#}
+    {% do run_query("set disabled_optimizers = 'build_side_probe_side'") %}
+    {% call statement('main') -%}
+    {%- if not days -%}
+        select 1
+    {%- elif days | length == 1 and days_to_compute() is not none -%}
+        {#- the build has made the folder -#}
+        copy (select * exclude (day_utc) from ({{ sql }}) where day_utc = date '{{ days[0] }}')
+        to '{{ folder | replace("'", "''") }}/day_utc={{ days[0] }}/{{ build }}.0.parquet' ({{ options }})
+    {%- else -%}
+        copy (select * from ({{ sql }}) where day_utc in (date '{{ days | join("', date '") }}'))
+        to '{{ folder | replace("'", "''") }}' ({{ options }}, partition_by (day_utc), filename_pattern '{{ build }}.', overwrite_or_ignore)
+    {%- endif -%}
+    {%- endcall %}
+    {% do run_query("set disabled_optimizers = ''") %}
+    {% do enter_files(this.identifier, folder, build, days) %}
+    {% call statement('view') -%}{{ store_view(model, days_to_compute()) }}{%- endcall %}
+    {{ run_hooks(post_hooks) }}
+    {{ adapter.commit() }}
+    {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+{% macro store_folder() %}{{ return(env_var('DRIVETAIL_STORE', 'target/store')) }}{% endmacro %}
+
+{#- Makes the files that a build has just written the live ones of their days. A day without rows may have none. -#}
+{% macro enter_files(name, folder, build, days) %}
+    {%- if days %}
+    {%- set dates = "date '" ~ days | join("', date '") ~ "'" %}
+    {%- do run_query("delete from plan.files where model = '" ~ name ~ "' and day_utc in (" ~ dates ~ ")") %}
+    {%- do run_query(
+        "insert into plan.files select '" ~ name ~ "', day_utc, file, '" ~ env_var('DRIVETAIL_MODELS_VERSION', '') ~ "' from ("
+        ~ "select file, cast(regexp_extract(file, 'day_utc=([0-9-]+)/[^/]*$', 1) as date) as day_utc from glob('" ~ folder | replace("'", "''")
+        ~ "/day_utc=*/" ~ build ~ ".*.parquet')) where day_utc in (" ~ dates ~ ")"
+    ) %}
+    {%- endif %}
+{% endmacro %}
+
+{#- Days of which raw holds drive-hours. -#}
+{% macro landed_days() %}
+    {%- set found = [] %}
+    {%- for file in raw_files() if file.table == 'drive_hours' %}{% do found.append(file.day) %}{% endfor %}
+    {{- return(found | unique | sort) }}
+{% endmacro %}
+
+{#- Makes every stored model a view over its live files: of the days to compute, or of all. -#}
+{% macro show_store() %}
+    {%- for node in graph.nodes.values() if node.config.materialized == 'by_day' %}
+        {%- do run_query(store_view(node, days_to_compute())) %}
+    {%- endfor %}
+{% endmacro %}
+
+{#- SQL that makes a stored model's view over the live files of some days, none for all. -#}
+{% macro store_view(node, days) %}
+    {%- set condition = "" if days is none else " and day_utc in (date '" ~ (days or ['0001-01-01']) | join("', date '") ~ "')" %}
+    {%- set found = run_query("select file, models_version from plan.files where model = '" ~ node.name ~ "'" ~ condition ~ " order by day_utc, file") %}
+    {%- set files = [] %}
+    {%- for file in found.columns[0].values() %}{% do files.append("'" ~ file | replace("'", "''") ~ "'") %}{% endfor %}
+    {%- set versions = found.columns[1].values() | unique | list %}
+    {%- set rows = no_rows(node.columns) %}
+    {%- if files %}
+        {%- set read = 'read_parquet([' ~ files | join(', ') ~ "], hive_partitioning = true, hive_types = {'day_utc': date}" %}
+        {#- what is left of a pruned past may be of other models: then by name, a column that it lacks is null -#}
+        {%- if versions | length > 1 or versions[0] != env_var('DRIVETAIL_MODELS_VERSION', '') %}
+            {%- set rows = rows ~ ' union all by name select * from ' ~ read ~ ', union_by_name = true)' %}
+        {%- else %}
+            {%- set rows = 'select * from ' ~ read ~ ')' %}
+        {%- endif %}
+    {%- endif %}
+    {%- set names = [] %}
+    {%- for column in node.columns.values() %}{% do names.append('"' ~ column.name ~ '"') %}{% endfor %}
+    {{- return('create or replace view ' ~ node.schema ~ '.' ~ node.name ~ ' as select ' ~ names | join(', ') ~ ' from (' ~ rows ~ ')') }}
+{% endmacro %}

@@ -1,0 +1,119 @@
+{#- Makes the sources that models read: `raw.*` as views over the files of a raw folder, `plan.*` as tables, the stored models as views over
+    the files that are there. Runs when dbt starts (dbt_project.yml, on-run-start). What it reads and how much is said by the environment:
+    DRIVETAIL_RAW         the raw folder; the demo's unless given
+    DRIVETAIL_DELIVERIES  number of the last delivery that counts; all unless given: what lands during a build waits for the next
+    DRIVETAIL_DAYS        UTC days to compute, separated by commas; all unless given
+    DRIVETAIL_HORIZON     UTC day before which drive-hours are pruned, and their files of raw about to go; none unless given
+    DRIVETAIL_STORE       folder of the stored models; target/store unless given -#}
+{% macro register_raw() %}
+{%- if execute %}
+    {%- set tables = sources_of('raw') %}
+    {%- for schema in ('raw', 'plan', 'staging', 'intermediate', 'marts') %}{% do run_query('create schema if not exists ' ~ schema) %}{% endfor %}
+    {%- for table in sources_of('plan').values() %}
+        {%- do run_query('create table if not exists plan.' ~ table.name ~ ' as ' ~ no_rows(table.columns)) %}
+    {%- endfor %}
+    {%- set files = raw_files() %}
+    {%- for table in tables.values() if table.name not in ('decisions', 'publication') %}
+        {%- do run_query('create or replace view raw.' ~ table.name ~ ' as ' ~ raw_rows(table, files)) %}
+    {%- endfor %}
+    {%- do register_decisions(tables['decisions']) %}
+    {%- do run_query("create table if not exists raw.publication as select 'dbt' as publication_id, cast(current_timestamp at time zone 'UTC' as timestamp) as published_at, cast(null as timestamp) as last_hour_utc, cast(null as timestamp) as pruned_before_utc") %}
+    {%- do show_store() %}
+{%- endif %}
+{% endmacro %}
+
+{#- The tables of a source, by name. -#}
+{% macro sources_of(name) %}
+    {%- set found = {} %}
+    {%- for source in graph.sources.values() if source.source_name == name %}{% do found.update({source.name: source}) %}{% endfor %}
+    {{- return(found) }}
+{% endmacro %}
+
+{#- SQL for no rows of the columns of a source or model. -#}
+{% macro no_rows(columns) %}
+    {%- set typed = [] %}
+    {%- for column in columns.values() %}{% do typed.append('cast(null as ' ~ column.data_type ~ ') as "' ~ column.name ~ '"') %}{% endfor %}
+    {{- return('select ' ~ typed | join(', ') ~ ' where false') }}
+{% endmacro %}
+
+{% macro raw_folder() %}{{ return(env_var('DRIVETAIL_RAW', 'demo/warehouse/raw')) }}{% endmacro %}
+
+{#- Every Parquet file of the deliveries that count: path, name, table, day (null unless the table is kept by day), source (null for a source
+    that names drives and RAID groups itself). In order of delivery. -#}
+{% macro raw_files() %}
+    {%- set folder = raw_folder() ~ '/deliveries' %}
+    {%- set last = env_var('DRIVETAIL_DELIVERIES', '') %}
+    {%- set found = [] %}
+    {%- for path in run_query("select file from glob('" ~ folder ~ "/*/*.parquet') union all select file from glob('" ~ folder ~ "/*/*/*.parquet') order by file").columns[0].values() %}
+        {%- set parts = path[folder | length + 1:].split('/') %}
+        {%- set words = parts[-1].split('.')[:-1] %}
+        {%- set source = words[-1] if words | length > 1 and not words[-1].isdigit() else none %}
+        {%- if not last or parts[0].split('.')[0] | int <= last | int %}
+            {%- do found.append({'path': path, 'table': parts[1] if parts | length > 2 else words[0], 'day': words[0] if parts | length > 2 else none, 'source': source}) %}
+        {%- endif %}
+    {%- endfor %}
+    {{- return(found) }}
+{% endmacro %}
+
+{#- The UTC days that this run computes, in order; none where it computes all that raw holds. -#}
+{% macro days_to_compute() %}
+    {%- set days = env_var('DRIVETAIL_DAYS', 'all') %}
+    {{- return(none if days == 'all' else days.split(',') | reject('equalto', '') | list) }}
+{% endmacro %}
+
+{#- SQL for the rows of a raw table. Of drive-hours and samples those of the days to compute, and of drive-hours the hour before each. -#}
+{% macro raw_rows(table, files) %}
+    {%- set days = days_to_compute() %}
+    {%- set is_by_day = table.name in ('drive_hours', 'drive_samples') %}
+    {%- set before = [] %}
+    {%- set spans = [] %}
+    {%- if is_by_day and days is not none %}
+        {%- for day in days %}
+            {%- set start = modules.datetime.datetime.strptime(day, '%Y-%m-%d') %}
+            {%- set looks_back = table.name == 'drive_hours' and start > modules.datetime.datetime(1, 1, 2) %}
+            {%- set begin = start - modules.datetime.timedelta(hours=1) if looks_back else start %}
+            {%- if looks_back %}{% do before.append(begin.strftime('%Y-%m-%d').rjust(10, '0')) %}{% endif %}
+            {%- do spans.append((begin, start + modules.datetime.timedelta(days=1))) %}
+        {%- endfor %}
+    {%- endif %}
+    {%- set own, others = [], [] %}
+    {%- set horizon = env_var('DRIVETAIL_HORIZON', '') %}
+    {%- for file in files if file.table == table.name and (not is_by_day or (days is none and file.day >= horizon) or file.day in (days or []) or file.day in before) %}
+        {%- do (own if file.source is none else others).append("'" ~ file.path | replace("'", "''") ~ "'") %}
+    {%- endfor %}
+    {#- a source that names drives and RAID groups itself writes no columns that say so #}
+    {%- set said = [] %}
+    {%- for column in table.columns.values() if column.name in ('source', 'is_alias', 'is_group_guessed') and not table.name.startswith('retired_') and table.name not in ('rejected_records', 'ingested_files') %}
+        {%- do said.append(', cast(null as ' ~ column.data_type ~ ') as ' ~ column.name) %}
+    {%- endfor %}
+    {%- set sides = [] %}
+    {%- if own %}{% do sides.append('select *' ~ said | join ~ ' from read_parquet([' ~ own | join(', ') ~ '])') %}{% endif %}
+    {%- if others %}{% do sides.append('select * from read_parquet([' ~ others | join(', ') ~ '])') %}{% endif %}
+    {%- set rows = sides | join(' union all by name ') if sides else no_rows(table.columns) %}
+    {%- if spans and sides %}
+        {%- set at = 'hour_utc' if table.name == 'drive_hours' else 'from_utc' %}
+        {%- set conditions = [] %}
+        {%- for begin, end in spans %}
+            {%- do conditions.append(at ~ " >= timestamp '" ~ begin ~ "' and " ~ at ~ " < timestamp '" ~ end ~ "'") %}
+        {%- endfor %}
+        {%- set rows = 'select * from (' ~ rows ~ ') where (' ~ conditions | join(') or (') ~ ')' %}
+    {%- endif %}
+    {{- return(rows) }}
+{% endmacro %}
+
+{#- raw.decisions is the register of decisions as it is when it is read: a decision counts at once, without a build. A line that a killed writer
+    left without its end is no decision. -#}
+{% macro register_decisions(table) %}
+    {%- set register = raw_folder() ~ '/decisions.jsonl' %}
+    {%- set is_there = run_query("select count(*) from glob('" ~ register ~ "')").columns[0].values()[0] > 0 %}
+    {%- set rows %}
+        select
+            row_number() over () as decision_seq,
+            drive_id, verdict, "by" as decided_by, "at" as decided_at, note, "until" as until_utc, publication_id
+        from read_json(
+            '{{ register | replace("'", "''") }}', format = 'newline_delimited', ignore_errors = true,
+            columns = {drive_id: 'varchar', verdict: 'varchar', "by": 'varchar', "at": 'timestamp', note: 'varchar', "until": 'timestamp', publication_id: 'varchar'}
+        )
+    {%- endset %}
+    {%- do run_query('create or replace view raw.decisions as ' ~ (rows if is_there else no_rows(table.columns))) %}
+{% endmacro %}

@@ -1,0 +1,50 @@
+-- Days whose drive-hours a build computes again, because something that they are made of has changed. Grain: day_utc.
+with arrived as (
+    select day_utc, has_last_hour from {{ source('plan', 'arrived_days') }}
+    union all
+    -- a record that lost a conflict with one that has just arrived, which may be of another RAID group
+    select
+        cast(hour_utc as date) as day_utc,
+        cast(hour_utc + interval 1 hour as date) > cast(hour_utc as date) as has_last_hour
+    from {{ source('raw', 'retired_drive_hours') }}
+    where retired_by_delivery_seq in (select delivery_seq from {{ source('plan', 'new_deliveries') }})
+    union all
+    select cast(from_utc as date) as day_utc, false as has_last_hour
+    from {{ source('raw', 'retired_drive_samples') }}
+    where retired_by_delivery_seq in (select delivery_seq from {{ source('plan', 'new_deliveries') }})
+),
+
+-- a drive that inventory places elsewhere changes the groups it was in and those it is in now
+moved as (
+    select days.day_utc, true as has_last_hour
+    from {{ ref('int_drive_days') }} as days
+    inner join {{ ref('plan_places__changed') }} as places
+        on days.drive_id = places.drive_id
+        and places.from_hour_utc <= days.last_hour_utc
+        and places.to_hour_utc > days.first_hour_utc
+    union all
+    select days.day_utc, true as has_last_hour
+    from {{ ref('int_raid_group_days') }} as days
+    inner join {{ ref('plan_places__changed') }} as places
+        on days.raid_group_id = places.raid_group_id
+        and places.from_hour_utc < cast(days.day_utc as timestamp) + interval 1 day
+        and places.to_hour_utc > cast(days.day_utc as timestamp)
+),
+
+changed as (
+    select day_utc, has_last_hour from arrived
+    union all
+    select day_utc, has_last_hour from moved
+),
+
+affected as (
+    select day_utc from changed
+    union
+    -- the first hour of the next day looks back at this day's last
+    select cast(day_utc + interval 1 day as date) as day_utc from changed where has_last_hour
+)
+
+select affected.day_utc
+from affected
+-- what was pruned, and a day on which nothing has landed, is not computed
+where affected.day_utc in (select day_utc from {{ source('plan', 'landed_days') }})

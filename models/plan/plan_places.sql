@@ -1,0 +1,38 @@
+-- Where inventory places each drive, and which drive each alias names, as far as either decides what a drive-hour is compared with.
+-- Grain: place_type, drive_id, raid_group_id, from_hour_utc.
+select
+    'segment' as place_type,
+    drive_id,
+    raid_group_id,
+    role || case when is_mapped then ', mapped' else '' end || case when is_group_guessed then ', guessed' else '' end as role,
+    from_hour_utc,
+    to_hour_utc
+from {{ ref('int_drives__segments') }}
+union all
+select
+    'own segment' as place_type,
+    drive_id,
+    raid_group_id,
+    role,
+    from_hour_utc,
+    to_hour_utc
+from {{ ref('int_drives__group_segments') }}
+union all
+-- an alias that names another drive than before changes both drives
+select
+    'alias' as place_type,
+    drive_id,
+    cast(null as varchar) as raid_group_id,
+    alias as role,
+    from_hour_utc,
+    to_hour_utc
+from {{ ref('stg_raw__alias_periods') }}
+union all
+select
+    'alias' as place_type,
+    alias as drive_id,
+    cast(null as varchar) as raid_group_id,
+    drive_id as role,
+    from_hour_utc,
+    to_hour_utc
+from {{ ref('stg_raw__alias_periods') }}
