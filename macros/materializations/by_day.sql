@@ -35,7 +35,7 @@
     {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
 
-{% macro store_folder() %}{{ return(env_var('DRIVETAIL_STORE', 'target/store')) }}{% endmacro %}
+{% macro store_folder() %}{{ return(env_var('DRIVETAIL_STORE', 'target')) }}{% endmacro %}
 
 {#- Makes the files that a build has just written the live ones of their days. A day without rows may have none. -#}
 {% macro enter_files(name, folder, build, days) %}

@@ -4,7 +4,7 @@
     DRIVETAIL_DELIVERIES  number of the last delivery that counts; all unless given: what lands during a build waits for the next
     DRIVETAIL_DAYS        UTC days to compute, separated by commas; all unless given
     DRIVETAIL_HORIZON     UTC day before which drive-hours are pruned, and their files of raw about to go; none unless given
-    DRIVETAIL_STORE       folder of the stored models; target/store unless given -#}
+    DRIVETAIL_STORE       folder of the stored models; target unless given -#}
 {% macro register_raw() %}
 {%- if execute %}
     {%- set tables = sources_of('raw') %}
