@@ -90,7 +90,7 @@ ARRIVALS = "models/marts/slowdown/fct_slowdown_arrivals.sql"
 WINDOWED = "models/intermediate/slowdown/int_drive_hours__windowed.sql"
 SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
 SAMPLES = "models/marts/slowdown/fct_drive_samples.sql"
-STAGED_SAMPLES = "models/staging/stg_raw__drive_samples.sql"
+STAGED_SAMPLES = "models/intermediate/inventory/int_drive_samples__identified.sql"
 ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
 TOGETHER = "macros/raised_together.sql"
 OUTLYING, SIT_OUTS, SCORED, LABELLED = (
@@ -140,8 +140,8 @@ EPISODES = "models/marts/events/fct_unplug_episodes.sql"
 EVENTS = "models/marts/events/fct_drive_events.sql"
 FOLLOWED = "models/intermediate/events/int_drive_events__followed.sql"
 GROUPS = "models/marts/fleet/dim_raid_groups.sql"
-STG_DRIVES = "models/staging/stg_raw__drives.sql"
-STG_HOURS = "models/staging/stg_raw__drive_hours.sql"
+STG_DRIVES = "models/intermediate/inventory/int_drives__periods.sql"
+STG_HOURS = "models/intermediate/inventory/int_drive_hours__identified.sql"
 COUNTS, STUDY = "models/intermediate/counts", "models/intermediate/study/int_study_"
 DRIVE_DAYS, GROUP_DAYS, DAY_COUNTS = (f"{COUNTS}/{model}.sql" for model in ("int_drive_days", "int_raid_group_days", "int_day_counts"))
 OF_PERCENTILES, OF_EVENTS, OF_INTERVALS, OF_SLOW_HOURS, OF_CURVES = (
@@ -362,7 +362,7 @@ FAULTS = (
     ),
     Fault(
         "events that lost a conflict are kept",
-        "models/staging/stg_raw__drive_events.sql",
+        "models/intermediate/inventory/int_drive_events__identified.sql",
         "{{ is_live('drive_events', 'delivered') }}",
         "true",
         count=2,
@@ -392,13 +392,13 @@ FAULTS = (
     ),
     Fault(
         "every document tells its errors again",
-        "models/staging/stg_raw__drive_events.sql",
+        "models/intermediate/inventory/int_drive_events__identified.sql",
         "told.counted > before.counted_before",
         "told.counted >= before.counted_before",
     ),
     Fault(
         "a day of deployment moves with every document",
-        "models/staging/stg_raw__drive_periods.sql",
+        "models/intermediate/inventory/int_drives__host_periods.sql",
         "then min(seen_from_hosts.deployed_on) over (",
         "then max(seen_from_hosts.deployed_on) over (",
     ),

@@ -183,11 +183,11 @@ def remember_kinds(connection: duckdb.DuckDBPyConnection) -> None:
     for table, columns, model in (
         ("counted_drives", "drive_id, kind, timezone, deployed_on, drive_class", "intermediate.int_drives__kinds"),
         ("counted_raid_groups", "raid_group_id, kind", "intermediate.int_raid_groups__kinds"),
-        ("counted_aliases", "alias, drive_id, from_hour_utc, to_hour_utc", "staging.stg_raw__alias_periods"),
+        ("counted_aliases", "alias, drive_id, from_hour_utc, to_hour_utc", "intermediate.int_aliases__periods"),
         (
             "counted_periods",
             "drive_id, raid_group_id, coalesce(role, 'data') as role, is_mapped, from_hour_utc, to_hour_utc",
-            "staging.stg_raw__drive_periods",
+            "intermediate.int_drives__host_periods",
         ),
     ):
         connection.execute(f"create or replace table state.{table} as select {columns} from {model}")

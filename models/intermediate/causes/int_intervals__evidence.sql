@@ -34,7 +34,7 @@ rebuild_hours as (
 maintenance_hours as (
     select distinct slow_hours.drive_id, slow_hours.hour_utc
     from slow_hours
-    inner join {{ ref('stg_raw__drive_events') }} as events on slow_hours.drive_id = events.drive_id
+    inner join {{ ref('int_drive_events__identified') }} as events on slow_hours.drive_id = events.drive_id
     where events.event_type = 'maintenance'
         and events.occurred_at < slow_hours.hour_utc + interval 1 hour
         and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow_hours.hour_utc
@@ -143,7 +143,7 @@ intervals as (
 events as (
     select counted.drive_id, counted.started_at, count(*) as event_count, min(events.event_type) as event_type
     from counted
-    inner join {{ ref('stg_raw__drive_events') }} as events on counted.drive_id = events.drive_id
+    inner join {{ ref('int_drive_events__identified') }} as events on counted.drive_id = events.drive_id
     where events.event_type in ('{{ var("explicit_event_types") | join("', '") }}')
         and events.hour_utc >= counted.started_at - interval {{ var('cause_event_hours') }} hour
         and events.hour_utc <= counted.started_at + interval {{ var('cause_event_hours') }} hour

@@ -25,7 +25,7 @@ samples as (
     from drive_hours
     inner join days
         on drive_hours.raid_group_id = days.raid_group_id and cast(drive_hours.hour_utc as date) = days.day_utc
-    inner join {{ ref('stg_raw__drive_samples') }} as samples
+    inner join {{ ref('int_drive_samples__identified') }} as samples
         on drive_hours.drive_id = samples.drive_id and drive_hours.hour_utc = date_trunc('hour', samples.from_utc)
     where coalesce(samples.coverage, 1.0) >= samples.min_coverage
 ),

@@ -9,9 +9,9 @@ boundaries as (
     union
     select alias, to_hour_utc as hour_utc from counted
     union
-    select alias, from_hour_utc as hour_utc from {{ ref('stg_raw__alias_periods') }}
+    select alias, from_hour_utc as hour_utc from {{ ref('int_aliases__periods') }}
     union
-    select alias, to_hour_utc as hour_utc from {{ ref('stg_raw__alias_periods') }}
+    select alias, to_hour_utc as hour_utc from {{ ref('int_aliases__periods') }}
 ),
 
 stretches as (
@@ -34,7 +34,7 @@ changed as (
         on stretches.alias = counted.alias
         and counted.from_hour_utc <= stretches.from_hour_utc
         and counted.to_hour_utc >= stretches.to_hour_utc
-    left join {{ ref('stg_raw__alias_periods') }} as periods
+    left join {{ ref('int_aliases__periods') }} as periods
         on stretches.alias = periods.alias
         and periods.from_hour_utc <= stretches.from_hour_utc
         and periods.to_hour_utc >= stretches.to_hour_utc

@@ -18,7 +18,7 @@ changed_drives as (
     from {{ source('raw', 'retired_drives') }}
     where retired_by_delivery_seq in (select delivery_seq from {{ source('plan', 'new_deliveries') }})
     union
-    select drive_id from {{ ref('stg_raw__drive_periods') }}
+    select drive_id from {{ ref('int_drives__host_periods') }}
     union
     select drive_id from {{ source('plan', 'counted_periods') }}
 ),
@@ -59,7 +59,7 @@ periods_now as (
         coalesce(valid_from, timestamp '{{ var("beginning_of_time") }}') as valid_from,
         from_hour_utc,
         to_hour_utc
-    from {{ ref('stg_raw__drives') }}
+    from {{ ref('int_drives__periods') }}
     where drive_id in (select drive_id from changed_drives)
 ),
 

@@ -2,7 +2,7 @@
 -- What each drive-hour measured, and the role its drive had. All rows of the hours at work, of any role. Grain: drive_id, hour_utc.
 with drive_hours as (
     select *
-    from {{ ref('stg_raw__drive_hours') }}
+    from {{ ref('int_drive_hours__identified') }}
     where hour_utc in (select hour_utc from {{ ref('int_raid_hours__batch') }})
 ),
 

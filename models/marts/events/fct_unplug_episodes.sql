@@ -56,7 +56,7 @@ replacements as (
     union
     select episodes.drive_id, episodes.unplugged_at
     from episodes
-    inner join {{ ref('stg_raw__drives') }} as periods
+    inner join {{ ref('int_drives__periods') }} as periods
         on periods.raid_group_id = episodes.raid_group_id
         and periods.slot = episodes.slot
         and periods.drive_id <> episodes.drive_id

@@ -5,7 +5,7 @@ with drives as (
     union
     select drive_id from {{ ref('int_drives__attributes') }}
     union
-    select drive_id from {{ ref('stg_raw__drive_events') }}
+    select drive_id from {{ ref('int_drive_events__identified') }}
 )
 
 select

@@ -1,8 +1,2 @@
 -- Which publication this is. One row.
-select
-    publication.publication_id,
-    publication.published_at,
-    publication.last_hour_utc,
-    pruned.before_utc as pruned_before_utc
-from {{ source('plan', 'publication') }} as publication
-cross join {{ source('plan', 'pruned') }} as pruned
+select publication_id, published_at, last_hour_utc, pruned_before_utc from {{ ref('stg_raw__publication') }}

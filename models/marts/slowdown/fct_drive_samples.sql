@@ -8,7 +8,7 @@ with samples as (
         drive_hours.is_in_population,
         coalesce(samples.coverage, 1.0) >= samples.min_coverage as is_covered,
         {{ given_directions('samples') }}
-    from {{ ref('stg_raw__drive_samples') }} as samples
+    from {{ ref('int_drive_samples__identified') }} as samples
     inner join {{ ref('int_drive_hours') }} as drive_hours
         on samples.drive_id = drive_hours.drive_id
         and date_trunc('hour', samples.from_utc) = drive_hours.hour_utc

@@ -62,7 +62,7 @@ unplugs as (
         intervals.started_at,
         min(events.occurred_at) as unplugged_at
     from intervals
-    inner join {{ ref('stg_raw__drive_events') }} as events
+    inner join {{ ref('int_drive_events__identified') }} as events
         on intervals.drive_id = events.drive_id and intervals.started_at <= events.hour_utc
     where events.event_type = 'unplug'
     group by intervals.drive_id, intervals.threshold, intervals.started_at
