@@ -33,7 +33,7 @@ from engine.warehouse import Warehouse, quoted
 from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, pruned_record, source_of, table_files
 from ingest.trouble import Shortage, explained
 
-TABLES = ("int_drives__own_spans", "int_drives__host_spans", "int_drives__kinds", "int_raid_groups__kinds", "dim_drives")
+TABLES = ("int_drives__own_spans", "int_drives__host_spans", "int_drives__kinds", "int_raid_groups__kinds", "int_drives")
 """What a batch brings up to date beside what it stores."""
 
 PLANNED = ("staging", "tag:inventory", "tag:lateness")

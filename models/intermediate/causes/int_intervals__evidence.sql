@@ -16,9 +16,9 @@ with slow_hours as (
         max(case when not coalesce(slow.was_slow, false) then slow.hour_utc end) over (
             partition by slow.drive_id order by slow.hour_utc rows between unbounded preceding and current row
         ) as started_at,
-        coalesce(drives.kind, 'unknown') as kind
+        drives.kind
     from {{ ref('int_drive_hours__slow') }} as slow
-    left join {{ ref('dim_drives') }} as drives on slow.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on slow.drive_id = drives.drive_id
     where slow.slowdown >= {{ var('slow_threshold') }}
 ),
 
@@ -136,7 +136,7 @@ counted as (
 
 intervals as (
     select drive_id, started_at, is_left_censored, is_right_censored
-    from {{ ref('fct_slowdown_intervals') }}
+    from {{ ref('int_slowdown_intervals') }}
     where threshold = {{ var('slow_threshold') }}
 ),
 
@@ -153,14 +153,14 @@ events as (
 -- drives of one model, and of one model with one firmware; the whole kind has no name
 cohort_drives as (
     select drive_id, kind, cast(null as varchar) as cohort, first_hour_utc, last_hour_utc
-    from {{ ref('dim_drives') }}
+    from {{ ref('int_drives') }}
     union all
     select drive_id, kind, 'model ' || model as cohort, first_hour_utc, last_hour_utc
-    from {{ ref('dim_drives') }}
+    from {{ ref('int_drives') }}
     where model is not null
     union all
     select drive_id, kind, 'model ' || model || ' firmware ' || firmware as cohort, first_hour_utc, last_hour_utc
-    from {{ ref('dim_drives') }}
+    from {{ ref('int_drives') }}
     where model is not null and firmware is not null
 ),
 

@@ -1,7 +1,7 @@
 {{ config(materialized='view') }}
 -- Drives that have gone: since their last row another serial has taken their slot, or an event tells of it. Grain: drive_id.
 with drives as (
-    select * from {{ ref('dim_drives') }}
+    select * from {{ ref('int_drives') }}
 ),
 
 events as (
