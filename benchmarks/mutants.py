@@ -85,12 +85,12 @@ SPANS = "models/intermediate/slowdown/int_drives__spans.sql"
 TOUCHED = "models/intermediate/lateness/int_raid_hours__touched.sql"
 REASSIGNED = "models/intermediate/lateness/int_drives__reassigned.sql"
 PLACED = "models/intermediate/events/int_drive_events__placed.sql"
-INTERVALS = "models/marts/slowdown/fct_slowdown_intervals.sql"
-ARRIVALS = "models/marts/slowdown/fct_slowdown_arrivals.sql"
+INTERVALS = "models/intermediate/slowdown/int_slowdown_intervals.sql"
+ARRIVALS = "models/intermediate/slowdown/int_slowdown_arrivals.sql"
 WINDOWED = "models/intermediate/slowdown/int_drive_hours__windowed.sql"
 SLOWNESS = "models/marts/slowdown/fct_drive_slowness.sql"
 SAMPLES = "models/marts/slowdown/fct_drive_samples.sql"
-STAGED_SAMPLES = "models/staging/stg_raw__drive_samples.sql"
+NAMED_SAMPLES = "models/intermediate/inventory/int_drive_samples__identified.sql"
 ALERTS = "models/marts/slowdown/fct_slow_alerts.sql"
 TOGETHER = "macros/raised_together.sql"
 OUTLYING, SIT_OUTS, SCORED, LABELLED = (
@@ -104,8 +104,9 @@ PERSEUS = DRIVE_SAMPLES, FITTED, SAMPLED, AT_RISK, PERSEUS_RISK = (
     "models/intermediate/detectors/int_drive_days__at_risk.sql",
     "macros/perseus.sql",
 )
-VERDICTS, AGREEMENT, SCORES, SCORE_COSTS = (
-    f"models/marts/detectors/{model}.sql" for model in ("fct_detector_verdicts", "detector_agreement", "detector_scores", "detector_costs")
+VERDICTS = "models/intermediate/detectors/int_detector_verdicts.sql"
+AGREEMENT, SCORES, SCORE_COSTS = (
+    f"models/marts/detectors/{model}.sql" for model in ("detector_agreement", "detector_scores", "detector_costs")
 )
 OUTLIERS, SIT_OUT_COUNTS, SLOW_SCORES = "macros/outliers.sql", "macros/engine/sit_out_counts.sql", "macros/slow_scores.sql"
 CHRONIC_DAYS = "models/intermediate/counts/int_drive_days__chronic.sql"
@@ -119,7 +120,7 @@ DRIVE_EVIDENCE = "models/marts/weekly/fct_weekly_drive_evidence.sql"
 CLASSES = "models/marts/weekly/fct_weekly_classes.sql"
 GROUP_HOURS = "models/marts/slowdown/fct_slow_group_hours.sql"
 WEEKLY_EVENTS = "models/marts/weekly/fct_weekly_events.sql"
-CAUSES, CAUSE_SHARES = "models/marts/causes/fct_interval_causes.sql", "models/intermediate/causes/int_causes__shares.sql"
+CAUSES, CAUSE_SHARES = "models/intermediate/causes/int_interval_causes.sql", "models/intermediate/causes/int_causes__shares.sql"
 COUNTERFACTUAL = "models/intermediate/slowdown/int_raid_hours__counterfactual.sql"
 COSTS, COSTS_BY, WHAT_IF = (
     "models/marts/causes/fct_drive_costs.sql",
@@ -136,12 +137,12 @@ REPLACEMENTS, BACKTEST_SUMMARY = (
 SLOW_HOURS = "models/intermediate/slowdown/int_drive_hours__slow.sql"
 FCT_HOURS = "models/marts/slowdown/fct_drive_hours.sql"
 DECISIONS = "models/marts/events/fct_drive_decisions.sql"
-EPISODES = "models/marts/events/fct_unplug_episodes.sql"
-EVENTS = "models/marts/events/fct_drive_events.sql"
+EPISODES = "models/intermediate/events/int_unplug_episodes.sql"
+EVENTS = "models/intermediate/events/int_drive_events.sql"
 FOLLOWED = "models/intermediate/events/int_drive_events__followed.sql"
-GROUPS = "models/marts/fleet/dim_raid_groups.sql"
-STG_DRIVES = "models/staging/stg_raw__drives.sql"
-STG_HOURS = "models/staging/stg_raw__drive_hours.sql"
+GROUPS = "models/intermediate/fleet/int_raid_groups.sql"
+PERIODS = "models/intermediate/inventory/int_drives__periods.sql"
+NAMED_HOURS = "models/intermediate/inventory/int_drive_hours__identified.sql"
 COUNTS, STUDY = "models/intermediate/counts", "models/intermediate/study/int_study_"
 DRIVE_DAYS, GROUP_DAYS, DAY_COUNTS = (f"{COUNTS}/{model}.sql" for model in ("int_drive_days", "int_raid_group_days", "int_day_counts"))
 OF_PERCENTILES, OF_EVENTS, OF_INTERVALS, OF_SLOW_HOURS, OF_CURVES = (
@@ -224,7 +225,7 @@ FAULTS = (
     ),
     Fault(
         "valid_to is inclusive",
-        STG_DRIVES,
+        PERIODS,
         "date_trunc('hour', delivered.valid_to)",
         "date_trunc('hour', delivered.valid_to) + interval 1 hour",
     ),
@@ -365,13 +366,12 @@ FAULTS = (
         "models/staging/stg_raw__drive_events.sql",
         "{{ is_live('drive_events', 'delivered') }}",
         "true",
-        count=2,
     ),
     # identity
-    Fault("a row stays under its alias", STG_HOURS, "coalesce(aliases.drive_id, delivered.drive_id)", "delivered.drive_id"),
+    Fault("a row stays under its alias", NAMED_HOURS, "coalesce(aliases.drive_id, delivered.drive_id)", "delivered.drive_id"),
     Fault(
         "the source believed last counts",
-        STG_HOURS,
+        NAMED_HOURS,
         "{{ latency_rank('seen_from_hosts') }} asc",
         "{{ latency_rank('seen_from_hosts') }} desc",
     ),
@@ -392,13 +392,13 @@ FAULTS = (
     ),
     Fault(
         "every document tells its errors again",
-        "models/staging/stg_raw__drive_events.sql",
-        "told.counted > before.counted_before",
-        "told.counted >= before.counted_before",
+        "models/intermediate/inventory/int_drive_events__identified.sql",
+        "reported.counted > before.counted_before",
+        "reported.counted >= before.counted_before",
     ),
     Fault(
         "a day of deployment moves with every document",
-        "models/staging/stg_raw__drive_periods.sql",
+        "models/intermediate/inventory/int_drives__host_periods.sql",
         "then min(seen_from_hosts.deployed_on) over (",
         "then max(seen_from_hosts.deployed_on) over (",
     ),
@@ -850,8 +850,13 @@ FAULTS = (
         f"when medians.latency_count >= {MIN_DRIVES}",
         "when medians.latency_count >= 2",
     ),
-    Fault("of two samples the one that saw less counts", STAGED_SAMPLES, "coalesce(coverage, 1.0) desc", "coalesce(coverage, 1.0) asc"),
-    Fault("samples that lost a conflict count", STAGED_SAMPLES, "where {{ is_live('drive_samples', 'rows_of_raw') }}", "where true"),
+    Fault("of two samples the one that saw less counts", NAMED_SAMPLES, "coalesce(coverage, 1.0) desc", "coalesce(coverage, 1.0) asc"),
+    Fault(
+        "samples that lost a conflict count",
+        "models/staging/stg_raw__drive_samples.sql",
+        "where {{ is_live('drive_samples', 'delivered') }}",
+        "where true",
+    ),
     Fault(
         "an idle direction makes the merged latency unknown",
         "macros/merged.sql",

@@ -38,7 +38,7 @@ with delivered as (
         )
     union all
     -- of what several hosts and sources saw, the one that is believed
-    select hour_utc from staging.stg_raw__drive_hours where source is not null
+    select hour_utc from intermediate.int_drive_hours__identified where source is not null
 ),
 
 accepted as (

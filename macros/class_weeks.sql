@@ -3,18 +3,18 @@
     select
         date_trunc('week', cast(days.day_utc as timestamp)) as week_utc,
         days.{{ key }},
-        coalesce(drives.kind, 'unknown') as kind,
+        drives.kind,
         coalesce(drives.model, 'unknown') as model,
         coalesce(cast({{ age_year('drives.deployed_on', 'days.day_utc') }} as varchar), 'unknown') as age_year,
         cast(sum(days.slowdown_hours) as bigint) as drive_hours,
         cast(sum(days.slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_hours
     from {{ ref('int_drive_days') }} as days
-    left join {{ ref('dim_drives') }} as drives on days.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on days.drive_id = drives.drive_id
     where days.slowdown_hours > 0
     group by
         date_trunc('week', cast(days.day_utc as timestamp)),
         days.{{ key }},
-        coalesce(drives.kind, 'unknown'),
+        drives.kind,
         coalesce(drives.model, 'unknown'),
         coalesce(cast({{ age_year('drives.deployed_on', 'days.day_utc') }} as varchar), 'unknown')
 {% endmacro %}

@@ -1,7 +1,7 @@
 {#- Joins to rows `delivered` of raw the drive that their name means at an instant of theirs, as `aliases.drive_id`; a serial means
     itself unless an operator says which other one it is. What arrays say of their own drives is never looked up. -#}
 {% macro joined_aliases(instant) -%}
-left join {{ ref('stg_raw__alias_periods') }} as aliases
+left join {{ ref('int_aliases__periods') }} as aliases
         on delivered.source is not null
         and delivered.drive_id = aliases.alias
         and aliases.from_hour_utc <= delivered.{{ instant }}

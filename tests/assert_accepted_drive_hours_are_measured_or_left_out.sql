@@ -11,7 +11,7 @@ with delivered as (
     select
         seen.hour_utc,
         {{ placed_group('seen', 'segments') }} as raid_group_id
-    from {{ ref('stg_raw__drive_hours') }} as seen
+    from {{ ref('int_drive_hours__identified') }} as seen
     left join {{ ref('int_drives__segments') }} as segments
         on seen.drive_id = segments.drive_id
         and segments.from_hour_utc <= seen.hour_utc

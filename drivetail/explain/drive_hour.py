@@ -13,7 +13,7 @@ delivered.is_alias is not null and coalesce(delivered.coverage, 1.0) < delivered
 coalesce(list_position($precedence, {source}), 99), {source}, coalesce(delivered.coverage, 1.0) desc,
 delivered.collected_at desc nulls last, delivered.drive_id
 """
-"""Which record of a drive-hour counts, of several sources, as in stg_raw__drive_hours: one of enough coverage, then by the precedence."""
+"""Which record of a drive-hour counts, as in int_drive_hours__identified: one with enough coverage, then by source precedence."""
 
 
 class DriveHour:

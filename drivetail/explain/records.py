@@ -30,7 +30,7 @@ where not exists (
 NAMED_DRIVE = """
 coalesce(
     (
-        select aliases.drive_id from staging.stg_raw__alias_periods as aliases
+        select aliases.drive_id from intermediate.int_aliases__periods as aliases
         where delivered.is_alias is not null and delivered.drive_id = aliases.alias
             and aliases.from_hour_utc <= {at} and aliases.to_hour_utc > {at}
     ),
@@ -80,7 +80,7 @@ def inventory_periods(connection: duckdb.DuckDBPyConnection, drives: Sequence[st
         f"""
         with delivered as ({LIVE_RAW.format(kind="drives")})
         select placed.*, delivered.delivery_seq, delivered.row_no, delivered.file, delivered.collected_at
-        from staging.stg_raw__drives as placed
+        from intermediate.int_drives__periods as placed
         inner join delivered on placed.drive_id = delivered.drive_id and placed.valid_from is not distinct from delivered.valid_from
         where placed.drive_id in (select unnest($drives)) {covering}
         order by placed.drive_id, placed.valid_from desc nulls last

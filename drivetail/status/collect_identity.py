@@ -54,7 +54,7 @@ def collect_disagreements(connection: duckdb.DuckDBPyConnection) -> Row:
     )
     believed = " union all ".join(
         f"select drive_id, '{name}' as attribute, arg_max(cast({name} as varchar), from_hour_utc) as believed"
-        " from staging.stg_raw__drive_periods group by drive_id"
+        " from intermediate.int_drives__host_periods group by drive_id"
         for name in ATTRIBUTES
     )
     return listing(
@@ -63,7 +63,7 @@ def collect_disagreements(connection: duckdb.DuckDBPyConnection) -> Row:
         with live as (
             select delivered.* replace (coalesce(aliases.drive_id, delivered.drive_id) as drive_id, coalesce(source, 'bundle') as source)
             from raw.drives as delivered
-            left join staging.stg_raw__alias_periods as aliases
+            left join intermediate.int_aliases__periods as aliases
                 on delivered.is_alias is not null and delivered.drive_id = aliases.alias
                 and aliases.to_hour_utc = timestamp '9999-12-31'
             where not exists (
@@ -71,12 +71,12 @@ def collect_disagreements(connection: duckdb.DuckDBPyConnection) -> Row:
                 where retired.delivery_seq = delivered.delivery_seq
                     and retired.file_no = delivered.file_no and retired.row_no = delivered.row_no
             )
-            and coalesce(aliases.drive_id, delivered.drive_id) in (select drive_id from staging.stg_raw__drive_periods)
+            and coalesce(aliases.drive_id, delivered.drive_id) in (select drive_id from intermediate.int_drives__host_periods)
         ),
         named as (
             select distinct alias, source, drive_id,
                 case when alias not like 'wwn:%' then coalesce(date_trunc('hour', valid_from), timestamp '0001-01-01') end as hour_utc
-            from staging.stg_raw__drive_aliases
+            from intermediate.int_aliases__claims
         ),
         names as (
             select distinct mine.alias as drive_id, mine.source, mine.drive_id as said
@@ -89,7 +89,7 @@ def collect_disagreements(connection: duckdb.DuckDBPyConnection) -> Row:
         believed as (
             {believed} union all
             select alias as drive_id, 'serial' as attribute, arg_max(drive_id, from_hour_utc) as believed
-            from staging.stg_raw__alias_periods group by alias
+            from intermediate.int_aliases__periods group by alias
         )
         select said.drive_id, said.attribute, any_value(believed.believed) as believed,
             string_agg(said.source || ': ' || said.said, '; ' order by said.source, said.said) as said

@@ -126,7 +126,7 @@ def collect_contradictions(connection: duckdb.DuckDBPyConnection, first: datetim
         where drive_hours.hour_utc >= ?
             and segments.raid_group_id <> drive_hours.raid_group_id
             and not exists (
-                select 1 from staging.stg_raw__drives as own
+                select 1 from intermediate.int_drives__periods as own
                 where own.drive_id = drive_hours.drive_id and own.raid_group_id = drive_hours.raid_group_id
                     and own.from_hour_utc <= drive_hours.hour_utc and own.to_hour_utc > drive_hours.hour_utc
             )

@@ -26,7 +26,7 @@ select
     alias as role,
     from_hour_utc,
     to_hour_utc
-from {{ ref('stg_raw__alias_periods') }}
+from {{ ref('int_aliases__periods') }}
 union all
 select
     'alias' as place_type,
@@ -35,4 +35,4 @@ select
     drive_id as role,
     from_hour_utc,
     to_hour_utc
-from {{ ref('stg_raw__alias_periods') }}
+from {{ ref('int_aliases__periods') }}

@@ -1,114 +1,17 @@
--- Drive events, under the drive they are of; the losers of conflicts left out. Grain: drive_id, occurred_at, event_type.
--- smartctl tells what a drive has counted over its whole life: only where that rose since its document before did anything happen.
-with told as (
-    select
-        delivered.*,
-        case
-            when source = 'smartctl' and event_type = 'media_error'
-                then cast(nullif(regexp_extract(detail, '^smartctl: ([0-9]+) counted so far$', 1), '') as bigint)
-        end as counted
-    from {{ source('raw', 'drive_events') }} as delivered
-    where source is not null
-        and {{ is_live('drive_events', 'delivered') }}
-),
-
--- every document leaves an inventory record; one that leaves no event has counted no error
-documents as (
-    select drive_id, valid_from as occurred_at
-    from {{ source('raw', 'drives') }}
-    where source = 'smartctl' and drive_id in (select drive_id from told where counted is not null)
-    union
-    select drive_id, occurred_at from told where counted is not null
-),
-
-counts as (
-    select documents.drive_id, documents.occurred_at, coalesce(told.counted, 0) as counted
-    from documents
-    left join told
-        on documents.drive_id = told.drive_id and documents.occurred_at = told.occurred_at and told.counted is not null
-),
-
-counts_before as (
-    select
-        drive_id,
-        occurred_at,
-        lag(counted) over (partition by drive_id order by occurred_at) as counted_before,
-        lag(occurred_at) over (partition by drive_id order by occurred_at) as looked_before_at
-    from counts
-),
-
-happened as (
-    select
-        told.drive_id,
-        told.occurred_at,
-        case when told.counted is not null and before.looked_before_at is null then 'other' else told.event_type end as event_type,
-        told.raid_group_id,
-        told.slot,
-        told.ended_at,
-        case
-            when told.counted is null then told.detail
-            when before.looked_before_at is null then told.detail || ', when it was first looked at'
-            else told.detail || ', ' || cast(before.counted_before as varchar) || ' of them by ' || cast(before.looked_before_at as varchar)
-        end as detail,
-        told.collected_at,
-        told.source,
-        told.is_alias
-    from told
-    left join counts_before as before
-        on told.drive_id = before.drive_id and told.occurred_at = before.occurred_at and told.counted is not null
-    where told.counted is null or before.looked_before_at is null or told.counted > before.counted_before
-),
-
-seen_from_hosts as (
-    select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id
-    from happened as delivered
-    {{ joined_aliases('occurred_at') }}
-),
-
--- several sources may tell of one event
-ranked as (
-    select
-        *,
-        row_number() over (
-            partition by named_drive_id, occurred_at, event_type
-            order by
-                {{ source_rank('event', 'source') }} asc,
-                source asc,
-                collected_at desc nulls last,
-                drive_id asc
-        ) as source_place
-    from seen_from_hosts
-)
-
+-- Drive events as delivered, without the losers of conflicts. Grain: delivery_seq, file_no, row_no.
 select
-    delivered.occurred_at,
-    delivered.drive_id,
-    delivered.event_type,
-    delivered.raid_group_id,
-    delivered.slot,
-    delivered.ended_at,
-    delivered.detail,
-    date_trunc('hour', delivered.occurred_at) as hour_utc
+    delivery_seq,
+    file_no,
+    row_no,
+    source,
+    is_alias,
+    occurred_at,
+    drive_id,
+    event_type,
+    raid_group_id,
+    slot,
+    ended_at,
+    detail,
+    collected_at
 from {{ source('raw', 'drive_events') }} as delivered
-where delivered.source is null
-    and {{ is_live('drive_events', 'delivered') }}
-union all
-select
-    ranked.occurred_at,
-    ranked.named_drive_id as drive_id,
-    ranked.event_type,
-    ranked.raid_group_id,
-    ranked.slot,
-    ranked.ended_at,
-    ranked.detail,
-    date_trunc('hour', ranked.occurred_at) as hour_utc
-from ranked
-where ranked.source_place = 1
-    and not exists (
-        select 1
-        from {{ source('raw', 'drive_events') }} as own
-        where own.source is null
-            and own.drive_id = ranked.named_drive_id
-            and own.occurred_at = ranked.occurred_at
-            and own.event_type = ranked.event_type
-    )
+where {{ is_live('drive_events', 'delivered') }}

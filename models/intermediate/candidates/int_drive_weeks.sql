@@ -1,7 +1,7 @@
 -- What was known of each drive when an ISO week (UTC) was over, of drives with a slowdown in it; nothing at or after the boundary is looked at.
 -- Grain: drive_id, boundary_utc.
 with known as (
-    select last_hour_utc + interval 1 hour as until_utc from {{ ref('publication') }}
+    select last_hour_utc + interval 1 hour as until_utc from {{ ref('stg_raw__publication') }}
 ),
 
 drive_weeks as (
@@ -125,7 +125,7 @@ unplugs as (
         max(case when events.event_type = 'unplug' then events.hour_utc end) as last_unplug_hour_utc,
         max(case when events.event_type = 'replug' then events.hour_utc end) as last_replug_hour_utc
     from weekly
-    inner join {{ ref('stg_raw__drive_events') }} as events
+    inner join {{ ref('int_drive_events__identified') }} as events
         on weekly.drive_id = events.drive_id and events.occurred_at < weekly.boundary_utc
     where events.event_type in ('unplug', 'replug')
     group by weekly.drive_id, weekly.week_no

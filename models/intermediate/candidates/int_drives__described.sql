@@ -4,7 +4,7 @@ with periods as (
     select
         *,
         lead(from_hour_utc) over (partition by drive_id order by from_hour_utc asc, valid_from asc nulls first) as next_from_hour_utc
-    from {{ ref('stg_raw__drives') }}
+    from {{ ref('int_drives__periods') }}
 )
 
 select

@@ -2,10 +2,10 @@
 -- (x: its hour index), with an interval that knows that RAID groups are drawn. Grain: measure, class, x, kind.
 with intervals as (
     select kind, raid_group_id, cause, interval_hours, cast(null as double) as x
-    from {{ ref('fct_interval_causes') }}
+    from {{ ref('int_interval_causes') }}
     union all
     select kind, raid_group_id, cause, interval_hours, cast({{ hour_index("date_trunc('week', started_at)") }} as double) as x
-    from {{ ref('fct_interval_causes') }}
+    from {{ ref('int_interval_causes') }}
 ),
 
 by_cause as (

@@ -9,7 +9,7 @@ with host_slots as (
         host,
         min(first_hour_utc) as first_hour_utc,
         max(last_hour_utc) as last_hour_utc
-    from {{ ref('dim_drives') }}
+    from {{ ref('int_drives') }}
     where site is not null
         and host is not null
         and enclosure is not null
@@ -40,10 +40,10 @@ select
         when drives.host is not null then drives.host || '/' || drives.enclosure
         else drives.enclosure
     end as place_id
-from {{ ref('dim_drives') }} as drives
+from {{ ref('int_drives') }} as drives
 left join shared_enclosures as shared on drives.site = shared.site and drives.enclosure = shared.enclosure
 where drives.enclosure is not null
 union all
 select drive_id, 'host' as place_type, host as place_id
-from {{ ref('dim_drives') }}
+from {{ ref('int_drives') }}
 where host is not null

@@ -16,9 +16,9 @@ with slow_hours as (
         max(case when not coalesce(slow.was_slow, false) then slow.hour_utc end) over (
             partition by slow.drive_id order by slow.hour_utc rows between unbounded preceding and current row
         ) as started_at,
-        coalesce(drives.kind, 'unknown') as kind
+        drives.kind
     from {{ ref('int_drive_hours__slow') }} as slow
-    left join {{ ref('dim_drives') }} as drives on slow.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on slow.drive_id = drives.drive_id
     where slow.slowdown >= {{ var('slow_threshold') }}
 ),
 
@@ -34,7 +34,7 @@ rebuild_hours as (
 maintenance_hours as (
     select distinct slow_hours.drive_id, slow_hours.hour_utc
     from slow_hours
-    inner join {{ ref('stg_raw__drive_events') }} as events on slow_hours.drive_id = events.drive_id
+    inner join {{ ref('int_drive_events__identified') }} as events on slow_hours.drive_id = events.drive_id
     where events.event_type = 'maintenance'
         and events.occurred_at < slow_hours.hour_utc + interval 1 hour
         and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow_hours.hour_utc
@@ -136,14 +136,14 @@ counted as (
 
 intervals as (
     select drive_id, started_at, is_left_censored, is_right_censored
-    from {{ ref('fct_slowdown_intervals') }}
+    from {{ ref('int_slowdown_intervals') }}
     where threshold = {{ var('slow_threshold') }}
 ),
 
 events as (
     select counted.drive_id, counted.started_at, count(*) as event_count, min(events.event_type) as event_type
     from counted
-    inner join {{ ref('stg_raw__drive_events') }} as events on counted.drive_id = events.drive_id
+    inner join {{ ref('int_drive_events__identified') }} as events on counted.drive_id = events.drive_id
     where events.event_type in ('{{ var("explicit_event_types") | join("', '") }}')
         and events.hour_utc >= counted.started_at - interval {{ var('cause_event_hours') }} hour
         and events.hour_utc <= counted.started_at + interval {{ var('cause_event_hours') }} hour
@@ -153,14 +153,14 @@ events as (
 -- drives of one model, and of one model with one firmware; the whole kind has no name
 cohort_drives as (
     select drive_id, kind, cast(null as varchar) as cohort, first_hour_utc, last_hour_utc
-    from {{ ref('dim_drives') }}
+    from {{ ref('int_drives') }}
     union all
     select drive_id, kind, 'model ' || model as cohort, first_hour_utc, last_hour_utc
-    from {{ ref('dim_drives') }}
+    from {{ ref('int_drives') }}
     where model is not null
     union all
     select drive_id, kind, 'model ' || model || ' firmware ' || firmware as cohort, first_hour_utc, last_hour_utc
-    from {{ ref('dim_drives') }}
+    from {{ ref('int_drives') }}
     where model is not null and firmware is not null
 ),
 

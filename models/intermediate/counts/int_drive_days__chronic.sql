@@ -28,7 +28,7 @@ suspect_days as (
         0 as doubtful_hours,
         group_days.raid_hours
     from suspects
-    inner join {{ ref('dim_drives') }} as drives on suspects.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on suspects.drive_id = drives.drive_id
     inner join {{ ref('int_raid_group_days') }} as group_days on drives.current_raid_group_id = group_days.raid_group_id
 ),
 
@@ -72,7 +72,7 @@ select
     2 * windows.window_drive_hours < windows.window_raid_hours
     or 2 * windows.window_doubtful_hours <= windows.window_drive_hours as is_well
 from windows
-inner join {{ ref('dim_drives') }} as drives on windows.drive_id = drives.drive_id
-inner join {{ ref('dim_raid_groups') }} as raid_groups on drives.current_raid_group_id = raid_groups.raid_group_id
+inner join {{ ref('int_drives') }} as drives on windows.drive_id = drives.drive_id
+inner join {{ ref('int_raid_groups') }} as raid_groups on drives.current_raid_group_id = raid_groups.raid_group_id
 where windows.raid_hours > 0
     and windows.day_utc + interval 23 hour <= raid_groups.last_hour_utc

@@ -15,7 +15,7 @@ seen as (
 
 flagged as (
     select distinct detector, drive_id
-    from {{ ref('fct_detector_verdicts') }}
+    from {{ ref('int_detector_verdicts') }}
     where is_flagged
 )
 

@@ -14,7 +14,7 @@ samples as (
         {{ hours_between('samples.from_utc', 'samples.to_utc') }} * 60 as sample_minutes,
         {{ given_directions('samples') }}
     from drive_hours
-    inner join {{ ref('stg_raw__drive_samples') }} as samples
+    inner join {{ ref('int_drive_samples__identified') }} as samples
         on drive_hours.drive_id = samples.drive_id and drive_hours.hour_utc = date_trunc('hour', samples.from_utc)
     where coalesce(samples.coverage, 1.0) >= samples.min_coverage
 ),

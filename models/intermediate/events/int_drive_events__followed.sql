@@ -15,7 +15,7 @@ looked_at as (
         events.event_type,
         steps.hours_on,
         events.hour_utc + steps.time_on as hour_utc
-    from {{ ref('stg_raw__drive_events') }} as events
+    from {{ ref('int_drive_events__identified') }} as events
     cross join steps
 )
 

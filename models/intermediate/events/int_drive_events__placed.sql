@@ -6,7 +6,7 @@ with events as (
         segments.raid_group_id as inventory_raid_group_id,
         segments.role as inventory_role,
         segments.slot as inventory_slot
-    from {{ ref('stg_raw__drive_events') }} as events
+    from {{ ref('int_drive_events__identified') }} as events
     left join {{ ref('int_drives__segments') }} as segments
         on events.drive_id = segments.drive_id
         and segments.from_hour_utc <= events.hour_utc

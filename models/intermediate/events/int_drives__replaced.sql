@@ -1,17 +1,17 @@
 {{ config(materialized='view') }}
 -- Drives that have gone: since their last row another serial has taken their slot, or an event tells of it. Grain: drive_id.
 with drives as (
-    select * from {{ ref('dim_drives') }}
+    select * from {{ ref('int_drives') }}
 ),
 
 events as (
-    select * from {{ ref('stg_raw__drive_events') }} where event_type = 'replacement'
+    select * from {{ ref('int_drive_events__identified') }} where event_type = 'replacement'
 ),
 
 told as (
     select drives.drive_id, periods.from_hour_utc as replaced_at, periods.drive_id as successor_drive_id
     from drives
-    inner join {{ ref('stg_raw__drives') }} as periods
+    inner join {{ ref('int_drives__periods') }} as periods
         on drives.current_raid_group_id = periods.raid_group_id
         and drives.slot = periods.slot
         and drives.drive_id <> periods.drive_id
@@ -35,7 +35,7 @@ select
     min(told.replaced_at) as replaced_at,
     min_by(told.successor_drive_id, cast(told.replaced_at as varchar) || ' ' || told.successor_drive_id) as successor_drive_id
 from told
-cross join {{ ref('publication') }} as publication
+cross join {{ ref('stg_raw__publication') }} as publication
 -- inventory may know of a swap to come
 where date_trunc('hour', told.replaced_at) <= publication.last_hour_utc
 group by told.drive_id

@@ -5,7 +5,7 @@ with ranked as (
         row_number() over (
             partition by drive_id order by valid_from desc nulls last, valid_to desc nulls first
         ) as period_rank
-    from {{ ref('stg_raw__drives') }}
+    from {{ ref('int_drives__periods') }}
 )
 
 select

@@ -1,6 +1,6 @@
 -- What inventory says of a RAID group: its kind, the commonest known kind of its data drives, and its RAID level. Grain: raid_group_id.
 with members as (
-    select distinct raid_group_id, drive_id from {{ ref('stg_raw__drives') }} where role = 'data'
+    select distinct raid_group_id, drive_id from {{ ref('int_drives__periods') }} where role = 'data'
 ),
 
 kinds as (
@@ -24,12 +24,12 @@ levels as (
             partition by raid_group_id
             order by valid_from desc nulls last, valid_to desc nulls first, raid_level desc nulls last
         ) as level_rank
-    from {{ ref('stg_raw__drives') }}
+    from {{ ref('int_drives__periods') }}
     where raid_level is not null
 ),
 
 raid_groups as (
-    select distinct raid_group_id from {{ ref('stg_raw__drives') }} where raid_group_id is not null
+    select distinct raid_group_id from {{ ref('int_drives__periods') }} where raid_group_id is not null
 )
 
 select

@@ -1,7 +1,7 @@
 {{ config(materialized="view") }}
 -- What each drive-hour measured, and the role its drive had. Rows of any role. Grain: drive_id, hour_utc.
 with drive_hours as (
-    select * from {{ ref('stg_raw__drive_hours') }}
+    select * from {{ ref('int_drive_hours__identified') }}
 ),
 
 placed as (

@@ -8,7 +8,7 @@ with halves as (
 
 raid_groups as (
     select halves.kind, halves.curve, groups.data_drive_count, groups.duration_days
-    from {{ ref('dim_raid_groups') }} as groups
+    from {{ ref('int_raid_groups') }} as groups
     inner join halves on groups.kind = halves.kind
     where groups.data_drive_count is not null
 ),
@@ -39,7 +39,7 @@ slow_hours as (
         {{ bin_edge('slow_hours.rate_imbalance') }} as rate_edge,
         {{ bin_edge('slow_hours.size_imbalance') }} as size_edge
     from {{ ref('int_drive_hours__slow') }} as slow_hours
-    inner join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on slow_hours.drive_id = drives.drive_id
     inner join {{ ref('int_study__drive_classes') }} as classes on slow_hours.drive_id = classes.drive_id
 ),
 
@@ -107,7 +107,7 @@ severities as (
 
 waits as (
     select intervals.kind, severities.curve, intervals.drive_id, min(intervals.wait_hours) as wait_hours
-    from {{ ref('fct_slowdown_intervals') }} as intervals
+    from {{ ref('int_slowdown_intervals') }} as intervals
     inner join severities on intervals.kind = severities.kind and intervals.severity = severities.severity
     group by intervals.kind, severities.curve, intervals.drive_id
 ),
@@ -118,17 +118,17 @@ singles as (
     select '2b' as figure, curve, kind, duration_days as x from raid_groups
     union all
     select '5a' as figure, halves.curve, halves.kind, cast(intervals.hours_until_stable as double) as x
-    from {{ ref('fct_slowdown_intervals') }} as intervals
+    from {{ ref('int_slowdown_intervals') }} as intervals
     inner join halves on intervals.kind = halves.kind
     where intervals.threshold = {{ var('slow_threshold') }}
     union all
     select '5b' as figure, halves.curve, halves.kind, cast(arrivals.gap_hours as double) as x
-    from {{ ref('fct_slowdown_arrivals') }} as arrivals
+    from {{ ref('int_slowdown_arrivals') }} as arrivals
     inner join halves on arrivals.kind = halves.kind
     union all
     select '6b' as figure, halves.curve, halves.kind, cast(slow_drives.slow_hours as double) as x
     from slow_drives
-    inner join {{ ref('dim_drives') }} as drives on slow_drives.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on slow_drives.drive_id = drives.drive_id
     inner join halves on drives.kind = halves.kind
     union all
     select '11' || halves.half as figure, waits.curve, halves.kind, cast(waits.wait_hours as double) as x
@@ -136,7 +136,7 @@ singles as (
     inner join halves on waits.kind = halves.kind
     union all
     select '11' || halves.second_half as figure, severities.curve, halves.kind, cast(episodes.recur_hours as double) as x
-    from {{ ref('fct_unplug_episodes') }} as episodes
+    from {{ ref('int_unplug_episodes') }} as episodes
     inner join severities on episodes.kind = severities.kind and episodes.preceding_severity = severities.severity
     inner join halves on episodes.kind = halves.kind
     where episodes.is_in_population and episodes.replugged_at is not null

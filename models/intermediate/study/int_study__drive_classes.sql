@@ -21,7 +21,7 @@ select
         when vendors.vendor_rank = 1 then drives.flash_cell || ' (Vendor A)'
         when vendors.vendor_rank = 2 then drives.flash_cell || ' (Vendor B)'
     end as vendor_class
-from {{ ref('dim_drives') }} as drives
+from {{ ref('int_drives') }} as drives
 left join vendors
     on drives.kind = vendors.kind
     and drives.flash_cell = vendors.flash_cell

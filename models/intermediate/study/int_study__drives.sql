@@ -20,4 +20,4 @@ select
     {{ age_year('drives.deployed_on', 'observed.first_day_utc') }} as first_age_year,
     cast(observed.slowdown_hours as bigint) as slowdown_hours
 from observed
-inner join {{ ref('dim_drives') }} as drives on observed.drive_id = drives.drive_id
+inner join {{ ref('int_drives') }} as drives on observed.drive_id = drives.drive_id

@@ -29,15 +29,15 @@ waits as (
         severities.class,
         coalesce(min(drives.current_raid_group_id), intervals.drive_id) as cluster_id,
         min(intervals.wait_hours) as wait_hours
-    from {{ ref('fct_slowdown_intervals') }} as intervals
+    from {{ ref('int_slowdown_intervals') }} as intervals
     inner join severities on intervals.kind = severities.kind and intervals.severity = severities.severity
-    inner join {{ ref('dim_drives') }} as drives on intervals.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on intervals.drive_id = drives.drive_id
     group by intervals.drive_id, intervals.kind, severities.class
 ),
 
 episodes as (
     select *, coalesce(raid_group_id, drive_id || ' ' || cast(unplugged_at as varchar)) as cluster_id
-    from {{ ref('fct_unplug_episodes') }}
+    from {{ ref('int_unplug_episodes') }}
     where is_in_population
 ),
 
@@ -50,14 +50,14 @@ recurrences as (
 
 events as (
     select *, coalesce(raid_group_id, drive_id || ' ' || cast(occurred_at as varchar)) as cluster_id
-    from {{ ref('fct_drive_events') }}
+    from {{ ref('int_drive_events') }}
     where is_in_population
 ),
 
 slow_hours as (
     select slow_hours.drive_id, slow_hours.hour_utc, slow_hours.raid_group_id, drives.kind
     from {{ ref('int_drive_hours__slow') }} as slow_hours
-    inner join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on slow_hours.drive_id = drives.drive_id
     where slow_hours.slowdown >= {{ var('slow_threshold') }}
 ),
 

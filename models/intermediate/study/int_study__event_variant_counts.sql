@@ -5,13 +5,13 @@ with intervals as (
         coalesce(drives.current_raid_group_id, intervals.drive_id) as cluster_id,
         case when intervals.severity = '1.5-2x' then 'mild' when intervals.severity is not null then 'slow' end as class,
         {{ severity('intervals.max_slowdown') }} as greatest_severity
-    from {{ ref('fct_slowdown_intervals') }} as intervals
-    inner join {{ ref('dim_drives') }} as drives on intervals.drive_id = drives.drive_id
+    from {{ ref('int_slowdown_intervals') }} as intervals
+    inner join {{ ref('int_drives') }} as drives on intervals.drive_id = drives.drive_id
 ),
 
 episodes as (
     select *, coalesce(raid_group_id, drive_id || ' ' || cast(unplugged_at as varchar)) as cluster_id
-    from {{ ref('fct_unplug_episodes') }}
+    from {{ ref('int_unplug_episodes') }}
     where is_in_population
 ),
 
@@ -22,7 +22,7 @@ unplugged_drives as (
         coalesce(min(drives.current_raid_group_id), episodes.drive_id) as cluster_id,
         max(case when episodes.is_replugged then 1 else 0 end) as replugged
     from episodes
-    inner join {{ ref('dim_drives') }} as drives on episodes.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on episodes.drive_id = drives.drive_id
     group by episodes.drive_id, episodes.kind
 ),
 
@@ -55,7 +55,7 @@ counted as (
     select 'followed for 10 hours' as variant, 'replugged' as question, kind, cluster_id,
         count(case when is_replugged then 1 end) as hits, count(*) as total
     from episodes
-    where unplugged_at + interval 10 hour <= (select max(last_hour_utc) + interval 1 hour from {{ ref('dim_raid_groups') }})
+    where unplugged_at + interval 10 hour <= (select max(last_hour_utc) + interval 1 hour from {{ ref('int_raid_groups') }})
     group by kind, cluster_id
 )
 

@@ -77,7 +77,7 @@ select
     raid_groups.raid_group_id as cluster_id,
     case when lower(replace(replace(replace(raid_groups.raid_level, '-', ''), ' ', ''), '_', '')) = levels.class then 1 else 0 end as hits,
     1 as total
-from {{ ref('dim_raid_groups') }} as raid_groups
+from {{ ref('int_raid_groups') }} as raid_groups
 cross join (select distinct class from {{ ref('study_measures') }} where measure = 'raid_level') as levels
 where raid_groups.data_drive_count is not null and raid_groups.raid_level is not null
 union all
@@ -89,6 +89,6 @@ select
     raid_groups.raid_group_id as cluster_id,
     case when raid_groups.data_drive_count <= edges.x then 1 else 0 end as hits,
     1 as total
-from {{ ref('dim_raid_groups') }} as raid_groups
+from {{ ref('int_raid_groups') }} as raid_groups
 cross join ({{ wanted('width') }}) as edges
 where raid_groups.data_drive_count is not null

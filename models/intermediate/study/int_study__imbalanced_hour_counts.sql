@@ -10,7 +10,7 @@ with raid_groups as (
         sum(days.slowdown_hours_{{ edge_name(edge) }}) as slowdown_hours_{{ edge_name(edge) }}
 {%- endfor %}
     from {{ ref('int_imbalanced_days') }} as days
-    inner join {{ ref('dim_drives') }} as drives on days.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on days.drive_id = drives.drive_id
     group by drives.kind, days.raid_group_id, days.imbalance
 ),
 

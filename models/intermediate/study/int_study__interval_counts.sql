@@ -2,14 +2,14 @@
 -- Grain: measure, class, x, kind, cluster_id.
 with intervals as (
     select kind, raid_group_id, interval_hours, count(*) as interval_count
-    from {{ ref('fct_slowdown_intervals') }}
+    from {{ ref('int_slowdown_intervals') }}
     where threshold = {{ var('slow_threshold') }}
     group by kind, raid_group_id, interval_hours
 ),
 
 arrivals as (
     select kind, raid_group_id as cluster_id, gap_hours, count(*) as arrival_count
-    from {{ ref('fct_slowdown_arrivals') }}
+    from {{ ref('int_slowdown_arrivals') }}
     group by kind, raid_group_id, gap_hours
 ),
 

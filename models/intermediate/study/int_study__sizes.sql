@@ -25,7 +25,7 @@ raid_groups as (
         min(ceil(duration_days)) as shortest_duration_days,
         max(ceil(duration_days)) as longest_duration_days,
         {{ mean_of_group('duration_days') }} as mean_duration_days
-    from {{ ref('dim_raid_groups') }}
+    from {{ ref('int_raid_groups') }}
     where data_drive_count is not null
     group by kind
 ),
@@ -49,7 +49,7 @@ slow_hours as (
         count(case when slow_hours.slowdown >= 100 and slow_hours.slowdown < 1000 then 1 end) as three_digit_drive_hours,
         count(case when slow_hours.slowdown >= 1000 and slow_hours.slowdown < 10000 then 1 end) as four_digit_drive_hours
     from {{ ref('int_drive_hours__slow') }} as slow_hours
-    inner join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on slow_hours.drive_id = drives.drive_id
     where slow_hours.slowdown >= {{ var('slow_threshold') }}
     group by drives.kind
 ),

@@ -4,7 +4,7 @@ with slow_hours as (
         slow_hours.*,
         drives.kind as drive_kind
     from {{ ref('int_drive_hours__slow') }} as slow_hours
-    inner join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on slow_hours.drive_id = drives.drive_id
 ),
 
 multiples_of_median as (
@@ -51,7 +51,7 @@ imbalances as (
 raid_groups as (
     select drives.kind, days.raid_group_id, sum(days.slowdown_hours) as slowdown_hours
     from {{ ref('int_drive_days') }} as days
-    inner join {{ ref('dim_drives') }} as drives on days.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on days.drive_id = drives.drive_id
     group by drives.kind, days.raid_group_id
     having sum(days.slowdown_hours) > 0
 ),

@@ -49,7 +49,7 @@ evenness as (
 drive_classes as (
     select distinct kinds.drive_class, drives.capacity_bytes, drives.rpm, drives.interface
     from {{ ref('int_drives__kinds') }} as kinds
-    inner join {{ ref('dim_drives') }} as drives on kinds.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on kinds.drive_id = drives.drive_id
 ),
 
 binned as (

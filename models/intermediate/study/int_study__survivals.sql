@@ -8,14 +8,14 @@ with waits as (
         case when intervals.severity = '1.5-2x' then 'mild' else 'slow' end as class,
         min(intervals.wait_hours) as wait_hours,
         min(intervals.started_at) as started_at
-    from {{ ref('fct_slowdown_intervals') }} as intervals
+    from {{ ref('int_slowdown_intervals') }} as intervals
     where intervals.severity is not null
     group by intervals.kind, intervals.drive_id, case when intervals.severity = '1.5-2x' then 'mild' else 'slow' end
 ),
 
 durations as (
     select 'interval' as subject, kind, interval_hours as hours, not is_right_censored as is_ended
-    from {{ ref('fct_slowdown_intervals') }}
+    from {{ ref('int_slowdown_intervals') }}
     where threshold = {{ var('slow_threshold') }}
     union all
     select
@@ -24,15 +24,15 @@ durations as (
         coalesce(waits.wait_hours, {{ hour_index('drives.last_hour_utc') }} - {{ hour_index('waits.started_at') }}) as hours,
         waits.wait_hours is not null as is_ended
     from waits
-    inner join {{ ref('dim_drives') }} as drives on waits.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on waits.drive_id = drives.drive_id
     union all
     select
         'recurrence' as subject,
         episodes.kind,
         coalesce(episodes.recur_hours, {{ hour_index('drives.last_hour_utc') }} - {{ hour_index('episodes.replugged_at') }}) as hours,
         episodes.recur_hours is not null as is_ended
-    from {{ ref('fct_unplug_episodes') }} as episodes
-    inner join {{ ref('dim_drives') }} as drives on episodes.drive_id = drives.drive_id
+    from {{ ref('int_unplug_episodes') }} as episodes
+    inner join {{ ref('int_drives') }} as drives on episodes.drive_id = drives.drive_id
     where episodes.is_in_population
         and episodes.replugged_at is not null
         and episodes.preceding_severity in ('2-4x', '4-8x', '8x+')

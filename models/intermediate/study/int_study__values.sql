@@ -11,7 +11,7 @@ with slow_hours as (
             partition by slow_hours.raid_group_id, slow_hours.hour_utc order by slow_hours.slowdown desc, slow_hours.drive_id asc nulls last
         ) as tail_rank
     from {{ ref('int_drive_hours__slow') }} as slow_hours
-    inner join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on slow_hours.drive_id = drives.drive_id
     where slow_hours.slowdown >= {{ var('mild_threshold') }}
 )
 
@@ -31,5 +31,5 @@ left join {{ ref('int_raid_groups__kinds') }} as kinds on slow_hours.raid_group_
 where slow_hours.tail_rank <= 3
 union all
 select 'duration_days' as measure, 'all' as class, kind, duration_days as value
-from {{ ref('dim_raid_groups') }}
+from {{ ref('int_raid_groups') }}
 where duration_days is not null

@@ -26,14 +26,14 @@ with drive_groups as (
         sum(days.slowdown_hours_{{ edge_name(edge) }}) as slowdown_hours_{{ edge_name(edge) }}
 {%- endfor %}
     from {{ ref('int_drive_days') }} as days
-    inner join {{ ref('dim_drives') }} as drives on days.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on days.drive_id = drives.drive_id
     group by drives.kind, days.raid_group_id
 ),
 
 mixed as (
     select days.raid_group_id
     from {{ ref('int_drive_days') }} as days
-    inner join {{ ref('dim_drives') }} as drives on days.drive_id = drives.drive_id
+    inner join {{ ref('int_drives') }} as drives on days.drive_id = drives.drive_id
     where days.slowdown_hours > 0
     group by days.raid_group_id
     having count(distinct drives.model) > 1
@@ -108,7 +108,7 @@ intervals as (
         {{ hour_index('started_at') }} - {{ hour_index('lag(ended_at) over (partition by drive_id order by started_at)') }} as hours_since_end,
         {{ hour_index('started_at') }} - {{ hour_index('lag(started_at) over (partition by drive_id order by started_at)') }} as hours_since_start,
         lag(raid_group_id) over (partition by drive_id order by started_at) as previous_raid_group_id
-    from {{ ref('fct_slowdown_intervals') }}
+    from {{ ref('int_slowdown_intervals') }}
     where threshold = {{ var('slow_threshold') }}
 ),
 
@@ -184,7 +184,7 @@ counted as (
 {%- endfor %}
     select 'calendar day' as variant, 'arrivals' as question, kind, raid_group_id as cluster_id,
         count(case when cast(previous_hour_utc as date) = cast(hour_utc as date) then 1 end) as hits, count(*) as total
-    from {{ ref('fct_slowdown_arrivals') }}
+    from {{ ref('int_slowdown_arrivals') }}
     group by kind, raid_group_id
     union all
     select 'interval end to start' as variant, 'arrivals' as question, kind, raid_group_id as cluster_id,
@@ -201,19 +201,19 @@ counted as (
     union all
     select 'intervals at 1.5x' as variant, 'long_intervals' as question, kind, raid_group_id as cluster_id,
         count(case when interval_hours > 1 then 1 end) as hits, count(*) as total
-    from {{ ref('fct_slowdown_intervals') }}
+    from {{ ref('int_slowdown_intervals') }}
     where threshold = {{ var('mild_threshold') }}
     group by kind, raid_group_id
     union all
     select 'intervals at 1.5x' as variant, 'eight_hours' as question, kind, raid_group_id as cluster_id,
         count(case when interval_hours >= 8 then 1 end) as hits, count(*) as total
-    from {{ ref('fct_slowdown_intervals') }}
+    from {{ ref('int_slowdown_intervals') }}
     where threshold = {{ var('mild_threshold') }}
     group by kind, raid_group_id
     union all
     select 'whole intervals only' as variant, 'long_intervals' as question, kind, raid_group_id as cluster_id,
         count(case when interval_hours > 1 then 1 end) as hits, count(*) as total
-    from {{ ref('fct_slowdown_intervals') }}
+    from {{ ref('int_slowdown_intervals') }}
     where threshold = {{ var('slow_threshold') }} and not is_left_censored and not is_right_censored
     group by kind, raid_group_id
 )

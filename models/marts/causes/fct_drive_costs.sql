@@ -57,7 +57,7 @@ select
     slow_hours.drive_id,
     slow_hours.raid_group_id,
     slow_hours.week_utc,
-    coalesce(drives.kind, 'unknown') as kind,
+    drives.kind,
     drives.model,
     slow_hours.slow_hours,
     coalesce(tails.tail_hours, 0) as tail_hours,
@@ -76,6 +76,6 @@ left join tails
     on slow_hours.drive_id = tails.drive_id
     and slow_hours.raid_group_id = tails.raid_group_id
     and slow_hours.week_utc = tails.week_utc
-left join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
+inner join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
 left join {{ ref('int_raid_groups__kinds') }} as raid_groups on slow_hours.raid_group_id = raid_groups.raid_group_id
 left join expected on coalesce(raid_groups.kind, 'unknown') = expected.kind and slow_hours.week_utc = expected.week_utc

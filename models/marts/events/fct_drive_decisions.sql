@@ -22,7 +22,7 @@ successors as (
         periods.drive_id as successor_drive_id,
         row_number() over (partition by decisions.decision_seq order by periods.from_hour_utc, periods.drive_id) as place
     from decisions
-    inner join {{ ref('stg_raw__drives') }} as periods
+    inner join {{ ref('int_drives__periods') }} as periods
         on decisions.raid_group_id = periods.raid_group_id
         and decisions.slot = periods.slot
         and decisions.drive_id <> periods.drive_id
@@ -33,7 +33,7 @@ successors as (
 told as (
     select decisions.decision_seq, min(events.occurred_at) as replaced_at
     from decisions
-    inner join {{ ref('stg_raw__drive_events') }} as events
+    inner join {{ ref('int_drive_events__identified') }} as events
         on events.event_type = 'replacement'
         and events.occurred_at >= decisions.decided_at
         and (

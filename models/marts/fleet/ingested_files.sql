@@ -13,4 +13,4 @@ select
     record_kind,
     note,
     delivery_seq
-from {{ source('raw', 'ingested_files') }}
+from {{ ref('stg_raw__ingested_files') }}

@@ -1,7 +1,2 @@
 -- Which publication this is. One row.
-select
-    publication_id,
-    published_at,
-    last_hour_utc,
-    pruned_before_utc
-from {{ source('raw', 'publication') }}
+select publication_id, published_at, last_hour_utc, pruned_before_utc from {{ ref('stg_raw__publication') }}

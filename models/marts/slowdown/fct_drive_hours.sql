@@ -2,10 +2,10 @@
 with drive_hours as (
     select
         drive_hours.*,
-        coalesce(drives.kind, 'unknown') as drive_kind,
+        drives.kind as drive_kind,
         drives.deployed_on
     from {{ ref('int_drive_hours') }} as drive_hours
-    left join {{ ref('dim_drives') }} as drives on drive_hours.drive_id = drives.drive_id
+    inner join {{ ref('dim_drives') }} as drives on drive_hours.drive_id = drives.drive_id
     where drive_hours.is_in_population
 )
 

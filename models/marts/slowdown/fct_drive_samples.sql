@@ -8,7 +8,7 @@ with samples as (
         drive_hours.is_in_population,
         coalesce(samples.coverage, 1.0) >= samples.min_coverage as is_covered,
         {{ given_directions('samples') }}
-    from {{ ref('stg_raw__drive_samples') }} as samples
+    from {{ ref('int_drive_samples__identified') }} as samples
     inner join {{ ref('int_drive_hours') }} as drive_hours
         on samples.drive_id = drive_hours.drive_id
         and date_trunc('hour', samples.from_utc) = drive_hours.hour_utc
@@ -46,7 +46,7 @@ medians as (
 compared as (
     select
         measured.*,
-        coalesce(drives.kind, 'unknown') as kind,
+        drives.kind,
         coalesce(medians.latency_count, 0) as latency_count,
         case
             when medians.latency_count >= {{ var('min_reporting_drives') }} and medians.median_latency_us > 0 then medians.median_latency_us
@@ -56,7 +56,7 @@ compared as (
         on measured.raid_group_id = medians.raid_group_id
         and measured.from_utc = medians.from_utc
         and measured.to_utc = medians.to_utc
-    left join {{ ref('dim_drives') }} as drives on measured.drive_id = drives.drive_id
+    inner join {{ ref('dim_drives') }} as drives on measured.drive_id = drives.drive_id
     where measured.is_in_population
 ),
 

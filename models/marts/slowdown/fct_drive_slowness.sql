@@ -16,7 +16,7 @@ with drive_windows as (
 
 select
     totals.drive_id,
-    coalesce(drives.kind, 'unknown') as kind,
+    drives.kind,
     totals.drive_hours,
     totals.slow_hours,
     totals.interval_count,
@@ -31,4 +31,4 @@ select
     ) as is_chronic
 from {{ ref('int_drives__totals') }} as totals
 left join drive_windows on totals.drive_id = drive_windows.drive_id
-left join {{ ref('dim_drives') }} as drives on totals.drive_id = drives.drive_id
+inner join {{ ref('dim_drives') }} as drives on totals.drive_id = drives.drive_id

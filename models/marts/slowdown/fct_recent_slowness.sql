@@ -25,7 +25,7 @@ ranked as (
 select
     ranked.slowness_rank,
     ranked.drive_id,
-    coalesce(drives.kind, 'unknown') as kind,
+    drives.kind,
     drives.model,
     drives.host,
     ranked.raid_group_id,
@@ -33,5 +33,5 @@ select
     ranked.slowdown,
     ranked.slow_hours
 from ranked
-left join {{ ref('dim_drives') }} as drives on ranked.drive_id = drives.drive_id
+inner join {{ ref('dim_drives') }} as drives on ranked.drive_id = drives.drive_id
 where ranked.slowness_rank <= {{ var('slowest_drives') }}

@@ -16,7 +16,7 @@ with slow_drive_hours as (
         -- who works on a drive knows that it is slow
         and not exists (
             select 1
-            from {{ ref('stg_raw__drive_events') }} as events
+            from {{ ref('int_drive_events__identified') }} as events
             where events.drive_id = slow.drive_id
                 and events.event_type = 'maintenance'
                 and events.occurred_at < slow.hour_utc + interval 1 hour
@@ -77,7 +77,7 @@ slow_group_hours as (
         and group_hours.hour_utc > group_hours.last_hour_utc - interval {{ var('alert_group_days') }} day
         and not exists (
             select 1
-            from {{ ref('stg_raw__drive_events') }} as events
+            from {{ ref('int_drive_events__identified') }} as events
             inner join {{ ref('dim_drives') }} as drives on events.drive_id = drives.drive_id
             where drives.current_raid_group_id = group_hours.raid_group_id
                 and events.event_type = 'maintenance'

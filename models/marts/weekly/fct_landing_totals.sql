@@ -1,21 +1,10 @@
 -- What has been delivered so far and what became of it, over the whole warehouse. Grain: record_kind, one of them `all`.
-with beaten as (
+with beaten_counts as (
     -- accepted when they came, beaten by a later delivery: they moved from accepted to superseded
-    select 'drive_hours' as record_kind
-    from {{ source('raw', 'retired_drive_hours') }}
+    select record_kind, count(*) as row_count
+    from {{ ref('stg_raw__retired_records') }}
     where reason = 'superseded' and delivery_seq < retired_by_delivery_seq
-    union all
-    select 'drives' as record_kind
-    from {{ source('raw', 'retired_drives') }}
-    where reason = 'superseded' and delivery_seq < retired_by_delivery_seq
-    union all
-    select 'drive_events' as record_kind
-    from {{ source('raw', 'retired_drive_events') }}
-    where reason = 'superseded' and delivery_seq < retired_by_delivery_seq
-),
-
-beaten_counts as (
-    select record_kind, count(*) as row_count from beaten group by record_kind
+    group by record_kind
 ),
 
 files as (

@@ -79,11 +79,11 @@ states as (
 select
     states.week_utc,
     states.drive_id,
-    coalesce(drives.kind, 'unknown') as kind,
+    drives.kind,
     states.state,
     states.slow_hours,
     states.max_slowdown,
     states.earlier_slow_hours,
     states.last_slow_week_utc
 from states
-left join {{ ref('dim_drives') }} as drives on states.drive_id = drives.drive_id
+inner join {{ ref('dim_drives') }} as drives on states.drive_id = drives.drive_id

@@ -2,7 +2,7 @@
 -- Which drive an alias names, for all time without gap or overlap; the alias itself where nobody says. Grain: alias, from_hour_utc.
 -- Where several periods cover an hour an operator's mapping counts, else the one that began last, else the source that is believed first.
 with periods as (
-    select * from {{ ref('stg_raw__drive_aliases') }} where from_hour_utc < to_hour_utc
+    select * from {{ ref('int_aliases__claims') }} where from_hour_utc < to_hour_utc
 ),
 
 boundaries as (

@@ -5,10 +5,9 @@
 {%- set description = [
     'kind', 'vendor', 'model', 'firmware', 'flash_cell', 'capacity_bytes', 'rpm', 'interface', 'host', 'enclosure', 'site', 'timezone'
 ] %}
-with told as (
+with held as (
     select *, {{ held_until('drive_id, host') }} as held_until
-    from {{ source('raw', 'drives') }} as delivered
-    where {{ is_live('drives', 'delivered') }}
+    from {{ ref('stg_raw__drives') }}
 ),
 
 live as (
@@ -16,7 +15,7 @@ live as (
         *,
         coalesce(date_trunc('hour', valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
         coalesce(date_trunc('hour', held_until), timestamp '{{ var("end_of_time") }}') as to_hour_utc
-    from told
+    from held
 ),
 
 looks as (
@@ -69,7 +68,7 @@ named as (
             when aliases.to_hour_utc < seen_from_hosts.seen_to_hour_utc then aliases.to_hour_utc else seen_from_hosts.seen_to_hour_utc
         end as to_hour_utc
     from seen_from_hosts
-    left join {{ ref('stg_raw__alias_periods') }} as aliases
+    left join {{ ref('int_aliases__periods') }} as aliases
         on seen_from_hosts.drive_id = aliases.alias
         and aliases.from_hour_utc < seen_from_hosts.seen_to_hour_utc
         and aliases.to_hour_utc > seen_from_hosts.from_hour_utc

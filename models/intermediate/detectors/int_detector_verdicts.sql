@@ -1,0 +1,153 @@
+{{ config(materialized='view') }}
+-- What each detector says of a drive on a day; where it has nothing against the drive there is no row. Grain: drive_id, detector, day_utc.
+with mild_hours as (
+    select
+        *,
+        row_number() over (partition by drive_id, day_utc order by slowdown desc, hour_utc asc) as worst_rank
+    from {{ ref('int_drive_hours__slow') }}
+    where slowdown >= {{ var('mild_threshold') }}
+),
+
+mild_days as (
+    select
+        drive_id,
+        day_utc,
+        count(*) as mild_hours,
+        count(case when slowdown >= {{ var('slow_threshold') }} then 1 end) as slow_hours,
+        max(slowdown) as max_slowdown,
+        max(
+            case
+                when worst_rank = 1
+                    then cast(hour_utc as varchar) || ': ' || {{ told('latency_us') }} || ' us, median ' || {{ told('median_latency_us') }} || ' us'
+            end
+        ) as worst
+    from mild_hours
+    group by drive_id, day_utc
+),
+
+hdfs_hours as (
+    select
+        *,
+        latency_us / hdfs_limit_us as over_limit,
+        row_number() over (
+            partition by drive_id, day_utc order by latency_us / hdfs_limit_us desc, hour_utc asc
+        ) as worst_rank
+    from {{ ref('int_drive_hours__outlying') }}
+    where is_hdfs_outlier
+),
+
+sigma_hours as (
+    select
+        *,
+        row_number() over (partition by drive_id, day_utc order by sigmas_above_mean desc, hour_utc asc) as worst_rank
+    from {{ ref('int_drive_hours__outlying') }}
+    where sigmas_above_mean is not null
+),
+
+sit_out_hours as (
+    select
+        *,
+        cast(hour_utc as date) as day_utc,
+        row_number() over (partition by drive_id, cast(hour_utc as date) order by outlier_count desc, hour_utc asc) as worst_rank
+    from {{ ref('int_drive_hours__sit_out') }}
+)
+
+{% for threshold, hours in (('slow', 'slow_hours'), ('mild', 'mild_hours')) -%}
+select
+    drive_id,
+    '{{ {"slow": "slow_2x", "mild": "slow_1_5x"}[threshold] }}' as detector,
+    day_utc,
+    max_slowdown as score,
+    true as is_flagged,
+    {{ some(hours, 'hour') }} || ' at {{ var(threshold ~ "_threshold") }} or more; the worst ' || worst as evidence
+from mild_days
+where {{ hours }} > 0
+union all
+{% endfor -%}
+select
+    drive_id,
+    'chronic' as detector,
+    cast(day_utc as date) as day_utc,
+    cast(window_chronic_hours as double) / window_drive_hours as score,
+    is_chronic as is_flagged,
+    cast(window_chronic_hours as varchar) || ' of ' || cast(window_drive_hours as varchar)
+    || ' hours of {{ var("chronic_window_days") }} days at {{ var("chronic_slowdown") }} or more; the RAID group has '
+    || cast(window_raid_hours as varchar) as evidence
+from {{ ref('int_drive_days__chronic') }}
+where 2 * window_chronic_hours > window_drive_hours
+union all
+select
+    drive_id,
+    'hdfs_outlier' as detector,
+    day_utc,
+    max(over_limit) as score,
+    true as is_flagged,
+    {{ some('count(*)', 'hour') }} || ' above the limit; the worst ' || max(
+        case
+            when worst_rank = 1
+                then cast(hour_utc as varchar) || ': ' || {{ told('latency_us') }} || ' us, limit ' || {{ told('hdfs_limit_us') }} || ' us, median '
+                || {{ told('median_latency_us') }} || ' us of ' || cast(peer_count as varchar) || ' drives'
+        end
+    ) as evidence
+from hdfs_hours
+group by drive_id, day_utc
+union all
+select
+    drive_id,
+    'zfs_sit_out' as detector,
+    day_utc,
+    cast(max(outlier_count) as double) as score,
+    max(outlier_count) > {{ var('zfs_outlier_limit') }} as is_flagged,
+    {{ some('count(*)', 'rise') }} || '; the count is '
+    || max(
+        case
+            when worst_rank = 1
+                then cast(outlier_count as varchar) || ' of {{ var("zfs_outlier_limit") }} at ' || cast(hour_utc as varchar) || ': '
+                || {{ told('latency_us') }} || ' us, fence ' || {{ told('fence_us') }} || ' us of ' || cast(peer_count as varchar) || ' drives'
+        end
+    ) as evidence
+from sit_out_hours
+group by drive_id, day_utc
+union all
+{% for detector, score, floor, slow_score in (
+    ('tikv_slow_score', 'tikv_score', 1, var('tikv_slow_score')), ('iaso_aimd', 'iaso_score', 0, var('iaso_slow_score'))
+) -%}
+select
+    drive_id,
+    '{{ detector }}' as detector,
+    day_utc,
+    {{ score }} as score,
+    {{ score }} >= {{ slow_score }} as is_flagged,
+    cast(slow_hours as varchar) || ' of ' || cast(drive_hours as varchar) || ' hours at {{ var("slow_threshold") }} or more, '
+    || {{ some('quiet_days', 'day') }} || ' since such an hour; the score is ' || {{ told(score) }} as evidence
+from {{ ref('int_drive_days__scored') }}
+where {{ score }} > {{ floor }}
+union all
+{% endfor -%}
+select
+    drive_id,
+    'mean_3_sigma' as detector,
+    day_utc,
+    max(sigmas_above_mean) as score,
+    true as is_flagged,
+    {{ some('count(*)', 'hour') }} || '; the worst ' || max(
+        case
+            when worst_rank = 1
+                then cast(hour_utc as varchar) || ': ' || {{ told('latency_us') }} || ' us, ' || {{ told('sigmas_above_mean') }}
+                || ' standard deviations above the mean of ' || cast(peer_count as varchar) || ' drives'
+        end
+    ) as evidence
+from sigma_hours
+group by drive_id, day_utc
+union all
+select
+    drive_id,
+    'perseus' as detector,
+    day_utc,
+    cast(window_risk as double) as score,
+    window_risk >= {{ var('perseus_slow_risk') }} as is_flagged,
+    cast(event_count as varchar) || ' of ' || cast(window_count as varchar) || ' windows of {{ var("perseus_window_minutes") }} minutes above the bound, '
+    || {{ told('event_ratio') }} || ' times it on average; the worst ' || cast(worst_window_utc as varchar) || ': ' || {{ told('worst_ratio') }}
+    || ' times; risk ' || cast(risk as varchar) || ' of the day, ' || cast(window_risk as varchar) || ' of {{ var("perseus_days") }} days' as evidence
+from {{ ref('int_drive_days__at_risk') }}
+where risk > 0

@@ -1,0 +1,56 @@
+{{ config(materialized='view') }}
+-- Every RAID group of a drive-hour or of inventory, with its width and the time it was observed. Grain: raid_group_id.
+with widths as (
+    select
+        raid_group_id,
+        data_drive_count,
+        cast(sum(raid_hours) as bigint) as raid_hours,
+        min(first_hour_utc) as first_hour_utc,
+        max(last_hour_utc) as last_hour_utc
+    from {{ ref('int_raid_group_days') }}
+    group by raid_group_id, data_drive_count
+),
+
+ranked as (
+    select
+        *,
+        row_number() over (
+            partition by raid_group_id order by raid_hours desc, data_drive_count desc nulls last
+        ) as width_rank
+    from widths
+    where raid_hours > 0
+),
+
+observed as (
+    select
+        raid_group_id,
+        max(case when width_rank = 1 then data_drive_count end) as data_drive_count,
+        min(first_hour_utc) as first_hour_utc,
+        max(last_hour_utc) as last_hour_utc
+    from ranked
+    group by raid_group_id
+),
+
+guessed as (
+    select distinct current_raid_group_id as raid_group_id from {{ ref('int_drives') }} where is_group_guessed
+),
+
+raid_groups as (
+    select raid_group_id from widths
+    union
+    select raid_group_id from {{ ref('int_raid_groups__kinds') }}
+)
+
+select
+    raid_groups.raid_group_id,
+    coalesce(attributes.kind, 'unknown') as kind,
+    attributes.raid_level,
+    observed.data_drive_count,
+    observed.first_hour_utc,
+    observed.last_hour_utc,
+    ({{ hours_between('observed.first_hour_utc', 'observed.last_hour_utc') }} + 1) / 24 as duration_days,
+    guessed.raid_group_id is not null as is_guessed
+from raid_groups
+left join {{ ref('int_raid_groups__kinds') }} as attributes on raid_groups.raid_group_id = attributes.raid_group_id
+left join observed on raid_groups.raid_group_id = observed.raid_group_id
+left join guessed on raid_groups.raid_group_id = guessed.raid_group_id

@@ -1,0 +1,113 @@
+{{ config(materialized='view') }}
+-- Drive events, one row per event under the drive it happened to. Grain: drive_id, occurred_at, event_type.
+-- smartctl reports a lifetime count. It is an event only where the count rose since the previous document.
+with reported as (
+    select
+        *,
+        case
+            when source = 'smartctl' and event_type = 'media_error'
+                then cast(nullif(regexp_extract(detail, '^smartctl: ([0-9]+) counted so far$', 1), '') as bigint)
+        end as counted
+    from {{ ref('stg_raw__drive_events') }}
+    where source is not null
+),
+
+-- every document leaves an inventory record; one that leaves no event has counted no error
+documents as (
+    select drive_id, valid_from as occurred_at
+    from {{ ref('stg_raw__drives') }}
+    where source = 'smartctl' and drive_id in (select drive_id from reported where counted is not null)
+    union
+    select drive_id, occurred_at from reported where counted is not null
+),
+
+counts as (
+    select documents.drive_id, documents.occurred_at, coalesce(reported.counted, 0) as counted
+    from documents
+    left join reported
+        on documents.drive_id = reported.drive_id and documents.occurred_at = reported.occurred_at and reported.counted is not null
+),
+
+counts_before as (
+    select
+        drive_id,
+        occurred_at,
+        lag(counted) over (partition by drive_id order by occurred_at) as counted_before,
+        lag(occurred_at) over (partition by drive_id order by occurred_at) as looked_before_at
+    from counts
+),
+
+happened as (
+    select
+        reported.drive_id,
+        reported.occurred_at,
+        case when reported.counted is not null and before.looked_before_at is null then 'other' else reported.event_type end as event_type,
+        reported.raid_group_id,
+        reported.slot,
+        reported.ended_at,
+        case
+            when reported.counted is null then reported.detail
+            when before.looked_before_at is null then reported.detail || ', when it was first looked at'
+            else reported.detail || ', ' || cast(before.counted_before as varchar) || ' of them by ' || cast(before.looked_before_at as varchar)
+        end as detail,
+        reported.collected_at,
+        reported.source,
+        reported.is_alias
+    from reported
+    left join counts_before as before
+        on reported.drive_id = before.drive_id and reported.occurred_at = before.occurred_at and reported.counted is not null
+    where reported.counted is null or before.looked_before_at is null or reported.counted > before.counted_before
+),
+
+seen_from_hosts as (
+    select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id
+    from happened as delivered
+    {{ joined_aliases('occurred_at') }}
+),
+
+-- several sources may report one event
+ranked as (
+    select
+        *,
+        row_number() over (
+            partition by named_drive_id, occurred_at, event_type
+            order by
+                {{ source_rank('event', 'source') }} asc,
+                source asc,
+                collected_at desc nulls last,
+                drive_id asc
+        ) as source_place
+    from seen_from_hosts
+)
+
+select
+    delivered.occurred_at,
+    delivered.drive_id,
+    delivered.event_type,
+    delivered.raid_group_id,
+    delivered.slot,
+    delivered.ended_at,
+    delivered.detail,
+    date_trunc('hour', delivered.occurred_at) as hour_utc
+from {{ ref('stg_raw__drive_events') }} as delivered
+where delivered.source is null
+union all
+select
+    ranked.occurred_at,
+    ranked.named_drive_id as drive_id,
+    ranked.event_type,
+    ranked.raid_group_id,
+    ranked.slot,
+    ranked.ended_at,
+    ranked.detail,
+    date_trunc('hour', ranked.occurred_at) as hour_utc
+from ranked
+where ranked.source_place = 1
+    and not exists (
+        select 1
+        from {{ ref('stg_raw__drive_events') }} as own
+        where own.source is null
+            and own.drive_id = ranked.named_drive_id
+            and own.occurred_at = ranked.occurred_at
+            and own.event_type = ranked.event_type
+    )

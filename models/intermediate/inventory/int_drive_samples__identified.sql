@@ -1,0 +1,44 @@
+{{ config(materialized='view') }}
+-- What was measured within hours, one row per drive and time under the drive's serial number. Of several sources the first in precedence
+-- counts, among those that saw enough of the time. Grain: drive_id, from_utc, to_utc.
+with named as (
+    select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id
+    from {{ ref('stg_raw__drive_samples') }} as delivered
+    {{ joined_aliases('from_utc') }}
+),
+
+ranked as (
+    select
+        *,
+        row_number() over (
+            partition by named_drive_id, from_utc, to_utc
+            order by
+                {{ latency_rank('named') }} asc,
+                source asc nulls first,
+                -- two names of one drive, such as two paths to it: the one that saw more of the time
+                coalesce(coverage, 1.0) desc,
+                collected_at desc nulls last,
+                drive_id asc
+        ) as source_place
+    from named
+)
+
+select
+    from_utc,
+    to_utc,
+    named_drive_id as drive_id,
+    read_ios,
+    write_ios,
+    read_latency_us,
+    write_latency_us,
+    read_blocks,
+    write_blocks,
+    block_bytes,
+    latency_us,
+    io_count,
+    bytes,
+    coverage,
+    min_coverage,
+    source
+from ranked
+where source_place = 1
