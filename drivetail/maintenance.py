@@ -1,4 +1,4 @@
-"""What keeps a warehouse sound over years: compaction, expiry, and the proofs that what is published is what was delivered.
+"""What keeps a warehouse sound over years: expiry, and the proofs that what is published is what was delivered.
 
 Each check says in a sentence what does not hold and what to do; none of them changes what readers see.
 """
@@ -17,16 +17,12 @@ import duckdb
 from drivetail.history import shorten_log
 from drivetail.settings import Schedule, load_settings, settings_file
 from engine.build import Build, building, explaining
-from engine.compaction import compact
 from engine.dbt import ModelError
 from engine.publish import clean_up, current_publication
-from engine.read import QueryError, fetch, publication_of, published_by
+from engine.read import QueryError, fetch, publication_of
 from engine.warehouse import PROJECT, Warehouse, quoted
 from engine.words import human, some
 from ingest.raw_store import drive_hour_files, list_deliveries, table_files
-
-# laws of one batch: their views show the last one only; reconcile() and rebuild_check() hold them over everything
-OF_A_BATCH = ("assert_accepted_drive_hours_are_measured_or_left_out", "assert_raid_hours_hold_all_their_drive_hours")
 
 ACCEPTED_AND_STORED = """
 with delivered as (
@@ -81,25 +77,6 @@ LINKED = (
 )
 
 
-def compact_store(warehouse: Warehouse) -> int:
-    """Compact the batches of days that are over, and publish what then lies elsewhere. What other models made is built again first.
-
-    Returns: how many days were compacted.
-    """
-    with building(warehouse), explaining(warehouse):
-        build = _opened(warehouse)
-        if warehouse.published.exists() and not _is_published_by(warehouse, build.project.version):
-            # what it would compact was just forgotten
-            build.run()
-            build = _opened(warehouse)
-        with build.connect() as connection:
-            days = compact(warehouse, connection, build.project.manifest, build.next_build_seq)
-        build.next_build_seq += days
-        if days:
-            build.run(must_publish=True)
-        return days
-
-
 def expire(warehouse: Warehouse) -> int:
     """Remove publications that nobody can be reading any more and what only they needed. Returns: how many went."""
     with warehouse.only_builder():
@@ -123,31 +100,17 @@ def check_sums(warehouse: Warehouse) -> None:
         ((last_hour,),) = connection.execute("select last_hour_utc from marts.publication").fetchall()
     with building(warehouse), explaining(warehouse):
         build = _opened(warehouse)
-        if last_hour is not None and not _stored_raid_hours(build):
+        held = build.project.run("test", "--select", "test_type:singular")
+        with build.connect() as connection:
+            (stored,) = connection.execute("select count(*) from intermediate.int_raid_hours").fetchone() or (0,)
+        if last_hour is not None and not stored:
             raise ModelError(f"{warehouse.build_database}: knows of no RAID-hour, though some are published; run `drivetail build`")
-        held = build.project.run("test", "--select", "test_type:singular", "--exclude", *OF_A_BATCH)
         if not held.results:
             raise ModelError(f"{PROJECT}/tests: holds no assert_*.sql, so no law was held; install drivetail again")
 
 
-def _stored_raid_hours(build: Build) -> int:
-    """RAID-hours that the laws look at; a build that was killed has left the models pointing at one batch, so they are shown all."""
-    if not build.is_defined:
-        return 0
-    with build.connect() as connection:
-        build.show_store(connection)
-        (count,) = connection.execute("select count(*) from intermediate.int_raid_hours").fetchone() or (0,)
-        return int(count)
-
-
 def _opened(warehouse: Warehouse) -> Build:
     return Build(warehouse, "duckdb", lambda phase, done, total: None)
-
-
-def _is_published_by(warehouse: Warehouse, version: str) -> bool:
-    """Whether models of this version made what is published here."""
-    current = current_publication(warehouse)
-    return current is not None and published_by(warehouse, current.publication_id) == version
 
 
 def reconcile(warehouse: Warehouse) -> list[str]:
@@ -215,7 +178,7 @@ def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[st
         for name, each in (("published", warehouse), ("rebuilt", scratch)):
             connection.execute(f"attach {quoted(each.published)} as {name} (read_only)")
         for relation in REBUILT:
-            rows = f"(select * exclude (build_seq) from {{}}.intermediate.{relation} where cast(hour_utc as date) = date '{day}')"
+            rows = f"(select * from {{}}.intermediate.{relation} where cast(hour_utc as date) = date '{day}')"
             sides = [rows.format(name) for name in ("published", "rebuilt")]
             counts = [
                 connection.execute(f"select count(*) from ({one} except all {other})").fetchall()[0][0]
@@ -234,7 +197,6 @@ def maintain(warehouse: Warehouse, say: Callable[[str], object] = print) -> list
     problems = []
     schedule = load_settings(warehouse).schedule if settings_file(warehouse).exists() else Schedule()
     shorten_log(warehouse, schedule.keep_days)
-    say(f"Compacted {some(compact_store(warehouse), 'day')}")
     say(f"Removed {some(expire(warehouse), 'publication')}")
     try:
         check_sums(warehouse)

@@ -8,9 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from engine.retention import read_past
 from engine.read import QueryError
 from engine.register import Register
+from engine.retention import read_past
 from engine.warehouse import Warehouse
 from ingest.raw_store import Delivery, list_deliveries
 

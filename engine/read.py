@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import duckdb
 
 from engine.dbt import models_version
+from engine.store import day_folder
 from engine.warehouse import Warehouse, quoted
 
 Row = dict[str, Any]
@@ -81,6 +83,16 @@ def published_by(warehouse: Warehouse, publication_id: str) -> str | None:
         return None
     version: str | None = record.get("models")
     return version
+
+
+def stored_file(warehouse: Warehouse, publication_id: str, model: str, day: date) -> Path:
+    """The file that a publication shows of a stored model's day. Raises: QueryError where it shows none."""
+    record = json.loads((warehouse.publications / f"{publication_id}.json").read_text(encoding="utf-8"))
+    folder = f"{day_folder(warehouse, model, day)}/"
+    for file in record["store"]:
+        if file.startswith(folder):
+            return Path(file)
+    raise QueryError(f"{folder}: publication {publication_id} shows no file of it")
 
 
 def of_other_models(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> str | None:

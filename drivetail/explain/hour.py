@@ -13,7 +13,7 @@ from drivetail.explain.question import known_drive, parse_hour
 from drivetail.explain.raw_records import raw_block
 from drivetail.explain.records import HOUR, interval_columns, interval_rows, nearby_events_block, shifted
 from drivetail.explain.text import num, when
-from engine.read import fetch, publication_of
+from engine.read import fetch, publication_of, stored_file
 from engine.warehouse import Warehouse
 
 
@@ -111,20 +111,16 @@ def _interval_block(drive_hour: DriveHour) -> str:
 
 
 def _computed_block(drive_hour: DriveHour) -> str:
-    """Which batch and which publication the numbers are from."""
-    batch = drive_hour.measured["build_seq"]
-    ((again,),) = drive_hour.connection.execute(
-        "select count(*) from store.recomputed where raid_group_id = ? and hour_utc = ?", [drive_hour.group, drive_hour.at]
-    ).fetchall()
+    """Which file of the store and which publication the numbers are from."""
     (publication,) = fetch(drive_hour.connection, "select * from marts.publication")
-    path = drive_hour.warehouse.store / f"batch-{batch:06d}" / "int_drive_hours.parquet"
+    path = stored_file(drive_hour.warehouse, publication["publication_id"], "int_drive_hours", drive_hour.at.date())
     written_at = datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None, microsecond=0)
     return block(
         "Computed",
         facts(
             [
-                ("when", f"{when(written_at)} UTC" + (", again: a later record touched the RAID-hour" if again else "")),
-                ("batch", f"{batch}, {path}"),
+                ("when", f"{when(written_at)} UTC, with the whole day"),
+                ("file", path),
                 ("published", f"{when(publication['published_at'])} UTC as {publication['publication_id']}"),
             ]
         ),

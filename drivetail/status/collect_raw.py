@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 import duckdb
+from engine.past import Past
 
 from drivetail.status.content import HOUR, LISTED, Status, in_hours, listing
-from engine.past import Past
 from engine.read import Row, fetch
 from engine.warehouse import quoted
 from ingest.raw_store import Delivery, drive_hour_files, pruned_files

@@ -11,6 +11,7 @@ from tests.once import parse_project
 
 PREFIXES = {"staging": "stg_", "intermediate": "int_", "marts": "", "plan": "plan_"}
 
+
 class Arrow(NamedTuple):
     """`model` of `layer` reads `parent`; parent_layer is `source` or `seed` where it is no model."""
 

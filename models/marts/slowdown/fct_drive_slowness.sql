@@ -31,4 +31,4 @@ select
     ) as is_chronic
 from {{ ref('int_drives__totals') }} as totals
 left join drive_windows on totals.drive_id = drive_windows.drive_id
-inner join {{ ref('dim_drives') }} as drives on totals.drive_id = drives.drive_id
+inner join {{ ref('int_drives') }} as drives on totals.drive_id = drives.drive_id
