@@ -37,7 +37,10 @@ TABLES_OF_INVENTORY = ("config.materialized:table", "--exclude", "int_drive_hour
 TABLES_OVER_DAYS = ("int_drive_hours__measured+,config.materialized:table", "--exclude", "int_raid_group_days__fitted")
 """What is kept as tables over all days: made when the days are stored."""
 
-DAYS = ("config.materialized:by_day", "int_raid_group_days__fitted", "--exclude", "int_drives__kinds+", "test_type:unit")
+DAYS = (
+    "config.materialized:by_day", "config.materialized:in_run", "int_raid_group_days__fitted",
+    "--exclude", "int_drives__kinds+", "test_type:unit",
+)  # fmt: skip
 """What is stored by day from raw."""
 
 COUNTS_BY_CLASS = ("int_drives__kinds+,config.materialized:by_day", "--exclude", "test_type:unit")

@@ -1,3 +1,4 @@
+{{ config(materialized="in_run") }}
 -- What a drive is compared with: a RAID group's width and medians in each hour. Data drives with enough coverage only.
 -- Grain: raid_group_id, hour_utc.
 with drive_hours as (

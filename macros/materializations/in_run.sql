@@ -1,0 +1,29 @@
+{#- A model that several stored models of the same days read: computed once, as a table in memory, for the length of the run. When the run ends,
+    a view takes its place (keep_as_views). -#}
+{% materialization in_run, adapter='duckdb' %}
+    {%- set target_relation = this.incorporate(type='view') -%}
+    {{ run_hooks(pre_hooks) }}
+    {% do run_query("attach if not exists ':memory:' as run_tables") %}
+    {% do run_query("set disabled_optimizers = 'build_side_probe_side'") %}
+    {% call statement('main') -%}create or replace table run_tables.main.{{ this.identifier }} as ({{ sql }}){%- endcall %}
+    {% do run_query("set disabled_optimizers = ''") %}
+    {#- a transaction writes to one database only -#}
+    {% do adapter.commit() %}
+    {% call statement('view') -%}create or replace view {{ target_relation }} as select * from run_tables.main.{{ this.identifier }}{%- endcall %}
+    {{ run_hooks(post_hooks) }}
+    {{ adapter.commit() }}
+    {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+{#- When a run ends (dbt_project.yml, on-run-end): what it held in memory is a view again. -#}
+{% macro keep_as_views(results) %}
+    {%- if execute %}
+    {%- for result in results if result.node.config.materialized == 'in_run' and result.node.compiled_code %}
+        {%- do run_query('create or replace view ' ~ result.node.schema ~ '.' ~ result.node.name ~ ' as ' ~ result.node.compiled_code) %}
+    {%- endfor %}
+    {%- do adapter.commit() %}
+    {%- for result in results if result.node.config.materialized == 'in_run' and result.node.compiled_code %}
+        {%- do run_query('drop table if exists run_tables.main.' ~ result.node.name) %}
+    {%- endfor %}
+    {%- endif %}
+{% endmacro %}
