@@ -3,6 +3,7 @@
 with decisions as (
     select
         decisions.*,
+        -- a decision may name a drive that no record knows
         coalesce(drives.kind, 'unknown') as kind,
         coalesce(segments.raid_group_id, drives.current_raid_group_id) as raid_group_id,
         coalesce(segments.slot, drives.slot) as slot
