@@ -30,8 +30,8 @@ from engine.sources import TABLES as RAW_TABLES
 from engine.sources import point, point_at_decisions, point_whole_tables
 from engine.store import DAY_MODELS, SCHEMA, Batch, commit_batch, current_rows, live_batches, remember_kinds, whole_store
 from engine.warehouse import Warehouse, quoted
-from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, pruned_record, source_of, table_files
-from ingest.trouble import Shortage, explained
+from ingest.raw.store import Delivery, drive_hour_files, list_deliveries, pruned_record, source_of, table_files
+from ingest.raw.trouble import Shortage, explained
 
 TABLES = ("int_drives__own_spans", "int_drives__host_spans", "int_drives__kinds", "int_raid_groups__kinds", "dim_drives")
 """What a batch brings up to date beside what it stores."""

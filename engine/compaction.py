@@ -15,7 +15,8 @@ from typing import Any
 import duckdb
 
 from engine.store import DAY_MODELS, RAID_HOUR_MODELS, Batch, current_rows, forget_settled_recomputations, live_batches
-from engine.warehouse import Warehouse, quoted, sync
+from engine.warehouse import Warehouse, quoted
+from ingest.raw.durable import sync
 
 
 def compact(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, manifest: Any, next_build_seq: int) -> int:

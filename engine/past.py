@@ -19,8 +19,9 @@ import duckdb
 
 from engine.dbt import ModelError
 from engine.store import Batch
-from engine.warehouse import Warehouse, quoted, sync
-from ingest.raw_store import pruned_record
+from engine.warehouse import Warehouse, quoted
+from ingest.raw.durable import sync
+from ingest.raw.store import pruned_record
 
 REMAINDERS = {
     "pruned_drives": "intermediate.int_drives__totals",

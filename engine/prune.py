@@ -26,8 +26,8 @@ from engine.read import QueryError, publication_of
 from engine.store import DAY_MODELS, RAID_HOUR_MODELS, Batch, current_rows, live_batches
 from engine.warehouse import Warehouse, quoted
 from engine.words import human, some
-from ingest.quarantine import list_quarantine
-from ingest.raw_store import ingest_lock, pruned_files
+from ingest.raw.quarantine import list_quarantine
+from ingest.raw.store import ingest_lock, pruned_files
 
 LEAST_DAYS = 35
 """A RAID group's chronic window (`chronic_window_days`), and a week for arrays that are late: younger hours are still at work."""

@@ -26,8 +26,9 @@ from engine.past import Past, missing_folders, read_past, show_past
 from engine.read import published_by
 from engine.sources import point, point_at_decisions, point_whole_tables
 from engine.store import STORED_MODELS, needed_folders, whole_store
-from engine.warehouse import Warehouse, quoted, sync
-from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, pruned_files
+from engine.warehouse import Warehouse, quoted
+from ingest.raw.durable import sync
+from ingest.raw.store import Delivery, drive_hour_files, list_deliveries, pruned_files
 
 STORAGE_VERSION = "v1.5.0"
 """The oldest DuckDB that opens a publication."""

@@ -15,14 +15,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from drivetail.cli import main
-from drivetail.maintenance import expire
+from drivetail.service.maintenance import expire
 from engine.build import build
 from engine.dbt import ModelError, Project, variables
 from engine.past import Kept, Past, bring_back
 from engine.prune import LEAST_DAYS, prune
 from engine.publish import clean_up
 from engine.warehouse import PROJECT, Warehouse
-from ingest.raw_store import drive_hour_files, list_deliveries
+from ingest.raw.store import drive_hour_files, list_deliveries
 
 pytestmark = pytest.mark.xdist_group("prune")
 

@@ -17,7 +17,7 @@ import duckdb
 import pytest
 from conftest import Published, drivetail
 
-from drivetail.maintenance import check_sums, rebuild_check, reconcile
+from drivetail.service.maintenance import check_sums, rebuild_check, reconcile
 from engine.build import Build, explaining
 from engine.dbt import Hindered, ModelError
 from engine.publish import STORAGE_VERSION

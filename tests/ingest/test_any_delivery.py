@@ -13,12 +13,11 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from ingest.errors import UnreadableFile
-from ingest.files import find_files
-from ingest.landing import UNREADABLE, FileResult, Landing
-from ingest.raw_store import StagedDelivery
-from ingest.run import SOURCES
-from ingest.schema import SELF_NAMED_SOURCES
+from ingest.contract.errors import UnreadableFile
+from ingest.raw.landing import Landing
+from ingest.raw.store import StagedDelivery
+from ingest.reading.files import UNREADABLE, FileResult, find_files
+from ingest.sources import SELF_NAMED_SOURCES, module_of
 from tests.fuzz import fuzz
 from tests.mutate import mutated, mutated_json
 
@@ -164,7 +163,7 @@ def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[F
         path = root / "in" / str(number) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    module = SOURCES[source]
+    module = module_of(source)
     staged = StagedDelivery(root / "warehouse", None if source in SELF_NAMED_SOURCES else source)
     try:
         files, _ = find_files([root / "in"], module.recognise, staged.scratch)
@@ -180,7 +179,7 @@ def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[F
 
 @pytest.mark.parametrize("source", GOOD)
 def test_any_delivery_is_read_or_refused(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.prometheus.text.LINES_AT_ONCE", 1)
+    monkeypatch.setattr("ingest.sources.prometheus.text.LINES_AT_ONCE", 1)
     (tmp_path / "warehouse/raw/deliveries").mkdir(parents=True)
     (tmp_path / "warehouse/raw/.staging").mkdir()
     for name, content in GOOD[source]:

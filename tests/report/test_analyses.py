@@ -11,8 +11,8 @@ import pytest
 from reference.fleets import HOWS, deliveries, random_fleet
 from reference.study import MEASURES, Populations
 
-from drivetail.sql import run_query
-from drivetail.study import FINDINGS
+from drivetail.ask.sql import run_query
+from drivetail.ask.study import FINDINGS
 from engine.build import build
 from engine.read import fetch, open_published
 from engine.warehouse import PROJECT, Warehouse
