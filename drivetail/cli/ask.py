@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows that the table format prints.")
 @warehouse_option
 def sql(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: int) -> None:
-    """Run a read-only query on the published warehouse: SQL text, or a file that holds it.
+    """Run a read-only SQL query on the warehouse.
 
-    One question at a time, which reads what the warehouse shows and no other file, and writes nothing but --out.
+    SELECT_OR_FILE is one statement, or a file that holds it. It reads the published warehouse and no other file, and writes only --out.
 
     \b
     drivetail sql "select kind, count(*) from marts.fct_raid_hours where is_tail_hour group by kind"
@@ -58,7 +58,10 @@ def sql(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: 
 @click.argument("hour", required=False)
 @warehouse_option
 def explain(warehouse: Warehouse, drive: str, hour: str | None) -> None:
-    """Walk one number back: a DRIVE, or one HOUR of it ("2026-01-05 07:00", UTC), to the file and row it came from."""
+    """Trace a drive's numbers back to file and row.
+
+    With HOUR ("2026-01-05 07:00", UTC) that hour of the drive: its latency, its peers, its slowdown, and the raw records behind them.
+    """
     from drivetail.ask.explain import explain_drive, explain_hour
 
     say(explain_hour(warehouse, drive, hour) if hour else explain_drive(warehouse, drive))
@@ -69,7 +72,7 @@ def explain(warehouse: Warehouse, drive: str, hour: str | None) -> None:
 @click.option("--check", is_flag=True, help="Exit 1 when something needs an operator.")
 @warehouse_option
 def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
-    """What has landed, how fresh it is, what was rejected and why, and who is missing."""
+    """Show what landed, how fresh it is, and what is wrong."""
     from drivetail.ask.status import collect_status, render_status
 
     collected = collect_status(warehouse)
@@ -88,12 +91,14 @@ def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
     type=click.Choice(["table", "json", "csv"]),
     help="How to print the numbers; json and csv hold every column and row.  [default: table]",
 )
-@click.option("--all", "is_all", is_flag=True, help="In the table also the points of the figures and the numbers of the text.")
+@click.option("--all", "is_all", is_flag=True, help="Include the points of the figures and the numbers of the text in the table.")
 @click.option("--kind", type=click.Choice(DRIVE_KINDS), help="Drives of one kind only.  [default: both]")
 @click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
 @warehouse_option
 def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | None, page: Path | None) -> None:
-    """This fleet's numbers beside those of The Tail at Store (FAST'16): findings and tables, each with its 95% interval and verdict.
+    """Compare this fleet with The Tail at Store (FAST'16).
+
+    Lists the paper's findings and tables, each with this fleet's value, its 95% interval and a verdict.
 
     \b
     drivetail study --html study.html      also the figures, drawn over the paper's; prints only where the file is
@@ -119,56 +124,63 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
 
 @click.command("what-if")
 @click.option(
-    "--replace", "replaced", multiple=True, metavar="DRIVE", help="A drive that is replaced by a healthy one; may be given more than once."
+    "--replace", "replaced", multiple=True, metavar="DRIVE", help="Replace this drive by a healthy one; may be given more than once."
 )
 @click.option(
-    "--worst", type=click.IntRange(1, 2), help="Replace the drive, or the two, of each RAID group that were the slowest of most tail hours."
+    "--worst", type=click.IntRange(1, 2), help="Replace the 1 or 2 drives of each RAID group that were the slowest in most tail hours."
 )
-@click.option("--route-round", "routed", type=click.IntRange(1, 2), help="Reads go round the longest tail, or the two longest.")
+@click.option(
+    "--skip-slowest",
+    "skipped",
+    type=click.IntRange(1, 2),
+    help="Assume reads are rebuilt from parity instead of waiting for the 1 or 2 slowest drives.",
+)
 @click.option("--since", type=INSTANT, help="First hour that counts (UTC).  [default: all]")
-@click.option("--until", type=INSTANT, help="First hour that counts no more (UTC).  [default: all]")
+@click.option("--until", type=INSTANT, help="End of the hours that count (UTC).  [default: all]")
 @format_option("How to print the answer.")
 @warehouse_option
 def what_if(
     warehouse: Warehouse,
     replaced: tuple[str, ...],
     worst: int | None,
-    routed: int | None,
+    skipped: int | None,
     since: datetime | None,
     until: datetime | None,
     output: str,
 ) -> None:
-    """How many tail hours would be left if slow drives were replaced, or if reads went round the slowest (docs/costs.md).
+    """Estimate the tail hours left without the slowest drives.
 
-    A replaced drive is one that is not there: every RAID-hour it was in is judged anew by the other drives' latencies.
+    A replaced drive is left out: every RAID-hour it was in is computed again from the other drives' latencies (docs/costs.md).
 
     \b
     drivetail what-if --worst 1                          the worst drive of each RAID group
     drivetail what-if --replace S00000612A --replace S00000613A --since 2026-02-01
-    drivetail what-if --route-round 1                    as reads that are rebuilt from parity do
+    drivetail what-if --skip-slowest 1                   as if reads were rebuilt from parity
     """
     from drivetail.ask.what_if import Question, ask, what_if_table
 
-    if not (replaced or worst or routed):
-        raise click.UsageError("nothing is changed: give --replace DRIVE, --worst 1 or --route-round 1")
+    if not (replaced or worst or skipped):
+        raise click.UsageError("nothing is changed: give --replace DRIVE, --worst 1 or --skip-slowest 1")
     if replaced and worst:
         raise click.UsageError("--replace names the drives, --worst chooses them: give one of them")
     if since is not None and until is not None and until <= since:
         raise click.UsageError(f"--until {until} is not after --since {since}")
-    rows = ask(warehouse, Question(replaced, worst or 0, routed or 0, since, until))
+    rows = ask(warehouse, Question(replaced, worst or 0, skipped or 0, since, until))
     say({"table": what_if_table, "csv": as_csv, "json": as_json}[output](rows))
 
 
 @click.command()
-@click.option("--all", "is_all", is_flag=True, help="Also the drives to leave where they are.")
-@click.option("--explain", "drive", metavar="DRIVE", help="How the expectation of one drive comes about, row by row.")
+@click.option("--all", "is_all", is_flag=True, help="Include the drives to leave where they are.")
+@click.option("--explain", "drive", metavar="DRIVE", help="Show how the expectation of one drive is computed, row by row.")
 @click.option(
-    "--backtest", "is_backtest", is_flag=True, help="What following the model would have saved beside other rankings, losses included."
+    "--backtest", "is_backtest", is_flag=True, help="Show what following the model would have saved, compared with other rankings."
 )
 @format_option("How to print them; csv and json hold every column.")
 @warehouse_option
 def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtest: bool, output: str) -> None:
-    """Which drives to replace: tail hours that each is expected to cause in 28 days, against what a replacement costs (docs/candidates.md).
+    """List the drives worth replacing.
+
+    Compares the tail hours that each is expected to cause in 28 days with what a replacement costs (docs/candidates.md).
 
     \b
     drivetail candidates                      what to do, the most worthwhile first
@@ -191,7 +203,10 @@ def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtes
 @click.command()
 @click.option("--out", metavar="FILE", required=True, type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
 def docs(out: Path) -> None:
-    """Write what the tables mean: every model with its columns, units, tests and lineage, as one HTML file. Takes half a minute."""
+    """Write the documentation of all tables as one HTML file.
+
+    Every model with its columns, units, tests and lineage. Takes half a minute.
+    """
     from drivetail.ask.docs import write_docs
     from engine.dbt import ModelError
 

@@ -34,11 +34,9 @@ if TYPE_CHECKING:
     "folder",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where deliveries come in; made if absent.",
+    help="Folder where deliveries come in; made if absent.",
 )
-@click.option(
-    "--source", type=click.Choice([*SOURCES, COLLECTED]), default="bundle", show_default=True, help="What they are deliveries of."
-)
+@click.option("--source", type=click.Choice([*SOURCES, COLLECTED]), default="bundle", show_default=True, help="Source of the deliveries.")
 @click.option(
     "--start",
     type=click.DateTime(["%Y-%m-%dT%H"]),
@@ -46,7 +44,9 @@ if TYPE_CHECKING:
 )
 @warehouse_option
 def init(warehouse: Warehouse, folder: Path, source: str, start: datetime | None) -> None:
-    """Set up an installation that runs itself: write DIR/drivetail.toml, where deliveries come in and who is told when something is wrong.
+    """Write the settings of a warehouse that runs itself.
+
+    DIR/drivetail.toml says where deliveries come in and who is notified when something is wrong.
 
     \b
     drivetail init --inbox /srv/deliveries
@@ -63,13 +63,14 @@ def init(warehouse: Warehouse, folder: Path, source: str, start: datetime | None
 
 @click.command()
 @click.option("--land", "is_landing", is_flag=True, help="Land what is new, as the hourly run does.")
-@click.option("--until", type=click.DateTime(["%Y-%m-%dT%H"]), help="Leave entries of this hour (UTC) and later ones, by their names.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%dT%H"]), help="Leave out entries of this hour (UTC) and later, by their names.")
 @warehouse_option
 def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> None:
-    """What lies in the inboxes of DIR/drivetail.toml, and where its servers stand: what is new, still being written, or needs somebody.
+    """List what is in the inboxes, or land what is new.
 
-    With --land, everything new is ingested through the gate, each entry a delivery of its own, and servers are pulled up to the last
-    full hour; again changes nothing. Without a scheduler, an hourly cron line does what it does:
+    Shows the inboxes and servers of DIR/drivetail.toml: what is new, still being written, or needs somebody.
+    With --land, everything new is ingested through the gate, each entry as a delivery of its own, and servers are pulled up to the last
+    full hour. Repeating it changes nothing. Without a scheduler, an hourly cron line can do it:
     drivetail inbox --land && drivetail build && drivetail report --due
     """
     from drivetail.console import table
@@ -127,10 +128,10 @@ def decision_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @decision_options
 @warehouse_option
 def release(warehouse: Warehouse, number: int, by: str, note: str) -> None:
-    """Land the quarantined delivery NUMBER after all; `drivetail status` lists what is held, and why.
+    """Land the quarantined delivery NUMBER after all.
 
-    Its files land as they came, as if just ingested; only single rows that are implausible are still rejected. Who released it
-    and why stays in its record. Releasing it again changes nothing.
+    `drivetail status` lists what is held, and why. The files land as they came; only single implausible rows are still rejected.
+    The record keeps who released it and why. Releasing it again changes nothing.
 
     \b
     drivetail release 3 --by ada --note "rack 7 was switched off on purpose"
@@ -148,9 +149,10 @@ def release(warehouse: Warehouse, number: int, by: str, note: str) -> None:
 @decision_options
 @warehouse_option
 def drop(warehouse: Warehouse, number: int, by: str, note: str) -> None:
-    """Remove the files of the quarantined delivery NUMBER for good; its record stays, with who dropped it and why.
+    """Delete the files of the quarantined delivery NUMBER.
 
-    Sent again, the same files are left out; ingested without --gate they would land. Dropping it again changes nothing.
+    Its record stays, with who dropped it and why. Sent again, the same files are left out; ingested without --gate they would land.
+    Dropping it again changes nothing.
 
     \b
     drivetail drop 3 --by ada --note "latencies in ms; the array will send the day again"
@@ -167,7 +169,9 @@ def drop(warehouse: Warehouse, number: int, by: str, note: str) -> None:
 @click.command()
 @warehouse_option
 def maintain(warehouse: Warehouse) -> None:
-    """Keep the warehouse sound: compact days that are over, remove old publications, prove that what is published is what came.
+    """Compact past days and prove what is published.
+
+    Also removes old publications. The proofs:
 
     \b
     sums          the laws of the domain (slow hours = interval hours, ...) over everything
@@ -182,14 +186,15 @@ def maintain(warehouse: Warehouse) -> None:
 
 
 @click.command()
-@click.option("--older-than", required=True, metavar="DAYSd", help="Days before the last hour that stay, such as 400d.")
-@click.option("--dry-run", is_flag=True, help="Say what would go.")
+@click.option("--older-than", required=True, metavar="DAYSd", help="Keep this many days before the last hour, such as 400d.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
 @warehouse_option
 def prune(warehouse: Warehouse, older_than: str, dry_run: bool) -> None:
-    """Let the drive-hours of old days go: the rows of marts.fct_drive_hours and the files of raw they were made of. It cannot be undone.
+    """Delete the drive-hours of old days.
 
-    RAID-hours, intervals, events, drives and the study stay exactly what they are. A drive-hour of a pruned day that arrives later is
-    rejected, and inventory that reaches back changes the days after only (docs/decisions/0007-prune.md).
+    Deletes the rows of marts.fct_drive_hours and the files of raw they were made of. It cannot be undone.
+    RAID-hours, intervals, events, drives and the study do not change. A drive-hour of a pruned day that arrives later is rejected.
+    Inventory that reaches back changes only the days after the horizon (docs/decisions/0007-prune.md).
 
     \b
     drivetail prune --older-than 400d --dry-run
@@ -202,7 +207,7 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool) -> None:
         raise click.UsageError(f"--older-than {older_than}: give whole days, such as 400d")
     days = int(match[1])
     if days < LEAST_DAYS:
-        raise click.UsageError(f"--older-than {older_than}: give at least {LEAST_DAYS}d; younger days are still at work")
+        raise click.UsageError(f"--older-than {older_than}: give at least {LEAST_DAYS}d; younger days are still needed")
     with progress("Pruning") as advance:
         pruned = run(warehouse, days, is_dry_run=dry_run, on_progress=advance)
     say(sentence(pruned, is_dry_run=dry_run))
@@ -213,12 +218,13 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[AIRFLOW_COMMAND...]")
 @warehouse_option
 def airflow(warehouse: Warehouse, port: int, arguments: tuple[str, ...]) -> None:
-    """Run the warehouse by itself: Airflow on this machine, every hour and every week, until Ctrl-C.
+    """Run Airflow for this warehouse, until Ctrl-C.
 
-    DIR/drivetail.toml says where deliveries come in (`drivetail init`). It listens on 127.0.0.1 only; the password is shown at
-    the first start. docs/airflow.md: as a service, on several machines, into an Airflow you have.
+    It runs the warehouse every hour and reports every week. DIR/drivetail.toml says where deliveries come in (`drivetail init`).
+    It listens on 127.0.0.1 only; the password is shown at the first start. docs/airflow.md: as a service, on several machines, or in
+    an Airflow that you have.
 
-    With a command, runs Airflow's own in this installation, beside it or without it:
+    With AIRFLOW_COMMAND, runs that command of Airflow in this installation:
 
     \b
     drivetail airflow dags list

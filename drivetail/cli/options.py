@@ -98,13 +98,13 @@ def time_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command what a source needs to know of the times in its files."""
     for add in (
         click.option("--began", metavar="TIME", help="When iostat was started (UTC, or of --timezone), where it was run without -t."),
-        click.option("--interval", metavar="10s", help="Its seconds (or 1m) from one report to the next, beside --began."),
+        click.option("--interval", metavar="10s", help="Time from one iostat report to the next; needed with --began."),
         click.option("--boot-time", metavar="TIME", help="When the machine booted (UTC), for logs in seconds since then."),
         click.option("--year", help="Year of the first line, for logs that give none."),
         click.option(
             "--date-order",
             type=click.Choice(["mdy", "dmy"]),
-            help="Whether 01/05/26 is month or day first, where a text of sar or iostat does not tell.",
+            help="Whether 01/05/26 is month or day first, where a text of sar or iostat does not say.",
         ),
         click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them."),
     ):
@@ -115,7 +115,7 @@ def time_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command what a pull from a Prometheus server needs to know."""
     for add in (
-        click.option("--allow-partial", is_flag=True, help="Take answers that the server itself calls incomplete."),
+        click.option("--allow-partial", is_flag=True, help="Accept answers that the server itself calls incomplete."),
         selection_options,
         click.option("--to", "end", type=INSTANT, help="End of the hours to pull (UTC).  [default: the last full hour]"),
         click.option("--from", "first", type=INSTANT, help="First hour to pull (UTC).  [default: 24 hours before --to]"),

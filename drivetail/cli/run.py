@@ -25,12 +25,13 @@ from drivetail.console import progress, say
 from engine.warehouse import Warehouse
 from engine.words import human, some
 from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
-from ingest.sources import COLLECTED, SOURCES
+from ingest.sources import COLLECTED, INBOX_OPTIONS, SOURCES, listing
 
 if TYPE_CHECKING:
     pass
 
 HOUR_SECONDS = 3600
+WITH_RESOLUTION = tuple(name for name, options in INBOX_OPTIONS.items() if "resolution" in options)
 
 
 @click.command()
@@ -42,7 +43,10 @@ HOUR_SECONDS = 3600
     help="Folder for the fleet, its warehouse and the report.",
 )
 def demo(out: Path) -> None:
-    """Simulate a small fleet, ingest it, build, and write the weekly report. Takes a minute or two."""
+    """Simulate, ingest, build and report on a small fleet.
+
+    Takes a minute or two.
+    """
     from drivetail.demo import run_demo
 
     run_demo(out.resolve())
@@ -82,7 +86,7 @@ def demo(out: Path) -> None:
     "--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON file of numbers of the preset to change."
 )
 def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any) -> None:
-    """Write a call-home bundle of a simulated fleet, and the truth about it beside it.
+    """Write the bundle of a simulated fleet, and its truth.
 
     Drives behave: they serve a workload, fall slow and recover, age, and operators unplug them. Slowdowns are not
     drawn; they come out when a drive is compared with its group.
@@ -109,7 +113,7 @@ def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any
     say(f"Next: drivetail ingest bundle {out} && drivetail build")
 
 
-@click.command()
+@click.command(epilog=f"\b\nSources:\n{listing()}")
 @click.argument("source", type=click.Choice([*SOURCES, COLLECTED]), metavar="SOURCE")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
 @click.option("--kind", type=click.Choice(DRIVE_KINDS), help="What the drives are, where the delivery does not say.")
@@ -120,12 +124,12 @@ def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any
 @click.option(
     "--gate",
     is_flag=True,
-    help="Look at the delivery before it counts: implausible rows are rejected, an implausible delivery is quarantined.",
+    help="Check the delivery first: implausible rows are rejected, an implausible delivery is quarantined.",
 )
 @click.option(
     "--resolution",
     type=click.Choice(RESOLUTIONS),
-    help="Keep what was measured within the hour, too; for prometheus, diskstats, sysstat and perseus.",
+    help=f"Keep what was measured within the hour, too; for {', '.join(WITH_RESOLUTION)}.",
 )
 @time_options
 @server_options
@@ -142,22 +146,9 @@ def ingest(
     end: datetime | None,
     **source_options: Any,
 ) -> None:
-    """Land deliveries of one SOURCE in the raw store. Ingesting the same file again changes nothing.
+    """Land deliveries of one SOURCE in the raw store.
 
-    \b
-    bundle      folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON
-    prometheus  node_exporter's disk counters: a server's address, with --from and --to; or files of samples
-    sysstat     what sar and iostat measured: sadf -j, sadf -d, sar -d, iostat -xt -o JSON
-    collected   what `drivetail collect` delivers, each of the following in turn
-    diskstats   snapshots of /proc/diskstats
-    lsblk, mdadm, smartctl   which drives, in which arrays, of which make and age
-    kernel-log  what the kernel said of drives: journald's JSON, syslog, dmesg
-    mapping     what an operator says of drives (`drivetail map`)
-    tickets     CSV files of drive trouble tickets
-    labels      which drives somebody found slow or healthy: detectors are held against it
-    backblaze   the public daily CSVs of drive stats: inventory, age, and proxies of events
-    fio         results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour
-    perseus     Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]
+    Ingesting the same file again changes nothing. The sources are listed below.
 
     \b
     drivetail ingest prometheus http://prometheus:9090 --from 2026-01-05T00 --to 2026-02-05T00
@@ -209,7 +200,9 @@ def ingest(
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="CSV...")
 @warehouse_option
 def map_drives(warehouse: Warehouse, paths: tuple[Path, ...]) -> None:
-    """Say which drive a device is and which RAID group it belongs to; believed before every source, kept for ever.
+    """Map devices to serial numbers and RAID groups.
+
+    A mapping is believed before every source and kept for ever.
 
     CSV (or Parquet, NDJSON) with `drive_id` (serial number), or `host` and `device`, or all three; `raid_group_id` and any column of
     the inventory (role, kind, slot, enclosure, model, deployed_on, ...), from `valid_from` to `valid_to` (docs/sources/mapping.md).
@@ -232,17 +225,18 @@ def map_drives(warehouse: Warehouse, paths: tuple[Path, ...]) -> None:
 @click.option(
     "--out", default="./collected", show_default=True, type=click.Path(file_okay=False, path_type=Path), help="Where deliveries go."
 )
-@click.option("--once", is_flag=True, help="One look, delivered at once, as cron calls it.")
-@click.option("--every", metavar="SECONDSs", help="Look that often and deliver every hour, as a service does.  [default: 60s]")
+@click.option("--once", is_flag=True, help="Look once, deliver at once and exit, for cron.")
+@click.option("--every", metavar="SECONDSs", help="Look this often and deliver every hour, as a service.  [default: 60s]")
 @click.option("--host", help="Name of this host.  [default: its own]")
 @click.option(
     "--textfile", type=click.Path(file_okay=False, path_type=Path), help="Also write membership of md arrays there, for node_exporter."
 )
 def collect(out: Path, once: bool, every: str | None, host: str | None, textfile: Path | None) -> None:
-    """Look at this host's drives: /proc/diskstats, mdstat, mdadm, lsblk, smartctl and the kernel's messages (docs/sources/collect.md).
+    """Collect what this host knows of its drives.
 
-    Run it as root, as a service (deploy/systemd) or with --once from cron every few minutes. Each delivery is one folder in --out, there
-    at once or not at all, for `drivetail ingest collected OUT`. What is missing on the host is said, and costs what it would have told.
+    It reads /proc/diskstats, mdstat, mdadm, lsblk, smartctl and the kernel's messages (docs/sources/collect.md).
+    Run it as root: as a service (deploy/systemd), or with --once from cron every few minutes. Each delivery is one folder in --out,
+    whole or absent, for `drivetail ingest collected OUT`. A command that is missing on the host is reported; the rest is delivered.
     """
     from drivetail.host.collect import CollectError, Collector
 
@@ -284,11 +278,11 @@ def _seconds(text: str) -> int:
 @selection_options
 @warehouse_option
 def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_options: Any) -> None:
-    """What a SOURCE can tell and what is missing, before its first ingest; lands nothing. Exits 1 if it cannot be used so.
+    """Check what a SOURCE can provide; land nothing.
 
-    `drivetail ingest --help` lists the sources.
-    A server is asked a dozen small questions; files are read as `drivetail ingest` would read them, all together. What has landed in the
-    warehouse of drives and RAID groups, mappings among them, is taken into account; there need not be one yet.
+    Exits 1 if something is missing without which the source cannot be used. `drivetail ingest --help` lists the sources.
+    A server is asked a dozen small questions; files are read as `drivetail ingest` would read them, all together. Drives and RAID groups
+    that the warehouse knows already, mappings included, count as known. There need not be a warehouse yet.
 
     \b
     drivetail doctor prometheus http://prometheus:9090
@@ -314,7 +308,10 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_o
 @click.option("--keep-pruned", is_flag=True, help="Leave what `drivetail prune` let go as it was computed.")
 @warehouse_option
 def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bool) -> None:
-    """Run the models over what has landed since the last build, test the result, and publish it."""
+    """Compute what is new, test it and publish it.
+
+    Runs the models over what has landed since the last build. Readers see the last publication until the new one is complete.
+    """
     from engine.build import build as run_build
 
     with progress("Building") as advance:
@@ -337,14 +334,14 @@ def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bo
     show_default=True,
     help="html writes the same numbers as JSON beside it; pdf needs Chromium.",
 )
-@click.option("--publication", metavar="ID", help="An earlier publication, kept for an hour after the next one.")
+@click.option("--publication", metavar="ID", help="Report on an earlier publication. It is kept for an hour after the next one.")
 @click.option(
     "--as-known-at",
     type=INSTANT,
-    help="What had landed by that instant (UTC); built again unless a publication that is kept holds it.",
+    help="Report on what had landed by this time (UTC). Builds it again unless a kept publication holds it.",
 )
 @click.option(
-    "--due", "is_due", is_flag=True, help="Write those that are due: complete weeks without a report, or with deliveries that it lacks."
+    "--due", "is_due", is_flag=True, help="Write every report that is due: of complete weeks without one, or with newer deliveries."
 )
 @warehouse_option
 def report(
@@ -356,7 +353,7 @@ def report(
     as_known_at: datetime | None,
     is_due: bool,
 ) -> None:
-    """Write the weekly fleet report: one HTML file that needs nothing else."""
+    """Write the weekly fleet report as one HTML file."""
     from report import due_weeks, write_report
 
     if publication and as_known_at:

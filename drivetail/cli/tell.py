@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--new", "is_new", is_flag=True, help="Only those that were not told yet; from now on they are.")
-@click.option(
-    "--all", "is_all", is_flag=True, help="Also those of dismissed drives, and of drives that one alert of their host stands for."
-)
+@click.option("--new", "is_new", is_flag=True, help="Show only alerts not seen before, and mark them as seen.")
+@click.option("--all", "is_all", is_flag=True, help="Include dismissed drives and drives grouped under a host alert.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every field, the drives an alert stands for and their peers.")
 @warehouse_option
 def alerts(warehouse: Warehouse, is_new: bool, is_all: bool, as_json: bool) -> None:
-    """Which drives have become slow: slow in 3 hours of 24, until they were quiet for 24; or a little slow in most hours of four weeks.
+    """List the drives that have become slow.
 
-    Drives of one host that became slow together are one alert, and so is a RAID group that is slow as a whole against its own past.
+    A drive is slow in 3 hours of 24, until it was quiet for 24; or a little slow in most hours of four weeks.
+
+    Drives of one host that became slow together are one alert, and so is a RAID group that is slow as a whole compared with its past.
     Planned maintenance and dismissed drives raise none (docs/alerts.md).
 
     \b
@@ -41,7 +41,7 @@ def alerts(warehouse: Warehouse, is_new: bool, is_all: bool, as_json: bool) -> N
     from drivetail.tell.alerts import Alert, alerts_json, new_alerts, open_alerts, render_alerts
 
     if is_new and is_all:
-        raise click.UsageError("--new tells what is new; --all, what is not told too: give one of them")
+        raise click.UsageError("--new and --all cannot be used together")
 
     def tell(found: list[Alert]) -> None:
         click.echo(alerts_json(found) if as_json else render_alerts(found, with_all=is_all))
@@ -62,12 +62,14 @@ def alerts(warehouse: Warehouse, is_new: bool, is_all: bool, as_json: bool) -> N
 @click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%d %H:%M"]), help="Until when it holds (UTC).  [default: for ever]")
 @warehouse_option
 def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, until: datetime | None) -> None:
-    """Record what is decided on a DRIVE; the latest decision counts, none is ever edited (`drivetail decisions` lists them).
+    """Record a decision on a DRIVE.
+
+    The latest decision counts; none is ever edited. `drivetail decisions` lists them.
 
     \b
-    replace   it is to be swapped: pending until another serial stands in its slot; until then its alerts are not told
-    dismiss   its alerts are not told
-    watch     its alerts are told, as before any decision
+    replace   it is to be swapped: pending until another serial number is in its slot; until then it raises no alerts
+    dismiss   it raises no alerts
+    watch     it raises alerts, as before any decision
     """
     from drivetail.ask.decisions import decide as record
     from ingest.raw.store import utc_now
@@ -82,12 +84,14 @@ def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, u
 
 
 @click.command()
-@click.option("--pending", "is_pending", is_flag=True, help="Only replacements that nobody has made yet.")
-@click.option("--all", "is_all", is_flag=True, help="Also those that a later decision has superseded.")
+@click.option("--pending", "is_pending", is_flag=True, help="Show only replacements that nobody has made yet.")
+@click.option("--all", "is_all", is_flag=True, help="Include decisions that a later one has superseded.")
 @format_option("How to print them; csv and json hold every column, for a ticket system.")
 @warehouse_option
 def decisions(warehouse: Warehouse, is_pending: bool, is_all: bool, output: str) -> None:
-    """What was decided on drives and what became of it: replaced by whom, tail hours of its RAID group before and after.
+    """List the decisions on drives and what became of them.
+
+    Which drive replaced it, and the tail hours of its RAID group before and after.
 
     \b
     drivetail decisions --pending --format csv      what is still to be swapped
@@ -95,7 +99,7 @@ def decisions(warehouse: Warehouse, is_pending: bool, is_all: bool, output: str)
     from drivetail.ask.decisions import list_decisions, render_decisions
 
     if is_pending and is_all:
-        raise click.UsageError("--pending are decisions that stand; --all, also those that do not: give one of them")
+        raise click.UsageError("--pending and --all cannot be used together")
     found = list_decisions(warehouse, is_pending=is_pending, is_all=is_all)
     if output != "table":
         click.echo(as_json(found.to_dicts()) if output == "json" else found.write_csv(), nl=output == "json")
@@ -110,11 +114,14 @@ def decisions(warehouse: Warehouse, is_pending: bool, is_all: bool, output: str)
     "--out",
     metavar="FILE.prom",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write in one step, such as one of node_exporter's textfile collector, instead of printing.",
+    help="Write this file in one step instead of printing, for node_exporter's textfile collector.",
 )
 @warehouse_option
 def metrics(warehouse: Warehouse, out: Path | None) -> None:
-    """The status and the fleet's last day in Prometheus' text format, the 200 slowest drives among it (docs/monitoring.md)."""
+    """Print the status and last day as Prometheus metrics.
+
+    Includes the 200 slowest drives (docs/monitoring.md).
+    """
     from drivetail.service.settings import METRICS_SUFFIX
     from drivetail.tell.metrics import metrics_text, write_metrics
 
