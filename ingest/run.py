@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import polars as pl
 
 from ingest.contract.errors import GateError, IngestError, StoreError
 from ingest.contract.values import DEFAULT_MIN_COVERAGE, DRIVE_KINDS
+from ingest.raw.arrivals import Arrivals
+from ingest.raw.closing import close, rejected_records
 from ingest.raw.landing import Gate, Landing
 from ingest.raw.quarantine import DROPPED, RELEASED, GateReport, Held, decide, find_held, hold, withheld
 from ingest.raw.store import StagedDelivery, drive_hour_files, ingest_lock, pruned_before, utc_now
@@ -204,14 +207,13 @@ def _land(
     staged = StagedDelivery(warehouse, None if options["source"] in SELF_NAMED_SOURCES else options["source"])
     try:
         files, notes = find(staged.scratch)
-        landing = Landing(options["source"], staged, options["kind"], options["min_coverage"], module.identity, progress)
-        landing.options = options.get("source_options", {})
-        if gate is not None and not is_release:
-            landing.withheld = lambda hashes: withheld(warehouse, options["source"], hashes)
-        landing.prepare(files)
+        source, source_options = options["source"], options.get("source_options", {})
+        held_back = partial(withheld, warehouse, source) if gate is not None and not is_release else None
+        arrivals = Arrivals(files, source, staged.deliveries, source_options, module.identity, held_back, progress)
+        landing = Landing(source, staged, options["kind"], options["min_coverage"], arrivals, progress, source_options)
         module.land(files, landing)
         progress("read", len(files), len(files))
-        summary = IngestSummary(options["source"], None, landing.results, notes=notes, held=landing.held)
+        summary = IngestSummary(options["source"], None, landing.results, notes=notes, held=arrivals.held)
         if not any(result.file_no is not None for result in landing.results):
             return summary
         refuse_pruned(landing, pruned_before(warehouse))
@@ -223,12 +225,12 @@ def _land(
                 summary.held.append(_quarantine(warehouse, landing, files, report, options))
                 return summary
             staged.write_json("gate.json", report.content)
-        stored = landing.judge()
+        stored = close(landing)
         progress("commit", 0, 1)
         took = {"committed_at": utc_now().isoformat(), "ingest_seconds": round(time.monotonic() - started, 3)}
         summary.delivery_seq = staged.commit({**options, **took, "rows": stored}).seq
         progress("commit", 1, 1)
-        summary.rejected = landing.rejected(SHOWN_REJECTIONS).to_dicts()
+        summary.rejected = rejected_records(landing, SHOWN_REJECTIONS).to_dicts()
         return summary
     # what is wrong with a delivered file is known by now: this is about the warehouse's own
     except (OSError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

@@ -25,8 +25,6 @@ _FOLDER = re.compile(r"(.+)\.\d{8}T\d{6}Z")
 # pt-diskstats adds the local time for people to read
 _LOOK = re.compile(r"TS\s+(\d{1,12}(?:\.\d{1,9})?)(\s+again|\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)?\s*")
 
-Rejection = tuple[int, str, str, str | None]
-
 
 @dataclass
 class Look:

@@ -9,27 +9,17 @@ import polars as pl
 
 from ingest.contract.fleet import CONTRACT, DAY, REAL, TEXT, TIME
 from ingest.contract.values import DRIVE_KINDS, EVENT_TYPES, ROLES
+from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.readers import SHOWN_VALUE_CHARS, RawChunk
 
 HOUR_US = 3_600_000_000
 # year 1 to year 9999, what every reader of raw can show
 _FIRST_US, _END_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 
-REJECTION: dict[str, pl.DataType] = {"row": pl.Int64(), "reason": TEXT, "column": TEXT, "value": TEXT}
-
 _ISO = (
     r"^\s*(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2})(?::?(\d{2})(?::?([0-5]\d)(?:[.,](\d+))?)?)?"
     r"\s*([Zz]|UTC|[+-]\d{2}(?::?\d{2})?)?)?\s*$"
 )
-
-
-@dataclass
-class Parsed:
-    """One chunk after parsing: `accepted` has every contract column and `row_no`, `rejected` the columns of `REJECTION`."""
-
-    accepted: pl.DataFrame
-    rejected: pl.DataFrame
-    delivered: int
 
 
 @dataclass(frozen=True)
@@ -41,7 +31,7 @@ class Check:
     fails: pl.Expr
 
 
-def parse(chunk: RawChunk, record_kind: str, declared_kind: str | None = None) -> Parsed:
+def parse(chunk: RawChunk, record_kind: str, declared_kind: str | None = None) -> Batch:
     """Convert, check and normalise one chunk.
 
     Latencies in microseconds, counts in int64, instants in UTC without zone. A direction without I/O gets its latency
@@ -50,7 +40,7 @@ def parse(chunk: RawChunk, record_kind: str, declared_kind: str | None = None) -
     frame, unreadable = convert(chunk.frame, CONTRACT[record_kind])
     checks = _in_contract_order(_CHECKS[record_kind](frame, unreadable), record_kind)
     frame, rejected = split(chunk, frame, checks)
-    return Parsed(_NORMALISE[record_kind](frame, declared_kind), rejected, chunk.delivered)
+    return Batch(record_kind, _NORMALISE[record_kind](frame, declared_kind), rejected)
 
 
 def split(chunk: RawChunk, frame: pl.DataFrame, checks: list[Check]) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -6,6 +6,7 @@ replug, and one marked failed was taken out. Such events say `proxy` in their de
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ingest.contract.fleet import Layout
-from ingest.reading.files import SourceFile
+from ingest.reading.batches import Batch, read_table
+from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.parse import Check, completed, convert, negative_checks, null_checks, split, type_checks
-from ingest.reading.readers import format_of, read_chunks
+from ingest.reading.readers import RawChunk, format_of
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
-    from ingest.reading.files import FileResult
 
 EXPECTED = "*.csv (also .gz, .zst) with date, serial_number, model, capacity_bytes and failure, a file per day"
 RECORD_KIND = "drive_days"
@@ -68,13 +69,9 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     Days that belong together come together: what happened between the last day of one call and the first of the next is not seen.
     """
     days: dict[date, list[pl.DataFrame]] = {}
-    for file in files:
-        result = landing.start(file)
-        if result is None or result.file_no is None:
-            continue
-        with landing.reading(result):
-            for (day,), of_day in _read(file, landing, result).partition_by("date", as_dict=True).items():
-                days.setdefault(day, []).append(of_day)
+    for rows in landing.read(files, _batches):
+        for (day,), of_day in rows.partition_by("date", as_dict=True).items():
+            days.setdefault(day, []).append(of_day)
     if not days:
         return
     seen, events = follow(days)
@@ -83,20 +80,18 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         landing.accept("drive_events", completed(events, "drive_events"), None)
 
 
-def _read(file: SourceFile, landing: Landing, result: FileResult) -> pl.DataFrame:
-    """The good rows of a file: _TYPES, `file_no` and `row_no`."""
-    found = [pl.DataFrame(schema={**_TYPES, "row_no": pl.Int64(), "file_no": pl.Int64()})]
-    notes: list[str] = []
-    for chunk in landing.guarded(read_chunks(file.path, _LAYOUT, notes)):  # its notes would list every SMART attribute
-        rows, unreadable = convert(chunk.frame, _TYPES)
-        rows, rejected = split(chunk, rows, _checks(unreadable))
-        is_capacity = pl.col("capacity_bytes").is_between(1, MOST_BYTES)
-        rows = rows.with_columns(pl.when(is_capacity).then(pl.col("capacity_bytes")).alias("capacity_bytes"))
-        result.rows_delivered += chunk.delivered
-        result.rows_accepted += rows.height
-        landing.reject(result, rejected)
-        found.append(rows.select(*_TYPES, "row_no", pl.lit(result.file_no, pl.Int64()).alias("file_no")))
-    return pl.concat(found)
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    notes: list[str] = []  # they would list every SMART attribute
+    return read_table(file.path, _LAYOUT, notes, _drive_days)
+
+
+def _drive_days(chunk: RawChunk) -> Batch:
+    """Good rows: _TYPES and `row_no`."""
+    rows, unreadable = convert(chunk.frame, _TYPES)
+    rows, rejected = split(chunk, rows, _checks(unreadable))
+    is_capacity = pl.col("capacity_bytes").is_between(1, MOST_BYTES)
+    rows = rows.with_columns(pl.when(is_capacity).then(pl.col("capacity_bytes")).alias("capacity_bytes"))
+    return Batch(None, rows.select(*_TYPES, "row_no"), rejected)
 
 
 def _checks(unreadable: dict[str, str]) -> list[Check]:

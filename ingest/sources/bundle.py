@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ingest.contract.fleet import LAYOUT, RECORD_KINDS
-from ingest.reading.files import SourceFile
+from ingest.reading.batches import Batch, read_table
+from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.parse import parse
-from ingest.reading.readers import format_of, read_chunks
+from ingest.reading.readers import format_of
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
@@ -35,14 +37,10 @@ def identity(file: SourceFile) -> str:
 
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read, check and stage every file; one that cannot be read lands nothing."""
-    for file in files:
-        result = landing.start(file)
-        if result is None:
-            continue
-        assert file.record_kind is not None
-        with landing.reading(result):
-            for chunk in landing.guarded(read_chunks(file.path, LAYOUT[file.record_kind], result.notes)):
-                parsed = landing.guard(partial(parse, chunk, file.record_kind, landing.kind))
-                result.rows_delivered += parsed.delivered
-                landing.reject(result, parsed.rejected)
-                landing.accept(file.record_kind, parsed.accepted, result)
+    landing.read(files, partial(_batches, landing.kind))
+
+
+def _batches(kind: str | None, file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    assert file.record_kind is not None
+    to_records = partial(parse, record_kind=file.record_kind, declared_kind=kind)
+    yield from read_table(file.path, LAYOUT[file.record_kind], result.notes, to_records)

@@ -7,21 +7,23 @@ its interval; coverage is the share of the hour that the other intervals make up
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from ingest.reading.batches import Batch, Rejection, rejections
 from ingest.reading.devices import is_no_drive, is_whole_drive
-from ingest.reading.files import SourceFile
-from ingest.reading.hosts import Rejection, host_of, identity, looks, read_text
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.hosts import host_of, identity, looks, read_text
+from ingest.reading.overlap import take_back
 from ingest.reading.parse import completed
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
-    from ingest.reading.files import FileResult
 
 __all__ = ["EXPECTED", "identity", "land", "recognise"]
 
@@ -60,25 +62,11 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     Counts are in lines of drives; those of partitions, loop, ram, dm and md devices are nobody's drive and not counted.
     """
     seconds = seconds_of(landing.options)
-    results: dict[int, FileResult] = {}
-    frames = [pl.DataFrame(schema=_SNAPSHOT)]
-    for file in files:
-        result = landing.start(file)
-        if result is None or result.file_no is None:
-            continue
-        with landing.reading(result):
-            rows, rejected = _snapshots(file)
-            results[result.file_no] = result
-            landing.reject_lines(result, rejected)
-            result.rows_delivered += rows.height
-            result.rows_accepted += rows.height
-            frames.append(rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")).select(*_SNAPSHOT))
+    read = [rows.select(*_SNAPSHOT) for rows in landing.read(files, _batches)]
     # the first of one drive and instant stands; a collector repeats the last snapshot it delivered
-    snapshots = pl.concat(frames).sort("host", "device", "at", "file_no", "row_no")
+    snapshots = pl.concat([pl.DataFrame(schema=_SNAPSHOT), *read]).sort("host", "device", "at", "file_no", "row_no")
     same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in ("host", "device", "at")).fill_null(False)
-    for file_no, count in snapshots.filter(same).group_by("file_no").len().iter_rows():
-        results[file_no].rows_accepted -= count
-        results[file_no].rows_duplicate += count
+    take_back(snapshots.filter(same), landing.by_no, "rows_duplicate")
     intervals = counted(snapshots.filter(~same))
     hours, counts = roll_up(intervals)
     if hours.height:
@@ -86,6 +74,11 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         landing.count_samples(counts)
         if seconds is not None:
             landing.accept("drive_samples", as_samples(totals(intervals, seconds), seconds), None)
+
+
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    rows, rejected = _snapshots(file)
+    yield Batch(None, rows, rejections(rejected))
 
 
 def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
@@ -19,13 +19,13 @@ import polars as pl
 
 from ingest.contract.errors import UnreadableFile
 from ingest.raw.store import Delivery, drive_hour_files, table_files
-from ingest.reading.files import SourceFile
-from ingest.reading.parse import REJECTION, completed
+from ingest.reading.batches import REJECTION, Batch
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.parse import completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, one_line
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
-    from ingest.reading.files import FileResult
 
 EXPECTED = "*.json, each the result of one fio run (--output-format=json or json+), in a folder per array"
 RECORD_KIND = "disk_util"
@@ -77,31 +77,23 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
     Counts are in disks of an array; a run without an array counts as one row.
     """
-    results: dict[int, FileResult] = {}
-    frames = [pl.DataFrame(schema=_DISK)]
-    for file in files:
-        result = landing.start(file)
-        if result is None or result.file_no is None:
-            continue
-        with landing.reading(result):
-            run = read_run(file.path, "/".join(_parts(file)[-3:-1]), result.notes)
-            results[result.file_no] = result
-            result.rows_delivered = len(run.disks) + len(run.rejected)
-            landing.reject(result, pl.DataFrame(run.rejected, schema=REJECTION, orient="row"))
-            frames.append(pl.DataFrame([{**disk, "file_no": result.file_no} for disk in run.disks], schema=_DISK))
-    disks = pl.concat(frames)
+    disks = pl.concat([pl.DataFrame(schema=_DISK), *(rows.select(*_DISK) for rows in landing.read(files, _batches))])
     if not disks.height:
         return
     placed, late = place(disks, landing.staged.deliveries)
     for (file_no,), rows in late.partition_by("file_no", as_dict=True).items():
-        landing.reject(results[file_no], rows.select(*REJECTION))
+        landing.by_no[file_no].rows_accepted -= rows.height
+        landing.reject(landing.by_no[file_no], rows.select(*REJECTION))
     if not placed.height:
         return
-    for file_no, rows_accepted in placed.group_by("file_no").len().iter_rows():
-        results[file_no].rows_accepted = rows_accepted
     landing.accept("drives", _drives(placed, landing.kind), None)
     landing.count_samples(placed.select("file_no", "row_no", of_file_no="file_no", samples=pl.lit(1, pl.Int64())))
     landing.accept("drive_hours", _drive_hours(placed), None)
+
+
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    run = read_run(file.path, "/".join(_parts(file)[-3:-1]), result.notes)
+    yield Batch(None, pl.DataFrame(run.disks, schema=_DISK), pl.DataFrame(run.rejected, schema=REJECTION, orient="row"))
 
 
 # One file ---------------------------------------------------------------------------------------------------------

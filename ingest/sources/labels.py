@@ -5,7 +5,6 @@ CSV (also .gz, .zst), NDJSON or Parquet, a row per drive. Of two labels of a dri
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -13,13 +12,13 @@ import polars as pl
 
 from ingest.contract.fleet import CONTRACT, Layout
 from ingest.contract.values import VERDICTS
+from ingest.reading.batches import Batch, read_table
 from ingest.reading.files import SourceFile
 from ingest.reading.parse import Check, convert, split, type_checks
 from ingest.reading.readers import format_of
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
-    from ingest.reading.files import FileResult
     from ingest.reading.readers import RawChunk
 
 EXPECTED = "a CSV, NDJSON or Parquet file with drive_id and verdict (slow or healthy)"
@@ -39,15 +38,12 @@ def identity(file: SourceFile) -> str:
 
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every file."""
-    landing.read_tables(files, _LAYOUT, partial(_take, landing))
+    landing.read(files, lambda file, result: read_table(file.path, _LAYOUT, result.notes, _labels))
 
 
-def _take(landing: Landing, chunk: RawChunk, result: FileResult) -> None:
+def _labels(chunk: RawChunk) -> Batch:
     labels, unreadable = convert(chunk.frame, CONTRACT["labels"])
-    labels, rejected = split(chunk, labels, _checks(unreadable))
-    result.rows_delivered += chunk.delivered
-    landing.reject(result, rejected)
-    landing.accept("labels", labels, result)
+    return Batch("labels", *split(chunk, labels, _checks(unreadable)))
 
 
 def _checks(unreadable: dict[str, str]) -> list[Check]:

@@ -7,17 +7,18 @@ looked: `drivetail collect` adds a key `TS` (unix seconds), as `lsblk ... | jq "
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
-from ingest.reading.files import SourceFile
-from ingest.reading.hosts import Rejection, host_of, identity, instant, read_text
+from ingest.reading.batches import Batch, Rejection, batch_of
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.hosts import host_of, identity, instant, read_text
 from ingest.reading.readers import MOST_DIGITS, one_line, whole
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
-    from ingest.reading.files import FileResult
 
 __all__ = ["EXPECTED", "identity", "land", "recognise"]
 
@@ -35,15 +36,10 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every list of devices. Counts are in records; a drive without a serial number is turned away."""
-    for file in files:
-        result = landing.start(file)
-        if result is None:
-            continue
-        with landing.reading(result):
-            _take(file, landing, result)
+    landing.read(files, _batches)
 
 
-def _take(file: SourceFile, landing: Landing, result: FileResult) -> None:
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     host = host_of(file)
     at, devices = _devices(read_text(file))
     rejected: list[Rejection] = []
@@ -60,9 +56,8 @@ def _take(file: SourceFile, landing: Landing, result: FileResult) -> None:
         drives.append({"row_no": row, **_inventory(device, serial.strip(), host), "valid_from": at, "collected_at": at})
         names = [f"{host}/{name.replace('!', '/')}", *([f"wwn:{device['wwn']}"] if isinstance(device.get("wwn"), str) else [])]
         aliases += [{"alias": alias, "drive_id": serial.strip(), "valid_from": at, "collected_at": at} for alias in names]
-    landing.reject_lines(result, rejected)
-    landing.accept_records(result, "drives", drives)
-    landing.accept_records(result, "drive_aliases", aliases)
+    yield batch_of("drives", drives, rejected)
+    yield batch_of("drive_aliases", aliases)
 
 
 def _devices(text: str) -> tuple[Any, list[Any]]:

@@ -8,6 +8,8 @@ for ever. Of two rows on the same drive and `valid_from` the one that came last 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -16,14 +18,14 @@ import polars as pl
 
 from ingest.contract.fleet import CONTRACT, TEXT, TIME, Layout
 from ingest.contract.values import DRIVE_KINDS, ROLES
-from ingest.reading.files import SourceFile
+from ingest.reading.batches import Batch, read_table
+from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.hosts import drive_device
 from ingest.reading.parse import Check, convert, split, type_checks
 from ingest.reading.readers import format_of
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
-    from ingest.reading.files import FileResult
     from ingest.reading.readers import RawChunk
 
 EXPECTED = "a CSV, NDJSON or Parquet file with drive_id, or host and device, and what is known of the drive"
@@ -46,15 +48,19 @@ def identity(file: SourceFile) -> str:
 
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every mapping. Counts are in records: a row that names both serial and device is one, its RAID group another."""
-    landing.read_tables(files, _LAYOUT, partial(_take, landing))
+    landing.read(files, _batches)
 
 
-def _take(landing: Landing, chunk: RawChunk, result: FileResult) -> None:
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    for batches in read_table(file.path, _LAYOUT, result.notes, partial(_records, result.ingested_at)):
+        yield from batches
+
+
+def _records(now: datetime | None, chunk: RawChunk) -> tuple[Batch, Batch]:
+    """What a chunk says of names, and of drives. now: when a row was written that does not say."""
     mappings, unreadable = convert(chunk.frame, _TYPES)
     mappings, rejected = split(chunk, mappings, _checks(unreadable))
-    result.rows_delivered += rejected.height
-    landing.reject(result, rejected)
-    mappings = mappings.with_columns(pl.col("collected_at").fill_null(result.ingested_at))
+    mappings = mappings.with_columns(pl.col("collected_at").fill_null(now))
     by_device = pl.col("device").is_not_null()
     device = pl.col("host") + "/" + pl.col("device").map_elements(drive_device, pl.String)
     names_drive = pl.col("drive_id").is_not_null()
@@ -69,9 +75,7 @@ def _take(landing: Landing, chunk: RawChunk, result: FileResult) -> None:
         (~names_drive).alias("is_alias"),
         pl.col("raid_group_id").is_null().alias("is_group_guessed"),
     )
-    result.rows_delivered += aliases.height + periods.height
-    landing.accept("drive_aliases", aliases, result)
-    landing.accept("drives", periods, result)
+    return Batch("drive_aliases", aliases, rejected), Batch("drives", periods)
 
 
 def _describes() -> pl.Expr:

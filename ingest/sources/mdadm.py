@@ -16,13 +16,13 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
+from ingest.reading.batches import Rejection, batch_of
 from ingest.reading.devices import is_cut_off
-from ingest.reading.files import SourceFile
-from ingest.reading.hosts import Look, Rejection, drive_device, host_of, identity, looks, read_text
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.hosts import Look, drive_device, host_of, identity, looks, read_text
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
-    from ingest.reading.files import FileResult
 
 __all__ = ["EXPECTED", "identity", "land", "recognise"]
 
@@ -127,27 +127,26 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
     Counts are in records: members of an array and events, with what was turned away.
     """
-    read: list[tuple[FileResult, str, list[tuple[Look, list[Array]]]]] = []
-    for file in files:
-        result = landing.start(file)
-        if result is None:
-            continue
-        with landing.reading(result):
-            host = host_of(file)
-            text = read_text(file)
-            rejected: list[Rejection] = []
-            seen = list(_seen(text, rejected))
-            if not any(arrays for _, arrays in seen) and not rejected and "Personalities" not in text:
-                raise UnreadableFile("no md array is in it; expected what `mdadm --detail [--export]` or `cat /proc/mdstat` prints")
-            landing.reject_lines(result, rejected)
-            read.append((result, host, seen))
+    read = landing.read_each(files, _looks_at_arrays)
     # mdstat knows the layout, an export does not: of an array that both list it has the word
-    told = {(host, array.uuid) for _, host, seen in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.uuid}
-    for result, host, seen in read:
+    told = {
+        (host, array.uuid) for _, (host, seen, _) in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.uuid
+    }
+    for result, (host, seen, rejected) in read:
         listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in told]) for look, arrays in seen]
         with landing.reading(result):
-            landing.accept_records(result, "drives", list(_found(host, listed, result.notes)))
-            landing.accept_records(result, "drive_events", list(_events(host, listed)))
+            landing.take(batch_of("drives", _found(host, listed, result.notes), rejected), result)
+            landing.take(batch_of("drive_events", _events(host, listed)), result)
+
+
+def _looks_at_arrays(file: SourceFile, result: FileResult) -> tuple[str, list[tuple[Look, list[Array]]], list[Rejection]]:
+    """The host of a file, its looks, and the lines that are rejected."""
+    text = read_text(file)
+    rejected: list[Rejection] = []
+    seen = list(_seen(text, rejected))
+    if not any(arrays for _, arrays in seen) and not rejected and "Personalities" not in text:
+        raise UnreadableFile("no md array is in it; expected what `mdadm --detail [--export]` or `cat /proc/mdstat` prints")
+    return host_of(file), seen, rejected
 
 
 def _seen(text: str, rejected: list[Rejection]) -> Iterator[tuple[Look, list[Array]]]:

@@ -15,14 +15,15 @@ import numpy as np
 import polars as pl
 
 from ingest.contract.fleet import Layout
+from ingest.reading.batches import Batch, read_table
 from ingest.reading.files import SourceFile
+from ingest.reading.overlap import take_back
 from ingest.reading.parse import Check, completed, convert, negative_checks, null_checks, split, type_checks
-from ingest.reading.readers import format_of, read_chunks
+from ingest.reading.readers import RawChunk, format_of
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
-    from ingest.reading.files import FileResult
 
 EXPECTED = "cluster_*/host_*/DATE.csv or .csv.gz (give the root, a cluster, a host or a file)"
 RECORD_KIND = "samples"
@@ -61,14 +62,12 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         hosts.setdefault("/".join(parts[-3:-1]) if file.fault is None else "", []).append(file)
     waiting: list[pl.DataFrame] = []
     for host, host_files in hosts.items():
-        samples, results = _read_host(host_files, landing)
+        samples = _read_host(host_files, landing)
         if samples is None:
             continue
         hours, drives, counts = roll_up(samples, host, landing.kind or "ssd")
         if seconds is not None:
             landing.accept("drive_samples", as_samples(totals(samples, host, seconds)[0], seconds), None)
-        for file_no, rows in counts.group_by("of_file_no").agg(pl.col("samples").sum()).iter_rows():
-            results[file_no].rows_accepted += rows
         landing.accept("drives", drives, None)
         landing.count_samples(counts)
         waiting.append(hours)
@@ -79,27 +78,11 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         landing.accept("drive_hours", pl.concat(waiting).sort("hour_utc", "drive_id"), None)
 
 
-def _read_host(files: list[SourceFile], landing: Landing) -> tuple[pl.DataFrame | None, dict[int, FileResult]]:
+def _read_host(files: list[SourceFile], landing: Landing) -> pl.DataFrame | None:
     """The good samples of one host, one per (disk, ts), with file_no and row_no; the losers are counted in their files."""
-    frames: list[pl.DataFrame] = []
-    results: dict[int, FileResult] = {}
-    for file in files:
-        result = landing.start(file)
-        if result is None or result.file_no is None:
-            continue
-        results[result.file_no] = result
-        good: list[pl.DataFrame] = []
-        with landing.reading(result):
-            for chunk in landing.guarded(read_chunks(file.path, _LAYOUT, result.notes)):
-                chunk.frame = _without_na(chunk.frame)
-                samples, unreadable = convert(chunk.frame, _TYPES)
-                samples, rejected = split(chunk, samples, _checks(unreadable))
-                result.rows_delivered += chunk.delivered
-                landing.reject(result, rejected)
-                good.append(samples.select(*_TYPES, "row_no").with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")))
-            frames += good
-    if not frames or not sum(frame.height for frame in frames):
-        return None, results
+    frames = landing.read(files, lambda file, result: read_table(file.path, _LAYOUT, result.notes, _samples))
+    if not sum(frame.height for frame in frames):
+        return None
     # in order, the greatest of one (disk, ts) is last, and of equal ones the first delivered
     order = ["disk_id", "ts", "throughput", "latency", "file_no", "row_no"]
     samples = pl.concat(frames).sort(order, descending=[False] * 4 + [True] * 2, nulls_last=False)
@@ -108,15 +91,16 @@ def _read_host(files: list[SourceFile], landing: Landing) -> tuple[pl.DataFrame 
         pl.all_horizontal(following[:2]).alias("is_loser"),
         pl.all_horizontal(following).alias("is_duplicate"),
     )
-    lost = (
-        samples.filter("is_loser")
-        .group_by("file_no")
-        .agg(pl.col("is_duplicate").sum(), (~pl.col("is_duplicate")).sum().alias("is_superseded"))
-    )
-    for file_no, duplicate, superseded in lost.iter_rows():
-        results[file_no].rows_duplicate += duplicate
-        results[file_no].rows_superseded += superseded
-    return samples.filter(~pl.col("is_loser")).drop("is_loser", "is_duplicate"), results
+    take_back(samples.filter("is_duplicate"), landing.by_no, "rows_duplicate")
+    take_back(samples.filter(pl.col("is_loser") & ~pl.col("is_duplicate")), landing.by_no, "rows_superseded")
+    return samples.filter(~pl.col("is_loser")).drop("is_loser", "is_duplicate")
+
+
+def _samples(chunk: RawChunk) -> Batch:
+    chunk.frame = _without_na(chunk.frame)
+    samples, unreadable = convert(chunk.frame, _TYPES)
+    samples, rejected = split(chunk, samples, _checks(unreadable))
+    return Batch(None, samples.select(*_TYPES, "row_no"), rejected)
 
 
 def _without_na(frame: pl.DataFrame) -> pl.DataFrame:

@@ -8,12 +8,14 @@ believe last.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
-from ingest.reading.files import SourceFile
+from ingest.reading.batches import Batch, batch_of
+from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.hosts import drive_device, host_of, identity, instant, read_text
 from ingest.reading.readers import MOST_DIGITS, one_line, whole
 
@@ -39,27 +41,22 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every document and stage what it says; one of a device that could not be opened is unreadable, with smartctl's own words."""
-    for file in files:
-        result = landing.start(file)
-        if result is None:
-            continue
-        with landing.reading(result):
-            host = host_of(file)
-            document = _document(read_text(file))
-            serial = _serial(document)
-            drive = _inventory(document, serial, host)
-            landing.accept_records(result, "drives", [{**drive, "is_group_guessed": True}])
-            landing.accept_records(result, "drive_aliases", list(_aliases(document, serial, host, drive["collected_at"])))
-            errors = _media_errors(document)
-            if errors:
-                at = drive["collected_at"]
-                event = {
-                    "drive_id": serial,
-                    "event_type": "media_error",
-                    "detail": f"smartctl: {errors} counted so far",
-                    "collected_at": at,
-                }
-                landing.accept_records(result, "drive_events", [{**event, "occurred_at": at, "is_alias": False}])
+    landing.read(files, _batches)
+
+
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    host = host_of(file)
+    document = _document(read_text(file))
+    serial = _serial(document)
+    drive = _inventory(document, serial, host)
+    at = drive["collected_at"]
+    yield batch_of("drives", [{**drive, "is_group_guessed": True}])
+    yield batch_of("drive_aliases", _aliases(document, serial, host, at))
+    errors = _media_errors(document)
+    if errors:
+        detail = f"smartctl: {errors} counted so far"
+        event = {"drive_id": serial, "event_type": "media_error", "detail": detail, "occurred_at": at, "collected_at": at}
+        yield batch_of("drive_events", [{**event, "is_alias": False}])
 
 
 def _document(text: str) -> dict[str, Any]:

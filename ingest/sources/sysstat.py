@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path, PurePosixPath
@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ingest.contract.errors import IngestError, UnreadableFile
+from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, plain_time, zone_of
 from ingest.reading.devices import is_cut_off, is_whole_drive
-from ingest.reading.files import SourceFile
+from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.overlap import each_once, take_back
-from ingest.reading.parse import REJECTION, completed
+from ingest.reading.parse import completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, one_line, text_blocks, utf8, whole
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
-    from ingest.reading.files import FileResult
 
 SUFFIXES = (".json", ".csv", ".txt", ".sar", ".log")
 EXPECTED = f"*{', *'.join(SUFFIXES)} (also .gz, .zst): the output of sadf -j, sadf -d, sar -d or iostat -xt -o JSON"
@@ -88,28 +88,21 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     if order not in (None, *ORDERS):
         raise IngestError(f"--date-order {order}: give mdy (month first) or dmy (day first)")
     run = _run_of(landing.options, zone)
-    results: dict[int, FileResult] = {}
-    frames = [pl.DataFrame(schema={**INTERVAL, "file_no": pl.Int64()})]
-    for file in files:
-        result = landing.start(file)
-        if result is None or result.file_no is None:
-            continue
-        results[result.file_no] = result
-        with landing.reading(result):
-            found = read_intervals(file.path, zone, order, run)
-            result.notes += found.notes
-            result.rows_delivered = len(found.intervals) + len(found.rejected)
-            result.rows_accepted = len(found.intervals)
-            landing.reject(result, pl.DataFrame(found.rejected, schema=REJECTION, orient="row"))
-            rows = pl.DataFrame(found.intervals, schema=INTERVAL, orient="row")
-            frames.append(rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")))
+
+    def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+        found = read_intervals(file.path, zone, order, run)
+        result.notes += found.notes
+        rejected = pl.DataFrame(found.rejected, schema=REJECTION, orient="row")
+        yield Batch(None, pl.DataFrame(found.intervals, schema=INTERVAL, orient="row"), rejected)
+
+    read = pl.concat([pl.DataFrame(schema={**INTERVAL, "file_no": pl.Int64()}), *landing.read(files, batches)])
     key = ["host", "device", "is_split", "ends"]
-    intervals = each_once(pl.concat(frames), key, [name for name in INTERVAL if name not in (*key, "row_no")], results)
+    intervals = each_once(read, key, [name for name in INTERVAL if name not in (*key, "row_no")], landing.by_no)
     if not intervals.height:
         return
     used, unused = of_one_tool(intervals)
     hours, behind = roll_up(used)
-    take_back(unused, results, "rows_superseded")
+    take_back(unused, landing.by_no, "rows_superseded")
     landing.accept("drives", _drives(intervals, landing.kind), None)
     landing.count_samples(behind)
     landing.accept("drive_hours", completed(hours, "drive_hours"), None)

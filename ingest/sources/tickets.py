@@ -6,6 +6,7 @@ ticket says that somebody was called, not what the drive did: without a type of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ingest.contract.fleet import Layout
-from ingest.reading.files import SourceFile
+from ingest.reading.batches import Batch, read_table
+from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.parse import completed, parse
-from ingest.reading.readers import BrokenRow, RawChunk, format_of, read_chunks
+from ingest.reading.readers import BrokenRow, RawChunk, format_of
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
@@ -55,23 +57,25 @@ def identity(file: SourceFile) -> str:
 
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every file; a ticket is an event, and the last ticket of a drive says where it is."""
-    drives: list[pl.DataFrame] = []
-    for file in files:
-        result = landing.start(file)
-        if result is None:
-            continue
-        told: list[pl.DataFrame] = []
-        with landing.reading(result):
-            for chunk in landing.guarded(read_chunks(file.path, _LAYOUT, result.notes)):
-                tickets = landing.guard(partial(meant, chunk))
-                parsed = landing.guard(partial(parse, tickets, "drive_events"))
-                result.rows_delivered += parsed.delivered
-                landing.reject(result, parsed.rejected)
-                landing.accept("drive_events", parsed.accepted, result)
-                told.append(tickets.frame.join(parsed.accepted.select("row_no", "occurred_at"), on="row_no", suffix="_utc"))
-            drives += [rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")) for rows in told]
-    if drives:
-        landing.accept("drives", _drives(pl.concat(drives, how="diagonal"), landing.kind), None)
+    tickets: list[pl.DataFrame] = []
+    landing.read(files, partial(_batches, tickets))
+    if tickets:
+        landing.accept("drives", _drives(pl.concat(tickets, how="diagonal"), landing.kind), None)
+
+
+def _batches(tickets: list[pl.DataFrame], file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    """The events of a file; its tickets are added to `tickets` once all of it was read."""
+    read = []
+    for frame, events in read_table(file.path, _LAYOUT, result.notes, _records):
+        yield events
+        frame = frame.join(events.rows.select("row_no", "occurred_at"), on="row_no", suffix="_utc")
+        read.append(frame.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")))
+    tickets += read
+
+
+def _records(chunk: RawChunk) -> tuple[pl.DataFrame, Batch]:
+    tickets = meant(chunk)
+    return tickets.frame, parse(tickets, "drive_events")
 
 
 def meant(chunk: RawChunk) -> RawChunk:

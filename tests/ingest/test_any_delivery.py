@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from ingest.contract.errors import UnreadableFile
+from ingest.raw.arrivals import Arrivals
+from ingest.raw.closing import ingested_files, rejected_records
 from ingest.raw.landing import Landing
 from ingest.raw.store import StagedDelivery
 from ingest.reading.files import UNREADABLE, FileResult, find_files
@@ -157,6 +159,10 @@ class Strict(Landing):
             self.mark_unreadable(result, str(error))
 
 
+def quiet(phase: str, done: int, total: int) -> None:
+    pass
+
+
 def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[FileResult]:
     """Read files, each of a folder of its own, as a call would, up to where they are judged beside what there is."""
     for number, (name, content) in enumerate(delivered):
@@ -167,10 +173,11 @@ def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[F
     staged = StagedDelivery(root / "warehouse", None if source in SELF_NAMED_SOURCES else source)
     try:
         files, _ = find_files([root / "in"], module.recognise, staged.scratch)
-        landing = Strict(source, staged, None, None, module.identity, lambda phase, done, total: None, options=OPTIONS.get(source, {}))
-        landing.prepare(files)
+        options = OPTIONS.get(source, {})
+        arrivals = Arrivals(files, source, staged.deliveries, options, module.identity, None, quiet)
+        landing = Strict(source, staged, None, None, arrivals, quiet, options)
         module.land(files, landing)
-        landing.rejected(), landing.ingested_files()
+        rejected_records(landing), ingested_files(landing)
     finally:
         staged.discard()
         shutil.rmtree(root / "in")

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from ingest import ingest
 from ingest.contract.errors import UnreadableFile
+from ingest.reading.batches import Rejection
 from ingest.reading.devices import is_whole_drive
 from ingest.reading.files import SourceFile
-from ingest.reading.hosts import Rejection, looks
+from ingest.reading.hosts import looks
 from ingest.sources.diskstats import _snapshots
 from ingest.sources.mdadm import arrays_of
 from ingest.sources.prometheus.text import Labels, read_samples

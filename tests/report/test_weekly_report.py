@@ -28,9 +28,9 @@ from ingest.raw.store import list_deliveries, utc_now
 from report import write_report
 from report.page.numbers import percent, ratio
 from report.page.pdf import print_page
+from report.weekly import write as weekly
 from report.weekly.queries import fetch
 from report.weekly.write import parse_week
-from report.weekly.write import write as weekly
 
 pytestmark = pytest.mark.xdist_group("report")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
@@ -18,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ingest.contract.errors import IngestError, UnreadableFile
+from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, zone_of
 from ingest.reading.devices import alias_of, drive_of, is_whole_drive
-from ingest.reading.files import SourceFile
-from ingest.reading.parse import REJECTION, completed
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.parse import completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks, utf8
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
-    from ingest.reading.files import FileResult
 
 NAMES = ("syslog", "messages", "kern", "dmesg", "journal")
 EXPECTED = f"*.log, or a name that begins with {', '.join(NAMES)} (also .gz, .zst): lines of the kernel, as text or journald's JSON"
@@ -109,24 +110,21 @@ def identity(file: SourceFile) -> str:
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every file and stage its events. Counts are lines that tell of a drive."""
     zone, year, booted_at = _options(landing.options)
-    for file in files:
-        result = landing.start(file)
-        if result is None:
-            continue
+
+    def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
         folder = PurePosixPath(file.file.replace("!", "/")).parent.name or "unknown"
         collected = _COLLECTED.fullmatch(folder)
         reading = Reading(zone, year, booted_at, collected[1] if collected else folder, collected is not None)
-        with landing.reading(result):
-            _stage(read_log(file.path, reading), landing, result)
+        yield _events(read_log(file.path, reading), result)
+
+    landing.read(files, batches)
 
 
-def _stage(told: Told, landing: Landing, result: FileResult) -> None:
-    result.rows_delivered = len(told.events) + len(told.rejected) + told.repeated
-    result.rows_duplicate = told.repeated
+def _events(told: Told, result: FileResult) -> Batch:
     if told.unmatched:
         shown = "; ".join(repr(line[:100]) for line in told.examples)
         result.notes.append(f"{told.unmatched} lines match no pattern, such as {shown}")
-    landing.reject(result, pl.DataFrame(told.rejected, schema=REJECTION, orient="row"))
+    rejected = pl.DataFrame(told.rejected, schema=REJECTION, orient="row")
     events = pl.DataFrame(
         told.events,
         schema={
@@ -138,7 +136,7 @@ def _stage(told: Told, landing: Landing, result: FileResult) -> None:
         },
         orient="row",
     ).with_columns(pl.lit(True).alias("is_alias"), pl.lit(result.file_no, pl.Int64()).alias("file_no"))
-    landing.accept("drive_events", completed(events, "drive_events"), result)
+    return Batch("drive_events", completed(events, "drive_events"), rejected, told.repeated)
 
 
 def _options(options: dict[str, Any]) -> tuple[tzinfo | None, int | None, datetime | None]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,8 @@ import polars as pl
 
 from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.raw.store import utc_now, write_parquet
-from ingest.reading.files import SourceFile
+from ingest.reading.batches import Batch
+from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.overlap import each_once, take_back
 from ingest.reading.parse import completed, split
 from ingest.reading.readers import RawChunk, one_line
@@ -36,7 +38,6 @@ from ingest.sources.prometheus.text import PLACE, Labels, SampleFile, Samples, r
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
-    from ingest.reading.files import FileResult
 
 PULLED, TEXT = "readings", "samples"
 SUFFIXES = (".prom", ".txt", ".om", ".openmetrics", ".dump")
@@ -45,6 +46,7 @@ DEFAULT_HOURS = 24
 ABANDONED_SECONDS = 24 * 3600
 """After which half a piece is of a call that was killed."""
 
+_NOTHING = pl.DataFrame()
 _NUMBERED = {**READING, "file_no": pl.Int64(), "row_no": pl.Int64(), **CARRIED}
 
 
@@ -155,24 +157,21 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     Counts are readings: what one scrape says of one drive. Files of samples belong together, so that a scrape in one file
     follows that in another, and are taken some days at a time; each piece of a pull stands alone.
     """
-    results: dict[int, FileResult] = {}
-    together: list[tuple[FileResult, SampleFile]] = []
-    for file in files:
-        result = landing.start(file)
-        if result is None or result.file_no is None:
-            continue
-        results[result.file_no] = result
-        with landing.reading(result):
-            if file.record_kind == PULLED:
-                _stage(_checked(_pulled(file), landing, result), landing, results)
-            else:
-                together.append((result, _samples(file, landing, result)))
+    together = [(result, samples) for result, samples in landing.read_each(files, partial(_read, landing)) if samples is not None]
     before = pl.DataFrame(schema=_NUMBERED)
     spans = spans_of([file for _, file in together])
     for found in zip(*(file.pieces(spans) for _, file in together), strict=True):
         readings = [_counted(samples, landing, result) for (result, _), samples in zip(together, found, strict=True)]
-        once = each_once(pl.concat(readings), PLACE, [name for name in READING if name not in PLACE], results)
-        before = _stage(pl.concat([before, once]), landing, results)
+        once = each_once(pl.concat(readings), PLACE, [name for name in READING if name not in PLACE], landing.by_no)
+        before = _stage(pl.concat([before, once]), landing)
+
+
+def _read(landing: Landing, file: SourceFile, result: FileResult) -> SampleFile | None:
+    """A file of samples; a piece of a pull is staged at once."""
+    if file.record_kind != PULLED:
+        return _samples(file, landing, result)
+    _stage(_checked(_pulled(file), landing, result), landing)
+    return None
 
 
 def _pulled(file: SourceFile) -> pl.DataFrame:
@@ -190,24 +189,19 @@ def _samples(file: SourceFile, landing: Landing, result: FileResult) -> SampleFi
     scratch.mkdir()
     samples = read_samples(file.path, folder or "unknown", labels_of(landing.options), scratch)
     result.notes += samples.notes
-    result.rows_delivered += samples.broken.height
-    landing.reject(result, samples.broken)
+    landing.take(Batch(None, _NOTHING, samples.broken), result)
     return samples
 
 
 def _counted(samples: Samples, landing: Landing, result: FileResult) -> pl.DataFrame:
-    result.rows_delivered += samples.broken.height + samples.duplicates
-    result.rows_duplicate += samples.duplicates
-    landing.reject(result, samples.broken)
+    landing.take(Batch(None, _NOTHING, samples.broken, samples.duplicates), result)
     return _checked(samples.readings, landing, result)
 
 
 def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl.DataFrame:
     """The readings that keep what they must (_NUMBERED); the others are rejected."""
-    result.rows_delivered += readings.height
     good, rejected = split(RawChunk(readings), readings, checks())
-    landing.reject(result, rejected)
-    result.rows_accepted += good.height
+    landing.take(Batch(None, good, rejected), result)
     return good.with_columns(
         pl.lit(result.file_no, pl.Int64()).alias("file_no"),
         pl.lit(False).alias("is_carried"),
@@ -215,15 +209,15 @@ def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl
     ).select(*_NUMBERED)
 
 
-def _stage(readings: pl.DataFrame, landing: Landing, results: dict[int, FileResult]) -> pl.DataFrame:
+def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     """Stage what readings come to. Returns: those that later ones follow."""
     if not readings.height:
         return readings
     seconds = seconds_of(landing.options)
     rolled: Rolled = roll_up(readings, landing.kind, seconds)
-    notes = results[max(readings["file_no"].unique())].notes
+    notes = landing.by_no[max(readings["file_no"].unique())].notes
     notes += [note for note in rolled.notes if note not in notes]
-    take_back(rolled.unused, results, "rows_superseded")
+    take_back(rolled.unused, landing.by_no, "rows_superseded")
     inventory = (("drives", rolled.drives), ("drive_aliases", rolled.aliases))
     for record_kind, rows in inventory:
         news = untold(completed(rows, record_kind), record_kind, landing)

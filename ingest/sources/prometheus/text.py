@@ -21,8 +21,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from ingest.contract.errors import UnreadableFile
 from ingest.contract.values import ROLES
 from ingest.raw.store import write_parquet
+from ingest.reading.batches import REJECTION
 from ingest.reading.devices import drive_of, whole_drives
-from ingest.reading.parse import REJECTION
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, READING, named_hosts
 
