@@ -16,10 +16,10 @@ from pathlib import Path
 import polars as pl
 
 from ingest import ingest
-from ingest.clocks import zone_of
-from ingest.kernel_log import Reading, read_log
-from ingest.prometheus.text import Labels, read_samples
-from ingest.sysstat import read_intervals
+from ingest.reading.clocks import zone_of
+from ingest.sources.kernel_log import Reading, read_log
+from ingest.sources.prometheus.text import Labels, read_samples
+from ingest.sources.sysstat import read_intervals
 
 START = datetime(2026, 1, 5)
 UNIX = int(START.replace(tzinfo=UTC).timestamp())

@@ -65,8 +65,8 @@ def fleet_hourly() -> None:
 
         @task(doc_md="Names, sizes and times only; nothing is read.")
         def discover(data_interval_end: Any = None) -> list[list[dict[str, str]]]:
-            from drivetail.inbox import arrived, deal
-            from drivetail.pulls import due
+            from drivetail.feeds.inbox import arrived, deal
+            from drivetail.feeds.pulls import due
 
             warehouse, settings, until = telling.warehouse(), telling.settings(), naive(data_interval_end)
             entries = arrived(warehouse, settings, until=until)
@@ -84,7 +84,7 @@ def fleet_hourly() -> None:
         def land(part: list[dict[str, str]]) -> None:
             from airflow.sdk import get_current_context
 
-            from drivetail.inbox import land_each
+            from drivetail.feeds.inbox import land_each
 
             get_current_context()["entries"] = telling.label([each["path"] for each in part])  # type: ignore[typeddict-unknown-key]
             troubled = []
@@ -140,8 +140,8 @@ def fleet_hourly() -> None:
         def late_data(parts: list[list[dict[str, str]]], data_interval_start: Any = None) -> list[str]:
             from airflow.sdk import get_current_context
 
-            from drivetail.outcomes import outcomes_of
-            from drivetail.watch import late_deliveries
+            from drivetail.feeds.outcomes import outcomes_of
+            from drivetail.tell.watch import late_deliveries
 
             outcomes = outcomes_of(telling.warehouse(), [(each["inbox"], each["path"]) for part in parts or [] for each in part])
             told = late_deliveries(telling.settings(), outcomes, naive(data_interval_start))
@@ -151,7 +151,7 @@ def fleet_hourly() -> None:
 
         @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Red while no newer hour is published for too long.")
         def freshness(data_interval_end: Any = None) -> None:
-            from drivetail.watch import staleness
+            from drivetail.tell.watch import staleness
 
             message = staleness(telling.warehouse(), telling.settings(), naive(data_interval_end))
             if message:
@@ -165,9 +165,9 @@ def fleet_hourly() -> None:
         def new_alerts() -> list[str]:
             from airflow.sdk import get_current_context
 
-            from drivetail.alerts import Alert
-            from drivetail.alerts import new_alerts as new_ones
-            from drivetail.watch import MANY_ALERTS, slow_drives
+            from drivetail.tell.alerts import Alert
+            from drivetail.tell.alerts import new_alerts as new_ones
+            from drivetail.tell.watch import MANY_ALERTS, slow_drives
 
             told: list[str] = []
 
@@ -183,7 +183,7 @@ def fleet_hourly() -> None:
         def new_problems() -> list[str]:
             from airflow.sdk import get_current_context
 
-            from drivetail.watch import new_problems as new_ones
+            from drivetail.tell.watch import new_problems as new_ones
             from engine.read import QueryError
 
             try:
@@ -193,7 +193,7 @@ def fleet_hourly() -> None:
 
         @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Skipped unless `[metrics]` names a file.")
         def metrics() -> str:
-            from drivetail.metrics import write_metrics
+            from drivetail.tell.metrics import write_metrics
             from engine.read import QueryError
 
             file = telling.settings().metrics.file

@@ -42,19 +42,19 @@ def fleet_maintenance() -> None:
     def store() -> None:
         @task(pool=telling.WRITER, doc_md="Writes the rows of many small batches as one, and publishes.")
         def compact() -> int:
-            from drivetail.maintenance import compact_store
+            from drivetail.service.maintenance import compact_store
 
             return compact_store(telling.warehouse())
 
         @task(pool=telling.WRITER, doc_md="Asks for DuckDB's lock on each replaced publication, without taking it.")
         def expire() -> int:
-            from drivetail.maintenance import expire as run
+            from drivetail.service.maintenance import expire as run
 
             return run(telling.warehouse())
 
         @task(doc_md="Airflow's own runs and logs are let go by `drivetail airflow`: a task cannot reach its database.")
         def shorten() -> bool:
-            from drivetail.history import shorten_log
+            from drivetail.service.history import shorten_log
 
             return shorten_log(telling.warehouse(), telling.settings().schedule.keep_days)
 
@@ -65,7 +65,7 @@ def fleet_maintenance() -> None:
     def proofs() -> None:
         @task(pool=telling.WRITER, doc_md="tests/assert_*.sql over everything stored.")
         def sums() -> None:
-            from drivetail.maintenance import check_sums
+            from drivetail.service.maintenance import check_sums
             from engine.dbt import Hindered, ModelError
             from engine.read import QueryError
 
@@ -78,7 +78,7 @@ def fleet_maintenance() -> None:
 
         @task(doc_md="Counts by day, in raw and in what is published.")
         def raw_to_warehouse() -> None:
-            from drivetail.maintenance import reconcile
+            from drivetail.service.maintenance import reconcile
 
             problems = reconcile(telling.warehouse())
             if problems:
@@ -86,7 +86,7 @@ def fleet_maintenance() -> None:
 
         @task(pool=telling.WRITER, doc_md="Links to a day's deliveries, a build of its own, row by row against the publication.")
         def rebuild() -> str:
-            from drivetail.maintenance import rebuild_check
+            from drivetail.service.maintenance import rebuild_check
 
             day, problems = rebuild_check(telling.warehouse())
             if problems:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout
 
-from drivetail.settings import Schedule, Settings, SettingsError, load_settings, this_hour
+from drivetail.service.settings import Schedule, Settings, SettingsError, load_settings, this_hour
 from engine.warehouse import Warehouse
 
 WRITER = "drivetail_writer"
@@ -105,8 +105,8 @@ def tell(context: Any, what: str, message: str) -> None:
     """
     import logging
 
-    from drivetail.untold import keep_untold
-    from drivetail.watch import alarm
+    from drivetail.tell.untold import keep_untold
+    from drivetail.tell.watch import alarm
 
     log, task = logging.getLogger("drivetail.alarm"), context["ti"]
     log.error(message)
@@ -122,7 +122,7 @@ def tell(context: Any, what: str, message: str) -> None:
 
 def tell_again(context: Any) -> None:
     """A task has succeeded: give receivers what they did not take before."""
-    from drivetail.untold import tell_untold
+    from drivetail.tell.untold import tell_untold
 
     receivers = _receivers(settings())
 

@@ -12,7 +12,7 @@ from engine.read import QueryError
 from engine.register import Register
 from engine.retention import read_past
 from engine.warehouse import Warehouse
-from ingest.raw_store import Delivery, list_deliveries
+from ingest.raw.store import Delivery, list_deliveries
 
 
 def landed_by(warehouse: Warehouse, instant: datetime) -> list[Delivery]:

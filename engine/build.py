@@ -27,9 +27,9 @@ from engine.read import first_line, published_by
 from engine.retention import Past, bring_back, enter_past, read_past
 from engine.store import make_day_folders, stored_models
 from engine.warehouse import Warehouse
-from ingest.raw_store import drive_hour_files, list_deliveries, pruned_record, table_files
-from ingest.schema import RAW_KINDS
-from ingest.trouble import Shortage, explained
+from ingest.contract.fleet import RAW_KINDS
+from ingest.raw.store import drive_hour_files, list_deliveries, pruned_record, table_files
+from ingest.raw.trouble import Shortage, explained
 
 TABLES_OF_INVENTORY = ("config.materialized:table", "--exclude", "int_drive_hours__measured+")
 """What inventory alone says: made before the days that changed are known."""

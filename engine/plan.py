@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from engine.warehouse import quoted
-from ingest.raw_store import Delivery, drive_hour_files
+from ingest.raw.store import Delivery, drive_hour_files
 
 INVENTORY = ("drives", "retired_drives", "drive_aliases", "retired_drive_aliases")
 """Raw tables that say where a drive is, or which drive a name means."""

@@ -14,10 +14,11 @@ from engine.plan import row_count
 from engine.publish import Publication, clean_up
 from engine.read import QueryError, publication_of
 from engine.retention import PRUNED_MODEL, Kept, Past, enter_past, keep_in_raw, write_past
-from engine.warehouse import Warehouse, quoted, sync
+from engine.warehouse import Warehouse, quoted
 from engine.words import human, some
-from ingest.quarantine import list_quarantine
-from ingest.raw_store import ingest_lock, pruned_files
+from ingest.raw.durable import sync
+from ingest.raw.quarantine import list_quarantine
+from ingest.raw.store import ingest_lock, pruned_files
 
 LEAST_DAYS = 35
 """A RAID group's chronic window (`chronic_window_days`), and a week for arrays that report late: younger hours may still change."""

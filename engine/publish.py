@@ -24,8 +24,9 @@ from engine.dbt import Project
 from engine.read import published_by
 from engine.retention import Past, files_needed, read_past
 from engine.store import live_files, remove_files
-from engine.warehouse import Warehouse, quoted, sync
-from ingest.raw_store import list_deliveries, pruned_files
+from engine.warehouse import Warehouse, quoted
+from ingest.raw.durable import sync
+from ingest.raw.store import list_deliveries, pruned_files
 
 STORAGE_VERSION = "v1.5.0"
 """The oldest DuckDB that opens a publication."""

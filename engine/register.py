@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from engine.read import QueryError
-from engine.warehouse import Warehouse, sync
+from engine.warehouse import Warehouse
+from ingest.raw.durable import sync
 
 Record = dict[str, Any]
 BLOCK_BYTES = 1 << 16

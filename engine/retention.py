@@ -22,8 +22,9 @@ from typing import Any
 import duckdb
 
 from engine.dbt import ModelError
-from engine.warehouse import Warehouse, sync
-from ingest.raw_store import pruned_record
+from engine.warehouse import Warehouse
+from ingest.raw.durable import replace_file, sync
+from ingest.raw.store import pruned_record
 
 PRUNED_MODEL = "int_drive_hours"
 """The stored model whose rows a prune takes away."""
@@ -69,12 +70,8 @@ def read_past(warehouse: Warehouse) -> Past | None:
 
 def write_past(warehouse: Warehouse, past: Past) -> None:
     """Write down what was pruned, by one rename; after it returns, the prune survives a power cut."""
-    path = pruned_record(warehouse.root)
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(asdict(past), indent=2, default=lambda instant: instant.isoformat()) + "\n", encoding="utf-8")
-    sync(draft)
-    os.replace(draft, path)
-    sync(path.parent)
+    text = json.dumps(asdict(past), indent=2, default=lambda instant: instant.isoformat())
+    replace_file(pruned_record(warehouse.root), text + "\n")
 
 
 def keep_in_raw(warehouse: Warehouse, files: list[Kept]) -> None:

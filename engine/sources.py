@@ -9,8 +9,8 @@ import duckdb
 import polars as pl
 
 from engine.warehouse import quoted
-from ingest.raw_store import Delivery, drive_hour_files, source_of, table_files
-from ingest.schema import IDENTITY, INGESTED_FILES, RAW, RAW_KINDS, REJECTED_RECORDS, RETIRED
+from ingest.contract.fleet import IDENTITY, INGESTED_FILES, RAW, RAW_KINDS, REJECTED_RECORDS, RETIRED
+from ingest.raw.store import Delivery, drive_hour_files, source_of, table_files
 
 TABLES: dict[str, dict[str, pl.DataType]] = {
     **{kind: {**RAW[kind], **IDENTITY[kind]} for kind in RAW_KINDS},

@@ -89,15 +89,6 @@ class Warehouse:
             logging.getLogger(__name__).warning("cannot write %s", self.log)
 
 
-def sync(path: Path) -> None:
-    """Flush a file or a folder's entries to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def quoted(text: object) -> str:
     """A SQL string literal."""
     return "'" + str(text).replace("'", "''") + "'"

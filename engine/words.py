@@ -1,8 +1,10 @@
-"""Numbers and times as people read them."""
+"""Numbers, times and what is not there yet, as people read them."""
 
 from __future__ import annotations
 
 from datetime import datetime
+
+NO_BACKTEST = "No backtest yet: it begins nine weeks after the first data, when an outcome can be held against what was learnt from another"
 
 
 def human(number: int) -> str:

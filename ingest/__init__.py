@@ -6,17 +6,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ingest.errors import GateError, IngestError, StoreError
-    from ingest.landing import FileResult
-    from ingest.quarantine import Gate, GateReport, Held, list_quarantine
-    from ingest.raw_store import Delivery, drive_hour_files, list_deliveries, table_files
-    from ingest.run import SOURCES, IngestSummary, calls_of, drop, ingest, options_of, release
+    from ingest.contract.errors import GateError, IngestError, StoreError
+    from ingest.raw.landing import Gate
+    from ingest.raw.quarantine import GateReport, Held, list_quarantine
+    from ingest.raw.store import Delivery, drive_hour_files, list_deliveries, table_files
+    from ingest.reading.files import FileResult
+    from ingest.run import IngestSummary, calls_of, drop, ingest, release
 
 # the lightest first; imported when they are asked for: who catches an error or lists deliveries does not wait for every source's parser
-_MODULES = ("errors", "raw_store", "quarantine", "landing", "run")
+_MODULES = ("contract.errors", "raw.store", "raw.quarantine", "reading.files", "raw.landing", "run")
 
 __all__ = [
-    "SOURCES",
     "Delivery",
     "FileResult",
     "Gate",
@@ -32,7 +32,6 @@ __all__ = [
     "ingest",
     "list_deliveries",
     "list_quarantine",
-    "options_of",
     "release",
     "table_files",
 ]

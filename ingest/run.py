@@ -10,56 +10,24 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import polars as pl
 
-from ingest import (
-    backblaze,
-    bundle,
-    diskstats,
-    fio,
-    kernel_log,
-    labels,
-    lsblk,
-    mapping,
-    mdadm,
-    perseus,
-    prometheus,
-    smartctl,
-    sysstat,
-    tickets,
-)
-from ingest.errors import GateError, IngestError, StoreError
-from ingest.files import SourceFile, find_files
-from ingest.landing import QUARANTINED, UNREADABLE, FileResult, Landing
-from ingest.quarantine import DROPPED, RELEASED, Gate, GateReport, Held, decide, find_held, hold, withheld
-from ingest.raw_store import StagedDelivery, drive_hour_files, ingest_lock, pruned_before, utc_now
-from ingest.resolution import seconds_of
-from ingest.schema import DEFAULT_MIN_COVERAGE, DRIVE_KINDS, SELF_NAMED_SOURCES
-from ingest.trouble import explained
+from ingest.contract.errors import GateError, IngestError, StoreError
+from ingest.contract.values import DEFAULT_MIN_COVERAGE, DRIVE_KINDS
+from ingest.raw.arrivals import Arrivals
+from ingest.raw.closing import close, rejected_records
+from ingest.raw.landing import Gate, Landing
+from ingest.raw.quarantine import DROPPED, RELEASED, GateReport, Held, decide, find_held, hold, withheld
+from ingest.raw.store import StagedDelivery, drive_hour_files, ingest_lock, pruned_before, utc_now
+from ingest.raw.trouble import explained
+from ingest.reading.files import QUARANTINED, UNREADABLE, FileResult, SourceFile, find_files
+from ingest.reading.resolution import seconds_of
+from ingest.sources import COLLECTED, COLLECTED_SOURCES, SELF_NAMED_SOURCES, SOURCES, module_of
 
-SOURCES: dict[str, ModuleType] = {
-    "backblaze": backblaze,
-    "bundle": bundle,
-    "diskstats": diskstats,
-    "fio": fio,
-    "kernel-log": kernel_log,
-    "labels": labels,
-    "lsblk": lsblk,
-    "mapping": mapping,
-    "mdadm": mdadm,
-    "perseus": perseus,
-    "prometheus": prometheus,
-    "smartctl": smartctl,
-    "sysstat": sysstat,
-    "tickets": tickets,
-}
-COLLECTED = "collected"
-COLLECTED_SOURCES = ("lsblk", "smartctl", "mdadm", "diskstats", "kernel-log")
-"""Whose files `drivetail collect` delivers: those that name drives first."""
 SHOWN_REJECTIONS = 10
 PRUNED = "before the horizon of `drivetail prune`"
 
@@ -129,7 +97,7 @@ def ingest(
     kind: `disk` or `ssd`, for drives whose records do not say. min_coverage: 0..1, the share of an hour that must have
     been observed for it to count; null = 0.5. gate: looks at the delivery before it counts (`quality.Gate`); null = land
     whatever keeps the contract. on_progress: called with (phase, done, total). first, end: the hours [first, end), UTC, to pull
-    from a server. source_options: what else the source needs to know (its `OPTIONS`).
+    from a server. source_options: what else the source needs to know (the options of `ingest.sources`).
     Waits while another ingest runs. A file that cannot be read is no error: it has status `unreadable` in the summary.
     Raises: IngestError for an unknown source, option or path, or when no file belongs to the source; GateError when a
     delivery that the gate holds back cannot be kept; StoreError when raw cannot be written or read.
@@ -144,9 +112,9 @@ def ingest(
         paths = [paths]
     if not paths:
         raise IngestError("no path given; give the folder, file or archive of a delivery")
-    module = SOURCES[source]
+    module: Any = module_of(source)
     source_options = {name: value for name, value in (source_options or {}).items() if value}
-    unknown = sorted(set(source_options) - set(options_of(source)))
+    unknown = sorted(set(source_options) - set(SOURCES[source].all_options))
     urls = [str(path) for path in paths if "://" in str(path)] if hasattr(module, "fetch") else []
     if unknown or ((first or end) and not urls):
         raise IngestError(f"source {source!r} has no use for {', '.join(unknown) or 'a range of hours, which a pull from a server has'}")
@@ -189,15 +157,10 @@ def calls_of(source: str, paths: Sequence[str | Path], source_options: Mapping[s
     if source != COLLECTED:
         return [(source, dict(source_options))]
     with tempfile.TemporaryDirectory() as scratch:
-        found = [each for each in COLLECTED_SOURCES if find_files(paths, SOURCES[each].recognise, Path(scratch, each))[0]]
+        found = [each for each in COLLECTED_SOURCES if find_files(paths, module_of(each).recognise, Path(scratch, each))[0]]
     if not found:
         raise IngestError(f"{', '.join(map(str, paths))}: nothing that `drivetail collect` delivers is in it")
-    return [(each, {name: given for name, given in source_options.items() if name in options_of(each)}) for each in found]
-
-
-def options_of(source: str) -> tuple[str, ...]:
-    """The source_options that a source has a use for."""
-    return tuple(getattr(SOURCES[source], "OPTIONS", ()))
+    return [(each, {name: given for name, given in source_options.items() if name in SOURCES[each].all_options}) for each in found]
 
 
 def release(warehouse: Path, number: int, *, by: str, note: str, gate: Gate | None, on_progress: Progress | None = None) -> IngestSummary:
@@ -238,20 +201,19 @@ def _land(
     warehouse: Path, find: FindFiles, options: dict[str, Any], gate: Gate | None, on_progress: Progress | None, *, is_release: bool
 ) -> IngestSummary:
     """Read, judge and commit what `find` finds, or quarantine it. `options` go into the record of the delivery."""
-    module = SOURCES[options["source"]]
+    module = module_of(options["source"])
     progress = on_progress or (lambda phase, done, total: None)
     started = time.monotonic()
     staged = StagedDelivery(warehouse, None if options["source"] in SELF_NAMED_SOURCES else options["source"])
     try:
         files, notes = find(staged.scratch)
-        landing = Landing(options["source"], staged, options["kind"], options["min_coverage"], module.identity, progress)
-        landing.options = options.get("source_options", {})
-        if gate is not None and not is_release:
-            landing.withheld = lambda hashes: withheld(warehouse, options["source"], hashes)
-        landing.prepare(files)
+        source, source_options = options["source"], options.get("source_options", {})
+        held_back = partial(withheld, warehouse, source) if gate is not None and not is_release else None
+        arrivals = Arrivals(files, source, staged.deliveries, source_options, module.identity, held_back, progress)
+        landing = Landing(source, staged, options["kind"], options["min_coverage"], arrivals, progress, source_options)
         module.land(files, landing)
         progress("read", len(files), len(files))
-        summary = IngestSummary(options["source"], None, landing.results, notes=notes, held=landing.held)
+        summary = IngestSummary(options["source"], None, landing.results, notes=notes, held=arrivals.held)
         if not any(result.file_no is not None for result in landing.results):
             return summary
         refuse_pruned(landing, pruned_before(warehouse))
@@ -263,12 +225,12 @@ def _land(
                 summary.held.append(_quarantine(warehouse, landing, files, report, options))
                 return summary
             staged.write_json("gate.json", report.content)
-        stored = landing.judge()
+        stored = close(landing)
         progress("commit", 0, 1)
         took = {"committed_at": utc_now().isoformat(), "ingest_seconds": round(time.monotonic() - started, 3)}
         summary.delivery_seq = staged.commit({**options, **took, "rows": stored}).seq
         progress("commit", 1, 1)
-        summary.rejected = landing.rejected(SHOWN_REJECTIONS).to_dicts()
+        summary.rejected = rejected_records(landing, SHOWN_REJECTIONS).to_dicts()
         return summary
     # what is wrong with a delivered file is known by now: this is about the warehouse's own
     except (OSError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

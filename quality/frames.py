@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from ingest.schema import CONTRACT, KEY, TIMED
+from ingest.contract.fleet import CONTRACT, KEY, TIMED
 
 HOUR = timedelta(hours=1)
 MIN_ROWS = 20

@@ -9,11 +9,12 @@ from typing import Any
 
 import polars as pl
 
-from ingest.files import sha256_of
-from ingest.landing import UNREADABLE, Landing
-from ingest.quarantine import GateReport
-from ingest.raw_store import Part, utc_now
-from ingest.schema import REJECTED_RECORDS, TIMED
+from ingest.contract.fleet import REJECTED_RECORDS, TIMED
+from ingest.raw.closing import rejected_records
+from ingest.raw.landing import Landing
+from ingest.raw.quarantine import GateReport
+from ingest.raw.store import Part, utc_now
+from ingest.reading.files import UNREADABLE, sha256_of
 from quality.frames import FILES, HOUR, USUAL, columns, facts, without_duplicates
 from quality.history import History
 from quality.suites import TABLES, Check, Finding, load_suite, suite_file, validate
@@ -161,7 +162,7 @@ def _files(landing: Landing) -> pl.DataFrame:
 
 def _commonest(landing: Landing) -> str:
     """The reason that most rows of the call were rejected for, with one of them."""
-    rejected = landing.rejected()
+    rejected = rejected_records(landing)
     if not rejected.height:
         return ""
     told = rejected.group_by("reason", maintain_order=True).agg(pl.len(), pl.first("column", "value")).sort("len", descending=True)

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
-from ingest.raw_store import Delivery, drive_hour_files, table_files
-from ingest.schema import RAW
+from ingest.contract.fleet import RAW
+from ingest.raw.store import Delivery, drive_hour_files, table_files
 from quality.frames import HOUR, merged_io_count, merged_latency_us
 
 DAY = timedelta(days=1)

@@ -9,9 +9,9 @@ from typing import Any
 
 import jinja2
 
-from ingest.quarantine import list_quarantine
-from ingest.raw_store import list_deliveries, utc_now
-from report.html import replace_file
+from ingest.raw.durable import replace_file
+from ingest.raw.quarantine import list_quarantine
+from ingest.raw.store import list_deliveries, utc_now
 
 
 def write_pages(warehouse: Path, *days: date, now: datetime | None = None) -> Path:

@@ -20,8 +20,8 @@ from typing import Any
 
 import polars as pl
 
-from ingest.errors import GateError
-from ingest.run import SOURCES
+from ingest.contract.errors import GateError
+from ingest.sources import SOURCES
 from quality.frames import GIVEN, PARAMETERS, columns
 
 SHIPPED = Path(__file__).parent / "suites"

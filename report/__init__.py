@@ -1,7 +1,22 @@
 """The weekly fleet report and the study page: marts in, one self-contained HTML file out. They select and draw, and compute no metric."""
 
-from report.due import due_weeks
-from report.study import write_study
-from report.weekly import write_report
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from report.study.write import write_study
+    from report.weekly.due import due_weeks
+    from report.weekly.write import write_report
+
+# imported when they are asked for: the words of the study need no library that draws
+_MODULES = {"due_weeks": "report.weekly.due", "write_report": "report.weekly.write", "write_study": "report.study.write"}
 
 __all__ = ["due_weeks", "write_report", "write_study"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

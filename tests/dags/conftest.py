@@ -39,7 +39,7 @@ def airflow_database() -> Iterator[None]:
     from airflow.models.pool import Pool
     from airflow.utils import db
 
-    from drivetail.standalone import WRITER_POOL
+    from drivetail.service.standalone import WRITER_POOL
 
     db.initdb()
     Pool.create_or_update_pool(WRITER_POOL, slots=1, description="", include_deferred=False)

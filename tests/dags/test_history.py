@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from drivetail import history, standalone
-from drivetail.history import before, forget_logs, forget_runs, shorten_log
+from drivetail.service import history, standalone
+from drivetail.service.history import before, forget_logs, forget_runs, shorten_log
 from engine.warehouse import Warehouse
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]

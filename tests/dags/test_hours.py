@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from drivetail.inbox import FAILED, list_entries
-from drivetail.settings import load_settings
+from drivetail.feeds.inbox import FAILED, list_entries
+from drivetail.service.settings import load_settings
 from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import drop, ingest, list_quarantine

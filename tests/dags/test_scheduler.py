@@ -30,7 +30,7 @@ from typing import Any
 import psutil
 import pytest
 
-from drivetail.standalone import forget_killed
+from drivetail.service.standalone import forget_killed
 from engine.warehouse import Warehouse
 from ingest import drop
 from tests.dags.hours import WEEK, Site, last_hours, make_site
@@ -141,7 +141,7 @@ class Scheduler:
 
     def threads_tasks_are_forked_beside(self) -> int:
         """Threads of the scheduler but its main one: a task would be forked with what they held, and without them."""
-        (count,) = [each.num_threads() for each in self.processes() if "drivetail.airflow_scheduler" in each.cmdline()]
+        (count,) = [each.num_threads() for each in self.processes() if "drivetail.service.airflow_scheduler" in each.cmdline()]
         return count - 1
 
     def go_down(self) -> None:
@@ -218,7 +218,7 @@ BESIDE_A_WRITER = """
 import sqlite3, sys
 from sqlalchemy import create_engine, text
 from sqlalchemy.orm import Session
-import drivetail.airflow_command
+import drivetail.service.airflow_command
 
 with Session(create_engine("sqlite:///" + sys.argv[1])) as session, session.begin_nested():
     session.execute(text("select * from runs")).all()

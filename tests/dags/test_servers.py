@@ -14,7 +14,7 @@ import pytest
 from engine.publish import current_publication
 from engine.warehouse import Warehouse
 from ingest import list_deliveries
-from ingest.prometheus import client as client_module
+from ingest.sources.prometheus import client as client_module
 from tests.ingest.prometheus_server import FEEDS, Server, counted_drives, serving
 from tests.proof.support import ROOT
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from drivetail.outcomes import HELD, HINDERED, LANDED, Outcome
+from drivetail.feeds.outcomes import HELD, HINDERED, LANDED, Outcome
 from engine.dbt import Hindered, ModelError
 from engine.warehouse import Warehouse
 from tests.proof.support import ROOT
@@ -35,7 +35,7 @@ def test_only_what_may_pass_is_landed_again(warehouse: Warehouse, tasks: Any, mo
 
     def land(*outcomes: str) -> None:
         each = [Outcome("", "fleet", f"/inbox/{outcome}", "", outcome, message=f"{outcome}: do this") for outcome in outcomes]
-        monkeypatch.setattr("drivetail.inbox.land_each", lambda *arguments: iter(each))
+        monkeypatch.setattr("drivetail.feeds.inbox.land_each", lambda *arguments: iter(each))
         tasks("raw.land")([{"inbox": "fleet", "path": "/inbox/a"}])
 
     land(LANDED, LANDED)
@@ -57,7 +57,7 @@ def test_only_what_may_pass_is_built_again(
         raise error
 
     monkeypatch.setattr("engine.build.build", fail)
-    monkeypatch.setattr("drivetail.maintenance.check_sums", fail)
+    monkeypatch.setattr("drivetail.service.maintenance.check_sums", fail)
     sums = DagBag(ROOT / "dags").dags["fleet_maintenance"].get_task("proofs.sums").python_callable
     for task in (tasks("marts.build"), sums):
         with pytest.raises(type(error) if is_tried_again else AirflowFailException, match=str(error)):

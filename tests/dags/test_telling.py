@@ -22,8 +22,8 @@ from uuid import uuid4
 
 import pytest
 
-from drivetail.settings import settings_file, write_settings
-from drivetail.untold import AGAIN_SECONDS
+from drivetail.service.settings import settings_file, write_settings
+from drivetail.tell.untold import AGAIN_SECONDS
 from engine.warehouse import Warehouse
 from tests.proof.support import ROOT
 

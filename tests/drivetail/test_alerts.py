@@ -12,8 +12,8 @@ import duckdb
 import pytest
 from conftest import Published, drivetail, hour
 
-from drivetail.alerts import Alert, new_alerts, open_alerts
-from drivetail.decisions import decide
+from drivetail.ask.decisions import decide
+from drivetail.tell.alerts import Alert, new_alerts, open_alerts
 from engine.register import Register
 from engine.warehouse import Warehouse
 

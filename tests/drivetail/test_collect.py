@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from drivetail.cli import main
-from drivetail.collect import CollectError, Collector, run
+from drivetail.host.collect import CollectError, Collector, run
 from engine.register import Register
 from engine.warehouse import Warehouse
 from ingest import drive_hour_files, ingest, list_deliveries, table_files
@@ -302,7 +302,7 @@ def test_a_torn_spool_costs_the_look_that_is_torn(torn: str, host: Host, tmp_pat
 
 
 def test_a_command_that_hangs_fails_or_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("drivetail.collect.TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("drivetail.host.collect.TIMEOUT_SECONDS", 0.1)
     assert run(["sleep", "60"]) is None
     assert run(["false"]) is None and run(["/no/such/command"]) is None
     assert run(["true"]) == ""

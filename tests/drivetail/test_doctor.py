@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from drivetail.cli import main
-from ingest.findings import Inventory
-from ingest.prometheus import client as client_module
+from ingest.contract.findings import Inventory
+from ingest.sources.prometheus import client as client_module
 from tests.ingest.prometheus_server import Server, serving
 
 

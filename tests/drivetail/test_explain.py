@@ -12,7 +12,7 @@ import duckdb
 import pytest
 from conftest import Published, drivetail, first_delivery, hour
 
-from drivetail.explain import num, parse_hour
+from drivetail.ask.explain import num, parse_hour
 
 # one of every sort: corrected, duplicated, idle, hardly observed, slow, moved, contradicted, parity, without inventory
 HOURS = [

@@ -12,19 +12,15 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-import drivetail.inbox
-from drivetail import settings as settings_module
+import drivetail.feeds.inbox
 from drivetail.cli import main
-from drivetail.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, land_each, list_entries
-from drivetail.outcomes import HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, Outcome, register
-from drivetail.settings import Settings, SettingsError, load_settings, settings_file, write_settings
-from drivetail.watch import MANY_ALERTS, late_deliveries
+from drivetail.feeds.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, land_each, list_entries
+from drivetail.feeds.outcomes import HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, Outcome, register
+from drivetail.service.settings import Settings, SettingsError, load_settings, settings_file, write_settings
+from drivetail.tell.watch import MANY_ALERTS, late_deliveries
 from engine.register import Register
 from engine.warehouse import Warehouse
-from ingest import SOURCES, GateError, IngestSummary, StoreError, list_deliveries, options_of
-from ingest.resolution import RESOLUTIONS
-from ingest.run import COLLECTED, COLLECTED_SOURCES
-from ingest.schema import DRIVE_KINDS
+from ingest import GateError, IngestSummary, StoreError, list_deliveries
 
 NOW = datetime(2026, 1, 5, 12)
 
@@ -149,7 +145,7 @@ def land_all(site, monkeypatch: pytest.MonkeyPatch, faults: dict[str, BaseExcept
             raise faults[Path(paths[0]).name]
         return IngestSummary(source, None, [])
 
-    monkeypatch.setattr(drivetail.inbox, "ingest", ingested)
+    monkeypatch.setattr(drivetail.feeds.inbox, "ingest", ingested)
     return land_each(site[0], site[1], [(entry.inbox, entry.path) for entry in arrived(site[0], site[1], now=NOW)])
 
 
@@ -350,19 +346,3 @@ def test_an_inbox_that_cannot_be_read_is_named_and_holds_up_no_other(site):
     assert len(list_deliveries(site[0].root)) == 1
     put(site[2])
     assert f"{site[2]}: Not a directory" in CliRunner().invoke(main, ["inbox", "--warehouse", str(site[0].root)]).output
-
-
-def test_the_names_in_the_settings_are_those_of_ingest():
-    assert sorted(SOURCES) == sorted(settings_module.SOURCES)
-    assert sorted(DRIVE_KINDS) == sorted(settings_module.DRIVE_KINDS)
-    assert settings_module.COLLECTED == COLLECTED
-    assert list(settings_module.RESOLUTIONS) == list(RESOLUTIONS)
-    asked_only = {"match", "allow_partial"}  # of a server
-    takes = {source: set(options_of(source)) - asked_only for source in SOURCES}
-    takes[COLLECTED] = set().union(*(takes[source] for source in COLLECTED_SOURCES))
-    assert {source: set(options) for source, options in settings_module.OPTIONS.items()} == {
-        source: options for source, options in takes.items() if options
-    }
-    assert {source: set(options) for source, options in settings_module.SERVER_OPTIONS.items()} == {
-        "prometheus": set(options_of("prometheus"))
-    }

@@ -10,7 +10,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from drivetail.maintenance import check_sums, compact_store, expire, rebuild_check, reconcile
+from drivetail.service.maintenance import check_sums, compact_store, expire, rebuild_check, reconcile
 from engine.build import build, forget
 from engine.dbt import ModelError
 from engine.warehouse import Warehouse
@@ -98,7 +98,7 @@ def test_a_law_that_does_not_hold_is_named(hourly: Warehouse) -> None:
 
 def test_no_law_holds_where_there_is_nothing_to_hold_it_against(hourly: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("drivetail.maintenance.OF_A_BATCH", ("test_type:singular",))
+        patched.setattr("drivetail.service.maintenance.OF_A_BATCH", ("test_type:singular",))
         with pytest.raises(ModelError, match=r"tests: holds no assert_\*\.sql"):
             check_sums(hourly)
     kept = hourly.build / "kept.duckdb"

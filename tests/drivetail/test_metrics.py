@@ -17,8 +17,8 @@ import pytest
 from conftest import HOURS, LAST, Published, drivetail
 from prometheus_client.parser import text_string_to_metric_families
 
-from drivetail.metrics import metrics_text, write_metrics
-from drivetail.status import Status, collect_status
+from drivetail.ask.status import Status, collect_status
+from drivetail.tell.metrics import metrics_text, write_metrics
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from drivetail.inbox import land
-from drivetail.outcomes import HELD, LANDED, register
-from drivetail.pulls import due
-from drivetail.settings import load_settings
+from drivetail.feeds.inbox import land
+from drivetail.feeds.outcomes import HELD, LANDED, register
+from drivetail.feeds.pulls import due
+from drivetail.service.settings import load_settings
 from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import drive_hour_files, ingest, list_deliveries, table_files
-from ingest.prometheus import client as client_module
-from ingest.prometheus import spool
+from ingest.sources.prometheus import client as client_module
+from ingest.sources.prometheus import spool
 from tests.drivetail.conftest import drivetail
 from tests.ingest.prometheus_server import FEEDS, Server, counted_drives, serving
 from tests.proof.support import marts_differences

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from drivetail.standalone import _holders
+from drivetail.service.standalone import _holders
 from tests.proof.support import environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have no /proc")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems h
 RUN = """
 import os, sys
 from pathlib import Path
-from drivetail import standalone
+from drivetail.service import standalone
 from engine.warehouse import Warehouse
 
 component = '''

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 from conftest import HEADER, LAST, START, Published, drivetail, hour, row, write_bundle
 
-from drivetail.status import Problem, Status, collect_status, render_status
-from drivetail.status.collect_window import collect_window, read_window
-from drivetail.watch import new_problems
+from drivetail.ask.status import Problem, Status, collect_status, render_status
+from drivetail.ask.status.collect_window import collect_window, read_window
+from drivetail.tell.watch import new_problems
 from engine.warehouse import Warehouse
-from ingest.raw_store import list_deliveries
+from ingest.raw.store import list_deliveries
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +271,7 @@ def test_a_problem_is_told_once_while_it_lasts_and_again_when_it_comes_back(tmp_
 
     def told(*problems: Problem, is_published: bool = True) -> list[Problem]:
         status = Status(str(warehouse.root), now(), list(problems), freshness={} if is_published else None)
-        monkeypatch.setattr("drivetail.watch.collect_status", lambda warehouse, at: status)
+        monkeypatch.setattr("drivetail.tell.watch.collect_status", lambda warehouse, at: status)
         return new_problems(warehouse, tell)
 
     fails = True

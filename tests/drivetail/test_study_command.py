@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 from study_stand_in import publish_study
 
 from drivetail.cli import main
-from drivetail.study import group_of, interval, number, paper_order, verdict_counts
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
+from report.study.words import group_of, interval, number, paper_order, verdict_counts
 
 
 @pytest.fixture(scope="module")

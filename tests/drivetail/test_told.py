@@ -32,7 +32,7 @@ import os, sys
 from types import SimpleNamespace
 import airflow.sdk
 import telling
-from drivetail.untold import AGAIN_SECONDS
+from drivetail.tell.untold import AGAIN_SECONDS
 from fleet_hourly import fleet_hourly
 dag = fleet_hourly()
 task = dag.get_task("watch.new_alerts")

@@ -17,11 +17,11 @@ import duckdb
 import pytest
 from conftest import Published, drivetail
 
-from drivetail.maintenance import check_sums, rebuild_check, reconcile
+from drivetail.service.maintenance import check_sums, rebuild_check, reconcile
 from engine.build import Build, explaining
 from engine.dbt import Hindered, ModelError
 from engine.publish import STORAGE_VERSION
-from engine.read import QueryError, _note
+from engine.read import QueryError, note_other_models
 from engine.warehouse import Warehouse, quoted
 from ingest import list_deliveries
 from tests.reference.compare import compare
@@ -126,7 +126,7 @@ ANSWERED = ("status --json", "decide DRIVE watch --by ada --note why", "sql 'fro
 def test_whoever_reads_what_an_earlier_release_published_is_told_to_build(
     early: Warehouse, command: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _note.cache_clear()
+    note_other_models.cache_clear()
     caplog.set_level(logging.WARNING)
     with duckdb.connect(str(early.published), read_only=True) as connection:
         ((drive,),) = connection.execute("select min(drive_id) from marts.fct_drive_hours").fetchall()
@@ -149,13 +149,13 @@ def test_the_proofs_refuse_what_an_earlier_release_published(early: Warehouse) -
 def test_models_that_were_edited_change_nothing_of_what_is_read(
     settled: Warehouse, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _note.cache_clear()
+    note_other_models.cache_clear()
     caplog.set_level(logging.WARNING)
     before = drivetail("alerts", "--json", "-w", settled.root)
     assert before.exit_code == 0 and OTHER_MODELS not in caplog.text
     monkeypatch.setattr("engine.read.models_version", lambda: "edited")
     for command in (["alerts", "--json"], ["metrics"], ["sql", "from marts.publication"]):
-        _note.cache_clear()
+        note_other_models.cache_clear()
         caplog.clear()
         assert drivetail(*command, "-w", settled.root).exit_code == 0
         assert caplog.text.count(OTHER_MODELS) == 1

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from drivetail.settings import Alarms, Inbox, Server, Settings
-from drivetail.watch import staleness
+from drivetail.service.settings import Alarms, Inbox, Server, Settings
+from drivetail.tell.watch import staleness
 from engine.warehouse import Warehouse
 
 END = datetime(2026, 1, 5, 12)
@@ -23,7 +23,7 @@ LOOK = "; look whether anything comes in /srv/deliveries, at http://prometheus:9
 
 
 def said(monkeypatch: pytest.MonkeyPatch, publication: object) -> str | None:
-    monkeypatch.setattr("drivetail.watch.current_publication", lambda warehouse: publication)
+    monkeypatch.setattr("drivetail.tell.watch.current_publication", lambda warehouse: publication)
     return staleness(Warehouse(Path("nowhere")), SETTINGS, END)
 
 

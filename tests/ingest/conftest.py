@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ingest import list_deliveries, table_files
-from ingest.schema import RAW
+from ingest.contract.fleet import RAW
 
 HOURS_HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
 GOOD_ROW = "2026-01-05T10:00:00Z,d1,g1,10,5,100.0,50.0"

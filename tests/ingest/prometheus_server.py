@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ingest.prometheus.readings import COUNTERS
+from ingest.sources.prometheus.readings import COUNTERS
 
 FEEDS = """
 [[servers]]

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from ingest.errors import UnreadableFile
-from ingest.files import find_files
-from ingest.landing import UNREADABLE, FileResult, Landing
-from ingest.raw_store import StagedDelivery
-from ingest.run import SOURCES
-from ingest.schema import SELF_NAMED_SOURCES
+from ingest.contract.errors import UnreadableFile
+from ingest.raw.arrivals import Arrivals
+from ingest.raw.closing import ingested_files, rejected_records
+from ingest.raw.landing import Landing
+from ingest.raw.store import StagedDelivery
+from ingest.reading.files import UNREADABLE, FileResult, find_files
+from ingest.sources import SELF_NAMED_SOURCES, module_of
 from tests.fuzz import fuzz
 from tests.mutate import mutated, mutated_json
 
@@ -158,20 +159,25 @@ class Strict(Landing):
             self.mark_unreadable(result, str(error))
 
 
+def quiet(phase: str, done: int, total: int) -> None:
+    pass
+
+
 def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[FileResult]:
     """Read files, each of a folder of its own, as a call would, up to where they are judged beside what there is."""
     for number, (name, content) in enumerate(delivered):
         path = root / "in" / str(number) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    module = SOURCES[source]
+    module = module_of(source)
     staged = StagedDelivery(root / "warehouse", None if source in SELF_NAMED_SOURCES else source)
     try:
         files, _ = find_files([root / "in"], module.recognise, staged.scratch)
-        landing = Strict(source, staged, None, None, module.identity, lambda phase, done, total: None, options=OPTIONS.get(source, {}))
-        landing.prepare(files)
+        options = OPTIONS.get(source, {})
+        arrivals = Arrivals(files, source, staged.deliveries, options, module.identity, None, quiet)
+        landing = Strict(source, staged, None, None, arrivals, quiet, options)
         module.land(files, landing)
-        landing.rejected(), landing.ingested_files()
+        rejected_records(landing), ingested_files(landing)
     finally:
         staged.discard()
         shutil.rmtree(root / "in")
@@ -180,7 +186,7 @@ def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[F
 
 @pytest.mark.parametrize("source", GOOD)
 def test_any_delivery_is_read_or_refused(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.prometheus.text.LINES_AT_ONCE", 1)
+    monkeypatch.setattr("ingest.sources.prometheus.text.LINES_AT_ONCE", 1)
     (tmp_path / "warehouse/raw/deliveries").mkdir(parents=True)
     (tmp_path / "warehouse/raw/.staging").mkdir()
     for name, content in GOOD[source]:

@@ -95,8 +95,8 @@ def test_detail_says_what_failed_and_what_is_going_on(tmp_path: Path, warehouse:
 
 @needs_samples
 def test_mdstat_line_by_line(tmp_path: Path, warehouse: Warehouse) -> None:
-    from ingest.hosts import looks
-    from ingest.mdadm import arrays_of
+    from ingest.reading.hosts import looks
+    from ingest.sources.mdadm import arrays_of
 
     arrays = {array.name: array for array in arrays_of(looks(f"TS {TS}\n" + sample("proc_mdstat_node_exporter.txt"))[0], [])}
     shape = {

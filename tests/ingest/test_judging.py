@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from ingest import ingest
-from ingest.judge import judge
-from ingest.schema import CONTRACT, RAW
+from ingest.contract.fleet import CONTRACT, RAW
+from ingest.raw.judge import judge
 from tests.ingest.conftest import HOURS_HEADER, Warehouse
 
 Bundle = Callable[[dict[str, str | bytes | pl.DataFrame]], Path]

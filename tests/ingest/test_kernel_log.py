@@ -10,10 +10,10 @@ import pytest
 from hypothesis import strategies as st
 
 from ingest import IngestError, IngestSummary, ingest
-from ingest.clocks import zone_of
-from ingest.errors import UnreadableFile
-from ingest.kernel_log import Reading, patterns, read_log
-from ingest.schema import EVENT_TYPES
+from ingest.contract.errors import UnreadableFile
+from ingest.contract.values import EVENT_TYPES
+from ingest.reading.clocks import zone_of
+from ingest.sources.kernel_log import Reading, patterns, read_log
 from tests.fuzz import fuzz
 from tests.ingest.conftest import Warehouse
 

@@ -389,7 +389,7 @@ def test_links_and_devices_in_an_archive_are_refused(kind: bytes, tmp_path: Path
 
 
 def test_an_archive_that_explodes_is_refused(tmp_path: Path, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.limits.EXPANSION_FLOOR_BYTES", 1 << 20)
+    monkeypatch.setattr("ingest.reading.limits.EXPANSION_FLOOR_BYTES", 1 << 20)
     archive = zipped(tmp_path / "a.zip", {"drives.csv": b"drive_id,raid_group_id\n" + b"d1,g1\n" * 2_000_000})
     assert "times its size" in (land(warehouse, archive).unreadable[0].note or "")
 
@@ -437,8 +437,8 @@ def test_every_format_lands_the_same_records(suffix: str, bundle: Bundle, wareho
 
 
 def test_rows_are_numbered_across_blocks_and_chunks(bundle: Bundle, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.readers.BLOCK_BYTES", 100)
-    monkeypatch.setattr("ingest.readers.CHUNK_ROWS", 3)
+    monkeypatch.setattr("ingest.reading.readers.BLOCK_BYTES", 100)
+    monkeypatch.setattr("ingest.reading.readers.CHUNK_ROWS", 3)
     rows = [GOOD_ROW.replace("d1", f"d{n}") for n in range(1, 31)]
     rows[9], rows[19], rows[24] = "broken", '"2026-01-05T10:00:00Z",d20,g1,10', 'x"y'
     frame = pl.DataFrame({"drive_id": [f"d{n}" if n != 7 else None for n in range(1, 11)], "raid_group_id": ["g"] * 10})
@@ -508,7 +508,7 @@ def test_an_error_that_nobody_foresaw_costs_its_file(bundle: Bundle, warehouse: 
     from click.testing import CliRunner
 
     from drivetail.cli import main
-    from ingest import smartctl
+    from ingest.sources import smartctl
 
     folder = bundle({f"web1/{name}.json": json.dumps({**SMARTCTL, "serial_number": name}) for name in "abc"}) / "web1"
     errors = smartctl._media_errors

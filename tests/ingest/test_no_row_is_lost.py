@@ -10,14 +10,15 @@ import pytest
 from hypothesis import strategies as st
 
 from ingest import ingest
-from ingest.devices import is_whole_drive
-from ingest.diskstats import _snapshots
-from ingest.errors import UnreadableFile
-from ingest.files import SourceFile
-from ingest.hosts import Rejection, looks
-from ingest.mdadm import arrays_of
-from ingest.prometheus.text import Labels, read_samples
-from ingest.sysstat import read_intervals, zone_of
+from ingest.contract.errors import UnreadableFile
+from ingest.reading.batches import Rejection
+from ingest.reading.devices import is_whole_drive
+from ingest.reading.files import SourceFile
+from ingest.reading.hosts import looks
+from ingest.sources.diskstats import _snapshots
+from ingest.sources.mdadm import arrays_of
+from ingest.sources.prometheus.text import Labels, read_samples
+from ingest.sources.sysstat import read_intervals, zone_of
 from tests.fuzz import SECONDS, fuzz
 from tests.ingest.conftest import Warehouse
 

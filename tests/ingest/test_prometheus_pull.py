@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 from ingest import IngestError, ingest
-from ingest.prometheus import client as client_module
-from ingest.prometheus.client import Client, PrometheusError, TooMuch
-from ingest.prometheus.pull import Selection, pull
-from ingest.prometheus.readings import COUNTERS, READING, roll_up
+from ingest.sources.prometheus import client as client_module
+from ingest.sources.prometheus.client import Client, PrometheusError, TooMuch
+from ingest.sources.prometheus.pull import Selection, pull
+from ingest.sources.prometheus.readings import COUNTERS, READING, roll_up
 from tests.fuzz import fuzz
 from tests.ingest.conftest import Warehouse
 from tests.ingest.prometheus_server import Fault, Samples, Server, labels, serving

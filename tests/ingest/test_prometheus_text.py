@@ -11,9 +11,9 @@ import pytest
 from hypothesis import strategies as st
 
 from ingest import IngestSummary, ingest
-from ingest.devices import drive_of, host_of, is_whole_drive
-from ingest.errors import UnreadableFile
-from ingest.prometheus.text import Labels, read_samples
+from ingest.contract.errors import UnreadableFile
+from ingest.reading.devices import drive_of, host_of, is_whole_drive
+from ingest.sources.prometheus.text import Labels, read_samples
 from tests.fuzz import fuzz
 from tests.ingest.conftest import Warehouse
 
@@ -154,7 +154,7 @@ def test_labels_that_cannot_be_read_cost_their_line(warehouse: Warehouse, tmp_pa
 
 def test_a_clock_of_the_next_block_tells_when(warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # half a scrape, and a little
-    monkeypatch.setattr("ingest.readers.BLOCK_BYTES", 220)
+    monkeypatch.setattr("ingest.reading.readers.BLOCK_BYTES", 220)
     scrapes = [lines(reads=100 * n, read_seconds=n) + f"node_time_seconds {T + 1800 * n}\n" for n in range(3)]
     # the last one has no clock
     assert counts(land(warehouse, tmp_path, "".join(scrapes) + lines())) == (9, 3, 6, 0, 0)
@@ -186,7 +186,7 @@ def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(
     files = ["".join(line for line in by_series if f'"{device}"' in line) for device in ("sda", "sdb", "sdc", "sdd")]
     together, apart = Warehouse(tmp_path / "together"), Warehouse(tmp_path / "apart")
     told = [counts(land(together, tmp_path, *files))]
-    monkeypatch.setattr("ingest.prometheus.text.LINES_AT_ONCE", 1)
+    monkeypatch.setattr("ingest.sources.prometheus.text.LINES_AT_ONCE", 1)
     told.append(counts(land(apart, tmp_path, *files)))
     assert told[0] == told[1] and told[0][3] == 0
     for kind, order in (("drive_hours", "hour_utc"), ("drives", "valid_from"), ("drive_aliases", "valid_from")):

@@ -21,8 +21,8 @@ from cryptography.x509.oid import NameOID
 
 from drivetail.cli import main
 from ingest import IngestError
-from ingest.prometheus import client as client_module
-from ingest.prometheus.client import CA, CERTIFICATE, KEY, PASSWORD, TENANT, TOKEN, USER, Client, PrometheusError
+from ingest.sources.prometheus import client as client_module
+from ingest.sources.prometheus.client import CA, CERTIFICATE, KEY, PASSWORD, TENANT, TOKEN, USER, Client, PrometheusError
 from tests.ingest.conftest import Warehouse
 from tests.ingest.prometheus_server import Fault, Server, serving
 from tests.ingest.test_prometheus_pull import START, drive, every, land

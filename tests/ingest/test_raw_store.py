@@ -15,10 +15,11 @@ import duckdb
 import polars as pl
 import pytest
 
-import ingest.raw_store as raw_store
+import ingest.raw.durable as durable
+import ingest.raw.store as raw_store
 from ingest import drive_hour_files, ingest, list_deliveries
-from ingest.errors import StoreError
-from ingest.schema import INGESTED_FILES, RAW, RECORD_KINDS, REJECTED_RECORDS, RETIRED
+from ingest.contract.errors import StoreError
+from ingest.contract.fleet import INGESTED_FILES, RAW, RECORD_KINDS, REJECTED_RECORDS, RETIRED
 from tests.ingest.conftest import GOOD_ROW, HOURS_HEADER, Warehouse
 
 Bundle = Callable[[dict[str, str | bytes | pl.DataFrame]], Path]
@@ -112,9 +113,9 @@ def test_a_commit_that_fails_leaves_nothing(bundle: Bundle, warehouse: Warehouse
     def no_space(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    for name in ("write_parquet", "sync"):
+    for module, name in ((raw_store, "write_parquet"), (durable, "sync")):
         with monkeypatch.context() as patch:
-            patch.setattr(raw_store, name, no_space)
+            patch.setattr(module, name, no_space)
             with pytest.raises(StoreError, match="No space left"):
                 ingest("bundle", [second], warehouse.path)
         assert everything(warehouse) == before
@@ -123,12 +124,12 @@ def test_a_commit_that_fails_leaves_nothing(bundle: Bundle, warehouse: Warehouse
 
 KILLED = """
 import os, sys
-import ingest.raw_store as raw_store
+import ingest.raw.durable as durable
 from ingest import ingest
 step, folder, warehouse = sys.argv[1], sys.argv[2], sys.argv[3]
 def die(*_, **__):
     os.kill(os.getpid(), 9)
-setattr(raw_store if step != "rename" else os, step, die)
+setattr(durable if step != "rename" else os, step, die)
 ingest("bundle", [folder], warehouse)
 """
 

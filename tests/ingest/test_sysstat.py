@@ -10,8 +10,8 @@ import pytest
 from hypothesis import strategies as st
 
 from ingest import IngestError, IngestSummary, ingest, list_deliveries
-from ingest.errors import UnreadableFile
-from ingest.sysstat import read_intervals, zone_of
+from ingest.contract.errors import UnreadableFile
+from ingest.sources.sysstat import read_intervals, zone_of
 from tests.fuzz import fuzz
 from tests.ingest.conftest import Warehouse
 from tests.mutate import mutated, mutated_json

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from ingest import IngestSummary, ingest
-from ingest.backblaze import follow
+from ingest.sources.backblaze import follow
 from tests.fuzz import fuzz
 from tests.ingest.conftest import Warehouse
 

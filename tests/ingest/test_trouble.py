@@ -15,7 +15,7 @@ from conftest import HOURS_HEADER, Warehouse
 from polars.exceptions import ComputeError
 
 from ingest import StoreError, ingest, list_deliveries
-from ingest.trouble import explained
+from ingest.raw.trouble import explained
 
 
 def rows(hours: range, latency: float = 100.0, drives: int = 3) -> str:
@@ -85,7 +85,7 @@ def test_what_needs_more_memory_than_there_is_makes_no_file_unreadable(
 ) -> None:
     delivery = bundle({"drive_hours.csv": rows(range(2))})
     with monkeypatch.context() as starved:
-        starved.setattr("ingest.parse.convert", Mock(side_effect=pa.lib.ArrowMemoryError("malloc of size 64 failed")))
+        starved.setattr("ingest.reading.parse.convert", Mock(side_effect=pa.lib.ArrowMemoryError("malloc of size 64 failed")))
         with pytest.raises(StoreError, match="not enough memory"):
             ingest("bundle", [delivery], warehouse.path)
     assert ingest("bundle", [delivery], warehouse.path).rows_accepted == 6

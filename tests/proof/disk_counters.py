@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.devices import is_whole_drive
+from ingest.reading.devices import is_whole_drive
 
 DISKSTATS = Path("/proc/diskstats")
 SECTOR_BYTES = 512

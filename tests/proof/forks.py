@@ -54,10 +54,10 @@ def move_clock(by: timedelta) -> None:
     """Every module of this process that looks at the clock sees another time."""
     import time
 
-    import drivetail.inbox
+    import drivetail.feeds.inbox
     import engine.publish
     import engine.warehouse
-    import ingest.raw_store
+    import ingest.raw.store
 
     class Moved(datetime):
         @classmethod
@@ -66,7 +66,7 @@ def move_clock(by: timedelta) -> None:
 
     right = time.time
     time.time = lambda: right() + by.total_seconds()
-    for module in (drivetail.inbox, engine.publish, engine.warehouse, ingest.raw_store):
+    for module in (drivetail.feeds.inbox, engine.publish, engine.warehouse, ingest.raw.store):
         module.datetime = Moved  # type: ignore[attr-defined]
 
 

@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from drivetail.ask.decisions import decide
 from drivetail.cli import main
-from drivetail.decisions import decide
 from engine.build import build
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse

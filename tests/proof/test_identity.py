@@ -14,15 +14,16 @@ import polars as pl
 import pytest
 
 import ingest.run
-from drivetail.explain import explain_drive, explain_hour
-from drivetail.maintenance import reconcile
-from drivetail.status import collect_status
+from drivetail.ask.explain import explain_drive, explain_hour
+from drivetail.ask.status import collect_status
+from drivetail.service.maintenance import reconcile
 from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import ingest as land
-from ingest.files import SourceFile
-from ingest.landing import Landing
-from ingest.schema import CONTRACT, IDENTITY, RAW_KINDS
+from ingest.contract.fleet import CONTRACT, IDENTITY, RAW_KINDS
+from ingest.raw.landing import Landing
+from ingest.reading.files import SourceFile
+from ingest.sources import module_of
 from tests.once import parse_project
 from tests.proof.support import broken_sums, drivetail, marts_differences
 
@@ -65,7 +66,7 @@ def plain_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sources that deliver their records as they are: what is looked at here is what becomes of them."""
     parse_project()
     module: Any = SimpleNamespace(EXPECTED="", recognise=_kind, identity=lambda file: file.file, land=_land)
-    monkeypatch.setattr(ingest.run, "SOURCES", {**ingest.run.SOURCES, **dict.fromkeys(SOURCES, module)})
+    monkeypatch.setattr(ingest.run, "module_of", lambda source: module if source in SOURCES else module_of(source))
 
 
 def seen(number: int, drive: str, us: float, group: str = "web1", *, alias: bool = True, merged: bool = False) -> Row:

@@ -26,10 +26,11 @@ import pytest
 from click.testing import CliRunner
 
 from drivetail.cli import main
-from drivetail.collect import Collector
-from ingest import list_deliveries, prometheus
-from ingest.devices import is_whole_drive
-from ingest.raw_store import drive_hour_files, table_files
+from drivetail.host.collect import Collector
+from ingest import list_deliveries
+from ingest.raw.store import drive_hour_files, table_files
+from ingest.reading.devices import is_whole_drive
+from ingest.sources import prometheus
 from tests.proof import prometheus_fleet
 from tests.proof.disk_counters import SECTOR_BYTES, Bracket, look, skip_without_drives, work
 

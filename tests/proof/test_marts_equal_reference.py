@@ -21,7 +21,7 @@ from engine.dbt import Project
 from engine.store import stored_models
 from engine.warehouse import Warehouse
 from ingest import ingest
-from ingest.raw_store import list_deliveries
+from ingest.raw.store import list_deliveries
 from tests.proof.support import broken_sums, marts_differences, seeds
 from tests.reference.compare import compare
 from tests.reference.compare_study import compare_study

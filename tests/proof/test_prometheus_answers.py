@@ -23,11 +23,11 @@ import pytest
 from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import ingest, list_deliveries
-from ingest.findings import MISSING, OK, WEAK, Finding
-from ingest.prometheus.doctor import diagnose
-from ingest.prometheus.pull import Selection
-from ingest.prometheus.text import Labels
-from ingest.raw_store import drive_hour_files
+from ingest.contract.findings import MISSING, OK, WEAK, Finding
+from ingest.raw.store import drive_hour_files
+from ingest.sources.prometheus.doctor import diagnose
+from ingest.sources.prometheus.pull import Selection
+from ingest.sources.prometheus.text import Labels
 from simulate import simulate
 from tests.proof.prometheus_fleet import prometheus, write_openmetrics
 from tests.proof.support import SHARED, broken_sums, drivetail

@@ -18,8 +18,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from drivetail.maintenance import check_sums, expire, reconcile
-from drivetail.status import collect_status
+from drivetail.ask.status import collect_status
+from drivetail.service.maintenance import check_sums, expire, reconcile
 from engine.build import build
 from engine.dbt import ModelError
 from engine.prune import LEAST_DAYS, prune

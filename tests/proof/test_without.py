@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from drivetail.ask.what_if import Question, ask
 from drivetail.cli import main
-from drivetail.what_if import Question, ask
 from engine.build import build
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse

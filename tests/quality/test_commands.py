@@ -92,5 +92,5 @@ def test_a_wrong_suite_lands_nothing(bundle: Bundle, warehouse: Warehouse) -> No
 
 def test_a_plain_ingest_does_not_load_great_expectations() -> None:
     names = "[name for name in sys.modules if name.startswith(('great_ex', 'quality'))]"
-    loaded = f"import sys, drivetail.cli, drivetail.status, ingest; print({names})"
+    loaded = f"import sys, drivetail.cli, drivetail.ask.status, ingest; print({names})"
     assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from drivetail.alerts import open_alerts
+from drivetail.tell.alerts import open_alerts
 from engine.build import build
 from engine.warehouse import Warehouse as Built
 from ingest import ingest

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ingest import GateError, ingest, list_deliveries
-from ingest.run import SOURCES
-from ingest.schema import CONTRACT
+from ingest.contract.fleet import CONTRACT
+from ingest.sources import SOURCES
 from quality import Gate
 from quality.suites import load_suite
 from tests.ingest.conftest import Warehouse

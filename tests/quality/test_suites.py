@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ingest.errors import GateError
-from ingest.schema import CONTRACT, RAW_KINDS
+from ingest.contract.errors import GateError
+from ingest.contract.fleet import CONTRACT, RAW_KINDS
 from quality.frames import FILES, PARAMETERS, columns, facts
 from quality.suites import SHIPPED, TABLES, load_suite, validate
 from tests.quality.conftest import NOW, aliases, events, fleet, inventory, labels, samples

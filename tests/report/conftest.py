@@ -13,7 +13,7 @@ import duckdb
 import pytest
 from hostile import GROUP, MODEL, SLOW, attacked_fleet
 
-from drivetail.decisions import decide
+from drivetail.ask.decisions import decide
 from drivetail.demo import run_demo
 from engine.build import build
 from engine.warehouse import Warehouse

@@ -11,12 +11,12 @@ import pytest
 from reference.fleets import HOWS, deliveries, random_fleet
 from reference.study import MEASURES, Populations
 
-from drivetail.sql import run_query
-from drivetail.study import FINDINGS
+from drivetail.ask.sql import run_query
 from engine.build import build
 from engine.read import fetch, open_published
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
+from report.study.words import FINDINGS
 
 pytestmark = pytest.mark.xdist_group("report")
 

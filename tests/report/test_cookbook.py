@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from drivetail.docs import write_docs
-from drivetail.sql import run_query
+from drivetail.ask.docs import write_docs
+from drivetail.ask.sql import run_query
 from engine.warehouse import PROJECT, Warehouse
 from tests.proof.support import DUCKDB_CLI
 

@@ -11,11 +11,11 @@ import pytest
 from pages import Page, opened
 from study_stand_in import HOSTILE, publish_study
 
-from drivetail.study import FINDINGS
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from report import write_study
-from report.study_figures import FIGURES, shade
+from report.study.figures import FIGURES, shade
+from report.study.words import FINDINGS
 
 pytestmark = pytest.mark.xdist_group("report")
 

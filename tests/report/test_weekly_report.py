@@ -17,19 +17,20 @@ import pytest
 from click.testing import CliRunner
 from pages import Page, opened
 
+from drivetail.ask.decisions import decide
 from drivetail.cli import main
-from drivetail.decisions import decide
 from engine.build import build
 from engine.publish import kept_publications
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
 from ingest import ingest
-from ingest.raw_store import list_deliveries, utc_now
-from report import weekly, write_report
-from report.numbers import percent, ratio
-from report.pdf import print_page
-from report.queries import fetch
-from report.weekly import parse_week
+from ingest.raw.store import list_deliveries, utc_now
+from report import write_report
+from report.page.numbers import percent, ratio
+from report.page.pdf import print_page
+from report.weekly import write as weekly
+from report.weekly.queries import fetch
+from report.weekly.write import parse_week
 
 pytestmark = pytest.mark.xdist_group("report")
 
@@ -301,7 +302,7 @@ def test_what_is_kept_is_told_again_unless_more_had_landed_by_then(
         built.append(instant)
         yield warehouse
 
-    monkeypatch.setattr("report.weekly.built_as_known_at", rebuilt)
+    monkeypatch.setattr("report.weekly.write.built_as_known_at", rebuilt)
 
     def is_built(instant: datetime) -> bool:
         with weekly._opened(eventful, None, instant) as (connection, known_at):
@@ -339,7 +340,7 @@ def test_a_report_is_told_again_with_what_had_landed_then(tmp_path: Path, quiet_
 
 
 def test_a_pdf_without_a_browser_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("report.pdf.which", lambda name: None)
+    monkeypatch.setattr("report.page.pdf.which", lambda name: None)
     with pytest.raises(QueryError, match=r"a PDF needs Chromium, and none of chromium, .* is on the PATH: install it"):
         print_page("<p>page</p>")
 

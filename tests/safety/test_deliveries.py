@@ -165,7 +165,7 @@ def test_a_link_in_a_zip_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def low_floor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.limits.EXPANSION_FLOOR_BYTES", 1 << 20)
+    monkeypatch.setattr("ingest.reading.limits.EXPANSION_FLOOR_BYTES", 1 << 20)
 
 
 @pytest.mark.parametrize("suffix", ["csv.gz", "csv.zst", "ndjson.gz", "parquet"])

@@ -1,0 +1,106 @@
+"""`drivetail candidates`: which drives to replace, why, and whether following that would have helped (docs/candidates.md).
+
+The numbers are those of models/marts/candidates; here they are read and written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from drivetail.ask.explain.question import known_drive
+from drivetail.console import Columns, table
+from engine.read import QueryError, Row, fetch, publication_of
+from engine.warehouse import Warehouse
+from engine.words import NO_BACKTEST, some
+
+
+def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:
+    """Rows of marts.replacement_candidates, the most worthwhile first; is_all: also those to leave.
+
+    Raises: QueryError without a publication.
+    """
+    with publication_of(warehouse) as connection:
+        return fetch(
+            connection,
+            "select * from marts.replacement_candidates where verdict <> 'leave' or $is_all order by candidate_rank",
+            {"is_all": is_all},
+        )
+
+
+def list_evidence(warehouse: Warehouse, drive: str) -> list[Row]:
+    """Rows of marts.candidate_evidence of one drive. Raises: QueryError without a publication, and for a drive that is no candidate."""
+    with publication_of(warehouse) as connection:
+        known_drive(connection, drive)
+        rows = fetch(connection, "select * from marts.candidate_evidence where drive_id = $drive order by step", {"drive": drive})
+    if not rows:
+        raise QueryError(
+            f"{drive} is no candidate: not slow in the 28 days before the last week boundary, or gone since; "
+            "`drivetail candidates --all` lists those that are"
+        )
+    return rows
+
+
+def list_backtest(warehouse: Warehouse) -> list[Row]:
+    """Rows of marts.candidate_backtest_summary. Raises: QueryError without a publication."""
+    with publication_of(warehouse) as connection:
+        return fetch(connection, "select * from marts.candidate_backtest_summary order by kind, top_ratio, rule", {})
+
+
+def candidates_table(rows: Sequence[Row]) -> str:
+    """The candidates as a table for the terminal."""
+    if not rows:
+        return "No drive to replace, watch or check; `drivetail candidates --all` lists those that were slow. It takes a whole week of data"
+    columns: Columns = {
+        "drive": "drive_id",
+        "verdict": "verdict",
+        "expected": ("expected_tail_hours", _hours),
+        "from": ("expected_low", _hours),
+        "to": ("expected_high", _hours),
+        "cost": ("cost_tail_hours", _hours),
+        "group": "raid_group_id",
+        "model": "model",
+        "caused in 28 d": "tail_hours_caused_28d",
+        "slow hours": "slow_hours_28d",
+        "shared": "together_hours_28d",
+        "decided": "decision",
+    }
+    head = (
+        f"{some(len(rows), 'drive')}; tail hours expected in the 28 days from {rows[0]['boundary_utc']:%Y-%m-%d} (UTC), cost in tail hours"
+    )
+    return "\n".join([head, table(rows, columns)])
+
+
+def evidence_table(rows: Sequence[Row]) -> str:
+    """The evidence as a table for the terminal."""
+    columns: Columns = {
+        "evidence": "evidence",
+        "class": "evidence_class",
+        "factor": ("factor", lambda factor: f"{factor:.2f}"),
+        "expected": ("expected_tail_hours", _hours),
+    }
+    return table(rows, columns)
+
+
+def backtest_table(rows: Sequence[Row]) -> str:
+    """The backtest as a table for the terminal."""
+    if not rows:
+        return NO_BACKTEST
+    columns: Columns = {
+        "kind": "kind",
+        "replaced": ("top_ratio", lambda ratio: f"{100 * ratio:g}%"),
+        "beside": "rule",
+        "boundaries": "boundary_count",
+        "drives": "pick_count",
+        "tail hours": "tail_hours_caused",
+        "model avoids": ("model_tail_hours_avoided", _hours),
+        "other avoids": ("tail_hours_avoided", _hours),
+        "gain": ("gain_tail_hours", _hours),
+        "from": ("gain_low", _hours),
+        "to": ("gain_high", _hours),
+        "model": "verdict",
+    }
+    return table(rows, columns)
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:,.1f}"

@@ -1,0 +1,118 @@
+"""What people decided on drives, kept in `raw/decisions.jsonl`: drive_id, verdict, by, at, note, until, publication_id.
+
+What became of a decision is in models/marts/events/fct_drive_decisions.sql.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+import polars as pl
+
+from drivetail.ask.explain.question import known_drive
+from drivetail.console import Columns, table
+from engine.read import publication_of
+from engine.register import Register
+from engine.warehouse import Warehouse
+from engine.words import some, to_minute
+from ingest.raw.store import utc_now
+
+REPLACE, WATCH, DISMISS = "replace", "watch", "dismiss"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One decision on a drive; the latest one counts. `until`: from then on it no longer does; null: for ever.
+
+    `publication_id` names the publication that was looked at. Instants are UTC without zone.
+    """
+
+    drive_id: str
+    verdict: str
+    by: str
+    at: datetime
+    note: str
+    until: datetime | None
+    publication_id: str
+
+    def is_dismissal(self, now: datetime) -> bool:
+        """Whether the drive's alerts are not to be told now: somebody knows, and has said what is to be done."""
+        return self.verdict in (DISMISS, REPLACE) and (self.until is None or now < self.until)
+
+
+def decide(warehouse: Warehouse, drive: str, verdict: str, *, by: str, note: str, until: datetime | None = None) -> Decision:
+    """Record a decision on a drive. Raises: QueryError for a drive that the publication does not know."""
+    with publication_of(warehouse) as connection:
+        known_drive(connection, drive)
+        ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
+    decision = Decision(drive, verdict, by, utc_now(), note, until, publication_id)
+    register = Register(warehouse, "decisions")
+    with register.locked():
+        register.append([asdict(decision)])
+    return decision
+
+
+def latest_decisions(warehouse: Warehouse) -> dict[str, Decision]:
+    """The last decision on each drive that has any."""
+    found = {}
+    for record in Register(warehouse, "decisions").read():
+        until = None if record["until"] is None else datetime.fromisoformat(record["until"])
+        found[record["drive_id"]] = Decision(**{**record, "at": datetime.fromisoformat(record["at"]), "until": until})
+    return found
+
+
+def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bool = False) -> pl.DataFrame:
+    """Decisions and what became of them, the latest first: rows of marts.fct_drive_decisions with what a ticket says of the drive.
+
+    is_pending: only replacements that nobody has made yet. is_all: also what a later decision has superseded.
+    Raises: QueryError when there is no publication, it cannot be read, or the register is damaged.
+    """
+    Register(warehouse, "decisions").read()
+    states = {"pending"} if is_pending else {"pending", "standing", "expired", "replaced", *(["superseded"] if is_all else [])}
+    with publication_of(warehouse) as connection:
+        found: pl.DataFrame = connection.sql(
+            """
+            select decisions.*, drives.vendor, drives.model, drives.firmware, drives.host, drives.enclosure
+            from marts.fct_drive_decisions as decisions
+            left join marts.dim_drives as drives on decisions.drive_id = drives.drive_id
+            where decisions.state in (select unnest($states))
+            order by decisions.decision_seq desc
+            """,
+            params={"states": sorted(states)},
+        ).pl()
+        return found
+
+
+def render_decisions(decisions: pl.DataFrame) -> str:
+    """The decisions as a table; what none of them has (a fleet without hosts, nothing replaced yet) takes no room."""
+    columns: Columns = {
+        "drive": "drive_id",
+        "verdict": "verdict",
+        "state": "state",
+        "group": "raid_group_id",
+        "slot": "slot",
+        "model": "model",
+        "host": "host",
+        "by": "decided_by",
+        "decided (UTC)": ("decided_at", lambda instant: to_minute(instant.replace(second=0, microsecond=0))),
+        "until": "until_utc",
+        "replaced": "replaced_at",
+        "by serial": "successor_drive_id",
+        "tail hours before": ("tail_hour_ratio_before", _percent),
+        "after": ("tail_hour_ratio_after", _percent),
+        "note": "note",
+    }
+    rows = [
+        {**row, "state": "pending, overdue"} if row["state"] == "pending" and row["is_past_until"] else row for row in decisions.to_dicts()
+    ]
+    known = {
+        heading: column
+        for heading, column in columns.items()
+        if any(row[column if isinstance(column, str) else column[0]] is not None for row in rows)
+    }
+    return "\n".join([some(len(rows), "decision"), table(rows, known)])
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * ratio:.1f}%"

@@ -1,0 +1,131 @@
+"""One drive-hour that has a row, and all that its numbers were made of, as the models and raw hold it."""
+
+from __future__ import annotations
+
+import duckdb
+
+from drivetail.ask.explain.records import HOUR, LIVE_RAW, NAMED_DRIVE, inventory_periods, precedence, shifted
+from engine.read import Row, fetch
+from engine.warehouse import Warehouse
+
+COUNTS_FIRST = """
+delivered.is_alias is not null and coalesce(delivered.coverage, 1.0) < delivered.min_coverage,
+coalesce(list_position($precedence, {source}), 99), {source}, coalesce(delivered.coverage, 1.0) desc,
+delivered.collected_at desc nulls last, delivered.drive_id
+"""
+"""Which record of a drive-hour counts, as in int_drive_hours__identified: one with enough coverage, then by source precedence."""
+
+
+class DriveHour:
+    """The drive-hour, its raw records, its peers, and the RAID-hour it is part of."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, measured: Row) -> None:
+        self.connection = connection
+        self.warehouse = warehouse
+        self.measured = measured
+        self.drive, self.at, self.group = measured["drive_id"], measured["hour_utc"], measured["raid_group_id"]
+        self.records = self.delivered()
+        self.live = next(record for record in self.records if record["retired_as"] is None)
+        self.reported = self.reported_drives()
+        self.silent = self.silent_drives()
+        periods = inventory_periods(connection, [row["drive_id"] for row in self.reported], self.at)
+        self.periods: dict[str, list[Row]] = {}
+        for period in periods:
+            self.periods.setdefault(period["drive_id"], []).append(period)
+        for row in self.reported:
+            counted = self.period_that_counts(row["drive_id"])
+            row["role"] = counted["role"] if counted else "data"
+        self.is_covered = self.covers(self.live)
+        self.is_peer = bool(measured["is_data_drive"]) and self.is_covered
+        self.peers = [row for row in self.reported if row["is_data_drive"] and self.covers(row)]
+        marts = fetch(connection, "select * from marts.fct_drive_hours where drive_id = ? and hour_utc = ?", [self.drive, self.at])
+        self.mart: Row | None = marts[0] if marts else None
+        before = shifted(self.at, -HOUR)
+        hours = {
+            row["hour_utc"]: row
+            for row in fetch(
+                connection,
+                "select * from intermediate.int_raid_hours where raid_group_id = ? and hour_utc in (?, ?)",
+                [self.group, self.at, before],
+            )
+        }
+        self.raid_hour: Row = hours[self.at]
+        self.raid_hour_before: Row | None = hours.get(before) if before != self.at else None
+
+    def delivered(self) -> list[Row]:
+        """Every stored record of this drive-hour, the one that counts first."""
+        return fetch(
+            self.connection,
+            f"""
+            select
+                delivered.* exclude (source), files.source, files.file, files.record_kind, files.ingested_at,
+                retired.reason as retired_as, retired.retired_by_delivery_seq
+            from raw.drive_hours as delivered
+            left join raw.ingested_files as files
+                on delivered.delivery_seq = files.delivery_seq and delivered.file_no = files.file_no
+            left join raw.retired_drive_hours as retired
+                on delivered.delivery_seq = retired.delivery_seq
+                and delivered.file_no = retired.file_no
+                and delivered.row_no = retired.row_no
+            where {NAMED_DRIVE.format(at="$at")} = $drive and delivered.hour_utc = $at
+            order by
+                retired_as is not null, {COUNTS_FIRST.format(source="files.source")},
+                delivered.delivery_seq desc, delivered.file_no desc, delivered.row_no desc
+            """,
+            {"drive": self.drive, "at": self.at, "precedence": precedence("latency")},
+        )
+
+    def reported_drives(self) -> list[Row]:
+        """The rows of the RAID-hour, each with its raw record and how far inventory agrees."""
+        return fetch(
+            self.connection,
+            f"""
+            with delivered as ({LIVE_RAW.format(kind="drive_hours")} and delivered.hour_utc = $at),
+            counted as (
+                select delivered.* replace ({NAMED_DRIVE.format(at="$at")} as drive_id)
+                from delivered
+                qualify row_number() over (
+                    partition by {NAMED_DRIVE.format(at="$at")} order by {COUNTS_FIRST.format(source="delivered.source")}
+                ) = 1
+            )
+            select
+                measured.*, counted.min_coverage, counted.read_ios, counted.write_ios, counted.read_latency_us,
+                counted.write_latency_us, counted.file, counted.row_no, segments.raid_group_id as inventory_raid_group_id
+            from intermediate.int_drive_hours as measured
+            inner join counted on measured.drive_id = counted.drive_id
+            left join intermediate.int_drives__segments as segments
+                on measured.drive_id = segments.drive_id and segments.from_hour_utc <= $at and segments.to_hour_utc > $at
+            where measured.raid_group_id = $group and measured.hour_utc = $at
+            order by measured.latency_us nulls last, measured.drive_id
+            """,
+            {"at": self.at, "group": self.group, "precedence": precedence("latency")},
+        )
+
+    def silent_drives(self) -> list[Row]:
+        """Data drives that inventory places here in this hour and that have no row here."""
+        return fetch(
+            self.connection,
+            """
+            with elsewhere as (
+                select drive_id, raid_group_id from intermediate.int_drive_hours where hour_utc = $at
+            )
+            select segments.drive_id, segments.role, elsewhere.raid_group_id as reports_from
+            from intermediate.int_drives__segments as segments
+            left join elsewhere on segments.drive_id = elsewhere.drive_id
+            where segments.raid_group_id = $group and segments.from_hour_utc <= $at and segments.to_hour_utc > $at
+                and segments.role = 'data' and elsewhere.raid_group_id is distinct from $group
+            order by segments.drive_id
+            """,
+            {"at": self.at, "group": self.group},
+        )
+
+    def period_that_counts(self, drive_id: str) -> Row | None:
+        """Of the periods that cover the hour: the latest that names the row's group, else the latest."""
+        periods = self.periods.get(drive_id, [])
+        own = [period for period in periods if period["raid_group_id"] == self.group]
+        return next(iter([*own, *periods]), None)
+
+    @staticmethod
+    def covers(record: Row) -> bool:
+        """Whether enough of the hour was observed; null coverage stands for all of it."""
+        return record["coverage"] is None or bool(record["coverage"] >= record["min_coverage"])

@@ -1,0 +1,93 @@
+"""A drive-hour that has no row: who expected one, what the group did, and the nearest hours that exist."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import duckdb
+
+from drivetail.ask.explain.records import PERIOD_COLUMNS, inventory_periods, nearby_events_block, period_rows
+from drivetail.ask.explain.text import num, when
+from drivetail.console import block, facts, table_with_files
+from engine.read import Row, fetch
+from engine.warehouse import Warehouse
+from ingest.raw.store import list_deliveries
+
+
+def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, drive: str, at: datetime) -> list[str]:
+    """An hour without a row: who expected one, what the group did, and the nearest hours that exist."""
+    periods = inventory_periods(connection, [drive], at)
+    groups = {period["raid_group_id"] for period in periods[:1]}
+    (near,) = fetch(
+        connection,
+        """
+        select
+            max(hour_utc) filter (hour_utc < $at) as before, min(hour_utc) filter (hour_utc > $at) as after,
+            max_by(raid_group_id, hour_utc) filter (hour_utc < $at) as group_before
+        from intermediate.int_drive_hours where drive_id = $drive
+        """,
+        {"drive": drive, "at": at},
+    )
+    pruned = _pruned(connection, drive, at)
+    if pruned is not None:
+        groups |= {pruned["raid_group_id"]}
+    if periods:
+        expected = f"inventory expects one from {periods[0]['raid_group_id']}, where it is {periods[0]['role']}"
+    else:
+        expected = "inventory does not place the drive in this hour"
+        groups = groups or {near["group_before"]} - {None}
+    told: list[tuple[str, object]] = [("inventory", expected)]
+    if pruned is not None:
+        told.insert(0, ("reported", f"from {pruned['raid_group_id']}; {pruned['told']}"))
+    for group in sorted(groups):
+        hours = fetch(connection, "select * from intermediate.int_raid_hours where raid_group_id = ? and hour_utc = ?", [group, at])
+        counts = [f"{row['reporting_drive_count']} drives with a slowdown of N = {row['data_drive_count']} in this hour" for row in hours]
+        told.append((group, counts[0] if counts else "no drive of it has a row in this hour"))
+    outage = fetch(
+        connection,
+        """
+        select * from marts.fct_unplug_episodes
+        where drive_id = $drive and unplugged_at < $at + interval 1 hour and coalesce(replugged_at > $at, not is_replugged)
+        """,
+        {"drive": drive, "at": at},
+    )
+    for episode in outage:
+        replugged = when(episode["replugged_at"]) if episode["replugged_at"] else "never replugged"
+        told.append(("unplugged", f"{when(episode['unplugged_at'])} to {replugged}"))
+    told.append(("hour before", when(near["before"]) if near["before"] else "none"))
+    told.append(("hour after", when(near["after"]) if near["after"] else "none"))
+    built = {row[0] for row in connection.execute("select distinct delivery_seq from raw.ingested_files").fetchall()}
+    waiting = [delivery for delivery in list_deliveries(warehouse.root) if delivery.seq not in built and delivery.overlaps(at, at)]
+    if waiting:
+        told.append(("not yet built", f"{len(waiting)} deliveries that hold this hour; run `drivetail build`"))
+    nearest = near["before"] or near["after"]
+    title = f"Drive {drive} has no accepted row in hour {when(at)} UTC"
+    if pruned is not None:
+        title = f"The row of drive {drive} in hour {when(at)} UTC was pruned, and with it what its numbers were made of"
+    return [
+        block(title, facts(told)),
+        block("Inventory of this hour", table_with_files(period_rows(periods), PERIOD_COLUMNS)) if periods else "",
+        nearby_events_block(connection, drive, at),
+        f'Nearest hour: drivetail explain {drive} "{when(nearest)}"' if nearest else "It has no accepted row in any hour",
+    ]
+
+
+def _pruned(connection: duckdb.DuckDBPyConnection, drive: str, at: datetime) -> Row | None:
+    """What is left of a drive-hour whose row was pruned: its raid_group_id and what is told of it; None where there was no row."""
+    found = fetch(
+        connection,
+        """
+        select days.raid_group_id, slow.slowdown, (days.slowdown_in >> hour($at)) & 1 = 1 as has_slowdown
+        from intermediate.int_drive_days as days
+        inner join marts.publication as publication on $at < publication.pruned_before_utc
+        left join intermediate.int_drive_hours__slow as slow on days.drive_id = slow.drive_id and slow.hour_utc = $at
+        where days.drive_id = $drive and days.day_utc = cast($at as date) and (days.reported_in >> hour($at)) & 1 = 1
+        """,
+        {"drive": drive, "at": at},
+    )
+    if not found:
+        return None
+    (row,) = found
+    if row["slowdown"] is not None:
+        return {**row, "told": f"its slowdown was {num(row['slowdown'])}"}
+    return {**row, "told": "it was not slow; its slowdown is not kept" if row["has_slowdown"] else "it had no slowdown"}

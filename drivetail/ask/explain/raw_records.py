@@ -1,0 +1,76 @@
+"""The stored records of a drive-hour side by side, and why one counts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from drivetail.ask.explain.drive_hour import DriveHour
+from drivetail.ask.explain.text import num, when
+from drivetail.console import block, render
+from engine.read import Row
+from ingest.contract.fleet import CONTRACT, OPTIONS
+
+# by what the rows of the file are, where they are no drive-hours
+NOT_AS_DELIVERED = {
+    "samples": "rolled up from samples; the row is that of its first sample",
+    "disk_util": "a fio run that ended at collected_at; the hour is its rank among the array's runs, the row its place in disk_util",
+}
+
+
+def raw_block(drive_hour: DriveHour) -> str:
+    """Every stored record side by side, and why one counts."""
+    names = [name for name in (*CONTRACT["drive_hours"], *OPTIONS["drive_hours"]) if name not in ("drive_id", "hour_utc")]
+    live = [record for record in drive_hour.records if record["retired_as"] is None]
+    headings = ["", "counts", *(["set aside"] * (len(live) - 1)), *(["retired"] * (len(drive_hour.records) - len(live)))]
+    origin: list[list[Any]] = [
+        ["row", *(str(record["row_no"]) for record in drive_hour.records)],
+        ["of file", *(str(number) for number in range(1, len(drive_hour.records) + 1))],
+        ["delivery", *(f"{record['delivery_seq']}, source {record['source']}" for record in drive_hour.records)],
+        ["landed", *(when(record["ingested_at"]) for record in drive_hour.records)],
+    ]
+    values = [[name, *(_written(record[name]) for record in drive_hour.records)] for name in names]
+    notes = [f"file {number}: {record['file']}" for number, record in enumerate(drive_hour.records, 1)]
+    notes += [
+        f"row {record['row_no']} was retired by delivery {record['retired_by_delivery_seq']}: {_why_retired(drive_hour, record)}"
+        for record in drive_hour.records
+        if record["retired_as"] is not None
+    ]
+    notes += [
+        f"row {record['row_no']}, delivered as {record['drive_id']}, is set aside: {_why_aside(live[0], record)}" for record in live[1:]
+    ]
+    if live[0]["drive_id"] != drive_hour.drive:
+        notes.append(f"delivered as {live[0]['drive_id']}, which names {drive_hour.drive} in this hour")
+    notes += filter(None, [NOT_AS_DELIVERED.get(drive_hour.live["record_kind"])])
+    title = "Raw record" if len(drive_hour.records) == 1 else f"Raw records: {len(drive_hour.records)}, one counts"
+    return block(title, render(headings, origin + values), *notes)
+
+
+def _written(value: object) -> str:
+    """A raw value as it was delivered; null where it was none."""
+    if value is None:
+        return "null"
+    return when(value) if isinstance(value, datetime) else num(value) if isinstance(value, int | float) else str(value)
+
+
+def _why_aside(counts: Row, record: Row) -> str:
+    """Why another record of the drive-hour, by another name or from another source, counts."""
+    if not DriveHour.covers(record) and DriveHour.covers(counts):
+        return f"its coverage {num(record['coverage'])} is below the {num(record['min_coverage'])} that was asked for"
+    if record["source"] != counts["source"]:
+        return f"source {counts['source']} is believed before {record['source']}"
+    return f"row {counts['row_no']} saw more of the hour, or was sent later"
+
+
+def _why_retired(drive_hour: DriveHour, record: Row) -> str:
+    """The first column, in the order that decides a conflict, in which the record that counts is the greater."""
+    contract = [name for name in CONTRACT["drive_hours"] if name not in ("drive_id", "hour_utc", "collected_at")]
+    for name in ("collected_at", *contract, *OPTIONS["drive_hours"]):
+        if record[name] != drive_hour.live[name]:
+            told = f"its {name} {_written(record[name])} against {_written(drive_hour.live[name])}"
+            if name == "collected_at":
+                return f"{record['retired_as']}, the latest counts: {told}"
+            if name in OPTIONS["drive_hours"]:
+                return f"{record['retired_as']}, equal in every column, and of the options the greater decides: {told}"
+            return f"{record['retired_as']}, sent at the same time, so the first greater column decides: {told}"
+    return str(record["retired_as"])

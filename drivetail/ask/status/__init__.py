@@ -1,0 +1,12 @@
+"""What a warehouse holds, how fresh it is, what was turned away, and who is missing.
+
+What has landed is read from raw itself, so it is told also while nothing is published, the folder has moved, or a build
+is broken; freshness and inventory are read from the publication. Nothing here looks at all of history: drive-hours and
+RAID-hours are read for the last `WINDOW` only, the rest are tables that weigh what drives and files weigh.
+"""
+
+from drivetail.ask.status.collect import collect_status
+from drivetail.ask.status.content import Problem, Status
+from drivetail.ask.status.render import render_status
+
+__all__ = ["Problem", "Status", "collect_status", "render_status"]

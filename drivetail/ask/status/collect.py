@@ -1,0 +1,43 @@
+"""Look at a warehouse: the publication first, then raw itself, then what of it needs an operator."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import duckdb
+
+from drivetail.ask.status.collect_published import collect_published
+from drivetail.ask.status.collect_quarantine import collect_quarantined
+from drivetail.ask.status.collect_raw import collect_landed, collect_turned_away, collect_unbuilt
+from drivetail.ask.status.content import Status
+from drivetail.ask.status.problems import find_problems
+from engine.read import QueryError, first_line
+from engine.retention import read_past
+from engine.sources import point_whole_tables
+from engine.warehouse import Warehouse
+from ingest.raw.store import list_deliveries
+
+
+def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
+    """Look at a warehouse. `now` (UTC without zone) is the clock's time where not given.
+
+    Raises: QueryError when raw itself cannot be read.
+    """
+    now = now or datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    status = Status(str(warehouse.root), now)
+    deliveries = list_deliveries(warehouse.root)
+    collect_quarantined(status, warehouse)
+    built = collect_published(status, warehouse, deliveries)
+    try:
+        with duckdb.connect() as raw:
+            raw.execute("create schema raw")
+            point_whole_tables(raw, deliveries)
+            # asked often, and as many files as there are deliveries
+            raw.execute("create temp table landed_files as select * from raw.ingested_files")
+            collect_landed(status, raw, deliveries, read_past(warehouse))
+            collect_unbuilt(status, raw, deliveries, built)
+            collect_turned_away(status, raw)
+            find_problems(status, raw, deliveries, built)
+    except duckdb.Error as error:
+        raise QueryError(f"{warehouse.raw}: cannot be read ({first_line(error)}); raw files never change, restore the one named") from error
+    return status

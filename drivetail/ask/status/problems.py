@@ -1,0 +1,142 @@
+"""What needs an operator, a sentence each."""
+
+from __future__ import annotations
+
+import statistics
+from datetime import timedelta
+from itertools import pairwise
+
+import duckdb
+
+from drivetail.ask.status.collect_freshness import GROUP_LAG
+from drivetail.ask.status.collect_quarantine import in_short
+from drivetail.ask.status.collect_raw import DELIVERIES, UNBUILT_AFTER
+from drivetail.ask.status.content import HOUR, Problem, Status
+from engine.read import fetch
+from engine.words import duration, human, some, to_minute
+from ingest.contract.fleet import COUNTED_KINDS
+from ingest.raw.store import Delivery
+
+REJECTED_SHARE = 0.01
+"""More than this share of the last delivery's rows turned away: no longer stray bad rows, the sender has changed."""
+
+UNREADABLE_FOR = timedelta(days=7)
+"""An unreadable file is a problem until its like lands readable, and for this long: raw never forgets it, a monitor must."""
+
+LIVE_WITHIN = timedelta(hours=24)
+"""A delivery that came this soon after its last hour is live telemetry; anything older is history being loaded, whose age says nothing."""
+
+STALE_LEAST, STALE_MOST = timedelta(hours=3), timedelta(hours=26)
+"""How long a live feed may bring no newer hour: twice the usual time between its deliveries, within these bounds (one late
+upload; a daily delivery with two hours for its way)."""
+
+
+QUARANTINED, UNREADABLE = "quarantined", "unreadable"
+"""What problems are about that a delivery's own landing has told of."""
+
+NAMED = 5
+"""RAID groups that a sentence names; the listing has more."""
+
+
+def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> None:
+    """What needs an operator, most urgent first."""
+    if built is None:
+        status.problems.append(Problem(status.publication["message"], "publication"))
+    else:
+        late = status.unbuilt["late_count"]
+        if late:
+            sentence = (
+                f"{some(late, 'delivery', 'deliveries')} landed more than {duration(UNBUILT_AFTER / HOUR)} ago and no build has taken "
+                f"{'it' if late == 1 else 'them'} in: run `drivetail build`"
+            )
+            status.problems.append(Problem(sentence, "unbuilt deliveries"))
+    status.problems += _quarantine_problems(status)
+    status.problems += _counting_problems(status, raw)
+    status.problems += _feed_problems(status, raw, deliveries, built)
+    stopped = (status.freshness or {}).get("stopped_group_count", 0)
+    if status.freshness and stopped:
+        rows = status.freshness["lagging_groups"]["rows"][:stopped]
+        names = ", ".join(f"{row['raid_group_id']} ({duration(row['lag_hours'])} behind the fleet)" for row in rows[:NAMED])
+        more = f" and {human(stopped - NAMED)} more" if stopped > NAMED else ""
+        sentence = f"{some(stopped, 'RAID group')} stopped reporting: {names}{more}"
+        status.problems.append(Problem(sentence, *(f"RAID group {row['raid_group_id']}" for row in rows)))
+    unreadable = [
+        row for row in status.unreadable_files["rows"] if not row["is_replaced"] and status.at - row["ingested_at"] < UNREADABLE_FOR
+    ]
+    if unreadable:
+        others = f" (and {some(len(unreadable) - 1, 'other')})" if len(unreadable) > 1 else ""
+        sentence = f"{unreadable[0]['file']} could not be read: {unreadable[0]['note']}{others}; send it again"
+        status.problems.append(Problem(sentence, UNREADABLE))
+    last = status.landed["last_delivery"]
+    if last and last["rows_rejected"] > REJECTED_SHARE * last["rows_delivered"]:
+        sentence = (
+            f"delivery {last['delivery_seq']}: {human(last['rows_rejected'])} of {human(last['rows_delivered'])} rows were rejected, "
+            f"more than {REJECTED_SHARE:.0%}"
+        )
+        status.problems.append(Problem(sentence, f"rejected rows of {last['source']}"))
+
+
+def _quarantine_problems(status: Status) -> list[Problem]:
+    """The delivery held longest, and how many others wait."""
+    if not status.quarantined["count"]:
+        return []
+    row, others = status.quarantined["rows"][0], status.quarantined["count"] - 1
+    sentence = (
+        f"quarantine {row['number']}, {some(len(row['files']), 'file')} of source {row['source']} held since "
+        f"{to_minute(row['quarantined_at'])}: {in_short(row['reasons'])}; `{row['release']}` or `{row['drop']}`"
+        + (f"; {some(others, 'more delivery', 'more deliveries')} quarantined after it" if others else "")
+    )
+    return [Problem(sentence, QUARANTINED)]
+
+
+def _counting_problems(status: Status, raw: duckdb.DuckDBPyConnection) -> list[Problem]:
+    """Counts that do not add up: within a file, against the rejected records, against what is stored."""
+    unequal = fetch(
+        raw,
+        """
+        select file, rows_delivered, rows_accepted + rows_rejected + rows_duplicate + rows_superseded as judged
+        from landed_files where rows_delivered <> judged order by delivery_seq, file_no limit 3
+        """,
+    )
+    found = [f"{row['file']}: {human(row['rows_delivered'])} rows were delivered, {human(row['judged'])} judged" for row in unequal]
+    rejected, kept = status.landed["rows"]["rejected"], status.rejected["count"]
+    if rejected != kept:
+        found.append(f"{human(rejected)} rows were rejected according to their files, {human(kept)} according to the rejected records")
+    # a warehouse that holds rolled-up samples has records that no file counts
+    if raw.execute("select count(*) from rolled_up").fetchall() == [(0,)]:
+        for kind in COUNTED_KINDS:
+            accepted = sum(row["accepted"] for row in status.landed["by_source"] if row["record_kind"] == kind)
+            stored = status.landed["stored_rows"][kind]
+            if accepted != stored:
+                found.append(f"{human(accepted)} {kind} are accepted over the warehouse, {human(stored)} are stored")
+    return [Problem(f"counts do not add up: {sentence}; restore {status.warehouse}/raw from a copy", "counts") for sentence in found]
+
+
+def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> list[Problem]:
+    """Whether newer hours should be here. Only live telemetry can be late: a fleet of another year, loaded today, is not."""
+    ingested_at = {row["delivery_seq"]: row["ingested_at"] for row in fetch(raw, DELIVERIES)}
+    came = [(ingested_at[d.seq], d.last_hour, d.seq) for d in deliveries if d.last_hour is not None and d.seq in ingested_at]
+    live = [(at, hour) for at, hour, _ in came if -2 * HOUR <= at - hour - HOUR <= LIVE_WITHIN]
+    found: list[Problem] = []
+    if live:
+        times = sorted(at for at, _ in live)[-25:]
+        gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(times)]
+        usual = timedelta(seconds=statistics.median(gaps)) if gaps else STALE_MOST
+        allowed = min(max(2 * usual, STALE_LEAST), STALE_MOST)
+        last = max(hour for _, hour in live)
+        age = status.at - last - HOUR
+        if age > allowed:
+            sentence = (
+                f"no hour after {to_minute(last)} has landed for {duration(age / HOUR)}; one was due within {duration(allowed / HOUR)}"
+            )
+            found.append(Problem(sentence, "landed hours"))
+    newest = status.publication.get("last_hour_utc")
+    recent = [hour for at, hour, seq in came if seq in (built or ()) and status.at - at < timedelta(days=1)]
+    if recent and (newest is None or max(recent) - newest > GROUP_LAG):
+        sentence = (
+            f"hours up to {to_minute(max(recent))} landed within the last day and are built, but "
+            + (f"the last valid RAID-hour is {to_minute(newest)}" if newest else "no RAID-hour is valid")
+            + ": groups with too few drives, or a clock that is ahead?"
+        )
+        found.append(Problem(sentence, "valid hours"))
+    return found

@@ -1,0 +1,35 @@
+"""The one command: `drivetail`. Each subcommand is a few lines over the module that does the work."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+
+import click
+
+from drivetail.cli import ask, operate, run, tell
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(importlib.metadata.version("drivetail"), prog_name="drivetail")
+def main() -> None:
+    """Find the drives that are not dead but slow.
+
+    Hourly per-drive latency, I/O counts and drive events go in; slowdown against the drives of the same RAID group,
+    tails, slow intervals and a weekly report come out.
+
+    \b
+    A first look, on a simulated fleet:       drivetail demo
+    Your own fleet:                           drivetail ingest bundle DELIVERY/ && drivetail build
+    What has just become slow:                drivetail alerts --new
+    What the week was like:                   drivetail report
+    What replacing drives would save:         drivetail what-if --worst 1
+    Whether it is as in the paper:            drivetail study
+    A question of your own:                   drivetail sql "select * from marts.fct_raid_hours where is_tail_hour"
+    Where a number comes from:                drivetail explain DRIVE "2026-01-05 07:00"
+    """
+    logging.basicConfig(level=logging.WARNING, format="drivetail: %(message)s")
+
+
+for command in (*run.COMMANDS, *ask.COMMANDS, *tell.COMMANDS, *operate.COMMANDS):
+    main.add_command(command)

@@ -1,0 +1,219 @@
+"""Questions: what the warehouse holds, where a number comes from, what would be otherwise."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from drivetail.cli.options import (
+    INSTANT,
+    Failure,
+    format_option,
+    warehouse_option,
+)
+from drivetail.console import as_csv, as_json, say, visible
+from engine.warehouse import Warehouse
+from ingest.contract.values import DRIVE_KINDS
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.command()
+@click.argument("query", metavar="SELECT_OR_FILE")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "csv", "json", "parquet"]),
+    default="table",
+    show_default=True,
+    help="How to print the rows.",
+)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write instead of printing (needed for parquet).")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows that the table format prints.")
+@warehouse_option
+def sql(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: int) -> None:
+    """Run a read-only SQL query on the warehouse.
+
+    SELECT_OR_FILE is one statement, or a file that holds it. It reads the published warehouse and no other file, and writes only --out.
+
+    \b
+    drivetail sql "select kind, count(*) from marts.fct_raid_hours where is_tail_hour group by kind"
+    """
+    from drivetail.ask.sql import run_query
+
+    if output == "parquet" and out is None:
+        raise click.UsageError("--format parquet needs --out FILE")
+    text = run_query(warehouse, query, output, out, limit)
+    if text:
+        # csv and json go out as they are: they are for other programs
+        click.echo(visible(text) if output == "table" else text)
+
+
+@click.command()
+@click.argument("drive")
+@click.argument("hour", required=False)
+@warehouse_option
+def explain(warehouse: Warehouse, drive: str, hour: str | None) -> None:
+    """Trace a drive's numbers back to file and row.
+
+    With HOUR ("2026-01-05 07:00", UTC) that hour of the drive: its latency, its peers, its slowdown, and the raw records behind them.
+    """
+    from drivetail.ask.explain import explain_drive, explain_hour
+
+    say(explain_hour(warehouse, drive, hour) if hour else explain_drive(warehouse, drive))
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--check", is_flag=True, help="Exit 1 when something needs an operator.")
+@warehouse_option
+def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
+    """Show what landed, how fresh it is, and what is wrong."""
+    from drivetail.ask.status import collect_status, render_status
+
+    collected = collect_status(warehouse)
+    if as_json:
+        click.echo(collected.to_json())
+    else:
+        say(render_status(collected))
+    if check and collected.problems:
+        raise Failure("; ".join(collected.problems))
+
+
+@click.command()
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "json", "csv"]),
+    help="How to print the numbers; json and csv hold every column and row.  [default: table]",
+)
+@click.option("--all", "is_all", is_flag=True, help="Include the points of the figures and the numbers of the text in the table.")
+@click.option("--kind", type=click.Choice(DRIVE_KINDS), help="Drives of one kind only.  [default: both]")
+@click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
+@warehouse_option
+def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | None, page: Path | None) -> None:
+    """Compare this fleet with The Tail at Store (FAST'16).
+
+    Lists the paper's findings and tables, each with this fleet's value, its 95% interval and a verdict.
+
+    \b
+    drivetail study --html study.html      also the figures, drawn over the paper's; prints only where the file is
+    """
+    from drivetail.ask.study import render_study
+    from engine.read import publication_of
+    from report.study.words import fetch_results
+
+    if page is not None:
+        from report import write_study
+
+        # with --format the numbers alone go to stdout
+        click.echo(f"Study: {write_study(warehouse, page, kind=kind)}", err=output is not None)
+        if output is None:
+            return
+    with publication_of(warehouse) as connection:
+        rows = fetch_results(connection, kind)
+    if output is None or output == "table":
+        say(render_study(rows, is_all=is_all))
+    else:
+        click.echo(as_json(rows) if output == "json" else as_csv(rows))
+
+
+@click.command("what-if")
+@click.option(
+    "--replace", "replaced", multiple=True, metavar="DRIVE", help="Replace this drive by a healthy one; may be given more than once."
+)
+@click.option(
+    "--worst", type=click.IntRange(1, 2), help="Replace the 1 or 2 drives of each RAID group that were the slowest in most tail hours."
+)
+@click.option(
+    "--skip-slowest",
+    "skipped",
+    type=click.IntRange(1, 2),
+    help="Assume reads are rebuilt from parity instead of waiting for the 1 or 2 slowest drives.",
+)
+@click.option("--since", type=INSTANT, help="First hour that counts (UTC).  [default: all]")
+@click.option("--until", type=INSTANT, help="End of the hours that count (UTC).  [default: all]")
+@format_option("How to print the answer.")
+@warehouse_option
+def what_if(
+    warehouse: Warehouse,
+    replaced: tuple[str, ...],
+    worst: int | None,
+    skipped: int | None,
+    since: datetime | None,
+    until: datetime | None,
+    output: str,
+) -> None:
+    """Estimate the tail hours left without the slowest drives.
+
+    A replaced drive is left out: every RAID-hour it was in is computed again from the other drives' latencies (docs/costs.md).
+
+    \b
+    drivetail what-if --worst 1                          the worst drive of each RAID group
+    drivetail what-if --replace S00000612A --replace S00000613A --since 2026-02-01
+    drivetail what-if --skip-slowest 1                   as if reads were rebuilt from parity
+    """
+    from drivetail.ask.what_if import Question, ask, what_if_table
+
+    if not (replaced or worst or skipped):
+        raise click.UsageError("nothing is changed: give --replace DRIVE, --worst 1 or --skip-slowest 1")
+    if replaced and worst:
+        raise click.UsageError("--replace names the drives, --worst chooses them: give one of them")
+    if since is not None and until is not None and until <= since:
+        raise click.UsageError(f"--until {until} is not after --since {since}")
+    rows = ask(warehouse, Question(replaced, worst or 0, skipped or 0, since, until))
+    say({"table": what_if_table, "csv": as_csv, "json": as_json}[output](rows))
+
+
+@click.command()
+@click.option("--all", "is_all", is_flag=True, help="Include the drives to leave where they are.")
+@click.option("--explain", "drive", metavar="DRIVE", help="Show how the expectation of one drive is computed, row by row.")
+@click.option(
+    "--backtest", "is_backtest", is_flag=True, help="Show what following the model would have saved, compared with other rankings."
+)
+@format_option("How to print them; csv and json hold every column.")
+@warehouse_option
+def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtest: bool, output: str) -> None:
+    """List the drives worth replacing.
+
+    Compares the tail hours that each is expected to cause in 28 days with what a replacement costs (docs/candidates.md).
+
+    \b
+    drivetail candidates                      what to do, the most worthwhile first
+    drivetail candidates --explain DRIVE      why
+    drivetail candidates --backtest           would it have helped so far?
+    """
+    from drivetail.ask.candidates import backtest_table, candidates_table, evidence_table, list_backtest, list_candidates, list_evidence
+
+    if is_all + is_backtest + (drive is not None) > 1:
+        raise click.UsageError("--all, --explain and --backtest ask different things: give one of them")
+    if is_backtest:
+        rows, written = list_backtest(warehouse), backtest_table
+    elif drive is not None:
+        rows, written = list_evidence(warehouse, drive), evidence_table
+    else:
+        rows, written = list_candidates(warehouse, is_all=is_all), candidates_table
+    say({"table": written, "csv": as_csv, "json": as_json}[output](rows))
+
+
+@click.command()
+@click.option("--out", metavar="FILE", required=True, type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
+def docs(out: Path) -> None:
+    """Write the documentation of all tables as one HTML file.
+
+    Every model with its columns, units, tests and lineage. Takes half a minute.
+    """
+    from drivetail.ask.docs import write_docs
+    from engine.dbt import ModelError
+
+    try:
+        say(f"Documentation: {write_docs(out)}")
+    except ModelError as error:
+        raise Failure(str(error)) from error
+
+
+COMMANDS = (sql, explain, status, study, what_if, candidates, docs)

@@ -1,0 +1,243 @@
+"""An installation that runs itself, and what it needs its operator for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from drivetail.cli.options import (
+    MAX_FILES_SHOWN,
+    Failure,
+    not_blank,
+    others_landed,
+    progress_of,
+    say_ingested,
+    warehouse_option,
+)
+from drivetail.console import progress, say
+from engine.warehouse import Warehouse
+from engine.words import some
+from ingest.sources import COLLECTED, SOURCES
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.command()
+@click.option(
+    "--inbox",
+    "folder",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder where deliveries come in; made if absent.",
+)
+@click.option("--source", type=click.Choice([*SOURCES, COLLECTED]), default="bundle", show_default=True, help="Source of the deliveries.")
+@click.option(
+    "--start",
+    type=click.DateTime(["%Y-%m-%dT%H"]),
+    help="First hour (UTC) to be run, like 2026-01-05T00.  [default: this hour]",
+)
+@warehouse_option
+def init(warehouse: Warehouse, folder: Path, source: str, start: datetime | None) -> None:
+    """Write the settings of a warehouse that runs itself.
+
+    DIR/drivetail.toml says where deliveries come in and who is notified when something is wrong.
+
+    \b
+    drivetail init --inbox /srv/deliveries
+    drivetail inbox                             what lies there
+    make airflow                                run it, every hour
+    """
+    from drivetail.service.settings import this_hour, write_settings
+
+    folder = folder.resolve()
+    path = write_settings(warehouse, folder, source, start or this_hour())
+    folder.mkdir(parents=True, exist_ok=True)
+    say(f"Settings: {path}; deliveries are expected in {folder}")
+
+
+@click.command()
+@click.option("--land", "is_landing", is_flag=True, help="Land what is new, as the hourly run does.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%dT%H"]), help="Leave out entries of this hour (UTC) and later, by their names.")
+@warehouse_option
+def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> None:
+    """List what is in the inboxes, or land what is new.
+
+    Shows the inboxes and servers of DIR/drivetail.toml: what is new, still being written, or needs somebody.
+    With --land, everything new is ingested through the gate, each entry as a delivery of its own, and servers are pulled up to the last
+    full hour. Repeating it changes nothing. Without a scheduler, an hourly cron line can do it:
+    drivetail inbox --land && drivetail build && drivetail report --due
+    """
+    from drivetail.console import table
+    from drivetail.feeds.inbox import DONE, Entry, apart, arrived, land_each, list_entries
+    from drivetail.feeds.pulls import Pull, due, list_pulled
+    from drivetail.service.settings import load_settings, this_hour
+    from engine.words import to_minute
+
+    settings = load_settings(warehouse)
+    if is_landing:
+        entries, pulls = arrived(warehouse, settings, until=until), due(warehouse, settings, until or this_hour())
+        troubled = 0
+        deliveries: list[Entry | Pull] = [*entries, *pulls]
+        taken, titles = [(each.inbox, each.path) for each in deliveries], {each.path: each.name for each in deliveries}
+        for outcome in land_each(warehouse, settings, taken, lambda path: progress_of(warehouse, titles[path])):
+            troubled += outcome.needs_somebody
+            say(outcome.sentence)
+        if troubled:
+            others = others_landed(troubled, len(taken))
+            raise Failure(f"{some(troubled, 'entry', 'entries')} of {len(taken)} did not land, as said above{others}")
+        pulled = f"; {some(len(pulls), 'server')} pulled" if pulls else ""
+        say(f"{some(len(entries), 'new entry', 'new entries')} landed{pulled}")
+        return
+    entries, missing = apart(list_entries(warehouse, settings, until=until))
+    shown = [entry for entry in entries if entry.state != DONE]
+    if shown:
+        rows = [
+            {**vars(entry), "changed_at": to_minute(entry.changed_at), "why": (entry.outcome or {}).get("message", "")}
+            for entry in shown[:MAX_FILES_SHOWN]
+        ]
+        say(table(rows, {"state": "state", "inbox": "inbox", "changed (UTC)": "changed_at", "entry": "path", "why": "why"}, len(shown)))
+    servers = [{**vars(each), "last_hour": to_minute(each.last_hour) or "none yet"} for each in list_pulled(warehouse, settings)]
+    if servers:
+        say(table(servers, {"server": "server", "address": "url", "last hour pulled (UTC)": "last_hour", "why": "message"}, len(servers)))
+    counts = ", ".join(
+        f"{sum(entry.state == state for entry in entries)} {state}" for state in ("new", "settling", "ahead", "failed", "done")
+    )
+    say(f"{some(len(entries), 'entry', 'entries')}: {counts}")
+    if missing:
+        raise Failure("; ".join((entry.outcome or {})["message"] for entry in missing))
+
+
+def decision_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the number of a quarantined delivery, and who decides and why."""
+    for add in (
+        click.option("--note", required=True, callback=not_blank, help="Why; kept with the delivery for ever."),
+        click.option("--by", required=True, callback=not_blank, metavar="NAME", help="Who decides."),
+        click.argument("number", type=click.IntRange(min=1)),
+    ):
+        command = add(command)
+    return command
+
+
+@click.command()
+@decision_options
+@warehouse_option
+def release(warehouse: Warehouse, number: int, by: str, note: str) -> None:
+    """Land the quarantined delivery NUMBER after all.
+
+    `drivetail status` lists what is held, and why. The files land as they came; only single implausible rows are still rejected.
+    The record keeps who released it and why. Releasing it again changes nothing.
+
+    \b
+    drivetail release 3 --by ada --note "rack 7 was switched off on purpose"
+    """
+    from ingest import release as land
+    from ingest.raw.quarantine import find_held
+    from quality import Gate
+
+    with progress_of(warehouse, "Releasing") as on_progress:
+        summary = land(warehouse.root, number, by=by, note=note, gate=Gate(warehouse.root, is_rows_only=True), on_progress=on_progress)
+    say_ingested(warehouse, summary, find_held(warehouse.root, number).since.date(), is_gated=True)
+
+
+@click.command()
+@decision_options
+@warehouse_option
+def drop(warehouse: Warehouse, number: int, by: str, note: str) -> None:
+    """Delete the files of the quarantined delivery NUMBER.
+
+    Its record stays, with who dropped it and why. Sent again, the same files are left out; ingested without --gate they would land.
+    Dropping it again changes nothing.
+
+    \b
+    drivetail drop 3 --by ada --note "latencies in ms; the array will send the day again"
+    """
+    from ingest import drop as forget
+    from quality import write_pages
+
+    held = forget(warehouse.root, number, by=by, note=note)
+    write_pages(warehouse.root, held.since.date())
+    assert held.decision is not None
+    say(f"Dropped {some(len(held.files), 'file')} of quarantine {number}, by {held.decision['by']}; the record stays in {held.path}")
+
+
+@click.command()
+@warehouse_option
+def maintain(warehouse: Warehouse) -> None:
+    """Compact past days and prove what is published.
+
+    Also removes old publications. The proofs:
+
+    \b
+    sums          the laws of the domain (slow hours = interval hours, ...) over everything
+    raw           every accepted row is stored once
+    rebuild       a day drawn at random, built again from raw alone, is as published
+    """
+    from drivetail.service.maintenance import maintain as run
+
+    problems = run(warehouse, say)
+    if problems:
+        raise Failure("; ".join(problems))
+
+
+@click.command()
+@click.option("--older-than", required=True, metavar="DAYSd", help="Keep this many days before the last hour, such as 400d.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
+@warehouse_option
+def prune(warehouse: Warehouse, older_than: str, dry_run: bool) -> None:
+    """Delete the drive-hours of old days.
+
+    Deletes the rows of marts.fct_drive_hours and the files of raw they were made of. It cannot be undone.
+    RAID-hours, intervals, events, drives and the study do not change. A drive-hour of a pruned day that arrives later is rejected.
+    Inventory that reaches back changes only the days after the horizon (docs/decisions/0007-prune.md).
+
+    \b
+    drivetail prune --older-than 400d --dry-run
+    """
+    from engine.prune import LEAST_DAYS, sentence
+    from engine.prune import prune as run
+
+    match = re.fullmatch(r"(\d{1,5})d", older_than)
+    if not match:
+        raise click.UsageError(f"--older-than {older_than}: give whole days, such as 400d")
+    days = int(match[1])
+    if days < LEAST_DAYS:
+        raise click.UsageError(f"--older-than {older_than}: give at least {LEAST_DAYS}d; younger days are still needed")
+    with progress("Pruning") as advance:
+        pruned = run(warehouse, days, is_dry_run=dry_run, on_progress=advance)
+    say(sentence(pruned, is_dry_run=dry_run))
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, help="Where its pages are: http://127.0.0.1:PORT")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[AIRFLOW_COMMAND...]")
+@warehouse_option
+def airflow(warehouse: Warehouse, port: int, arguments: tuple[str, ...]) -> None:
+    """Run Airflow for this warehouse, until Ctrl-C.
+
+    It runs the warehouse every hour and reports every week. DIR/drivetail.toml says where deliveries come in (`drivetail init`).
+    It listens on 127.0.0.1 only; the password is shown at the first start. docs/airflow.md: as a service, on several machines, or in
+    an Airflow that you have.
+
+    With AIRFLOW_COMMAND, runs that command of Airflow in this installation:
+
+    \b
+    drivetail airflow dags list
+    drivetail airflow backfill create --dag-id fleet_hourly --from-date 2026-01-05 --to-date 2026-01-12
+    """
+    from drivetail.service.standalone import StandaloneError, run, run_command
+
+    try:
+        if arguments:
+            run_command(warehouse, port, arguments)
+        run(warehouse, port)
+    except StandaloneError as error:
+        raise Failure(str(error)) from error
+
+
+COMMANDS = (init, inbox, release, drop, maintain, prune, airflow)

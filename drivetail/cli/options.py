@@ -1,0 +1,188 @@
+"""What commands share: their options, how they fail, and how they say what an ingest did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from drivetail.console import ingest_table, progress, say, visible
+from engine.warehouse import Warehouse
+from engine.words import human, some
+
+if TYPE_CHECKING:
+    from ingest import IngestSummary
+
+MAX_FILES_SHOWN = 20
+
+
+class Instant(click.ParamType[datetime]):
+    """A time as drivetail prints them, or in ISO 8601; without a zone it is UTC. Gives UTC without one."""
+
+    name = "time"
+
+    def convert(self, value: str | datetime, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        try:
+            at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+            return at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else at
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no time; give one such as 2026-01-05, 2026-01-05T07 or 2026-01-05T07:30 (UTC)", param, ctx)
+
+
+INSTANT = Instant()
+
+
+class Failure(click.ClickException):
+    """Anything but a usage error: one line, exit code 1."""
+
+    exit_code = 1
+
+    def show(self, file: Any = None) -> None:
+        click.echo(visible(f"drivetail: {self.message}"), err=True)
+
+
+def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--warehouse`, and turn what can go wrong into one line."""
+
+    @click.option(
+        "--warehouse",
+        "-w",
+        "root",
+        metavar="DIR",
+        envvar="DRIVETAIL_WAREHOUSE",
+        default="./warehouse",
+        show_default=True,
+        show_envvar=True,
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Folder of the warehouse.",
+    )
+    @wraps(command)
+    def wrapped(*args: Any, root: Path, **kwargs: Any) -> Any:
+        from drivetail.service.settings import SettingsError
+        from engine.dbt import ModelError
+        from engine.read import QueryError
+        from ingest import GateError, IngestError, StoreError
+
+        try:
+            return command(*args, warehouse=Warehouse(root.resolve()), **kwargs)
+        except IngestError as error:
+            raise click.UsageError(str(error)) from error
+        except (GateError, ModelError, QueryError, SettingsError, StoreError) as error:
+            raise Failure(str(error)) from error
+        except OSError as error:
+            raise Failure(
+                f"{error.filename or root}: {error.strerror or error}; check the path, its permissions and the free space"
+            ) from error
+
+    return wrapped
+
+
+def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say what to take from a Prometheus server, and how it labels drives."""
+    for add in (
+        click.option("--group-label", multiple=True, metavar="LABEL", help="Label that names a drive's RAID group; several, together."),
+        click.option("--device-label", metavar="LABEL", help="Label that names the device.  [default: device]"),
+        click.option("--host-label", metavar="LABEL", help="Label that names the host.  [default: instance, without its port]"),
+        click.option("--match", multiple=True, metavar="MATCHER", help="""Take only series with this label, such as 'job="node"'."""),
+    ):
+        command = add(command)
+    return command
+
+
+def time_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command what a source needs to know of the times in its files."""
+    for add in (
+        click.option("--began", metavar="TIME", help="When iostat was started (UTC, or of --timezone), where it was run without -t."),
+        click.option("--interval", metavar="10s", help="Time from one iostat report to the next; needed with --began."),
+        click.option("--boot-time", metavar="TIME", help="When the machine booted (UTC), for logs in seconds since then."),
+        click.option("--year", help="Year of the first line, for logs that give none."),
+        click.option(
+            "--date-order",
+            type=click.Choice(["mdy", "dmy"]),
+            help="Whether 01/05/26 is month or day first, where a text of sar or iostat does not say.",
+        ),
+        click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them."),
+    ):
+        command = add(command)
+    return command
+
+
+def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command what a pull from a Prometheus server needs to know."""
+    for add in (
+        click.option("--allow-partial", is_flag=True, help="Accept answers that the server itself calls incomplete."),
+        selection_options,
+        click.option("--to", "end", type=INSTANT, help="End of the hours to pull (UTC).  [default: the last full hour]"),
+        click.option("--from", "first", type=INSTANT, help="First hour to pull (UTC).  [default: 24 hours before --to]"),
+    ):
+        command = add(command)
+    return command
+
+
+def not_blank(context: click.Context, parameter: click.Parameter, text: str) -> str:
+    """The text of an option that is kept for ever. Raises: BadParameter where it says nothing."""
+    if not text.strip():
+        raise click.BadParameter("is blank; it is kept for ever, so that others know who decided and why")
+    return text
+
+
+def format_option(text: str) -> Callable[..., Any]:
+    """Give a command `--format` for rows; `text` is its help."""
+    return click.option("--format", "output", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True, help=text)
+
+
+@contextmanager
+def progress_of(warehouse: Warehouse, title: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Progress on the terminal and in the log."""
+    with progress(title) as advance:
+
+        def on_progress(phase: str, done: int, total: int) -> None:
+            warehouse.note(phase, done=done, total=total)
+            advance(phase, done, total)
+
+        yield on_progress
+
+
+def say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_gated: bool) -> None:
+    """Say what an ingest did with each file, and write the pages of the gate, those of `days` too; exit 1 over what did not land."""
+    shown = summary.files if len(summary.files) <= MAX_FILES_SHOWN else summary.unreadable
+    if shown:
+        say(ingest_table(shown))
+    if len(shown) < len(summary.files):
+        say(f"... and {human(len(summary.files) - len(shown))} more files; after the next build they are in marts.ingested_files")
+    for record in summary.rejected:
+        say(f"rejected: {record['file']} row {record['row']}: {record['column']} = {record['value']!r}: {record['reason']}")
+    for note in [*summary.notes, *(f"{file.file}: {file.note}" for file in summary.files if file.note)]:
+        say(f"note: {note}")
+    say(
+        f"{some(len(summary.files), 'file')}: {human(summary.rows_delivered)} rows in, {human(summary.rows_accepted)} accepted, "
+        f"{human(summary.rows_rejected)} rejected, {human(summary.rows_duplicate)} duplicate, {human(summary.rows_superseded)} superseded"
+        + ("" if summary.delivery_seq else "; nothing new, so nothing changed")
+    )
+    if is_gated:
+        from quality import write_pages
+
+        say(f"Checks: {write_pages(warehouse.root, *days)}")
+    if summary.held:
+        from drivetail.ask.status.collect_quarantine import commands, in_short
+
+        first = summary.held[0]
+        raise Failure(
+            f"{some(len(first.files), 'file')} held in quarantine {first.number}: {in_short(first.reasons)}; "
+            + " or ".join(commands(warehouse, first).values())
+        )
+    if summary.unreadable:
+        first_unread = summary.unreadable[0]
+        counts = len(summary.unreadable), len(summary.files)
+        unread = f"{human(counts[0])} of {some(counts[1], 'file')} could not be read{others_landed(*counts)}"
+        raise Failure(f"{unread}; first: {first_unread.file}: {first_unread.note}")
+
+
+def others_landed(troubled: int, total: int) -> str:
+    """How a complaint of some goes on: what became of the others, where there are any."""
+    return ", the others have landed" if troubled < total else ""

@@ -1,0 +1,136 @@
+"""What has become slow, what was decided about it, and the numbers that a monitoring system scrapes."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from drivetail.cli.options import (
+    format_option,
+    not_blank,
+    warehouse_option,
+)
+from drivetail.console import as_json, say
+from engine.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.command()
+@click.option("--new", "is_new", is_flag=True, help="Show only alerts not seen before, and mark them as seen.")
+@click.option("--all", "is_all", is_flag=True, help="Include dismissed drives and drives grouped under a host alert.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: every field, the drives an alert stands for and their peers.")
+@warehouse_option
+def alerts(warehouse: Warehouse, is_new: bool, is_all: bool, as_json: bool) -> None:
+    """List the drives that have become slow.
+
+    A drive is slow in 3 hours of 24, until it was quiet for 24; or a little slow in most hours of four weeks.
+
+    Drives of one host that became slow together are one alert, and so is a RAID group that is slow as a whole compared with its past.
+    Planned maintenance and dismissed drives raise none (docs/alerts.md).
+
+    \b
+    drivetail build && drivetail alerts --new      every hour: prints what is new, once
+    drivetail decide S00000612A dismiss --by ada --note "known; swap on Friday" --until 2026-02-06
+    """
+    from drivetail.tell.alerts import Alert, alerts_json, new_alerts, open_alerts, render_alerts
+
+    if is_new and is_all:
+        raise click.UsageError("--new and --all cannot be used together")
+
+    def tell(found: list[Alert]) -> None:
+        click.echo(alerts_json(found) if as_json else render_alerts(found, with_all=is_all))
+        sys.stdout.flush()
+
+    found = new_alerts(warehouse, tell) if is_new else open_alerts(warehouse, with_all=is_all)
+    if not found:
+        click.echo("[]" if as_json else "No new alert" if is_new else "No open alert")
+    elif not is_new:
+        tell(found)
+
+
+@click.command()
+@click.argument("drive")
+@click.argument("verdict", type=click.Choice(["replace", "watch", "dismiss"]))
+@click.option("--by", required=True, callback=not_blank, metavar="NAME", help="Who decides.")
+@click.option("--note", required=True, callback=not_blank, help="Why; kept for ever.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%d %H:%M"]), help="Until when it holds (UTC).  [default: for ever]")
+@warehouse_option
+def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, until: datetime | None) -> None:
+    """Record a decision on a DRIVE.
+
+    The latest decision counts; none is ever edited. `drivetail decisions` lists them.
+
+    \b
+    replace   it is to be swapped: pending until another serial number is in its slot; until then it raises no alerts
+    dismiss   it raises no alerts
+    watch     it raises alerts, as before any decision
+    """
+    from drivetail.ask.decisions import decide as record
+    from ingest.raw.store import utc_now
+
+    if until is not None and until <= utc_now():
+        raise click.UsageError(
+            f"--until {until:%Y-%m-%d %H:%M} has passed; to end a decision: drivetail decide {drive} watch --by ... --note ..."
+        )
+    decision = record(warehouse, drive, verdict, by=by, note=note, until=until)
+    ends = "" if decision.until is None else f" until {decision.until:%Y-%m-%d %H:%M} UTC"
+    say(f"{drive}: {verdict}{ends}, by {by}; alerts of it are {'told' if verdict == 'watch' else 'not told'}")
+
+
+@click.command()
+@click.option("--pending", "is_pending", is_flag=True, help="Show only replacements that nobody has made yet.")
+@click.option("--all", "is_all", is_flag=True, help="Include decisions that a later one has superseded.")
+@format_option("How to print them; csv and json hold every column, for a ticket system.")
+@warehouse_option
+def decisions(warehouse: Warehouse, is_pending: bool, is_all: bool, output: str) -> None:
+    """List the decisions on drives and what became of them.
+
+    Which drive replaced it, and the tail hours of its RAID group before and after.
+
+    \b
+    drivetail decisions --pending --format csv      what is still to be swapped
+    """
+    from drivetail.ask.decisions import list_decisions, render_decisions
+
+    if is_pending and is_all:
+        raise click.UsageError("--pending and --all cannot be used together")
+    found = list_decisions(warehouse, is_pending=is_pending, is_all=is_all)
+    if output != "table":
+        click.echo(as_json(found.to_dicts()) if output == "json" else found.write_csv(), nl=output == "json")
+    elif len(found):
+        say(render_decisions(found))
+    else:
+        say("No pending replacement" if is_pending else "No decision yet; `drivetail decide DRIVE replace|watch|dismiss` records one")
+
+
+@click.command()
+@click.option(
+    "--out",
+    metavar="FILE.prom",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write this file in one step instead of printing, for node_exporter's textfile collector.",
+)
+@warehouse_option
+def metrics(warehouse: Warehouse, out: Path | None) -> None:
+    """Print the status and last day as Prometheus metrics.
+
+    Includes the 200 slowest drives (docs/monitoring.md).
+    """
+    from drivetail.service.settings import METRICS_SUFFIX
+    from drivetail.tell.metrics import metrics_text, write_metrics
+
+    if out is None:
+        click.echo(metrics_text(warehouse), nl=False)
+        return
+    if out.suffix != METRICS_SUFFIX:
+        raise click.UsageError(f"--out {out}: node_exporter reads only files that end in {METRICS_SUFFIX}")
+    say(f"Metrics: {write_metrics(warehouse, out)}")
+
+
+COMMANDS = (alerts, decide, decisions, metrics)

@@ -1,0 +1,278 @@
+"""What lies in the inboxes, and landing it: which entries have arrived, which are still being written, which have been dealt with.
+
+An entry is one delivery: a file, an archive or a folder of an inbox. It is known by its path and its *signature*, made of the names,
+sizes and modification times of its files; nothing is read to tell whether it is new. What became of it is written down after it has
+landed (outcomes.py). An entry that changes later has another signature and is taken again: ingest leaves out what has landed.
+What is pulled from a server lands here as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from drivetail.feeds.outcomes import (
+    HINDERED,
+    NOT_LANDED,
+    REFUSED,
+    UNANSWERED,
+    Outcome,
+    note_begun,
+    outcome_of,
+    outcomes,
+    register,
+    unfinished,
+)
+from drivetail.feeds.pulls import span_of
+from drivetail.service.settings import Inbox, Server, Settings, SettingsError
+from engine.register import Record
+from engine.warehouse import Warehouse
+from ingest import GateError, IngestError, StoreError, calls_of, ingest, list_quarantine
+from ingest.raw.store import utc_now
+from ingest.sources import COLLECTED
+
+NEW, SETTLING, AHEAD, DONE, FAILED, MISSING = "new", "settling", "ahead", "done", "failed", "missing"
+"""Where an entry stands: to be landed; still being written; of hours that have not ended; landed; tried, and needs somebody; no entry but
+the inbox, which cannot be read.
+"""
+
+Known = Mapping[tuple[str, str], Record]
+"""What became of each (path, signature)."""
+
+_HOUR = re.compile(r"(?<!\d)(\d{4})(-?)(\d\d)\2(\d\d)(?:[T_ ]?(\d\d)(?!\d)(?::?\d\d)*)?(?!\d)")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One delivery in an inbox. The hours are those its name tells, if any; `changed_at` is its newest file's. UTC without zone."""
+
+    inbox: str
+    path: str
+    signature: str
+    changed_at: datetime | None
+    first_hour: datetime | None
+    last_hour: datetime | None
+    state: str
+    outcome: dict[str, Any] | None
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return Path(self.path).name
+
+
+def list_entries(warehouse: Warehouse, settings: Settings, *, until: datetime | None = None, now: datetime | None = None) -> list[Entry]:
+    """Everything that lies in the inboxes, by inbox and path.
+
+    until: entries whose name tells hours from here on are `ahead`: they wait for the run of their hour.
+    now: the clock's time where not given.
+    """
+    now = now or utc_now()
+    known = _known(warehouse)
+    decided = {held.number for held in list_quarantine(warehouse.root) if held.decision is not None}
+    entries: list[Entry] = []
+    for inbox in settings.inboxes:
+        try:
+            for path in _paths(inbox):
+                with suppress(FileNotFoundError):  # moved away since it was listed
+                    entries.append(_entry(inbox, path, known, decided, until, now))
+        except OSError as error:
+            entries.append(Entry(inbox.name, str(inbox.folder), "", None, None, None, MISSING, {"message": _unreadable(inbox, error)}))
+    return entries
+
+
+def _unreadable(inbox: Inbox, error: OSError) -> str:
+    return f"inbox {inbox.name}: {error.filename or inbox.folder}: {error.strerror}; mount or make it, or change drivetail.toml"
+
+
+def _paths(inbox: Inbox) -> Iterator[Path]:
+    os.scandir(inbox.folder).close()  # a glob over what is no folder finds nothing, and says nothing
+    for path in sorted(inbox.folder.glob(inbox.entries)):
+        if not any(part.startswith((".", "_")) for part in path.relative_to(inbox.folder).parts):
+            yield path
+
+
+def _entry(inbox: Inbox, path: Path, known: Known, decided: set[int], until: datetime | None, now: datetime) -> Entry:
+    signature, changed_at = _sign(path)
+    # what was collected is named by when it was delivered: its hours have ended by then, and those of its name need not have
+    first, last = (None, None) if inbox.source == COLLECTED else hours_of_name(path.relative_to(inbox.folder).as_posix())
+    outcome = known.get((str(path), signature))
+    if outcome is not None:
+        then = Outcome(**outcome)
+        state = FAILED if then.needs_somebody and not then.is_decided(decided) else DONE
+    elif abs(now - changed_at) < timedelta(minutes=inbox.settle_minutes):  # a clock that is ahead must not keep an entry for ever
+        state = SETTLING
+    elif until is not None and first is not None and first >= until:
+        state = AHEAD
+    else:
+        state = NEW
+    return Entry(inbox.name, str(path), signature, changed_at, first, last, state, outcome)
+
+
+def _sign(path: Path) -> tuple[str, datetime]:
+    """The signature of an entry, and when it changed last."""
+    digest, newest = hashlib.sha256(), path.stat().st_mtime_ns
+    files = [path] if path.is_file() else sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+    for file in files:
+        try:
+            stat = file.stat()
+        except FileNotFoundError:  # renamed as its upload ended; the next look sees it
+            continue
+        newest = max(newest, stat.st_mtime_ns)
+        digest.update(f"{file.relative_to(path.parent)}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+    return digest.hexdigest()[:32], datetime.fromtimestamp(newest / 1e9, UTC).replace(tzinfo=None)
+
+
+def hours_of_name(name: str) -> tuple[datetime | None, datetime | None]:
+    """First and last hour (UTC) that a name tells: `2026-01-05T07` one hour, `2026-01-05` a day, two of them a span; else None."""
+    spans = []
+    for year, _, month, day, hour in _HOUR.findall(name):
+        try:
+            first = datetime(int(year), int(month), int(day), int(hour or 0))
+        except ValueError:  # a serial number that looks like a date
+            continue
+        spans.append((first, first if hour else first + timedelta(hours=23)))
+    return min((span[0] for span in spans), default=None), max((span[1] for span in spans), default=None)
+
+
+def arrived(warehouse: Warehouse, settings: Settings, *, until: datetime | None = None, now: datetime | None = None) -> list[Entry]:
+    """The entries to land now: first those whose name tells no hour, such as inventory, then by hour. See list_entries().
+
+    An inbox that cannot be read is among them: to land it says so, and holds up no other.
+    """
+    entries = [entry for entry in list_entries(warehouse, settings, until=until, now=now) if entry.state in (NEW, MISSING)]
+    return sorted(entries, key=lambda entry: (entry.first_hour or datetime.min, entry.inbox, entry.path))
+
+
+def land_each(
+    warehouse: Warehouse,
+    settings: Settings,
+    taken: Iterable[tuple[str, str]],
+    progress: Callable[[str], AbstractContextManager[Any]] = lambda path: nullcontext(),
+) -> Iterator[Outcome]:
+    """Land deliveries, each (inbox or server, path), one after the other; what goes wrong with one is its outcome and holds up no other.
+
+    Those whose landing was begun and has not ended come last, who has waited longest first: they may end this process, too.
+    progress: opened around each landing with its path; gives land() its `on_progress`.
+    """
+    # read once: the register grows by the hour, and what lands beside us is known to raw
+    known = _known(warehouse)
+    begun = unfinished(warehouse, known)
+    for name, path in sorted(taken, key=lambda each: begun.get(each[1], -1)):
+        with progress(path) as on_progress:
+            outcome = _land_alone(warehouse, settings, name, path, known, on_progress)
+        yield outcome
+
+
+def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, known: Known, on_progress: Any) -> Outcome:
+    """See land(), but that its errors are outcomes."""
+    try:
+        return land(warehouse, settings, name, path, known, on_progress)
+    except SettingsError as error:
+        what, message = NOT_LANDED, str(error)
+    except (GateError, StoreError) as error:
+        what, message = HINDERED, str(error)
+    except OSError as error:
+        told = f"{error.filename or path}: {error.strerror or error}"
+        what, message = HINDERED, f"{told}; check the path, its permissions and the free space"
+    except MemoryError:
+        what, message = HINDERED, f"{path}: not enough memory to land it (docs/runbooks/no-memory.md)"
+    # nobody knows what a delivery may bring ingest to; a panic of polars is not even an Exception
+    except (Exception, pl.exceptions.PanicException) as error:
+        logging.getLogger(__name__).exception("%s", path)
+        what, message = NOT_LANDED, f"{path}: landing it failed ({type(error).__name__}: {error}); move it out of {name}, and report it"
+    return Outcome(datetime.now(UTC).isoformat(timespec="seconds"), name, path, "", what, message=message)
+
+
+def land(
+    warehouse: Warehouse, settings: Settings, name: str, path: str | Path, known: Known | None = None, on_progress: Any = None
+) -> Outcome:
+    """Ingest one entry of an inbox, or the hours of a pull, through the gate, and write down what became of it.
+
+    known: read where it is not given.
+
+    An entry that is held, unreadable or of another source is no error, nor is a server that does not answer: the outcome says so and what
+    to do. Raises: SettingsError for an inbox that cannot be read, GateError when the gate cannot work, OSError when raw cannot be written;
+    nothing is then written down.
+    """
+    from quality import Gate, write_pages
+
+    feed = next((feed for feed in settings.feeds if feed.name == name), None)
+    if feed is None:
+        raise SettingsError(f"no inbox and no server is named {name!r} in drivetail.toml any more")
+    warehouse.create()
+    signature = ""
+    if isinstance(feed, Inbox):
+        try:
+            os.scandir(feed.folder).close()
+        except OSError as error:
+            raise SettingsError(_unreadable(feed, error)) from error
+        if not Path(path).exists():
+            raise SettingsError(f"{path}: has gone from the inbox {name} before it was landed; put it back")
+        signature, _ = _sign(Path(path))  # before it is read: what changes meanwhile is new again
+        then = (_known(warehouse) if known is None else known).get((str(path), signature))
+        if then is not None:
+            return Outcome(**then)
+        note_begun(warehouse, str(path), signature)
+    warehouse.note("land", inbox=name, path=str(path))
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    about: dict[str, Any] = {"at": at, "inbox": name, "path": str(path), "signature": signature}
+    gate = Gate(warehouse.root)
+    try:
+        summaries = [
+            ingest(
+                source, [given], warehouse.root,
+                kind=feed.kind, min_coverage=feed.min_coverage, gate=gate, on_progress=on_progress, **asked,
+            )
+            for source, given, asked in _calls(feed, path)
+        ]  # fmt: skip
+        write_pages(warehouse.root)
+    except IngestError as error:
+        if isinstance(feed, Server):
+            outcome = Outcome(**about, outcome=UNANSWERED, message=f"server {name}: {error}; the next hour's run asks for these hours too")
+        else:
+            outcome = Outcome(**about, outcome=REFUSED, message=f"{error}; move it out of {feed.folder}")
+    else:
+        outcome = outcome_of(warehouse, summaries, **about)
+    written = register(warehouse)
+    with written.locked():
+        written.append([asdict(outcome)])
+    return outcome
+
+
+def _calls(feed: Inbox | Server, path: str | Path) -> list[tuple[str, str | Path, Mapping[str, Any]]]:
+    """What ingest() is to be called with: source, what to take, and how."""
+    if isinstance(feed, Server):
+        first, end = span_of(str(path))
+        return [(feed.source, feed.url, {"first": first, "end": end, "source_options": feed.options})]
+    return [(source, path, {"source_options": options}) for source, options in calls_of(feed.source, [path], feed.options)]
+
+
+def apart(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """The entries that are deliveries, and those that stand for an inbox that cannot be read."""
+    return [entry for entry in entries if entry.state != MISSING], [entry for entry in entries if entry.state == MISSING]
+
+
+def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
+    """The entries in at most so many parts, one each as long as that is enough; neighbours stay together.
+
+    An inbox that cannot be read is one more part: whoever takes that fails.
+    """
+    there, missing = apart(entries)
+    size = -(-len(there) // hands) or 1
+    return [*(there[at : at + size] for at in range(0, len(there), size)), *([entry] for entry in missing)]
+
+
+def _known(warehouse: Warehouse) -> Known:
+    """What became of each (path, signature)."""
+    return {(record["path"], record["signature"]): record for record in outcomes(warehouse)}

@@ -1,0 +1,154 @@
+"""`drivetail doctor`: what a source can tell, and what is missing, before anything of it is landed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from engine.warehouse import Warehouse
+from ingest import IngestError, IngestSummary, calls_of, drive_hour_files, ingest, list_deliveries, table_files
+from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, group_findings
+from ingest.sources.prometheus import selection_of
+from ingest.sources.prometheus.doctor import diagnose
+
+TOLD = {"drives": "inventory", "drive_aliases": "names of devices", "drive_events": "events", "labels": "labels"}
+LEAST_DRIVES = 3
+"""Drives without which a RAID-hour has no median (`min_reporting_drives` of the models)."""
+
+
+def examine(source: str, paths: Sequence[str], options: Mapping[str, Any], warehouse: Warehouse) -> dict[str, list[Finding]]:
+    """Findings by path: each server is asked, files are landed, all together as ingest takes them, in a warehouse that is thrown away.
+
+    warehouse: need not be there; what has landed in it names drives and RAID groups.
+    """
+    inventory = inventory_of(warehouse)
+    servers = [path for path in paths if source == "prometheus" and "://" in path]
+    found = {server: diagnose(server, selection_of(options), LEAST_DRIVES, inventory=inventory) for server in servers}
+    if files := [path for path in paths if path not in servers]:
+        found[", ".join(files)] = _try_out(source, files, options, inventory)
+    return found
+
+
+def inventory_of(warehouse: Warehouse) -> Inventory:
+    """What the last records say that have landed; of two sources the one that was taken in last."""
+    if not warehouse.raw.exists():
+        return Inventory()
+    deliveries = list_deliveries(warehouse.root)
+
+    def rows(table: str, *columns: str) -> list[dict[str, Any]]:
+        files = [pl.read_parquet(path) for path in table_files(deliveries, table)]
+        told = pl.concat([*files, pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))], how="diagonal_relaxed")
+        return told.select(columns).to_dicts()
+
+    drives = rows("drives", "drive_id", "raid_group_id", "is_group_guessed", "valid_to", "source")
+    aliases = rows("drive_aliases", "alias", "drive_id", "valid_to")
+    held = [row for row in drives if row["raid_group_id"] and not row["is_group_guessed"] and row["valid_to"] is None]
+    return Inventory(
+        {row["drive_id"]: row["raid_group_id"] for row in held},
+        {row["alias"]: row["drive_id"] for row in aliases if row["valid_to"] is None},
+        {row["drive_id"]: row["raid_group_id"] for row in held if row["source"] == "mapping"},
+    )
+
+
+def _try_out(source: str, paths: Sequence[str], options: Mapping[str, Any], inventory: Inventory) -> list[Finding]:
+    with tempfile.TemporaryDirectory(prefix="drivetail-doctor-") as folder:
+        warehouse = Path(folder)
+        found: list[Finding] = []
+        try:
+            for part, part_options in calls_of(source, paths, options):
+                of_part = _files(ingest(part, paths, warehouse, source_options=part_options))
+                found += of_part if part == source else [replace(one, check=f"{part} {one.check}") for one in of_part]
+        except IngestError as error:
+            return [*found, Finding("files", MISSING, str(error))]
+        # what the files say themselves of drives and groups counts beside what has landed
+        told = inventory_of(Warehouse(warehouse))
+        known = Inventory({**inventory.groups, **told.groups}, {**inventory.serials, **told.serials}, {**inventory.mapped, **told.mapped})
+        return [*found, *_drives(warehouse, known)]
+
+
+def _rejection(record: Mapping[str, Any]) -> str:
+    value = "" if record["value"] is None else f" {record['value']!r}"
+    return f"{record['file']}, row {record['row']}: {record['column']}{value}: {record['reason']}"
+
+
+def _files(summary: IngestSummary) -> list[Finding]:
+    found = []
+    if summary.unreadable:
+        first = summary.unreadable[0]
+        state = MISSING if len(summary.unreadable) == len(summary.files) else WEAK
+        found.append(
+            Finding("files", state, f"{len(summary.unreadable)} of {len(summary.files)} cannot be read; first: {first.file}: {first.note}")
+        )
+    else:
+        found.append(Finding("files", OK, f"all {len(summary.files)} can be read"))
+    if not summary.rows_delivered:
+        return [*found, *([Finding("rows", WEAK, "none is in them")] if len(summary.unreadable) < len(summary.files) else [])]
+    if not summary.rows_accepted and summary.rejected:
+        found.append(Finding("rows", MISSING, f"none of {summary.rows_delivered} can be used; first: {_rejection(summary.rejected[0])}"))
+    elif summary.rows_rejected:
+        found.append(
+            Finding(
+                "rows",
+                WEAK,
+                f"{summary.rows_rejected} of {summary.rows_delivered} rows are rejected; first: {_rejection(summary.rejected[0])}",
+            )
+        )
+    else:
+        found.append(Finding("rows", OK, f"all {summary.rows_delivered} rows can be used"))
+    return found
+
+
+def _drives(warehouse: Path, inventory: Inventory) -> list[Finding]:
+    deliveries = list_deliveries(warehouse)
+    files = [path for delivery in deliveries for path in drive_hour_files(delivery)]
+    if not files:
+        kinds = [words for kind, words in TOLD.items() if table_files(deliveries, kind)]
+        if not kinds:
+            return [Finding("drive-hours", MISSING, "none, nor anything else that could be kept")]
+        none = Finding("drive-hours", WEAK, f"none; it tells of {', '.join(kinds)}", "ingest a source of latencies beside it")
+        files = table_files(deliveries, "drives")
+        # of no drive-hours nothing is compared: peers may be told of by another file
+        return [none, *(replace(one, state=WEAK if one.state == MISSING else one.state) for one in _placed(files, inventory))]
+    return _placed(files, inventory)
+
+
+def _placed(files: list[Path], inventory: Inventory) -> list[Finding]:
+    """Whether the drives of some files of drive-hours, or of inventory, have serial numbers, RAID groups and peers."""
+    if not files:
+        return []
+    hours = pl.scan_parquet(files, glob=False, missing_columns="insert")
+    columns = hours.collect_schema().names()
+    flags = {name: pl.col(name).fill_null(False) if name in columns else pl.lit(False) for name in ("is_alias", "is_group_guessed")}
+    from_host = (pl.col("is_alias").is_not_null() if "is_alias" in columns else pl.lit(False)).alias("is_from_host")
+    drives = hours.select("drive_id", "raid_group_id", from_host, *(flag.alias(name) for name, flag in flags.items())).unique().collect()
+    # what an array says of its own drives stands; a host's word gives way to a mapping, its guess to whoever knows
+    told = drives.select(pl.when(~pl.col("is_group_guessed")).then("raid_group_id")).to_series()
+    groups_known = [
+        inventory.group_of(drive, told=group) if is_from_host else group
+        for drive, group, is_from_host in zip(drives["drive_id"], told, drives["is_from_host"], strict=True)
+    ]
+    known = pl.Series(groups_known, dtype=pl.String)
+    drives = drives.with_columns(
+        pl.coalesce(known, "raid_group_id").alias("raid_group_id"),
+        pl.col("is_group_guessed") & known.is_null(),
+        pl.col("is_alias") & ~pl.col("drive_id").is_in([*inventory.serials]),
+    )
+    unnamed = drives.filter("is_alias")["drive_id"].n_unique()
+    total = drives["drive_id"].n_unique()
+    todo = "ingest a source that tells serial numbers (smartctl, prometheus), or give a mapping (`drivetail map`)"
+    serials = Finding("serials", WEAK, f"{unnamed} of {total} drives have no serial number; they are called HOST/DEVICE", todo)
+    named = Finding("serials", OK, f"all {total} drives have a name of their own")
+    placed = drives.drop_nulls("raid_group_id")
+    if placed.is_empty():
+        return [
+            serials if unnamed else named,
+            Finding("groups", WEAK, f"it names none of {total} drives; they stay as others know or guess them"),
+        ]
+    groups = dict(placed.group_by("raid_group_id").agg(pl.col("drive_id").n_unique()).iter_rows())
+    guessed = placed.filter("is_group_guessed")["drive_id"].n_unique()
+    return [serials if unnamed else named, *group_findings(groups, guessed, LEAST_DRIVES)]

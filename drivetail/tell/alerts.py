@@ -1,0 +1,302 @@
+"""`drivetail alerts`: which drives have become slow, each told once (docs/alerts.md).
+
+What an alert is, is in models/marts/slowdown/fct_slow_alerts.sql. Here it is decided which of them are told: not those of dismissed
+drives, not those that another alert stands for, and with `new_alerts` none twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+
+import duckdb
+
+from drivetail.ask.decisions import DISMISS, Decision, latest_decisions
+from drivetail.console import Columns, table
+from engine.read import Row, fetch, publication_of
+from engine.register import Record, Register
+from engine.warehouse import Warehouse
+from engine.words import some, to_minute
+from ingest.raw.store import utc_now
+
+SAME_WITHIN = timedelta(hours=24)
+"""Two alerts of one subject and reason are at least as far apart (alert_clear_hours); closer, late data have moved the one."""
+
+PLACES = ("host", "enclosure")
+"""What drives share: they may be slow for long while others join them a second time."""
+
+MAX_DRIVES_NAMED = 6
+
+WHAT = {"acute": "is slow", "together": "are slow together", "whole_group": "is slow as a whole", "chronic": "is a little slow"}
+"""Each reason, after its subject."""
+
+
+@dataclass(frozen=True)
+class Alert:
+    """An open alert: a row of marts.fct_slow_alerts with what is known of the drive.
+
+    drives: whom it stands for. peers: the other drives of the RAID group in the worst hour (of a chronic drive: in its last one), slowest
+    first (drive_id, latency_us, slowdown). dismissed_by: the decision for which it is not told. Latencies in microseconds, instants UTC
+    without zone.
+    """
+
+    alert_id: str
+    subject_type: str
+    subject_id: str
+    reason: str
+    raid_group_id: str | None
+    raised_at: datetime
+    first_slow_hour_utc: datetime
+    last_slow_hour_utc: datetime
+    slow_hours: int
+    imbalanced_hours: int
+    drive_count: int
+    max_slowdown: float | None
+    worst_hour_utc: datetime | None
+    latency_us: float | None
+    median_latency_us: float | None
+    part_of: str | None
+    kind: str | None
+    model: str | None
+    host: str | None
+    enclosure: str | None
+    slot: str | None
+    drives: tuple[str, ...] = ()
+    peers: tuple[Row, ...] = ()
+    dismissed_by: Decision | None = None
+
+    @property
+    def check(self) -> str:
+        """What to look at, a sentence."""
+        if self.reason == "together":
+            named = ", ".join(self.drives[:MAX_DRIVES_NAMED]) + (", ..." if len(self.drives) > MAX_DRIVES_NAMED else "")
+            shared = (
+                "its load, HBA, cables, power and cooling" if self.subject_type == "host" else "its expander, cables, power and cooling"
+            )
+            return f"Look at what these {self.drive_count} drives share, {self.subject_type} {self.subject_id}: {shared}. They are {named}"
+        if self.reason == "whole_group":
+            return (
+                f"RAID group {self.subject_id} takes up to {self.max_slowdown:.1f} times what it usually does at that hour of the week; "
+                "no drive stands out: look at its load, a rebuild or scrub, its controller, cables and power"
+            )
+        if self.reason == "chronic":
+            return (
+                f"It was a little slow in {self.slow_hours} hours of the four weeks to {to_minute(self.last_slow_hour_utc)}, most of "
+                "those it was seen in: compare its firmware, model and workload with its peers'; if it alone differs, plan to replace it"
+            )
+        if 2 * self.imbalanced_hours >= self.slow_hours:
+            return (
+                f"Look at its workload first: in {self.imbalanced_hours} of {some(self.slow_hours, 'slow hour')} it did far more I/O, "
+                "or far larger, than its peers"
+            )
+        return (
+            "Its load is that of its peers: check cabling and reseat it; slow again after that, read its SMART log and plan to replace it"
+        )
+
+    def to_json(self) -> Record:
+        """Every field, the sentence among them."""
+        return {**asdict(self), "check": self.check}
+
+
+def open_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime | None = None) -> list[Alert]:
+    """The alerts that are open in the publication, latest first.
+
+    with_all: also those of dismissed drives, and of drives that an alert of their host or enclosure stands for.
+    Raises: QueryError when there is no publication or it cannot be read.
+    """
+    with publication_of(warehouse) as connection:
+        alerts = _judged(warehouse, _fetch_open(connection), now)
+        return _with_peers(connection, [alert for alert in alerts if with_all or _is_told(alert)])
+
+
+def new_alerts(
+    warehouse: Warehouse, tell: Callable[[list[Alert]], object] | None = None, *, apart: int = 0, now: datetime | None = None
+) -> list[Alert]:
+    """The open alerts that nobody has been told of; from now on they count as told.
+
+    tell: called with them (if there are any) before they count as told. When it fails, or the process dies in it, they are new again.
+    apart: up to so many are told, and count as told, one by one; more of them all at once.
+    Calls at the same time wait for each other, so each alert is told by one of them.
+    """
+    register = Register(warehouse, "alerts")
+    with publication_of(warehouse) as connection, register.locked():
+        said = register.read()
+        alerts = [alert for alert in _judged(warehouse, _fetch_open(connection), now) if _is_told(alert)]
+        fresh = _with_peers(connection, [alert for alert in alerts if not any(_is_same(alert, record) for record in said)])
+        ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
+        for part in [[alert] for alert in fresh] if len(fresh) <= apart else [fresh]:
+            if tell is not None:
+                tell(part)
+            register.append([_said(alert, utc_now(), publication_id) for alert in part])
+    return fresh
+
+
+def _said(alert: Alert, at: datetime, publication_id: str) -> Record:
+    kept = ("alert_id", "subject_type", "subject_id", "reason", "raised_at", "first_slow_hour_utc", "last_slow_hour_utc")
+    return {**{name: getattr(alert, name) for name in kept}, "said_at": at, "publication_id": publication_id}
+
+
+def _is_same(alert: Alert, said: Record) -> bool:
+    """Whether it is the alert of that record, as late data may have left it: raised about then, or over some of the same hours."""
+    if (alert.subject_type, alert.subject_id, alert.reason) != (said["subject_type"], said["subject_id"], said["reason"]):
+        return False
+    raised_at, first, last = (datetime.fromisoformat(said[name]) for name in ("raised_at", "first_slow_hour_utc", "last_slow_hour_utc"))
+    if abs(alert.raised_at - raised_at) <= SAME_WITHIN:
+        return True
+    return alert.subject_type not in PLACES and alert.first_slow_hour_utc <= last and first <= alert.last_slow_hour_utc
+
+
+def _fetch_open(connection: duckdb.DuckDBPyConnection) -> list[Alert]:
+    rows = fetch(
+        connection,
+        """
+        with alerts as materialized (select * from marts.fct_slow_alerts)
+        select alerts.*, drives.kind, drives.model, drives.host, drives.enclosure, drives.slot
+        from alerts
+        left join marts.dim_drives as drives on alerts.subject_type = 'drive' and alerts.subject_id = drives.drive_id
+        where alerts.cleared_at is null or alerts.part_of in (select alert_id from alerts where cleared_at is null)
+        order by alerts.raised_at desc, alerts.subject_type, alerts.subject_id
+        """,
+    )
+    of_groups = fetch(
+        connection,
+        """
+        select current_raid_group_id, list(drive_id) as drives from marts.dim_drives
+        where current_raid_group_id in (select unnest($groups)) group by current_raid_group_id
+        """,
+        {"groups": [row["subject_id"] for row in rows if row["subject_type"] == "raid_group"]},
+    )
+    drives_of = {row["current_raid_group_id"]: row["drives"] for row in of_groups}
+    members = {row["alert_id"]: set(drives_of.get(row["subject_id"], ())) for row in rows if row["subject_type"] == "raid_group"}
+    for row in rows:
+        if row["part_of"] is not None:
+            members.setdefault(row["part_of"], set()).add(row["subject_id"])
+    is_open = [row for row in rows if row.pop("cleared_at") is None]
+    return [Alert(**row, drives=tuple(sorted(members.get(row["alert_id"], {row["subject_id"]})))) for row in is_open]
+
+
+def _judged(warehouse: Warehouse, alerts: Sequence[Alert], now: datetime | None) -> list[Alert]:
+    """With the dismissal that keeps an alert from being told: of the drive, or of every drive it stands for."""
+    now = now or utc_now()
+    dismissals = {drive: decision for drive, decision in latest_decisions(warehouse).items() if decision.is_dismissal(now)}
+
+    def judged(alert: Alert) -> Alert:
+        found = [dismissals[drive] for drive in alert.drives if drive in dismissals]
+        return replace(alert, dismissed_by=max(found, key=lambda one: one.at)) if found and len(found) == len(alert.drives) else alert
+
+    return [judged(alert) for alert in alerts]
+
+
+def _is_told(alert: Alert) -> bool:
+    return alert.dismissed_by is None and alert.part_of is None
+
+
+def _with_peers(connection: duckdb.DuckDBPyConnection, alerts: Sequence[Alert]) -> list[Alert]:
+    """With the drives beside each in its worst hour, of a chronic drive in its last one; of a RAID group all its drives."""
+    hour_of = {alert.alert_id: alert.last_slow_hour_utc if alert.reason == "chronic" else alert.worst_hour_utc for alert in alerts}
+    asked = [alert for alert in alerts if hour_of[alert.alert_id] is not None]
+    if not asked:
+        return list(alerts)
+    hours = ", ".join(f"timestamp '{hour}'" for hour in sorted({str(hour_of[alert.alert_id]) for alert in asked}))
+    rows = fetch(
+        connection,
+        f"""
+        with asked as (
+            select unnest($ids) as alert_id, unnest($types) as subject_type, unnest($subjects) as subject_id, unnest($hours) as hour_utc
+        ),
+        drive_hours as materialized (
+            select drive_id, hour_utc, raid_group_id, latency_us, slowdown
+            from marts.fct_drive_hours where hour_utc in ({hours}) and slowdown is not null
+        ),
+        groups as (
+            select alert_id, hour_utc, subject_id as raid_group_id, null as drive_id from asked where subject_type = 'raid_group'
+            union all
+            select asked.alert_id, asked.hour_utc, own.raid_group_id, own.drive_id
+            from asked
+            inner join drive_hours as own on asked.subject_id = own.drive_id and asked.hour_utc = own.hour_utc
+            where asked.subject_type = 'drive'
+        )
+        select groups.alert_id, peers.drive_id, peers.latency_us, peers.slowdown
+        from groups
+        inner join drive_hours as peers
+            on groups.raid_group_id = peers.raid_group_id and groups.hour_utc = peers.hour_utc
+            and groups.drive_id is distinct from peers.drive_id
+        order by peers.slowdown desc, peers.drive_id
+        """,
+        {
+            "ids": [alert.alert_id for alert in asked],
+            "types": [alert.subject_type for alert in asked],
+            "subjects": [alert.subject_id for alert in asked],
+            "hours": [hour_of[alert.alert_id] for alert in asked],
+        },
+    )
+    peers: dict[str, list[Row]] = {}
+    for row in rows:
+        peers.setdefault(row.pop("alert_id"), []).append(row)
+    return [replace(alert, peers=tuple(peers.get(alert.alert_id, ()))) for alert in alerts]
+
+
+def sentence(alert: Alert) -> str:
+    """The alert as a line of text: who, since when, how slow beside whom, what to check."""
+    facts = [f"{_subject(alert)} {WHAT[alert.reason]} since {to_minute(alert.first_slow_hour_utc)} UTC"]
+    if alert.raid_group_id is not None and alert.subject_type != "raid_group":
+        facts.append(f"RAID group {alert.raid_group_id}" + (f", slot {alert.slot}" if alert.slot else ""))
+    facts.append(some(alert.slow_hours, "slow drive-hour" if alert.reason == "together" else "slow hour"))
+    if alert.latency_us is not None and alert.median_latency_us is not None:
+        beside = "usually" if alert.reason == "whole_group" else "median of its peers"
+        facts.append(f"{round(alert.latency_us)} us at {to_minute(alert.worst_hour_utc)} ({beside} {round(alert.median_latency_us)} us)")
+    if alert.peers:
+        shown = ", ".join(f"{peer['drive_id']} {round(peer['latency_us'])} us" for peer in alert.peers[:MAX_DRIVES_NAMED])
+        facts.append(
+            f"{'drives' if alert.reason == 'whole_group' else 'peers'}: {shown}" + (", ..." if len(alert.peers) > MAX_DRIVES_NAMED else "")
+        )
+    return f"{'; '.join(facts)}. {alert.check}"
+
+
+def alerts_json(alerts: Sequence[Alert]) -> str:
+    """The alerts as a JSON list."""
+    return json.dumps([alert.to_json() for alert in alerts], default=lambda value: value.isoformat(), indent=2)
+
+
+def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
+    """The alerts as a table, and what to check for each below it."""
+    rows = [{**asdict(alert), "number": number, "subject": _subject(alert), "told": _told(alert)} for number, alert in enumerate(alerts, 1)]
+    columns: Columns = {
+        "": "number",
+        "drive": "subject",
+        "what": ("reason", lambda reason: reason.replace("_", " ")),
+        "group": "raid_group_id",
+        "slot": "slot",
+        "model": "model",
+        "host": "host",
+        "since (UTC)": "first_slow_hour_utc",
+        "slow hours": "slow_hours",
+        "worst S": ("max_slowdown", lambda value: round(value, 2)),
+        "latency us": ("latency_us", round),
+        "peers' median us": ("median_latency_us", round),
+    }
+    if with_all:
+        columns["told"] = "told"
+    # a fleet whose inventory names no host has no column for it
+    known = {
+        heading: key for heading, key in columns.items() if any(row[key if isinstance(key, str) else key[0]] is not None for row in rows)
+    }
+    checks = [f"{number:>{len(str(len(alerts)))}}. {alert.check}" for number, alert in enumerate(alerts, 1)]
+    return "\n".join([some(len(alerts), "open alert"), table(rows, known), "To check", *checks])
+
+
+def _subject(alert: Alert) -> str:
+    if alert.subject_type == "drive":
+        return alert.subject_id
+    return f"{alert.subject_type.replace('_', ' ')} {alert.subject_id} ({some(alert.drive_count, 'drive')})"
+
+
+def _told(alert: Alert) -> str:
+    if alert.dismissed_by is not None:
+        until = to_minute(alert.dismissed_by.until)
+        ends = f" until {until}" if until else ""
+        what = "dismissed" if alert.dismissed_by.verdict == DISMISS else "replacement decided"
+        return f"no: {what} by {alert.dismissed_by.by}{ends}: {alert.dismissed_by.note}"
+    return "yes" if alert.part_of is None else f"with {alert.part_of.split(' together ')[0]}"

@@ -1,0 +1,189 @@
+"""What a monitor scrapes: the status and the fleet's last hours in Prometheus' text format (docs/monitoring.md).
+
+Every number is a mart's, the status' or a record's of the warehouse; here they only get names. Instants are given as such
+(`_timestamp_seconds`), so that an age is right also when it is asked later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest, write_to_textfile
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from drivetail.ask.status import Status, collect_status
+from drivetail.ask.status.content import HOUR
+from engine.read import QueryError, Row, fetch, publication_of
+from engine.warehouse import Warehouse
+from ingest.raw.store import list_deliveries
+
+ROWS = {
+    "delivered": (CounterMetricFamily, "Rows that were delivered."),
+    "rejected": (CounterMetricFamily, "Rows that broke the contract; marts.rejected_records has each."),
+    "duplicate": (CounterMetricFamily, "Rows that had come before, equal in every column."),
+    "accepted": (GaugeMetricFamily, "Rows that count; one that loses a conflict later is superseded then."),
+    "superseded": (GaugeMetricFamily, "Rows that lost a conflict."),
+}
+
+
+def metrics_text(warehouse: Warehouse, now: datetime | None = None) -> str:
+    """The metrics of a warehouse. `now` (UTC without zone) is the clock's time where not given.
+
+    Raises: QueryError when raw, or what a publication shows, cannot be read.
+    """
+    return generate_latest(_registry(warehouse, now)).decode()
+
+
+def write_metrics(warehouse: Warehouse, out: Path, now: datetime | None = None) -> Path:
+    """Write the metrics in one step: node_exporter reads the old file or the new one. Returns: the file."""
+    registry = _registry(warehouse, now)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_to_textfile(str(out), registry)
+    return out
+
+
+def _registry(warehouse: Warehouse, now: datetime | None) -> CollectorRegistry:
+    status = collect_status(warehouse, now)
+    content = [
+        *_of_status(status),
+        *_of_raw(status),
+        *_of_freshness(status),
+        *_of_durations(warehouse, status),
+        *_of_fleet(warehouse, status),
+    ]
+    registry = CollectorRegistry()
+    registry.register(_Collected(content))
+    return registry
+
+
+class _Collected(Collector):
+    """Metrics that are known."""
+
+    def __init__(self, content: list[Metric]) -> None:
+        self._content = content
+
+    def collect(self) -> Iterable[Metric]:
+        return self._content
+
+
+def _gauge(name: str, told: str, value: float | None) -> Iterator[Metric]:
+    """One number; nothing where it is not known, which a rule can tell from 0."""
+    if value is not None:
+        yield GaugeMetricFamily(f"drivetail_{name}", told, value=value)
+
+
+def _instant(name: str, told: str, at: datetime | None) -> Iterator[Metric]:
+    yield from _gauge(f"{name}_timestamp_seconds", f"{told}, unix time.", None if at is None else at.replace(tzinfo=UTC).timestamp())
+
+
+def _end_of(hour: datetime | None) -> datetime | None:
+    """The end of an hour, as far as the calendar goes: a clock that is wrong may name its last hour."""
+    return None if hour is None else min(hour, datetime.max - HOUR) + HOUR
+
+
+def _labelled(metric: Any, labels: Mapping[str, str], value: str, rows: Iterable[Row]) -> Metric:
+    """Rows as samples of one metric. labels: label -> key of the row; value: key of the row."""
+    for row in rows:
+        if row[value] is not None:
+            metric.add_metric(["" if row[key] is None else str(row[key]) for key in labels.values()], row[value])
+    return metric  # type: ignore[no-any-return]
+
+
+def _of_status(status: Status) -> Iterator[Metric]:
+    publication = status.publication
+    is_published = publication["state"] == "published"
+    yield from _instant("written", "When these metrics were written", status.at)
+    yield from _gauge("problems", "What needs an operator; `drivetail status` says what.", len(status.problems))
+    yield from _gauge("publication_usable", "Whether readers find a publication (0 or 1).", int(is_published))
+    yield from _gauge("unbuilt_deliveries", "Deliveries that landed and no publication holds.", status.unbuilt["count"])
+    yield from _gauge("quarantined_deliveries", "Deliveries that the gate holds back.", status.quarantined["count"])
+    if not is_published:
+        return
+    last = publication["last_hour_utc"]
+    yield from _instant("last_publication", "When the last publication was made", publication["published_at"])
+    yield from _instant("last_hour", "End of the last valid RAID-hour of the publication", _end_of(last))
+    yield from _gauge(
+        "lag_seconds",
+        "How long the last valid RAID-hour of the publication had ended when these metrics were written.",
+        None if last is None else (status.at - last - HOUR).total_seconds(),
+    )
+    yield from _gauge("drives", "Drives with rows.", publication["drive_count"])
+    yield from _gauge("raid_groups", "RAID groups with rows.", publication["raid_group_count"])
+
+
+def _of_raw(status: Status) -> Iterator[Metric]:
+    landed = status.landed
+    labels = {"source": "source", "record_kind": "record_kind"}
+    rows = [row for row in landed["by_source"] if row["status"] == "landed"]
+    for name, (family, told) in ROWS.items():
+        yield _labelled(family(f"drivetail_rows_{name}", told, labels=list(labels)), labels, name, rows)
+    files = [{"status": state, "count": count} for state, count in landed["files"].items()]
+    told = "Files that were delivered, landed or unreadable."
+    yield _labelled(CounterMetricFamily("drivetail_files", told, labels=["status"]), {"status": "status"}, "count", files)
+    yield CounterMetricFamily("drivetail_deliveries", "Deliveries that have landed.", value=landed["delivery_count"])
+    last = landed["last_delivery"]
+    yield from _instant("last_delivery", "When the last delivery landed", last and last["ingested_at"])
+    yield from _instant("last_landed_hour", "End of the last hour that has landed", _end_of(landed["last_hour_utc"]))
+
+
+def _of_freshness(status: Status) -> Iterator[Metric]:
+    freshness = status.freshness
+    if freshness is None:
+        return
+    groups = freshness["lagging_groups"]
+    yield from _gauge("raid_groups_lagging", "RAID groups behind the fleet's last hour, those that stopped among them.", groups["count"])
+    yield from _gauge("raid_groups_stopped", "RAID groups that stopped reporting.", freshness["stopped_group_count"])
+    yield from _gauge("drives_silent", "Drives of the inventory that are missing in their RAID group.", freshness["silent_drives"]["count"])
+    told = "How far a RAID group is behind the fleet's last hour; only those that are, at most the first 200."
+    rows = [{**row, "seconds": None if row["lag_hours"] is None else row["lag_hours"] * HOUR.total_seconds()} for row in groups["rows"]]
+    labels = {"raid_group_id": "raid_group_id"}
+    yield _labelled(GaugeMetricFamily("drivetail_raid_group_lag_seconds", told, labels=list(labels)), labels, "seconds", rows)
+
+
+def _of_durations(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
+    """How long the last ingest and the last build took, by their own records; one made by an earlier release says nothing."""
+    deliveries = list_deliveries(warehouse.root)
+    if deliveries:
+        seconds = _record(deliveries[-1].path / "delivery.json").get("ingest_seconds")
+        yield from _gauge("ingest_duration_seconds", "How long the ingest of the last delivery took.", seconds)
+    if status.publication["state"] == "published":
+        record = _record(warehouse.publications / f"{status.publication['publication_id']}.json")
+        yield from _gauge("build_duration_seconds", "How long the build of the last publication took.", record.get("build_seconds"))
+        rows = [{"model": model, "seconds": seconds} for model, seconds in record.get("model_seconds", {}).items()]
+        told = "How long each model took in the build of the last publication, with its tests."
+        yield _labelled(GaugeMetricFamily("drivetail_model_duration_seconds", told, labels=["model"]), {"model": "model"}, "seconds", rows)
+
+
+def _record(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:  # removed since it was listed, or a published file that was copied here alone
+        return {}
+    except ValueError as error:
+        raise QueryError(f"{path}: cannot be read ({error}); it never changes once written, restore it from a copy") from error
+
+
+def _of_fleet(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
+    """The fleet's last day: how often RAID groups met a slow drive, and the slowest drives."""
+    if status.publication["state"] != "published":
+        return
+    with publication_of(warehouse) as connection:
+        tails = fetch(connection, "select * from marts.fct_recent_tails order by kind")
+        drives = fetch(connection, "select * from marts.fct_recent_slowness order by slowness_rank")
+    for name, key, told in (
+        ("raid_group_samples", "raid_hours", "Valid RAID-hours of the last day."),
+        ("tail_samples", "tail_hours", "RAID-hours of the last day with a slow drive."),
+        ("tail_ratio", "tail_ratio", "Share of RAID-hours of the last day with a slow drive."),
+        ("drive_samples", "drive_hours", "Drive-hours of the last day with a slowdown."),
+        ("slow_samples", "slow_drive_hours", "Slow drive-hours of the last day."),
+        ("slow_ratio", "slow_ratio", "Share of slow drive-hours of the last day."),
+    ):
+        yield _labelled(GaugeMetricFamily(f"drivetail_{name}", told, labels=["kind"]), {"kind": "kind"}, key, tails)
+    labels = {name: name for name in ("drive_id", "raid_group_id", "kind", "model", "host")}
+    told = "Greatest slowdown of the last day against the drives of the same RAID group; the 200 slowest drives, of those at 1.5 or more."
+    yield _labelled(GaugeMetricFamily("drivetail_drive_slowdown_ratio", told, labels=list(labels)), labels, "slowdown", drives)

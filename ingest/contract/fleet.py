@@ -1,0 +1,200 @@
+"""The columns of every raw table, in contract order, with their types.
+
+Contract columns are what a delivery may hold (docs/contract, section 2); raw columns add where a record came from:
+`delivery_seq`, `file_no` (from 1, over the files of the delivery) and `row_no` (data row in its file, from 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import polars as pl
+
+TEXT, COUNT, REAL, TIME, DAY, FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Datetime("us"), pl.Date(), pl.Boolean()
+
+RECORD_KINDS = ("drive_hours", "drive_events", "drives")
+COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases", "labels")
+"""What deliveries are made of: the kinds of the bundle, the names under which hosts know drives, what somebody found of a drive."""
+RAW_KINDS = (*COUNTED_KINDS, "drive_samples")
+"""What raw keeps: those, and what was measured within an hour where it was asked for (docs/decisions/0010)."""
+TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc"}
+"""Kinds that are kept by UTC day and looked up by the hours of a delivery, and the instant that says which day."""
+
+CONTRACT: dict[str, dict[str, pl.DataType]] = {
+    "drive_hours": {
+        "hour_utc": TIME,
+        "drive_id": TEXT,
+        "raid_group_id": TEXT,
+        "read_ios": COUNT,
+        "write_ios": COUNT,
+        "read_latency_us": REAL,
+        "write_latency_us": REAL,
+        "read_blocks": COUNT,
+        "write_blocks": COUNT,
+        "block_bytes": COUNT,
+        "read_latency_per_block_us": REAL,
+        "write_latency_per_block_us": REAL,
+        "latency_us": REAL,
+        "io_count": COUNT,
+        "bytes": COUNT,
+        "coverage": REAL,
+        "collected_at": TIME,
+    },
+    "drive_events": {
+        "occurred_at": TIME,
+        "drive_id": TEXT,
+        "event_type": TEXT,
+        "raid_group_id": TEXT,
+        "slot": TEXT,
+        "ended_at": TIME,
+        "detail": TEXT,
+        "collected_at": TIME,
+    },
+    "drives": {
+        "drive_id": TEXT,
+        "raid_group_id": TEXT,
+        "role": TEXT,
+        "kind": TEXT,
+        "slot": TEXT,
+        "vendor": TEXT,
+        "model": TEXT,
+        "firmware": TEXT,
+        "flash_cell": TEXT,
+        "capacity_bytes": COUNT,
+        "rpm": COUNT,
+        "interface": TEXT,
+        "raid_level": TEXT,
+        "host": TEXT,
+        "enclosure": TEXT,
+        "site": TEXT,
+        "timezone": TEXT,
+        "deployed_on": DAY,
+        "valid_from": TIME,
+        "valid_to": TIME,
+        "collected_at": TIME,
+    },
+    # `HOST/DEVICE` or `wwn:...` -> serial number, for a period
+    "drive_aliases": {
+        "alias": TEXT,
+        "drive_id": TEXT,
+        "valid_from": TIME,
+        "valid_to": TIME,
+        "collected_at": TIME,
+    },
+    # of two labels of a drive the greatest counts, column by column: that of the later day, then the word `slow`
+    "labels": {
+        "drive_id": TEXT,
+        "labelled_on": DAY,
+        "verdict": TEXT,
+        "labelled_by": TEXT,
+        "collected_at": TIME,
+    },
+}
+# a drive over a part of an hour: the columns of a drive-hour but those per block
+CONTRACT["drive_samples"] = {
+    "from_utc": TIME,
+    "to_utc": TIME,
+    **{name: kind for name, kind in CONTRACT["drive_hours"].items() if name != "hour_utc" and not name.endswith("_per_block_us")},
+}
+
+# One record per key is live; the others of that key lost a conflict (OP-08).
+KEY: dict[str, tuple[str, ...]] = {
+    "drive_hours": ("drive_id", "hour_utc"),
+    "drive_samples": ("drive_id", "from_utc", "to_utc"),
+    "drive_events": ("drive_id", "occurred_at", "event_type"),
+    "drives": ("drive_id", "valid_from"),
+    "drive_aliases": ("alias", "valid_from"),
+    "labels": ("drive_id",),
+}
+
+# Every inner list is one way to be complete: a file needs all the columns of at least one.
+REQUIRED: dict[str, tuple[tuple[str, ...], ...]] = {
+    "drive_hours": (
+        ("hour_utc", "drive_id", "raid_group_id", "read_ios", "write_ios", "read_latency_us", "write_latency_us"),
+        ("hour_utc", "drive_id", "raid_group_id", "latency_us"),
+    ),
+    "drive_events": (("occurred_at", "drive_id", "event_type"),),
+    "drives": (("drive_id", "raid_group_id"),),
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a delivered file may hold: `columns` that are read, and the ways in which it is complete."""
+
+    columns: Collection[str]
+    required: tuple[tuple[str, ...], ...]
+
+
+LAYOUT = {kind: Layout(tuple(CONTRACT[kind]), REQUIRED[kind]) for kind in RECORD_KINDS}
+
+ORIGIN: dict[str, pl.DataType] = {"delivery_seq": COUNT, "file_no": COUNT, "row_no": COUNT}
+
+# How the delivery was asked to be read; part of a drive-hour because it decides what the hour counts for.
+OPTIONS: dict[str, dict[str, pl.DataType]] = {
+    "drive_hours": {"min_coverage": REAL, "declared_kind": TEXT},
+    "drive_samples": {"min_coverage": REAL, "declared_kind": TEXT},
+    "drive_events": {},
+    "drives": {},
+    "drive_aliases": {},
+    "labels": {},
+}
+
+RAW: dict[str, dict[str, pl.DataType]] = {kind: {**CONTRACT[kind], **OPTIONS[kind], **ORIGIN} for kind in RAW_KINDS}
+
+# What a record of a source that sees drives from a host says beside: whose word it is, whether drive_id is an alias
+# (`HOST/DEVICE`, `wwn:...`) and not a serial number, whether raid_group_id is only the host the drive is in.
+IDENTITY: dict[str, dict[str, pl.DataType]] = {
+    "drive_hours": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
+    "drive_samples": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
+    "drive_events": {"source": TEXT, "is_alias": FLAG},
+    "drives": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
+    "drive_aliases": {"source": TEXT},
+    "labels": {"source": TEXT},
+}
+
+_RETIREMENT: dict[str, pl.DataType] = {"reason": TEXT, **ORIGIN, "retired_by_delivery_seq": COUNT}
+RETIRED: dict[str, dict[str, pl.DataType]] = {
+    "drive_hours": {"drive_id": TEXT, "hour_utc": TIME, "raid_group_id": TEXT, **_RETIREMENT},
+    "drive_samples": {"drive_id": TEXT, "from_utc": TIME, "to_utc": TIME, **_RETIREMENT},
+    "drive_events": {"drive_id": TEXT, "occurred_at": TIME, "event_type": TEXT, **_RETIREMENT},
+    "drives": {"drive_id": TEXT, "valid_from": TIME, **_RETIREMENT},
+    "drive_aliases": {"alias": TEXT, "valid_from": TIME, **_RETIREMENT},
+    "labels": {"drive_id": TEXT, **_RETIREMENT},
+}
+
+REJECTED_RECORDS: dict[str, pl.DataType] = {
+    "source": TEXT,
+    "file": TEXT,
+    "row": COUNT,
+    "reason": TEXT,
+    "column": TEXT,
+    "value": TEXT,
+    "rejected_at": TIME,
+    "delivery_seq": COUNT,
+}
+
+INGESTED_FILES: dict[str, pl.DataType] = {
+    "source": TEXT,
+    "file": TEXT,
+    "sha256": TEXT,
+    "ingested_at": TIME,
+    "status": TEXT,
+    "rows_delivered": COUNT,
+    "rows_accepted": COUNT,
+    "rows_rejected": COUNT,
+    "rows_duplicate": COUNT,
+    "rows_superseded": COUNT,
+    "record_kind": TEXT,
+    "note": TEXT,
+    "min_coverage": REAL,
+    "declared_kind": TEXT,
+    "delivery_seq": COUNT,
+    "file_no": COUNT,
+}
+
+
+def raw_columns(record_kind: str, source: str | None) -> dict[str, pl.DataType]:
+    """Columns of a raw file of records; `source` is null for a source that names drives and RAID groups itself."""
+    return RAW[record_kind] if source is None else {**RAW[record_kind], **IDENTITY[record_kind]}

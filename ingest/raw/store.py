@@ -1,0 +1,318 @@
+"""`WAREHOUSE/raw`: one immutable folder per delivery, committed by one rename (docs/decisions/0001-raw-store.md)."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ingest.contract.fleet import INGESTED_FILES, KEY, RAW_KINDS, TIMED
+from ingest.raw.durable import put_folder
+
+_FOLDER = re.compile(r"(\d{6,})\.(?:no-hours|(\d{4}-\d\d-\d\dT\d\d)\.(\d{4}-\d\d-\d\dT\d\d))")
+_DAY_FILE = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.\d+)?(?:\.[a-z][a-z-]*)?\.parquet")
+ROW_GROUP_ROWS = 250_000
+
+
+@dataclass(frozen=True, order=True)
+class Delivery:
+    """A committed delivery; the hours are those of its stored drive-hours, null when it holds none."""
+
+    seq: int
+    first_hour: datetime | None
+    last_hour: datetime | None
+    path: Path
+
+    def overlaps(self, first: datetime, last: datetime) -> bool:
+        """Whether its drive-hours may lie in the closed range of hours [first, last]."""
+        return self.first_hour is not None and self.last_hour is not None and self.first_hour <= last and first <= self.last_hour
+
+    def record(self) -> dict[str, Any]:
+        """What was written down of it when it landed: `delivery.json`."""
+        record: dict[str, Any] = json.loads((self.path / "delivery.json").read_text(encoding="utf-8"))
+        return record
+
+
+def raw_root(warehouse: Path) -> Path:
+    """Where the raw store of a warehouse lies."""
+    return Path(warehouse) / "raw"
+
+
+def list_deliveries(warehouse: Path) -> list[Delivery]:
+    """Every committed delivery in order of sequence number, from the folder names alone (one scan of one folder)."""
+    found = []
+    try:
+        with os.scandir(raw_root(warehouse) / "deliveries") as entries:
+            for entry in entries:
+                match = _FOLDER.fullmatch(entry.name)
+                if match:
+                    first, last = (datetime.strptime(text, "%Y-%m-%dT%H") if text else None for text in match.groups()[1:])
+                    found.append(Delivery(int(match[1]), first, last, Path(entry.path)))
+    except FileNotFoundError:
+        return []
+    return sorted(found, key=lambda delivery: delivery.seq)
+
+
+def drive_hour_files(
+    delivery: Delivery, first: datetime | None = None, last: datetime | None = None, record_kind: str = "drive_hours"
+) -> list[Path]:
+    """The files of drive-hours, or of another TIMED kind, of a delivery, of days in the closed range [first, last], by name, in order."""
+    folder = delivery.path / record_kind
+    # samples may come of hours that another delivery brought
+    if not folder.exists() if record_kind != "drive_hours" else delivery.first_hour is None:
+        return []
+    days: list[tuple[date, str]] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            match = _DAY_FILE.fullmatch(entry.name)
+            if match:
+                day = date.fromisoformat(match[1])
+                if (first is None or first.date() <= day) and (last is None or day <= last.date()):
+                    days.append((day, entry.path))
+    return [Path(path) for _, path in sorted(days)]
+
+
+def pruned_before(warehouse: Path) -> datetime | None:
+    """The horizon of the last `drivetail prune`, the start of a UTC day: drive-hours before it are taken no more. Null without a prune."""
+    try:
+        text = pruned_record(warehouse).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return datetime.fromisoformat(json.loads(text)["before_utc"])
+
+
+def pruned_record(warehouse: Path) -> Path:
+    """Where it is written down what was pruned."""
+    return raw_root(warehouse) / "pruned.json"
+
+
+def pruned_files(delivery: Delivery, before: datetime) -> list[Path]:
+    """The drive-hour files of a delivery that a horizon leaves nothing to do.
+
+    The day before it stays, because its first hour looks back; so does what hosts saw, because names of drives may come later.
+    """
+    if delivery.first_hour is None or delivery.first_hour >= before:
+        return []
+    return [path for path in drive_hour_files(delivery, last=before - timedelta(days=2)) if source_of(path) is None]
+
+
+def table_files(deliveries: Iterable[Delivery], table: str) -> list[Path]:
+    """The files `TABLE.parquet` or `TABLE.SOURCE.parquet` of those deliveries that have one, in order."""
+    begin = f"{table}."
+    return [
+        delivery.path / name
+        for delivery in deliveries
+        for name in os.listdir(delivery.path)
+        if name.startswith(begin) and name.endswith(".parquet")
+    ]
+
+
+def source_of(path: Path) -> str | None:
+    """Whose records a raw file holds, by its name; null for a source that names drives and RAID groups itself."""
+    last = path.name.split(".")[-2]
+    return last if path.name.count(".") > 1 and not last.isdigit() else None
+
+
+def known_files(deliveries: Iterable[Delivery], source: str, hashes: Iterable[str]) -> pl.DataFrame:
+    """What earlier deliveries of `source` noted on files of these SHA-256: columns of `ingested_files`."""
+    paths = [delivery.path / "ingested_files.parquet" for delivery in deliveries]
+    if not paths:
+        return pl.DataFrame(schema=INGESTED_FILES)
+    wanted = pl.Series(list(hashes), dtype=pl.String())
+    scan = pl.scan_parquet(paths, glob=False)
+    return scan.filter((pl.col("source") == source) & pl.col("sha256").is_in(wanted.implode())).collect()
+
+
+@contextmanager
+def ingest_lock(warehouse: Path) -> Iterator[None]:
+    """Hold the one lock under which deliveries are judged and committed; waits for another ingest to end."""
+    root = raw_root(warehouse)
+    (root / "deliveries").mkdir(parents=True, exist_ok=True)
+    (root / ".staging").mkdir(exist_ok=True)
+    with (root / "ingest.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield  # closing the file gives the lock back, also when the process dies
+
+
+@dataclass
+class Part:
+    """One staged file of a TIMED kind, of one UTC day, rows in order of time; `hashes` are those of the rows' keys."""
+
+    record_kind: str
+    path: Path
+    first_hour: datetime
+    last_hour: datetime
+    hashes: NDArray[np.uint64]
+
+    def overlaps(self, first: datetime, last: datetime) -> bool:
+        """Whether any row may lie in the closed range of hours [first, last]."""
+        return self.first_hour <= last and first <= self.last_hour
+
+
+class StagedDelivery:
+    """A delivery being written under `.staging`; `commit` makes it one of `deliveries`, anything else leaves no trace.
+
+    Use inside `ingest_lock`: what lies in `.staging` then belongs to dead processes and is removed.
+    """
+
+    def __init__(self, warehouse: Path, source: str | None = None) -> None:
+        """`source`: whose records these are, null for one that names drives and RAID groups itself."""
+        self.root = raw_root(warehouse)
+        self.source = source
+        self._suffix = f".{source}.parquet" if source else ".parquet"
+        for left in (self.root / ".staging").iterdir():
+            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+        self.deliveries = list_deliveries(warehouse)
+        self.seq = self.deliveries[-1].seq + 1 if self.deliveries else 1
+        name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self.path = self.root / ".staging" / name
+        self.scratch = self.root / ".staging" / f"{name}.scratch"
+        self.path.mkdir()
+        self.scratch.mkdir()
+        self.timed: dict[str, list[Part]] = {record_kind: [] for record_kind in TIMED}
+        self._day_counts: dict[tuple[str, str], int] = {}
+
+    def discard(self) -> None:
+        """Remove what was staged; does nothing after a commit."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    @property
+    def parts(self) -> list[Part]:
+        """The staged files of drive-hours."""
+        return self.timed["drive_hours"]
+
+    def add_timed(self, record_kind: str, rows: pl.DataFrame) -> list[Part]:
+        """Write records of a TIMED kind in raw columns, one file per UTC day; returns the parts, their rows in order of time."""
+        if not rows.height:
+            return []
+        at = TIMED[record_kind]
+        if not rows[at].is_sorted():
+            rows = rows.sort(at, maintain_order=True)
+        folder = self.path / record_kind
+        folder.mkdir(exist_ok=True)
+        added = []
+        first, last = rows[at][0], rows[at][-1]
+        if first.date() == last.date():
+            days = [rows]
+        else:
+            days = rows.with_columns(pl.col(at).dt.date().alias("\0day")).partition_by("\0day", maintain_order=True, include_key=False)
+        for day in days:
+            name = day[at][0].date().isoformat()
+            count = self._day_counts.get((record_kind, name), 0)
+            self._day_counts[record_kind, name] = count + 1
+            path = folder / ((f"{name}.{count}" if count else name) + self._suffix)
+            write_parquet(day, path)
+            added.append(Part(record_kind, path, _hour(day[at][0]), _hour(day[at][-1]), key_hashes(day, record_kind)))
+        self.timed[record_kind] += added
+        return added
+
+    def drop_parts(self, parts: Iterable[Part]) -> None:
+        """Take staged parts back, for a file that turned out unreadable half way."""
+        for part in parts:
+            part.path.unlink()
+            self.timed[part.record_kind].remove(part)
+
+    def drop_rows(self, dropped: pl.DataFrame, record_kind: str = "drive_hours") -> None:
+        """Write those parts anew that hold records of this TIMED kind named in `dropped` (file_no, row_no)."""
+        if not dropped.height:
+            return
+        gone = np.sort(_record_number(dropped))
+        files = dropped["file_no"].unique().implode()
+        instant = TIMED[record_kind]
+        for part in list(self.timed[record_kind]):
+            if not pl.scan_parquet(part.path, glob=False).select(pl.col("file_no").is_in(files).any()).collect().item():
+                continue
+            rows = pl.read_parquet(part.path, glob=False)
+            number = _record_number(rows)
+            at = np.minimum(np.searchsorted(gone, number), gone.size - 1)
+            kept = rows.filter(pl.Series(gone[at] != number))
+            if kept.height == rows.height:
+                continue
+            if not kept.height:
+                self.drop_parts([part])
+                continue
+            write_parquet(kept, part.path)
+            part.first_hour, part.last_hour = _hour(kept[instant][0]), _hour(kept[instant][-1])
+            part.hashes = key_hashes(kept, record_kind)
+
+    def rows_before(self, hour: datetime) -> pl.DataFrame:
+        """The staged drive-hours before an hour: file_no, row_no, hour_utc."""
+        found = [pl.DataFrame(schema={"file_no": pl.Int64(), "row_no": pl.Int64(), "hour_utc": pl.Datetime("us")})]
+        for part in self.parts:
+            if part.first_hour < hour:
+                scan = pl.scan_parquet(part.path, glob=False).filter(pl.col("hour_utc") < hour)
+                found.append(scan.select("file_no", "row_no", "hour_utc").collect())
+        return pl.concat(found)
+
+    def write_table(self, table: str, rows: pl.DataFrame) -> None:
+        """Write `TABLE.parquet`, of records with their source in the name; no file for a table without rows."""
+        if rows.height:
+            write_parquet(rows, self.path / (table + (self._suffix if table in RAW_KINDS else ".parquet")))
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write a file of the delivery's folder that says something of it."""
+        (self.path / name).write_text(json.dumps(content, indent=2, default=str) + "\n", encoding="utf-8")
+
+    def commit(self, description: Mapping[str, Any]) -> Delivery:
+        """Describe, sync and publish the delivery by one rename; after it returns, the delivery survives a power cut."""
+        first = min((part.first_hour for part in self.parts), default=None)
+        last = max((part.last_hour for part in self.parts), default=None)
+        # strftime does not pad a year below 1000
+        hours = "no-hours" if first is None or last is None else f"{first.isoformat()[:13]}.{last.isoformat()[:13]}"
+        target = self.root / "deliveries" / f"{self.seq:06d}.{hours}"
+        self.write_json("delivery.json", {"delivery_seq": self.seq, **description})
+        for record_kind in TIMED:
+            folder = self.path / record_kind
+            if folder.exists() and not any(folder.iterdir()):
+                folder.rmdir()
+        put_folder(self.path, target)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        return Delivery(self.seq, first, last, target)
+
+
+def _hour(instant: datetime) -> datetime:
+    return instant.replace(minute=0, second=0, microsecond=0)
+
+
+def _record_number(ids: pl.DataFrame) -> NDArray[np.int64]:
+    """(file_no, row_no) as one number; a file of 2^40 rows would be the first to break it."""
+    return ids.select(pl.col("file_no") * (1 << 40) + pl.col("row_no")).to_series().to_numpy()
+
+
+def write_parquet(rows: pl.DataFrame, path: Path) -> None:
+    """Write rows as Parquet (zstd): fast to write, and row groups small enough to skip hours by their statistics.
+
+    Raises: OSError whatever polars calls it; nothing is wrong with the file that the rows were read from.
+    """
+    try:
+        rows.write_parquet(path, compression="zstd", compression_level=1, row_group_size=ROW_GROUP_ROWS)
+    except pl.exceptions.PolarsError as error:
+        raise OSError(str(error)) from error
+
+
+def utc_now() -> datetime:
+    """Now, UTC without zone, as raw keeps every instant."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def key_hashes(rows: pl.DataFrame, record_kind: str) -> NDArray[np.uint64]:
+    """One 64-bit hash of each row's key. Equal keys have equal hashes within one process, never across processes."""
+    hashes = np.zeros(rows.height, dtype=np.uint64)
+    for name in KEY[record_kind]:
+        hashes *= np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= rows[name].hash().to_numpy()
+    return hashes

@@ -1,0 +1,99 @@
+"""What the sources that read a host's own files have in common: whose file it is, when it was written, the drive behind a device.
+
+Layout: `HOST/FILE`, or `HOST.20260105T102000Z/FILE` as `drivetail collect` writes. A text begins with a line `TS seconds` (unix time), and
+every further look at the host with another one; a look that is there only to compare with, because an earlier delivery brought it,
+says `TS seconds again`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+from ingest.contract.errors import UnreadableFile
+from ingest.reading.devices import drive_of
+from ingest.reading.files import SourceFile
+from ingest.reading.limits import too_large
+from ingest.reading.readers import opened
+
+MAX_BYTES = 256 << 20
+FIRST_TS, END_TS = 0, 32_503_680_000  # the years 1970 to 2999
+
+_FOLDER = re.compile(r"(.+)\.\d{8}T\d{6}Z")
+# pt-diskstats adds the local time for people to read
+_LOOK = re.compile(r"TS\s+(\d{1,12}(?:\.\d{1,9})?)(\s+again|\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)?\s*")
+
+
+@dataclass
+class Look:
+    """One look at a host: when (UTC), whether an earlier delivery brought it, and its lines with their numbers in the file, from 1."""
+
+    at: datetime
+    is_again: bool
+    lines: list[tuple[int, str]] = field(default_factory=list)
+
+
+def parts_of(file: SourceFile) -> tuple[str, ...]:
+    """The parts of the path that a file is known by, those within an archive too."""
+    return PurePosixPath(file.file.replace("!", "/")).parts
+
+
+def identity(file: SourceFile) -> str:
+    """host/name: what a file is known by wherever it lies."""
+    return "/".join(parts_of(file)[-2:])
+
+
+def host_of(file: SourceFile) -> str:
+    """The host that a file is of: its folder's name, without the instant that `drivetail collect` adds.
+
+    Raises: UnreadableFile for a file that lies in no folder.
+    """
+    parts = parts_of(file)
+    if len(parts) < 3:
+        raise UnreadableFile("the file lies in no folder that names its host; expected HOST/FILE")
+    match = _FOLDER.fullmatch(parts[-2])
+    return match[1] if match else parts[-2]
+
+
+def drive_device(device: str) -> str:
+    """The device of the drive that a device, or a partition, is on: `/dev/sda1` -> `sda`."""
+    return drive_of(device.removeprefix("/dev/").replace("!", "/"))
+
+
+def read_text(file: SourceFile) -> str:
+    """The text of a file, unpacked. Raises: UnreadableFile where it is too large, cut off or no UTF-8."""
+    with opened(file.path) as stream:
+        content = stream.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise UnreadableFile(too_large("the file", MAX_BYTES))
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(f"byte {error.start} is no UTF-8; expected the text as the command prints it") from error
+
+
+def instant(seconds: float) -> datetime:
+    """Unix seconds as raw keeps instants. Raises: UnreadableFile outside the years 1970 to 2999."""
+    if not FIRST_TS <= seconds < END_TS:
+        raise UnreadableFile(f"{str(seconds)[:40]} is no unix time of the years 1970 to 2999")
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+
+
+def looks(text: str) -> list[Look]:
+    """The looks of a text in their order. Raises: UnreadableFile where it does not begin with one."""
+    found: list[Look] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("TS"):
+            match = _LOOK.fullmatch(line)
+            if match is None:
+                raise UnreadableFile(f"line {number} is {line[:40]!r}; expected `TS` and the unix time")
+            found.append(Look(instant(float(match[1])), (match[2] or "").strip() == "again"))
+        elif found:
+            found[-1].lines.append((number, line))
+        elif line.strip():
+            raise UnreadableFile(
+                f"line {number} comes before any `TS seconds`; put the unix time first: `(date +'TS %s'; COMMAND) > HOST/FILE`"
+            )
+    return found

@@ -1,0 +1,328 @@
+"""Rows as delivered -> accepted records of contract types, and one rejection per bad row for its first failing column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+from ingest.contract.fleet import CONTRACT, DAY, REAL, TEXT, TIME
+from ingest.contract.values import DRIVE_KINDS, EVENT_TYPES, ROLES
+from ingest.reading.batches import REJECTION, Batch
+from ingest.reading.readers import SHOWN_VALUE_CHARS, RawChunk
+
+HOUR_US = 3_600_000_000
+# year 1 to year 9999, what every reader of raw can show
+_FIRST_US, _END_US = -62_135_596_800_000_000, 253_402_300_800_000_000
+
+_ISO = (
+    r"^\s*(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2})(?::?(\d{2})(?::?([0-5]\d)(?:[.,](\d+))?)?)?"
+    r"\s*([Zz]|UTC|[+-]\d{2}(?::?\d{2})?)?)?\s*$"
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rule on one column: rows for which `fails` is true are rejected."""
+
+    column: str
+    reason: str
+    fails: pl.Expr
+
+
+def parse(chunk: RawChunk, record_kind: str, declared_kind: str | None = None) -> Batch:
+    """Convert, check and normalise one chunk.
+
+    Latencies in microseconds, counts in int64, instants in UTC without zone. A direction without I/O gets its latency
+    nulled; an unknown event type becomes `other` and is kept in `detail`; a null drive kind takes `declared_kind`.
+    """
+    frame, unreadable = convert(chunk.frame, CONTRACT[record_kind])
+    checks = _in_contract_order(_CHECKS[record_kind](frame, unreadable), record_kind)
+    frame, rejected = split(chunk, frame, checks)
+    return Batch(record_kind, _NORMALISE[record_kind](frame, declared_kind), rejected)
+
+
+def split(chunk: RawChunk, frame: pl.DataFrame, checks: list[Check]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows of the converted `frame` that pass every check, and the rejections (columns of `REJECTION`) by row.
+
+    A row is rejected once, for the first check in the list that it fails; the value shown is the one delivered.
+    """
+    fails = frame.select(pl.any_horizontal(check.fails.fill_null(False) for check in checks).alias("fails")).to_series()
+    rejected = pl.DataFrame([(row.row_no, row.reason, row.column, row.value) for row in chunk.broken], schema=REJECTION, orient="row")
+    if fails.any():
+        rejected = pl.concat([rejected, _rejections(chunk.frame, frame, checks, fails)]).sort("row", maintain_order=True)
+        frame = frame.filter(~fails)
+    return frame, rejected
+
+
+def _rejections(delivered: pl.DataFrame, frame: pl.DataFrame, checks: list[Check], fails: pl.Series) -> pl.DataFrame:
+    bad = frame.filter(fails)
+    number = pl.coalesce(pl.when(check.fails.fill_null(False)).then(pl.lit(n, pl.Int32)) for n, check in enumerate(checks))
+    first = bad.select(number.alias("check")).to_series()
+    texts = [
+        pl.when(pl.col("column") == name).then(pl.col(name).cast(TEXT, strict=False)) for name in delivered.columns if name != "row_no"
+    ]
+    return (
+        delivered.filter(fails)
+        .with_columns(
+            first.replace_strict(range(len(checks)), [check.column for check in checks], return_dtype=TEXT).alias("column"),
+            first.replace_strict(range(len(checks)), [check.reason for check in checks], return_dtype=TEXT).alias("reason"),
+        )
+        .select(pl.col("row_no").alias("row"), "reason", "column", pl.coalesce(texts).str.slice(0, SHOWN_VALUE_CHARS).alias("value"))
+    )
+
+
+def completed(rows: pl.DataFrame, record_kind: str) -> pl.DataFrame:
+    """Records made by a source that has only some of the contract columns: the missing ones null, then what it is not sure of
+    (`is_alias`, `is_group_guessed`) where it says so, then `file_no` and `row_no`.
+    """
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in CONTRACT[record_kind].items() if name not in rows.columns]
+    unsure = [name for name in ("is_alias", "is_group_guessed") if name in rows.columns]
+    return rows.with_columns(missing).select(*CONTRACT[record_kind], *unsure, "file_no", "row_no")
+
+
+# Types -----------------------------------------------------------------------------------------------------------
+
+
+def convert(delivered: pl.DataFrame, types: dict[str, pl.DataType]) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Every column of `types` in its type, null where absent or unreadable, then `row_no`.
+
+    For a column with unreadable values the frame has a flag `\\0<column>`, and the dict says what was expected.
+    """
+    columns: list[pl.Series] = []
+    flags: list[pl.Series] = []
+    unreadable: dict[str, str] = {}
+    for name, dtype in types.items():
+        if name not in delivered.columns:
+            columns.append(pl.repeat(None, delivered.height, dtype=dtype, eager=True).alias(name))
+            continue
+        given = delivered[name]
+        if given.dtype == TEXT and (given == "").any():
+            given = given.set(given == "", None)
+        reader, expected = _READERS[dtype]
+        value = reader(given).alias(name)
+        if value.null_count() != given.null_count():
+            unreadable[name] = expected
+            flags.append((value.is_null() & given.is_not_null()).alias("\0" + name))
+        columns.append(value)
+    return pl.DataFrame([*columns, delivered["row_no"], *flags]), unreadable
+
+
+def _text(given: pl.Series) -> pl.Series:
+    return given if given.dtype == TEXT else given.cast(TEXT, strict=False)
+
+
+def _integer(given: pl.Series) -> pl.Series:
+    if given.dtype.is_integer():
+        return given.cast(pl.Int64, strict=False)
+    if given.dtype.is_float():
+        whole = given.is_finite() & (given == given.floor())
+        return given.cast(pl.Int64, strict=False).set(~whole.fill_null(False), None)
+    text = _text(given)
+    value = text.cast(pl.Int64, strict=False)
+    if value.null_count() == text.null_count():
+        return value
+    # the rare spellings of a whole number: blanks around it, '3.0', '1e3'
+    trimmed = text.str.strip_chars()
+    plain = trimmed.str.replace(r"\.0*$", "").cast(pl.Int64, strict=False)
+    real = trimmed.cast(pl.Float64, strict=False)
+    exact = (real.is_finite() & (real == real.floor()) & (real.abs() <= 2.0**53)).fill_null(False)
+    return value.zip_with(value.is_not_null(), plain.zip_with(plain.is_not_null(), real.set(~exact, None).cast(pl.Int64, strict=False)))
+
+
+def _real(given: pl.Series) -> pl.Series:
+    if given.dtype.is_numeric():
+        value = given.cast(pl.Float64, strict=False)
+    elif given.dtype.is_temporal():
+        return pl.repeat(None, given.len(), dtype=REAL, eager=True)
+    else:
+        text = _text(given)
+        value = text.cast(pl.Float64, strict=False)
+        if value.null_count() != text.null_count():
+            value = text.str.strip_chars().cast(pl.Float64, strict=False)
+    return value + 0.0  # -0.0 and 0.0 are one value, or the survivor of a duplicate would depend on the order
+
+
+def _instant(given: pl.Series) -> pl.Series:
+    nothing = pl.repeat(None, given.len(), dtype=TIME, eager=True)
+    if given.dtype == DAY:
+        given = given.cast(pl.Datetime("us"))
+    if isinstance(given.dtype, pl.Datetime):
+        number = given.to_physical()
+        if given.dtype.time_unit == "ns":
+            number = number // 1000
+        elif given.dtype.time_unit == "ms":
+            readable = number.is_between(_FIRST_US // 1000, _END_US // 1000).fill_null(True)
+            number = number.set(~readable, None) * 1000
+        return _in_range(number)
+    if given.dtype != TEXT:
+        return nothing
+    # many rows share few instants: read each spelling once
+    spellings = given.unique()
+    if spellings.len() * 4 < given.len():
+        return given.replace_strict(spellings, _instant_of_text(spellings), return_dtype=TIME)
+    return _instant_of_text(given)
+
+
+def _in_range(number: pl.Series) -> pl.Series:
+    readable = ((number >= _FIRST_US) & (number < _END_US)).fill_null(True)
+    if not readable.all():
+        number = number.set(~readable, None)
+    return number.cast(TIME)
+
+
+def _instant_of_text(text: pl.Series) -> pl.Series:
+    part = [text.str.extract(_ISO, group) for group in range(1, 7)]
+    day, hour, minute, second, fraction, zone = part
+    stamp = day + "T" + hour.fill_null("00") + ":" + minute.fill_null("00") + ":" + second.fill_null("00")
+    base = stamp.str.to_datetime("%Y-%m-%dT%H:%M:%S", time_unit="us", strict=False).to_physical()
+    micros = fraction.fill_null("0").str.slice(0, 6).str.pad_end(6, "0").cast(pl.Int64, strict=False)
+    signed = zone.str.contains(r"^[+-]").fill_null(False)
+    digits = zone.set(~signed, None).str.replace_all(r"[^0-9]", "")
+    zone_hours = digits.str.slice(0, 2).cast(pl.Int64, strict=False).fill_null(0)
+    zone_minutes = digits.str.slice(2, 2).cast(pl.Int64, strict=False).fill_null(0)
+    east = zone.str.starts_with("-").fill_null(False).cast(pl.Int64) * -2 + 1
+    number = base + micros - east * (zone_hours * 60 + zone_minutes) * 60_000_000
+    return _in_range(number.set((zone_hours > 23) | (zone_minutes > 59), None))
+
+
+def _day(given: pl.Series) -> pl.Series:
+    return given if given.dtype == DAY else _instant(given).cast(DAY)
+
+
+_READERS: dict[pl.DataType, tuple[Callable[[pl.Series], pl.Series], str]] = {
+    TEXT: (_text, "not text"),
+    pl.Int64(): (_integer, "not an integer"),
+    REAL: (_real, "not a number"),
+    TIME: (_instant, "not a timestamp"),
+    DAY: (_day, "not a date"),
+}
+
+
+# Rules -----------------------------------------------------------------------------------------------------------
+
+
+def _in_contract_order(checks: list[Check], record_kind: str) -> list[Check]:
+    order = list(CONTRACT[record_kind])
+    return sorted(checks, key=lambda check: order.index(check.column))
+
+
+def type_checks(unreadable: dict[str, str], only_where: dict[str, pl.Expr] | None = None) -> list[Check]:
+    """A check for every column that `convert` found unreadable values in, at rows where it is needed."""
+    where = only_where or {}
+    return [Check(name, reason, pl.col("\0" + name) & where.get(name, pl.lit(True))) for name, reason in unreadable.items()]
+
+
+def null_checks(*names: str) -> list[Check]:
+    """These columns must be given."""
+    return [Check(name, "null, expected a value", pl.col(name).is_null()) for name in names]
+
+
+def negative_checks(*names: str) -> list[Check]:
+    """These columns must not be below zero."""
+    return [Check(name, "negative", pl.col(name) < 0) for name in names]
+
+
+def _latency_checks(name: str, where: pl.Expr, null_where: pl.Expr) -> list[Check]:
+    value = pl.col(name)
+    return [
+        Check(name, "null although the drive had I/Os", null_where & value.is_null()),
+        Check(name, "NaN", where & value.is_nan()),
+        Check(name, "infinite", where & value.is_infinite()),
+        Check(name, "negative", where & (value < 0)),
+    ]
+
+
+def _is_idle_merged() -> pl.Expr:
+    """Only the merged count is known and it says: no I/O."""
+    return ~_is_split() & (pl.col("io_count") == 0).fill_null(False)
+
+
+def _is_split() -> pl.Expr:
+    return pl.col("read_ios").is_not_null() & pl.col("write_ios").is_not_null()
+
+
+def _is_active(count: str) -> pl.Expr:
+    return (pl.col(count) > 0).fill_null(False)
+
+
+def _drive_hour_checks(frame: pl.DataFrame, unreadable: dict[str, str]) -> list[Check]:
+    # an idle direction's latency is nulled whatever it held, so there it need not be a number
+    needed = {"latency_us": ~_is_idle_merged()}
+    for direction in ("read", "write"):
+        needed[f"{direction}_latency_us"] = _is_active(f"{direction}_ios")
+    checks = type_checks(unreadable, needed)
+    checks += null_checks("hour_utc", "drive_id", "raid_group_id")
+    checks.append(Check("hour_utc", "not on the hour", pl.col("hour_utc").to_physical() % HOUR_US != 0))
+    counts = [name for name, dtype in CONTRACT["drive_hours"].items() if dtype == pl.Int64()]
+    given = [name for name in counts if frame[name].null_count() < frame.height]
+    checks += negative_checks(*given)
+    # sums over a group stay whole numbers of 64 bits, and each count is exact as a double
+    checks += [Check(name, "above 2^53, more than a drive can count", pl.col(name) > 2**53) for name in given]
+    for one, other in (("read_ios", "write_ios"), ("read_blocks", "write_blocks")):
+        checks.append(Check(one, f"null where {other} is given", pl.col(one).is_null() & pl.col(other).is_not_null()))
+        checks.append(Check(other, f"null where {one} is given", pl.col(other).is_null() & pl.col(one).is_not_null()))
+    for direction in ("read", "write"):
+        active = _is_active(f"{direction}_ios")
+        checks += _latency_checks(f"{direction}_latency_us", active, active)
+    if not (frame["latency_us"].null_count() == frame.height and frame["io_count"].null_count() == frame.height):
+        checks += _latency_checks("latency_us", ~_is_split() & ~_is_idle_merged(), ~_is_split() & _is_active("io_count"))
+    checks.append(Check("coverage", "outside 0..1", pl.col("coverage").is_nan() | (pl.col("coverage") < 0) | (pl.col("coverage") > 1)))
+    return checks
+
+
+def _drive_event_checks(frame: pl.DataFrame, unreadable: dict[str, str]) -> list[Check]:
+    blank = pl.col("event_type").str.strip_chars() == ""
+    return [
+        *type_checks(unreadable),
+        *null_checks("occurred_at", "drive_id", "event_type"),
+        Check("event_type", "blank, expected an event type", blank),
+    ]
+
+
+def _drive_checks(frame: pl.DataFrame, unreadable: dict[str, str]) -> list[Check]:
+    return [
+        *type_checks(unreadable),
+        *null_checks("drive_id", "raid_group_id"),
+        Check("role", f"not one of {', '.join(ROLES)}", ~_plain("role").is_in(ROLES)),
+        Check("kind", f"not one of {', '.join(DRIVE_KINDS)}", ~_plain("kind").is_in(DRIVE_KINDS)),
+        *negative_checks("capacity_bytes", "rpm"),
+    ]
+
+
+def _plain(name: str) -> pl.Expr:
+    return pl.col(name).str.strip_chars().str.to_lowercase()
+
+
+def _normal_drive_hours(frame: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:
+    idle = [pl.when(pl.col(f"{d}_ios") > 0).then(pl.col(f"{d}_latency_us")).alias(f"{d}_latency_us") for d in ("read", "write")]
+    if frame["latency_us"].null_count() < frame.height:
+        idle.append(pl.when(~_is_idle_merged()).then(pl.col("latency_us")).alias("latency_us"))
+    return frame.with_columns(idle).select(*CONTRACT["drive_hours"], "row_no")
+
+
+def _normal_drive_events(frame: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:
+    known = _plain("event_type").is_in(EVENT_TYPES)
+    original = pl.col("event_type").str.strip_chars()
+    detail = pl.when(pl.col("detail").is_null()).then(original).otherwise(original + ": " + pl.col("detail"))
+    return frame.with_columns(
+        pl.when(known).then(_plain("event_type")).otherwise(pl.lit("other")).alias("event_type"),
+        pl.when(known).then(pl.col("detail")).otherwise(detail).alias("detail"),
+    ).select(*CONTRACT["drive_events"], "row_no")
+
+
+def _normal_drives(frame: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:
+    return frame.with_columns(_plain("role"), _plain("kind").fill_null(pl.lit(declared_kind, TEXT))).select(*CONTRACT["drives"], "row_no")
+
+
+_CHECKS: dict[str, Callable[[pl.DataFrame, dict[str, str]], list[Check]]] = {
+    "drive_hours": _drive_hour_checks,
+    "drive_events": _drive_event_checks,
+    "drives": _drive_checks,
+}
+_NORMALISE: dict[str, Callable[[pl.DataFrame, str | None], pl.DataFrame]] = {
+    "drive_hours": _normal_drive_hours,
+    "drive_events": _normal_drive_events,
+    "drives": _normal_drives,
+}

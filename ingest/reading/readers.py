@@ -1,0 +1,513 @@
+"""A delivered file -> chunks of its rows, every column still as delivered.
+
+Formats: .parquet, .csv (.gz, .zst), .ndjson (.gz, .zst). Text formats come out with every column as text, an empty
+field as null. Memory is bounded by the chunk, not by the file; a broken line costs that line, never its neighbours.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ingest.contract.errors import UnreadableFile
+from ingest.contract.fleet import TEXT, Layout
+from ingest.reading.limits import LEAST_ROW_BYTES, too_large, unpacked_limit
+
+SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst")
+CHUNK_ROWS = 1_000_000
+BLOCK_BYTES = 64 << 20
+LONGEST_LINE_BYTES = 256 << 20
+SHOWN_VALUE_CHARS = 200
+# A quoted value may span lines; beyond this many the quote is taken for one that was never closed.
+LONGEST_QUOTED_LINES = 100
+MOST_DIGITS = 20
+
+
+@dataclass
+class BrokenRow:
+    """A row that could not even be split into columns, or one value of it not decoded."""
+
+    row_no: int
+    reason: str
+    column: str | None
+    value: str | None
+
+
+@dataclass
+class RawChunk:
+    """Rows of one file: `frame` holds the contract columns that were delivered, then `row_no` (int64, from 1)."""
+
+    frame: pl.DataFrame
+    broken: list[BrokenRow] = field(default_factory=list)
+
+    @property
+    def delivered(self) -> int:
+        return self.frame.height + len(self.broken)
+
+
+def format_of(name: str) -> str | None:
+    """`parquet`, `csv` or `ndjson` by the file's name; None where the suffix is not one of `SUFFIXES`."""
+    lowered = name.lower()
+    for suffix in SUFFIXES:
+        if lowered.endswith(suffix):
+            return suffix.split(".")[1]
+    return None
+
+
+def read_chunks(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawChunk]:
+    """Yield the rows of `path` in file order, in chunks of about a million.
+
+    Columns outside the contract are left out and named in `notes`. A file with columns and no rows yields nothing.
+    Raises: UnreadableFile where the file is not what its name says, ends early, or lacks a required column.
+    """
+    try:
+        if path.stat().st_size == 0:
+            raise UnreadableFile("the file is empty (0 bytes); expected a header or Parquet footer")
+        match format_of(path.name):
+            case "parquet":
+                yield from _read_parquet(path, layout, notes)
+            case "csv":
+                yield from _read_csv(path, layout, notes)
+            case "ndjson":
+                yield from _read_ndjson(path, layout, notes)
+            case _:
+                raise UnreadableFile(f"unknown format; expected a name that ends in {', '.join(SUFFIXES)}")
+    except UnreadableFile:
+        raise
+    except (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise UnreadableFile(f"cannot be read as {format_of(path.name)}: {one_line(error)}") from error
+    except (OSError, EOFError, zlib.error, UnicodeError, csv.Error, MemoryError, ValueError, RecursionError) as error:
+        raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
+
+
+def one_line(error: BaseException) -> str:
+    """The first line of an error's text, shortened: what fits into a note."""
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0][:300]
+
+
+def utf8(text: str) -> str:
+    """JSON may escape half a surrogate pair, which no UTF-8 text can hold: each becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def whole(digits: str) -> int | float:
+    """A whole number of JSON; one of more digits than any count has is a float, infinite at last, which no check of a count lets pass."""
+    return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
+
+
+def contract_columns(names: list[str], layout: Layout, notes: list[str]) -> dict[int, str]:
+    """Position -> contract column for a header, names trimmed and in lower case.
+
+    Raises: UnreadableFile for a name that comes twice or a missing required column.
+    """
+    cleaned = [name.strip().lower() for name in names]
+    twice = sorted({name for name in cleaned if name and cleaned.count(name) > 1}) if len(set(cleaned)) < len(cleaned) else []
+    if twice:
+        raise UnreadableFile(f"column {twice[0]!r} comes twice in the header; expected each name once")
+    known = layout.columns
+    _require(set(cleaned), layout, cleaned)
+    extra = [name for name in cleaned if name not in known]
+    if extra:
+        shown = ", ".join(repr(name[:60]) for name in extra[:10]) + (f" and {len(extra) - 10} more" if len(extra) > 10 else "")
+        notes.append(f"left out unknown columns: {shown}")
+    return {position: name for position, name in enumerate(cleaned) if name in known}
+
+
+def _require(found: set[str], layout: Layout, header: list[str]) -> None:
+    ways = layout.required
+    if any(set(way) <= found for way in ways):
+        return
+    missing = min(([name for name in way if name not in found] for way in ways), key=len)
+    # latency_us alone would do; say so only where neither way is begun
+    alternative = "".join(f" (or {extra[-1]})" for extra in ways[1:] if extra[-1] not in missing)
+    shown = ", ".join(name[:60] for name in header[:30]) or "nothing"
+    raise UnreadableFile(f"required column {', '.join(missing)}{alternative} is missing; found {shown}")
+
+
+# Parquet ---------------------------------------------------------------------------------------------------------
+
+
+def _read_parquet(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawChunk]:
+    with path.open("rb") as stream:
+        head = stream.read(4)
+        stream.seek(max(0, path.stat().st_size - 4))
+        tail = stream.read(4)
+    if head != b"PAR1":
+        raise UnreadableFile(f"not a Parquet file: it starts with {head!r}, expected b'PAR1'")
+    if tail != b"PAR1":
+        raise UnreadableFile(f"the Parquet file is cut off: it ends with {tail!r}, expected the footer b'PAR1'")
+    with pq.ParquetFile(path) as file:
+        names = file.schema_arrow.names
+        columns = contract_columns(names, layout, notes)
+        limit = unpacked_limit(path)
+        if file.metadata.num_rows * LEAST_ROW_BYTES > limit:
+            raise UnreadableFile(too_large(f"the Parquet file ({file.metadata.num_rows:,} rows)", limit))
+        done = 0
+        for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=[names[position] for position in columns]):
+            if batch.num_rows:
+                yield RawChunk(_from_arrow(batch, done))
+                done += batch.num_rows
+
+
+def _from_arrow(batch: pa.RecordBatch, rows_before: int) -> pl.DataFrame:
+    columns = []
+    for name, values in zip(batch.schema.names, batch.columns, strict=True):
+        columns.append(_series(name.strip().lower(), values))
+    frame = pl.DataFrame(columns)
+    return frame.with_columns(pl.int_range(rows_before + 1, rows_before + frame.height + 1, dtype=pl.Int64).alias("row_no"))
+
+
+def _series(name: str, values: pa.Array) -> pl.Series:
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        values = values.dictionary_decode()
+        kind = values.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        # the stored number is UTC whatever zone the file names, also one this machine has never heard of
+        values = values.cast(pa.int64()).cast(pa.timestamp(kind.unit))
+    elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        try:
+            values = values.cast(pa.large_binary()).cast(pa.large_string())
+        except pa.ArrowInvalid:
+            values = pa.array([None if v is None else v.decode("utf-8", "replace") for v in values.to_pylist()], pa.large_string())
+    elif (
+        pa.types.is_nested(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_null(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_time(kind)
+    ):
+        values = pa.array([_as_text(v) for v in values.to_pylist()], pa.large_string())
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        values.validate(full=True)  # a writer that skips the check leaves bytes that are not UTF-8
+    return pl.Series(name, pl.from_arrow(values))
+
+
+def _as_text(value: Any) -> str | None:
+    """How a delivered value of an unexpected type is shown, and read as text."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list):
+        return json.dumps(value, default=str)
+    return str(value)
+
+
+# CSV -------------------------------------------------------------------------------------------------------------
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """The decompressed bytes of a file, by its suffix (.gz, .zst or neither)."""
+    lowered = path.name.lower()
+    if lowered.endswith(".gz"):
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    if lowered.endswith(".zst"):
+        return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")  # type: ignore[no-any-return]
+    return path.open("rb")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """The same, closed after use. Raises: UnreadableFile where it cannot be unpacked."""
+    try:
+        with open_bytes(path) as stream:
+            yield stream
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
+
+
+def _blocks(stream: IO[bytes], limit: int) -> Iterator[bytes]:
+    """Blocks of whole lines, each ending in a newline but perhaps the last; of no more than `limit` bytes in all."""
+    rest: list[bytes] = []
+    held = total = 0
+    while block := stream.read(BLOCK_BYTES):
+        total += len(block)
+        if total > limit:
+            raise UnreadableFile(too_large("the file", limit))
+        cut = block.rfind(b"\n")
+        if cut < 0:
+            rest.append(block)
+            held += len(block)
+            if held > LONGEST_LINE_BYTES:
+                raise UnreadableFile(f"a line is longer than {LONGEST_LINE_BYTES >> 20} MiB; expected one record per line")
+            continue
+        yield b"".join([*rest, block[: cut + 1]])
+        rest, held = [block[cut + 1 :]], len(block) - cut - 1
+    if any(rest):
+        yield b"".join(rest)
+
+
+def text_blocks(path: Path, expected: str) -> Iterator[bytes]:
+    """Blocks of whole lines of a text file, unpacked, without byte order mark. Raises: UnreadableFile where it is no text."""
+    with opened(path) as stream:
+        first = True
+        for block in _blocks(stream, unpacked_limit(path)):
+            if first:
+                if block[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                    raise UnreadableFile(f"the text is UTF-16; expected UTF-8 {expected}")
+                if block[:4] in (b"PAR1", b"PK\x03\x04", b"\x28\xb5\x2f\xfd") or block[:2] == b"\x1f\x8b":
+                    raise UnreadableFile(f"found binary data that starts with {block[:4]!r}; expected {expected}")
+                block = block.removeprefix(b"\xef\xbb\xbf")
+                first = not block
+            if block:
+                yield block
+        if first:
+            raise UnreadableFile(f"nothing is in it; expected {expected}")
+
+
+def _read_csv(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawChunk]:
+    blocks = text_blocks(path, "a CSV header line")
+    first = next((filled for block in blocks if (filled := block.lstrip(b"\r\n"))), None)
+    if first is None:
+        raise UnreadableFile("only blank lines are in it; expected a CSV header line")
+    end = first.find(b"\n")
+    header_bytes, body = (first, b"") if end < 0 else (first[:end], first[end + 1 :])
+    try:
+        header = next(csv.reader([header_bytes.decode("utf-8").strip("\r")]), [])
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UnreadableFile(f"the first line is not a CSV header in UTF-8 ({one_line(error)})") from error
+    columns = contract_columns(header, layout, notes)
+    parser = _CsvParser(columns, len(header))
+    yield from parser.parse(body, last=False)
+    for block in blocks:
+        yield from parser.parse(block, last=False)
+    yield from parser.parse(b"", last=True)
+
+
+class _CsvParser:
+    """Blocks of CSV lines -> chunks; keeps the row count and what a block left unfinished."""
+
+    def __init__(self, columns: dict[int, str], width: int) -> None:
+        self.columns, self.width = columns, width
+        self.rows_done = 0
+        self.rest = b""
+
+    def parse(self, block: bytes, last: bool) -> Iterator[RawChunk]:
+        block = self.rest + block
+        self.rest = b""
+        if not block.strip(b"\r\n"):
+            return
+        if b'"' in block and _has_open_quote(block):
+            chunk = self._by_line(block, last)
+        elif (fast := self._fast(block)) is not None:
+            chunk = fast
+        else:
+            # Arrow can set a ragged row aside but not one that is no UTF-8
+            chunk = self._by_row(block) if _is_utf8(block) else self._by_line(block, last)
+        if chunk.delivered:
+            self.rows_done += chunk.delivered
+            yield chunk
+
+    def _names(self) -> list[str]:
+        return [self.columns.get(position, f"\0{position}") for position in range(self.width)]
+
+    def _fast(self, block: bytes) -> RawChunk | None:
+        """The whole block at once; None where any row has a wrong number of fields or bytes that are not UTF-8."""
+        try:
+            table = self._arrow(block, pa_csv.ParseOptions(), threads=True)
+        except pa.ArrowInvalid:
+            return None
+        return RawChunk(self._frame(table, np.arange(self.rows_done + 1, self.rows_done + table.num_rows + 1)))
+
+    def _arrow(self, block: bytes, options: pa_csv.ParseOptions, threads: bool) -> pa.Table:
+        return pa_csv.read_csv(
+            io.BytesIO(block),
+            read_options=pa_csv.ReadOptions(
+                column_names=self._names(), use_threads=threads, block_size=(4 << 20) if threads else len(block) + 1
+            ),
+            parse_options=options,
+            convert_options=pa_csv.ConvertOptions(
+                column_types={name: pa.string() for name in self.columns.values()},
+                include_columns=list(self.columns.values()),
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        )
+
+    def _by_row(self, block: bytes) -> RawChunk:
+        """The block with the rows set aside that have a wrong number of fields."""
+        ragged: list[BrokenRow] = []
+
+        def set_aside(row: Any) -> str:
+            reason = f"{row.actual_columns} fields, expected {row.expected_columns}"
+            ragged.append(BrokenRow(self.rows_done + row.number, reason, None, row.text[:SHOWN_VALUE_CHARS]))
+            return "skip"
+
+        table = self._arrow(block, pa_csv.ParseOptions(invalid_row_handler=set_aside), threads=False)
+        total = table.num_rows + len(ragged)
+        kept = np.setdiff1d(np.arange(self.rows_done + 1, self.rows_done + total + 1), [row.row_no for row in ragged])
+        return RawChunk(self._frame(table, kept), ragged)
+
+    def _frame(self, table: pa.Table, row_nos: NDArray[np.int64]) -> pl.DataFrame:
+        columns = [pl.Series(name, pl.from_arrow(table[name])) for name in self.columns.values()]
+        return pl.DataFrame([*columns, pl.Series("row_no", row_nos, dtype=pl.Int64)])
+
+    def _by_line(self, block: bytes, last: bool) -> RawChunk:
+        """Line by line, for a block with a quote that a line does not close: the slow way, one bad line costs one row."""
+        lines = block.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        rows: list[list[str]] = []
+        row_nos: list[int] = []
+        broken: list[BrokenRow] = []
+        at, row_no = 0, self.rows_done
+        while at < len(lines):
+            if not lines[at].strip(b"\r"):
+                at += 1
+                continue
+            taken, fields = self._record(lines, at)
+            if fields is None and not last and len(lines) - at <= LONGEST_QUOTED_LINES and lines[at].count(b'"') % 2:
+                self.rest = b"\n".join(lines[at:]) + b"\n"  # its end may be in the next block
+                break
+            row_no += 1
+            if fields is None:
+                text = lines[at].decode("utf-8", "replace").rstrip("\r")
+                broken.append(BrokenRow(row_no, self._fault(lines[at]), None, text[:SHOWN_VALUE_CHARS]))
+            else:
+                rows.append(fields)
+                row_nos.append(row_no)
+            at += taken
+        columns = {name: [row[position] or None for row in rows] for position, name in self.columns.items()}
+        frame = pl.DataFrame({**columns, "row_no": row_nos}, schema={**dict.fromkeys(columns, TEXT), "row_no": pl.Int64()})
+        return RawChunk(frame, broken)
+
+    def _record(self, lines: list[bytes], at: int) -> tuple[int, list[str] | None]:
+        """The record that starts at a line: how many lines it takes and its fields, None where it cannot be read."""
+        try:
+            text = lines[at].decode("utf-8").rstrip("\r")
+            if lines[at].count(b'"') % 2 == 0:
+                fields = _split(text)
+                return 1, fields if len(fields) == self.width else None
+            for end in range(at + 1, min(at + LONGEST_QUOTED_LINES, len(lines))):
+                text += "\n" + lines[end].decode("utf-8").rstrip("\r")
+                if lines[end].count(b'"') % 2:
+                    fields = _split(text)
+                    return (end - at + 1, fields) if len(fields) == self.width else (1, None)
+        except (UnicodeDecodeError, csv.Error):
+            pass
+        return 1, None
+
+    def _fault(self, line: bytes) -> str:
+        if line.count(b'"') % 2:
+            return "a quote is not closed"
+        try:
+            return f"{len(_split(line.decode('utf-8')))} fields, expected {self.width}"
+        except UnicodeDecodeError:
+            return "not valid UTF-8"
+        except csv.Error as error:
+            return f"not a CSV line: {one_line(error)}"
+
+
+def _split(text: str) -> list[str]:
+    csv.field_size_limit(LONGEST_LINE_BYTES)
+    return next(csv.reader(io.StringIO(text, newline=""), strict=True), [])
+
+
+def _is_utf8(block: bytes) -> bool:
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _has_open_quote(block: bytes) -> bool:
+    """Whether any line of the block holds an odd number of quotes, so that its record may go on in the next line."""
+    data = np.frombuffer(block, dtype=np.uint8)
+    ends = np.flatnonzero(data == 10)
+    quotes = np.flatnonzero(data == 34)
+    before = np.searchsorted(quotes, ends)
+    return bool((before % 2).any() or len(quotes) % 2)
+
+
+# NDJSON ----------------------------------------------------------------------------------------------------------
+
+
+def _read_ndjson(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawChunk]:
+    done = 0
+    unknown: set[str] = set()
+    for block in text_blocks(path, "one JSON object per line"):
+        lines = [line for line in block.split(b"\n") if line.strip()]
+        if not lines:
+            continue
+        if not done and not lines[0].lstrip().startswith((b"{", b"[")) and not any(line.lstrip().startswith(b"{") for line in lines):
+            raise UnreadableFile(f"no line is a JSON object; expected one per line, found {lines[0][:40]!r}")
+        for start in range(0, len(lines), CHUNK_ROWS):
+            part = lines[start : start + CHUNK_ROWS]
+            chunk = _json_fast(part, layout, done) or _json_by_line(part, layout, done)
+            if not unknown and not done:
+                unknown = _unknown_keys(part[0], layout)
+                if unknown:
+                    notes.append("left out unknown columns: " + ", ".join(repr(key[:60]) for key in sorted(unknown)[:10]))
+            done += chunk.delivered
+            yield chunk
+    if not done:
+        raise UnreadableFile("only blank lines are in it; expected one JSON object per line")
+
+
+def _unknown_keys(line: bytes, layout: Layout) -> set[str]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return set()
+    return set(record) - set(layout.columns) if isinstance(record, dict) else set()
+
+
+def _json_fast(lines: list[bytes], layout: Layout, done: int) -> RawChunk | None:
+    """Every line at once; None where a line is broken or a text column may hold a nested value."""
+    known = layout.columns
+    try:
+        frame = pl.read_ndjson(b"\n".join(lines), schema=dict.fromkeys(known, TEXT))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+    if frame.height != len(lines):
+        return None
+    nested = frame.select(pl.any_horizontal(pl.col(name).str.starts_with(mark).any() for name in known for mark in ("{", "["))).item()
+    if nested:
+        return None
+    first = done + 1
+    return RawChunk(frame.with_columns(pl.int_range(first, first + frame.height, dtype=pl.Int64).alias("row_no")))
+
+
+def _json_by_line(lines: list[bytes], layout: Layout, done: int) -> RawChunk:
+    known = layout.columns
+    rows: list[dict[str, str | int | None]] = []
+    broken: list[BrokenRow] = []
+    for row_no, line in enumerate(lines, start=done + 1):
+        shown = line[: SHOWN_VALUE_CHARS * 4].decode("utf-8", "replace")[:SHOWN_VALUE_CHARS]
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            broken.append(BrokenRow(row_no, f"not JSON: {one_line(error)}"[:120], None, shown))
+            continue
+        if not isinstance(record, dict):
+            broken.append(BrokenRow(row_no, "not a JSON object", None, shown))
+            continue
+        nested = next((name for name in known if isinstance(record.get(name), dict | list)), None)
+        if nested is not None:
+            value = json.dumps(record[nested])[:SHOWN_VALUE_CHARS]
+            broken.append(BrokenRow(row_no, "a nested value, expected one text or number", nested, value))
+            continue
+        rows.append({**{name: _utf8_or_null(_as_text(record.get(name))) for name in known}, "row_no": row_no})
+    return RawChunk(pl.DataFrame(rows, schema={**dict.fromkeys(known, TEXT), "row_no": pl.Int64()}), broken)
+
+
+def _utf8_or_null(text: str | None) -> str | None:
+    return text if text is None else utf8(text)

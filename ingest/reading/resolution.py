@@ -1,0 +1,33 @@
+"""What was measured within an hour, kept where it is asked for: `--resolution 5m` (docs/decisions/0010-finer-samples.md).
+
+A source totals the same increments twice, by the hour and by a part of it, so that the hour is the same whether its parts are kept or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from ingest.contract.errors import IngestError
+from ingest.contract.values import RESOLUTIONS
+from ingest.reading.parse import completed
+
+HOUR_SECONDS = 3600
+
+
+def seconds_of(options: Mapping[str, Any]) -> int | None:
+    """Seconds of a sample that the options of a call ask for; null where only hours are kept. Raises: IngestError."""
+    given = options.get("resolution")
+    if given is None:
+        return None
+    if given not in RESOLUTIONS:
+        raise IngestError(f"--resolution {given}: give one of {', '.join(RESOLUTIONS)}")
+    return RESOLUTIONS[given]
+
+
+def as_samples(totals: pl.DataFrame, seconds: int) -> pl.DataFrame:
+    """Records of drive-hours' columns, `hour_utc` being where their so many seconds begin -> drive_samples."""
+    spans = totals.rename({"hour_utc": "from_utc"}).with_columns((pl.col("from_utc") + pl.duration(seconds=seconds)).alias("to_utc"))
+    return completed(spans, "drive_samples")

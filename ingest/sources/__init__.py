@@ -1,0 +1,121 @@
+"""Every source, a line each: what ingest, the command, its settings and the gate know of it. One module or package here reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+if TYPE_CHECKING:
+    from pathlib import PurePosixPath
+
+    from ingest.raw.landing import Landing
+    from ingest.reading.files import SourceFile
+
+COLLECTED = "collected"
+"""Not a source of its own: what `drivetail collect` delivers is of several."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source as its users see it; `docs/sources/NAME.md` is its page.
+
+    help: one line of `drivetail ingest --help`. options: what else it can be told, by the command and by an inbox.
+    asked_options: the same of a server that is asked for it; null where it only reads files.
+    is_self_named: its records name drive and RAID group themselves; what another says is weighed against the rest
+    (docs/decisions/0009). is_collected: `drivetail collect` delivers files of it.
+    """
+
+    name: str
+    help: str
+    options: tuple[str, ...] = ()
+    asked_options: tuple[str, ...] | None = None
+    is_self_named: bool = False
+    is_collected: bool = False
+
+    @property
+    def all_options(self) -> tuple[str, ...]:
+        """What `drivetail ingest` can be told of it."""
+        return (*self.options, *(self.asked_options or ()))
+
+
+_TABLE = (
+    Source("bundle", "folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON", is_self_named=True),
+    Source(
+        "prometheus",
+        "node_exporter's disk counters: a server's address, with --from and --to; or files of samples",
+        ("group_label", "device_label", "host_label", "resolution"),
+        ("match", "allow_partial"),
+    ),
+    Source(
+        "sysstat",
+        "what sar and iostat measured: sadf -j, sadf -d, sar -d, iostat -xt -o JSON",
+        ("timezone", "resolution", "date_order", "interval", "began"),
+    ),
+    # what names drives comes before what is measured of them
+    Source("lsblk", "which drives a host has: lsblk --json", is_collected=True),
+    Source("smartctl", "make, serial number and age of a drive: smartctl --json -x", is_collected=True),
+    Source("mdadm", "which drives are in which array: mdadm --detail, /proc/mdstat", is_collected=True),
+    Source("diskstats", "snapshots of /proc/diskstats", ("resolution",), is_collected=True),
+    Source(
+        "kernel-log",
+        "what the kernel said of drives: journald's JSON, syslog, dmesg",
+        ("timezone", "year", "boot_time"),
+        is_collected=True,
+    ),
+    Source("mapping", "what an operator says of drives (`drivetail map`)"),
+    Source("tickets", "CSV files of drive trouble tickets"),
+    Source("labels", "which drives somebody found slow or healthy, to score detectors"),
+    Source("backblaze", "the public daily CSVs of drive stats: inventory, age, and proxies of events"),
+    Source(
+        "fio",
+        "results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour",
+        is_self_named=True,
+    ),
+    Source(
+        "perseus",
+        "Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]",
+        ("resolution",),
+        is_self_named=True,
+    ),
+)
+SOURCES = {source.name: source for source in sorted(_TABLE, key=lambda source: source.name)}
+COLLECTED_SOURCES = tuple(source.name for source in _TABLE if source.is_collected)
+"""Whose files `drivetail collect` delivers, in the order in which they are taken in."""
+SELF_NAMED_SOURCES = frozenset(source.name for source in _TABLE if source.is_self_named)
+INBOX_OPTIONS = {
+    **{source.name: source.options for source in _TABLE},
+    COLLECTED: tuple(dict.fromkeys(option for source in _TABLE if source.is_collected for option in source.options)),
+}
+"""What an inbox of a source can be told beside its folder, as `drivetail ingest` can."""
+SERVER_OPTIONS = {source.name: source.all_options for source in _TABLE if source.asked_options is not None}
+"""The same of a server, by its source."""
+
+
+class SourceModule(Protocol):
+    """What the module of a source has. One that is asked over the network has `fetch` and `forget` too (ingest.sources.prometheus)."""
+
+    EXPECTED: str
+    """The files that it reads, for the error where there are none."""
+
+    def recognise(self, relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+        """What a file holds, by its name; null where it is not of this source."""
+
+    def identity(self, file: SourceFile) -> str:
+        """What a file is known by, wherever it lies."""
+
+    def land(self, files: list[SourceFile], landing: Landing) -> None:
+        """Read the files into a delivery."""
+
+
+def module_of(source: str) -> SourceModule:
+    """The module that reads a source, imported now: who only looks at the table does not wait for every parser."""
+    module: Any = import_module(f"{__name__}.{source.replace('-', '_')}")
+    return cast("SourceModule", module)
+
+
+def listing() -> str:
+    """The sources with a line each, as `drivetail ingest --help` shows them."""
+    lines = [f"{source.name:<12}{source.help}" for source in _TABLE]
+    lines.insert(3, f"{COLLECTED:<12}what `drivetail collect` delivers: {', '.join(COLLECTED_SOURCES)}, each in turn")
+    return "\n".join(lines)

@@ -1,0 +1,184 @@
+"""Source `backblaze`: the public daily CSVs of drive stats, a row per drive and day: inventory, age, and proxies of events.
+
+The days tell no latency, and no event: that a drive is missing on a day and is there on a later one looks like an unplug and a
+replug, and one marked failed was taken out. Such events say `proxy` in their detail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ingest.contract.fleet import Layout
+from ingest.reading.batches import Batch, read_table
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.parse import Check, completed, convert, negative_checks, null_checks, split, type_checks
+from ingest.reading.readers import RawChunk, format_of
+
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+
+EXPECTED = "*.csv (also .gz, .zst) with date, serial_number, model, capacity_bytes and failure, a file per day"
+RECORD_KIND = "drive_days"
+GROUP = "backblaze"
+# power-on hours beyond this are a vendor's own encoding
+MOST_HOURS = 40 * 8766
+# a capacity beyond this, or none above 0, is that of a drive that did not answer
+MOST_BYTES = 10**15
+
+_TYPES: dict[str, pl.DataType] = {
+    "date": pl.Date(),
+    "serial_number": pl.String(),
+    "model": pl.String(),
+    "capacity_bytes": pl.Int64(),
+    "failure": pl.Int64(),
+    "smart_9_raw": pl.Int64(),
+    "datacenter": pl.String(),
+    "vault_id": pl.String(),
+    "pod_id": pl.String(),
+    "pod_slot_num": pl.String(),
+}
+_LAYOUT = Layout(tuple(_TYPES), (("date", "serial_number", "model", "failure"),))
+_SEEN: dict[str, pl.DataType] = {
+    **{name: dtype for name, dtype in _TYPES.items() if name not in ("date", "failure", "smart_9_raw")},
+    **dict.fromkeys(("first_day", "last_day", "deployed_on"), pl.Date()),
+    "is_failed": pl.Boolean(),
+    "file_no": pl.Int64(),
+    "row_no": pl.Int64(),
+}
+_EVENT = {"occurred_at": pl.Datetime("us"), "drive_id": pl.String(), "event_type": pl.String(), "detail": pl.String()}
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`drive_days` for a CSV file, else null."""
+    return RECORD_KIND if format_of(relative.name) == "csv" else None
+
+
+def identity(file: SourceFile) -> str:
+    """What a file is known by: its name, which is the day."""
+    return PurePosixPath(file.name).name
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Follow the drives through the days of the call, in order of date, and stage inventory and events; counts are drive-days.
+
+    Days that belong together come together: what happened between the last day of one call and the first of the next is not seen.
+    """
+    days: dict[date, list[pl.DataFrame]] = {}
+    for rows in landing.read(files, _batches):
+        for (day,), of_day in rows.partition_by("date", as_dict=True).items():
+            days.setdefault(day, []).append(of_day)
+    if not days:
+        return
+    seen, events = follow(days)
+    landing.accept("drives", completed(_drives(seen, landing.kind), "drives"), None)
+    if events.height:
+        landing.accept("drive_events", completed(events, "drive_events"), None)
+
+
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    notes: list[str] = []  # they would list every SMART attribute
+    return read_table(file.path, _LAYOUT, notes, _drive_days)
+
+
+def _drive_days(chunk: RawChunk) -> Batch:
+    """Good rows: _TYPES and `row_no`."""
+    rows, unreadable = convert(chunk.frame, _TYPES)
+    rows, rejected = split(chunk, rows, _checks(unreadable))
+    is_capacity = pl.col("capacity_bytes").is_between(1, MOST_BYTES)
+    rows = rows.with_columns(pl.when(is_capacity).then(pl.col("capacity_bytes")).alias("capacity_bytes"))
+    return Batch(None, rows.select(*_TYPES, "row_no"), rejected)
+
+
+def _checks(unreadable: dict[str, str]) -> list[Check]:
+    # what no drive of some vendor gives as a number is no reason to lose the drive
+    needed = {name: reason for name, reason in unreadable.items() if name not in ("smart_9_raw", "capacity_bytes")}
+    return [
+        *type_checks(needed),
+        *null_checks("date", "serial_number", "failure"),
+        Check("failure", "neither 0 nor 1", ~pl.col("failure").is_in([0, 1])),
+        *negative_checks("smart_9_raw"),
+    ]
+
+
+def follow(days: dict[date, list[pl.DataFrame]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The drives of all days (_SEEN), and the proxies of events. A day for which no file came is no day on which drives were missing."""
+    seen = pl.DataFrame(schema=_SEEN)
+    events = [pl.DataFrame(schema={**_EVENT, "file_no": pl.Int64(), "row_no": pl.Int64()})]
+    ordered = sorted(days)
+    for number, day in enumerate(ordered):
+        today = pl.concat(days[day]).sort("file_no", "row_no").unique("serial_number", keep="last", maintain_order=True)
+        known = seen.join(today.select("serial_number", "failure"), on="serial_number")
+        if number:
+            back = known.filter((pl.col("last_day") < ordered[number - 1]) & ~pl.col("is_failed"))
+            events += [
+                _proxy(back, "unplug", _next_day(ordered), "missing from this day"),
+                _proxy(back, "replug", pl.lit(day), "there again"),
+            ]
+        seen = _updated(seen, today, day)
+    gone = seen.filter(pl.col("last_day") < ordered[-1])
+    events.append(_proxy(gone.filter(~pl.col("is_failed")), "unplug", _next_day(ordered), "missing from this day"))
+    events.append(_proxy(seen.filter("is_failed"), "unplug", pl.col("last_day"), "marked failed on this day"))
+    return seen, pl.concat(events)
+
+
+def _next_day(days: list[date]) -> pl.Expr:
+    """The day after a drive's last for which a file came."""
+    return pl.col("last_day").replace_strict(days[:-1], days[1:], default=None, return_dtype=pl.Date())
+
+
+def _proxy(drives: pl.DataFrame, event_type: str, day: pl.Expr, what: str) -> pl.DataFrame:
+    return drives.select(
+        day.cast(pl.Datetime("us")).alias("occurred_at"),
+        pl.col("serial_number").alias("drive_id"),
+        pl.lit(event_type).alias("event_type"),
+        pl.lit(f"proxy: {what}").alias("detail"),
+        "file_no",
+        "row_no",
+    )
+
+
+def _updated(seen: pl.DataFrame, today: pl.DataFrame, day: date) -> pl.DataFrame:
+    hours = pl.col("smart_9_raw")
+    since = pl.when(hours.is_between(0, MOST_HOURS)).then(pl.col("date") - pl.duration(days=hours // 24))
+    rows = today.with_columns(
+        pl.col("date").alias("first_day"),
+        pl.col("date").alias("last_day"),
+        since.alias("deployed_on"),
+        (pl.col("failure") == 1).alias("is_failed"),
+    )
+    # a drive keeps its first day, and the age that it had then
+    first = seen.select("serial_number", pl.col("first_day").alias("known_first"), pl.col("deployed_on").alias("known_deployed"))
+    rows = rows.join(first, on="serial_number", how="left").with_columns(
+        pl.coalesce("known_first", "first_day").alias("first_day"), pl.coalesce("known_deployed", "deployed_on").alias("deployed_on")
+    )
+    return pl.concat([seen.join(rows, on="serial_number", how="anti"), rows.select(*_SEEN)])
+
+
+def _drives(seen: pl.DataFrame, kind: str | None) -> pl.DataFrame:
+    # drives of one slot number in the pods of a vault are a tome: they hold a file's shards together
+    tome = pl.concat_str("vault_id", pl.lit("tome"), "pod_slot_num", separator="/")
+    midnight = {name: pl.col(name).cast(pl.Datetime("us")) for name in ("first_day", "last_day")}
+    return seen.select(
+        pl.col("serial_number").alias("drive_id"),
+        pl.coalesce(tome, pl.lit(GROUP)).alias("raid_group_id"),
+        pl.lit("data").alias("role"),
+        pl.lit(kind, pl.String()).alias("kind"),
+        pl.col("pod_slot_num").alias("slot"),
+        "model",
+        "capacity_bytes",
+        pl.col("pod_id").alias("host"),
+        pl.col("vault_id").alias("enclosure"),
+        pl.col("datacenter").alias("site"),
+        "deployed_on",
+        midnight["first_day"].alias("valid_from"),
+        pl.when("is_failed").then(midnight["last_day"] + pl.duration(days=1)).alias("valid_to"),
+        midnight["last_day"].alias("collected_at"),
+        tome.is_null().alias("is_group_guessed"),
+        "file_no",
+        "row_no",
+    )

@@ -1,0 +1,327 @@
+"""Source `kernel-log`: what the kernel said of drives, as drive events under HOST/DEVICE.
+
+journald's JSON (`journalctl -k -o json`), syslog files, `journalctl -o short-iso` and dmesg. Which line tells of what is data:
+patterns.csv, a literal hint and a regular expression each. Lines that match none are counted and a few are shown.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ingest.contract.errors import IngestError, UnreadableFile
+from ingest.reading.batches import REJECTION, Batch
+from ingest.reading.clocks import Clock, zone_of
+from ingest.reading.devices import alias_of, drive_of, is_whole_drive
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.parse import completed
+from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks, utf8
+
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+
+NAMES = ("syslog", "messages", "kern", "dmesg", "journal")
+EXPECTED = f"*.log, or a name that begins with {', '.join(NAMES)} (also .gz, .zst): lines of the kernel, as text or journald's JSON"
+RECORD_KIND = "lines"
+SHOWN_LINES = 3
+# One plug pulled or pushed in makes several lines (controller, disk, array): those of one kind within a minute tell of it once.
+SAME_PLUG = timedelta(minutes=1)
+PLUGS = ("unplug", "replug")
+HALF_YEAR = timedelta(days=182)
+
+_COLLECTED = re.compile(r"(.+)\.\d{8}T\d{6}Z")
+_AS_NUMBERS = r'"MESSAGE"\s*:\s*\['  # journald writes what is no UTF-8 so
+_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
+_ISO = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?\s+(?:(\S+)\s+kernel:\s)?(.*)")
+_SYSLOG = re.compile(r"(?:<\d+>)?([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\d) (\S+) (.*)")
+# where the name of a program stands; a line that quotes the kernel has it elsewhere
+_TAGGED = re.compile(
+    rb"^(?:<\d+>)?(?:\d{4}-\d\d-\d\d[T ][0-9:.,]+(?:Z|[+-][0-9:]{4,5})?|[A-Z][a-z]{2} +\d{1,2} [0-9:]{8}) +\S+ kernel: ", re.MULTILINE
+)
+_SINCE_BOOT = re.compile(r"(?:<\d+>)?\[\s*(\d{1,10})\.(\d{1,9})\](.*)")
+_CTIME = re.compile(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4})\](.*)")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What a line tells: `event_type`, or none where it only names a device; `names` are its groups."""
+
+    event_type: str
+    hint: str
+    regex: re.Pattern[str]
+    what: str
+
+
+@dataclass
+class Told:
+    """One file. `events`: drive_id, occurred_at, event_type, detail, row_no; rows are lines of the file."""
+
+    events: list[tuple[str, datetime, str, str, int]] = field(default_factory=list)
+    rejected: list[tuple[int, str, str, str | None]] = field(default_factory=list)
+    repeated: int = 0
+    unmatched: int = 0
+    examples: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Reading:
+    """How the lines of a file are to be read: its zone, the year of its first line, when the machine booted (UTC), its folder's name.
+
+    `is_tagged`: its lines name their program, so that those of others than the kernel can be left out.
+    `is_collected`: the folder names the host, as `drivetail collect` was told to call it, whatever the lines say.
+    """
+
+    zone: tzinfo | None
+    year: int | None
+    booted_at: datetime | None
+    folder: str
+    is_collected: bool = False
+    is_tagged: bool = False
+
+
+@cache
+def patterns() -> tuple[Pattern, ...]:
+    """The patterns of patterns.csv, in its order; the first that matches a line counts, but for those that only name."""
+    with Path(__file__).with_name("patterns.csv").open(encoding="utf-8", newline="") as stream:
+        return tuple(Pattern(row["event_type"], row["hint"], re.compile(row["pattern"]), row["what"]) for row in csv.DictReader(stream))
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`lines` for a file by its name, else null."""
+    name = relative.name.lower().removesuffix(".gz").removesuffix(".zst")
+    return RECORD_KIND if name.endswith(".log") or name.startswith(NAMES) else None
+
+
+def identity(file: SourceFile) -> str:
+    """What a file is known by: its path within what was given."""
+    return file.name
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Read every file and stage its events. Counts are lines that tell of a drive."""
+    zone, year, booted_at = _options(landing.options)
+
+    def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+        folder = PurePosixPath(file.file.replace("!", "/")).parent.name or "unknown"
+        collected = _COLLECTED.fullmatch(folder)
+        reading = Reading(zone, year, booted_at, collected[1] if collected else folder, collected is not None)
+        yield _events(read_log(file.path, reading), result)
+
+    landing.read(files, batches)
+
+
+def _events(told: Told, result: FileResult) -> Batch:
+    if told.unmatched:
+        shown = "; ".join(repr(line[:100]) for line in told.examples)
+        result.notes.append(f"{told.unmatched} lines match no pattern, such as {shown}")
+    rejected = pl.DataFrame(told.rejected, schema=REJECTION, orient="row")
+    events = pl.DataFrame(
+        told.events,
+        schema={
+            "drive_id": pl.String(),
+            "occurred_at": pl.Datetime("us"),
+            "event_type": pl.String(),
+            "detail": pl.String(),
+            "row_no": pl.Int64(),
+        },
+        orient="row",
+    ).with_columns(pl.lit(True).alias("is_alias"), pl.lit(result.file_no, pl.Int64()).alias("file_no"))
+    return Batch("drive_events", completed(events, "drive_events"), rejected, told.repeated)
+
+
+def _options(options: dict[str, Any]) -> tuple[tzinfo | None, int | None, datetime | None]:
+    boot_time = options.get("boot_time")
+    try:
+        year = int(options["year"]) if options.get("year") else None
+        booted_at = datetime.fromisoformat(boot_time) if boot_time else None
+    except ValueError as error:
+        raise IngestError(f"{error}; give --year like 2026, --boot-time like 2026-01-05T09:00:00+00:00") from error
+    if booted_at is not None and booted_at.tzinfo is not None:
+        booted_at = booted_at.astimezone(UTC).replace(tzinfo=None)
+    return zone_of(options.get("timezone")), year, booted_at
+
+
+# One file ---------------------------------------------------------------------------------------------------------
+
+
+def read_log(path: Path, reading: Reading) -> Told:
+    """The events in a file. Raises: UnreadableFile where its times cannot be known."""
+    told = Told()
+    hints = [pattern.hint for pattern in patterns()]
+    clock = Clock(reading.zone)
+    devices = _Devices()
+    plugged: dict[tuple[str, str], datetime] = {}
+    years = _Years(reading.year)
+    done = 0
+    for block in text_blocks(path, "lines of a log"):
+        reading.is_tagged |= _TAGGED.search(block) is not None
+        lines = pl.Series("line", block.decode("utf-8", "replace").removesuffix("\n").split("\n"))
+        is_told = lines.str.contains_any(hints) | lines.str.contains(_AS_NUMBERS)
+        if (left := lines.filter(~is_told & (lines.str.strip_chars() != ""))).len():
+            told.unmatched += left.len()
+            told.examples += left.head(SHOWN_LINES - len(told.examples)).to_list()
+        for at in is_told.arg_true().to_list():
+            _take(told, done + at + 1, lines[at], reading, clock, years, devices, plugged)
+        done += lines.len()
+    return told
+
+
+@dataclass
+class _Devices:
+    """What a host called its drives so far: SCSI addresses -> devices, SAS handles and ATA ports -> addresses, USB ports -> SCSI buses."""
+
+    by_address: dict[tuple[str, str], str] = field(default_factory=dict)
+    by_handle: dict[tuple[str, int], str] = field(default_factory=dict)
+    by_port: dict[tuple[str, str], str] = field(default_factory=dict)
+    by_usb: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def learn(self, host: str, groups: dict[str, str]) -> None:
+        if "device" in groups and "address" in groups:
+            self.by_address[host, groups["address"]] = groups["device"]
+        if "handle" in groups and "address" in groups:
+            self.by_handle[host, int(groups["handle"], 16)] = groups["address"]
+        if "port" in groups and "address" in groups:
+            self.by_port[host, groups["port"]] = groups["address"]
+        if "usb" in groups and "bus" in groups:
+            self.by_usb[host, groups["usb"]] = groups["bus"]
+
+    def device(self, host: str, groups: dict[str, str]) -> str | None:
+        if "device" in groups:
+            return drive_of(groups["device"])
+        if "controller" in groups:
+            return f"{groups['controller']}n1"
+        if "port" in groups and "address" not in groups:
+            return self.by_address.get((host, self.by_port.get((host, groups["port"]), "")))
+        if "usb" in groups:
+            bus = self.by_usb.pop((host, groups["usb"]), None)  # what is plugged in there next need be no drive
+            addresses = [name for where, name in self.by_address if where == host and name.partition(":")[0] == bus]
+            return self.by_address[host, addresses[-1]] if addresses else None
+        address = groups.get("address") or self.by_handle.get((host, int(groups.get("handle", "0"), 16)))
+        return self.by_address.get((host, address)) if address else None
+
+
+@dataclass
+class _Years:
+    """Syslog gives no year: it is that of the first line, and the next where the months begin again."""
+
+    year: int | None
+    last: datetime | None = None
+
+    def local(self, month: str, day: str, time: str) -> datetime:
+        if self.year is None:
+            raise UnreadableFile("its lines give no year; give --year, that of its first line")
+        at = datetime.strptime(f"{self.year}-{_MONTHS[month]}-{day} {time}", "%Y-%m-%d %H:%M:%S")
+        if self.last is not None and at < self.last - HALF_YEAR:
+            self.year += 1
+            at = at.replace(year=self.year)
+        self.last = at
+        return at
+
+
+def _take(
+    told: Told,
+    row: int,
+    line: str,
+    reading: Reading,
+    clock: Clock,
+    years: _Years,
+    devices: _Devices,
+    plugged: dict[tuple[str, str], datetime],
+) -> None:
+    """One line that has a hint: learn what it names, and take the event that it tells."""
+    try:
+        at, host, message = _framed(line, reading, clock, years)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        told.rejected.append((row, "no time that can be read beside the message", "line", line[:SHOWN_VALUE_CHARS]))
+        return
+    except _NotOfTheKernel:
+        told.unmatched += 1
+        return
+    host = reading.folder if reading.is_collected else host
+    event: Pattern | None = None
+    groups: dict[str, str] = {}
+    for pattern in patterns():
+        if pattern.hint not in message or (event and pattern.event_type):
+            continue
+        if match := pattern.regex.search(message):
+            found = {name: value for name, value in match.groupdict().items() if value}
+            devices.learn(host, found)
+            if pattern.event_type:
+                event, groups = pattern, found
+    if event is None:
+        told.unmatched += 1  # it only names a device
+        return
+    device = devices.device(host, groups)
+    if device is None and "usb" in groups:
+        told.unmatched += 1  # most of what is plugged into USB is no drive
+        told.examples += [line] if len(told.examples) < SHOWN_LINES else []
+        return
+    if device is None or not is_whole_drive(device):
+        reason = "no line before it says which device that is" if device is None else "no whole drive"
+        told.rejected.append((row, reason, "device", message.strip()[:SHOWN_VALUE_CHARS]))
+        return
+    drive = alias_of(host, device)
+    if event.event_type in PLUGS:
+        other = PLUGS[event.event_type == PLUGS[0]]
+        before = plugged.get((drive, event.event_type))
+        plugged.pop((drive, other), None)
+        plugged[drive, event.event_type] = at
+        if before is not None and at - before <= SAME_PLUG:
+            told.repeated += 1
+            return
+    told.events.append((drive, at, event.event_type, f"{event.what}: {message.strip()[:SHOWN_VALUE_CHARS]}", row))
+
+
+class _NotOfTheKernel(Exception):
+    """A line of another program, such as one that quotes the kernel."""
+
+
+def _framed(line: str, reading: Reading, clock: Clock, years: _Years) -> tuple[datetime, str, str]:
+    """When (UTC), on which host, and what a line says. Raises: ValueError where it cannot be read."""
+    if line.lstrip().startswith("{"):
+        return _journal(line, reading)
+    if match := _ISO.match(line):
+        stamp, fraction, offset, host, message = match.groups()
+        if reading.is_tagged and host is None:
+            raise _NotOfTheKernel
+        local = datetime.fromisoformat(stamp) + timedelta(microseconds=int((fraction or "0").ljust(6, "0")[:6]))
+        if offset:
+            at = datetime.fromisoformat(stamp + offset.replace("Z", "+00:00")).astimezone(UTC).replace(tzinfo=None)
+            return at.replace(microsecond=local.microsecond), host or reading.folder, message
+        return clock.utc(local), host or reading.folder, message
+    if match := _SYSLOG.match(line):
+        month, day, time, host, message = match.groups()
+        if reading.is_tagged and not message.startswith("kernel: "):
+            raise _NotOfTheKernel
+        return clock.utc(years.local(month, day, time)), host, message
+    if match := _CTIME.match(line):
+        month, day, time, year, message = match.groups()
+        return clock.utc(datetime.strptime(f"{year}-{_MONTHS[month]}-{day} {time}", "%Y-%m-%d %H:%M:%S")), reading.folder, message
+    if match := _SINCE_BOOT.match(line):
+        if reading.booted_at is None:
+            raise UnreadableFile("its times are seconds since boot; give --boot-time, or write it with dmesg --time-format iso")
+        since = timedelta(seconds=int(match[1]), microseconds=int(match[2].ljust(6, "0")[:6]))
+        return reading.booted_at + since, reading.folder, match[3]
+    raise ValueError(line)
+
+
+def _journal(line: str, reading: Reading) -> tuple[datetime, str, str]:
+    entry = json.loads(line)
+    program = entry.get("_TRANSPORT") or entry.get("SYSLOG_IDENTIFIER")
+    if program not in (None, "kernel"):
+        raise _NotOfTheKernel
+    message = entry["MESSAGE"]
+    if isinstance(message, list):
+        message = bytes(message).decode("utf-8", "replace")
+    at = datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(microseconds=int(entry["__REALTIME_TIMESTAMP"]))
+    return at, utf8(str(entry.get("_HOSTNAME") or reading.folder)), utf8(str(message))

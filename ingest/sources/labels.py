@@ -1,0 +1,54 @@
+"""Source `labels`: what somebody who looked found of a drive, slow or healthy; detectors are held against it (marts.detector_scores).
+
+CSV (also .gz, .zst), NDJSON or Parquet, a row per drive. Of two labels of a drive the later `labelled_on` counts, of one day `slow`.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ingest.contract.fleet import CONTRACT, Layout
+from ingest.contract.values import VERDICTS
+from ingest.reading.batches import Batch, read_table
+from ingest.reading.files import SourceFile
+from ingest.reading.parse import Check, convert, split, type_checks
+from ingest.reading.readers import format_of
+
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+    from ingest.reading.readers import RawChunk
+
+EXPECTED = "a CSV, NDJSON or Parquet file with drive_id and verdict (slow or healthy)"
+RECORD_KIND = "labels"
+_LAYOUT = Layout(tuple(name for name in CONTRACT["labels"] if name != "collected_at"), (("drive_id", "verdict"),))
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`labels` for a table, else null."""
+    return RECORD_KIND if format_of(relative.name) else None
+
+
+def identity(file: SourceFile) -> str:
+    """What a file is known by: its path within what was given."""
+    return file.name
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Read every file."""
+    landing.read(files, lambda file, result: read_table(file.path, _LAYOUT, result.notes, _labels))
+
+
+def _labels(chunk: RawChunk) -> Batch:
+    labels, unreadable = convert(chunk.frame, CONTRACT["labels"])
+    return Batch("labels", *split(chunk, labels, _checks(unreadable)))
+
+
+def _checks(unreadable: dict[str, str]) -> list[Check]:
+    return [
+        *type_checks(unreadable),
+        Check("drive_id", "null", pl.col("drive_id").is_null()),
+        Check("verdict", f"not one of {', '.join(VERDICTS)}", ~pl.col("verdict").is_in(VERDICTS).fill_null(False)),
+    ]

@@ -1,0 +1,98 @@
+"""Source `lsblk`: which drive a device of a host is, `HOST/lsblk*.json` (docs/sources/lsblk.md).
+
+Every drive with a serial number gives an alias `HOST/DEVICE`, one `wwn:...`, and an inventory record. lsblk does not say when it
+looked: `drivetail collect` adds a key `TS` (unix seconds), as `lsblk ... | jq ".TS = $(date +%s)"` does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from ingest.contract.errors import UnreadableFile
+from ingest.reading.batches import Batch, Rejection, batch_of
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.hosts import host_of, identity, instant, read_text
+from ingest.reading.readers import MOST_DIGITS, one_line, whole
+
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+
+__all__ = ["EXPECTED", "identity", "land", "recognise"]
+
+EXPECTED = (
+    "HOST/lsblk*.json, each what `lsblk --json --bytes -d -o NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN` prints, with a key TS"
+)
+_INTERFACES = {"sata": "SATA", "ata": "SATA", "sas": "SAS", "fc": "FC", "nvme": "NVMe"}
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`block devices` for a file named lsblk*.json, else null."""
+    name = relative.name.lower()
+    return "block devices" if name.startswith("lsblk") and name.endswith(".json") else None
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Read every list of devices. Counts are in records; a drive without a serial number is turned away."""
+    landing.read(files, _batches)
+
+
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    host = host_of(file)
+    at, devices = _devices(read_text(file))
+    rejected: list[Rejection] = []
+    drives: list[dict[str, Any]] = []
+    aliases: list[dict[str, Any]] = []
+    for row, device in enumerate(devices, 1):
+        if not isinstance(device, dict) or device.get("type") != "disk":
+            continue
+        name, serial = device.get("name"), device.get("serial")
+        if not isinstance(name, str) or not isinstance(serial, str) or not serial.strip():
+            shown = name if isinstance(name, str) else None
+            rejected.append((row, "the drive has no serial number; is it behind a RAID controller?", "serial", shown))
+            continue
+        drives.append({"row_no": row, **_inventory(device, serial.strip(), host), "valid_from": at, "collected_at": at})
+        names = [f"{host}/{name.replace('!', '/')}", *([f"wwn:{device['wwn']}"] if isinstance(device.get("wwn"), str) else [])]
+        aliases += [{"alias": alias, "drive_id": serial.strip(), "valid_from": at, "collected_at": at} for alias in names]
+    yield batch_of("drives", drives, rejected)
+    yield batch_of("drive_aliases", aliases)
+
+
+def _devices(text: str) -> tuple[Any, list[Any]]:
+    try:
+        document = json.loads(text, parse_int=whole)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise UnreadableFile(f"not JSON ({one_line(error)}); was lsblk called with --json?") from error
+    devices = document.get("blockdevices") if isinstance(document, dict) else None
+    if not isinstance(devices, list):
+        raise UnreadableFile("not a document of lsblk: it has no list `blockdevices`")
+    seconds = document.get("TS")
+    if type(seconds) is not int:
+        raise UnreadableFile('no key TS: the document does not say when it was made; add it with `jq ".TS = $(date +%s)"`')
+    return instant(seconds), devices
+
+
+def _inventory(device: dict[str, Any], serial: str, host: str) -> dict[str, Any]:
+    def text(name: str) -> str | None:
+        value = device.get(name)
+        return value.strip() or None if isinstance(value, str) else None
+
+    size, rotates = device.get("size"), device.get("rota")
+    if isinstance(size, str) and size.isdecimal() and len(size) <= MOST_DIGITS:  # before util-linux 2.33 every value is text
+        size = int(size)
+    return {
+        "drive_id": serial,
+        "raid_group_id": host,
+        # true and false are 1 and 0
+        "kind": {1: "disk", "1": "disk", 0: "ssd", "0": "ssd"}.get(rotates) if isinstance(rotates, int | str) else None,
+        "vendor": text("vendor"),
+        "model": text("model"),
+        "firmware": text("rev"),
+        "capacity_bytes": size if type(size) is int and 0 <= size <= 2**53 else None,
+        "interface": _INTERFACES.get(text("tran") or ""),
+        "host": host,
+        "is_alias": False,
+        "is_group_guessed": True,
+    }

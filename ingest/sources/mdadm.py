@@ -1,0 +1,518 @@
+"""Source `mdadm`: which drives an md array is made of, and what happens to them.
+
+Reads `mdadm --detail --export`, plain `mdadm --detail` and `/proc/mdstat`, each in `HOST/FILE` under a line `TS seconds`
+(docs/sources/mdadm.md). A drive is known by its device, so drive_id is an alias. A RAID group is the array's UUID; `/proc/mdstat`
+names none, so that alone it gives `HOST/mdN`. A look lists an array whole: who is missing from the next one has left it. Text that
+is cut off, or has a message of the kernel within it, says of nobody that it has left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from ingest.contract.errors import UnreadableFile
+from ingest.reading.batches import Rejection, batch_of
+from ingest.reading.devices import is_cut_off
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.hosts import Look, drive_device, host_of, identity, looks, read_text
+
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+
+__all__ = ["EXPECTED", "identity", "land", "recognise"]
+
+EXPECTED = "HOST/mdstat*, HOST/mdadm*: what `cat /proc/mdstat` and `mdadm --detail [--export]` print, below a line `TS seconds`"
+
+_KEY_AND_VALUE = re.compile(r"MD_(?!DEVICE_)\w+=.*|MD_DEVICE_\S+_(ROLE|DEV)=\S*\s*")
+_EXPORTED = re.compile(r"MD_DEVICE_(.+)_(ROLE|DEV)")
+_MDSTAT = re.compile(r"(md\S*)\s+:\s+(active|inactive)\s+(?:\((?:auto-)?read-only\)\s+)?(?:((?:raid|linear|multipath|faulty)\w*)\s+)?(.*)")
+_MDSTAT_MEMBER = re.compile(r"([^\s\[]+)\[(\d{1,9})\]((?:\([A-Z]\))*)")
+_MDSTAT_WIDTH = re.compile(r"\[(\d{1,4})/(\d{1,4})\]\s+\[([U_]+)\]")
+_MDSTAT_SIZE = re.compile(r"\s+\d+ blocks\b")
+_MDSTAT_SYNC = re.compile(r"\b(recovery|resync|check|repair|reshape)\s*=\s*([\d.]+%|DELAYED|PENDING)")
+# drivetail collect adds it: the kernel does not say
+_MDSTAT_UUID = re.compile(r"\s+uuid (\S+)\s*")
+_DETAIL_MEMBER = re.compile(r"\s+(\d+|-)\s+\d+\s+\d+\s+(\d+|-)\s+(.*?)\s*(/dev/\S+)?\s*")
+_DETAIL_STATE = re.compile(r"[A-Za-z, -]*")
+_DEVICE = re.compile(r"/dev/[^\s\[\]]+")
+# what only a member of an array looks like, in any of the three forms
+_LIKE_A_MEMBER = re.compile(r"MD_DEVICE_\S*=|\w\[\d{1,9}\](?:\([A-Z]\))*(?:\s|$)|^\s+(?:\d+|-)\s+\d+\s+\d+\s.*/dev/")
+_SYNC_EVENTS = {"recovery": "rebuild", "reshape": "rebuild", "resync": "scrub", "check": "scrub", "repair": "scrub"}
+_DETAIL_SYNC = {"recovering": "recovery", "resyncing": "resync", "checking": "check", "reshaping": "reshape"}
+
+_LEVELS = ("linear", "raid0", "raid1", "raid4", "raid5", "raid6", "raid10", "multipath")
+# Of these mdstat says how many members work.
+_REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10")
+# Of the kernel's numbers for layouts those whose parity stays where it is (drivers/md/raid5.h): first slots, last slots, Q on the last.
+_FIXED_LAYOUTS = {4: "parity-first", 5: "parity-last", 16: "left-asymmetric-6", 17: "right-asymmetric-6", 18: "left-symmetric-6",
+                  19: "right-symmetric-6", 20: "parity-first-6"}  # fmt: skip
+
+
+@dataclass
+class Member:
+    """A device of an array: slot null where it has none, or none is told; `is_failed` members belong to it no more."""
+
+    device: str
+    line: int
+    slot: int | None
+    is_failed: bool = False
+    is_spare: bool = False
+
+
+@dataclass
+class Array:
+    """What one look says of one array. `layout` is null where the text does not say; `sync` is what it is doing beside its work.
+
+    `working`: a `U` for every slot whose drive works, else `_`, as mdstat has it; `working_count` what a detail says of
+    them, spares too, and `listed` how many of them it lists. `is_sized`: mdstat's line of its blocks was read. `is_torn`: not whole.
+    """
+
+    line: int
+    name: str
+    uuid: str | None = None
+    level: str | None = None
+    layout: str | None = None
+    width: int | None = None
+    sync: str | None = None
+    members: list[Member] = field(default_factory=list)
+    is_of_mdstat: bool = False
+    is_of_detail: bool = False
+    working_count: int | None = None
+    listed: int = 0
+    is_active: bool = True
+    is_sized: bool = False
+    working: str | None = None
+    is_torn: bool = False
+
+    def role(self, member: Member) -> str:
+        """What a member holds; under rotating parity every one holds data."""
+        return "spare" if member.is_spare else self.role_of(member.slot)
+
+    def role_of(self, slot: int | None) -> str:
+        """What the member in a slot holds."""
+        if slot is None:
+            return "data"
+        width = self.width or 0
+        last = width - 1
+        if self.level == "raid4":
+            return "parity_p" if slot == last else "data"
+        layout = self.layout or ""
+        if self.level == "raid5" and layout in ("parity-first", "parity-last"):
+            return "parity_p" if slot == (0 if layout == "parity-first" else last) else "data"
+        if self.level == "raid6":
+            slots = {"parity-first": (0, 1), "parity-last": (last - 1, last), "parity-first-6": (0, last)}
+            p, q = slots.get(layout, (-1, last if layout.endswith("-6") else -1))
+            return {p: "parity_p", q: "parity_q"}.get(slot, "data")
+        return "data"
+
+    @property
+    def shown_level(self) -> str | None:
+        """The RAID level, and that no drive is only parity where that is so."""
+        rotates = self.level in ("raid5", "raid6") and not any(self.role(member).startswith("parity") for member in self.members)
+        return f"{self.level}, rotating parity" if rotates else self.level
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`md arrays` for a file whose name begins with mdstat or mdadm, else null."""
+    return "md arrays" if relative.name.lower().startswith(("mdstat", "mdadm")) else None
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Read every look at a host's arrays, compare each with the one before it, and stage members and events.
+
+    Counts are in records: members of an array and events, with what was turned away.
+    """
+    read = landing.read_each(files, _looks_at_arrays)
+    # mdstat knows the layout, an export does not: of an array that both list it has the word
+    told = {
+        (host, array.uuid) for _, (host, seen, _) in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.uuid
+    }
+    for result, (host, seen, rejected) in read:
+        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in told]) for look, arrays in seen]
+        with landing.reading(result):
+            landing.take(batch_of("drives", _found(host, listed, result.notes), rejected), result)
+            landing.take(batch_of("drive_events", _events(host, listed)), result)
+
+
+def _looks_at_arrays(file: SourceFile, result: FileResult) -> tuple[str, list[tuple[Look, list[Array]]], list[Rejection]]:
+    """The host of a file, its looks, and the lines that are rejected."""
+    text = read_text(file)
+    rejected: list[Rejection] = []
+    seen = list(_seen(text, rejected))
+    if not any(arrays for _, arrays in seen) and not rejected and "Personalities" not in text:
+        raise UnreadableFile("no md array is in it; expected what `mdadm --detail [--export]` or `cat /proc/mdstat` prints")
+    return host_of(file), seen, rejected
+
+
+def _seen(text: str, rejected: list[Rejection]) -> Iterator[tuple[Look, list[Array]]]:
+    """The looks of a text by their time, with what stands of the arrays: what a look does not tell whole is as the look before had it.
+
+    Only an mdstat that has come to its end says that an array is gone; so do the drives of one that are at work in another.
+    """
+    cut = 0 if text.endswith(("\n", "\r")) else len(text.splitlines())
+    known: dict[tuple[bool, str], Array] = {}
+    for look in sorted(looks(text), key=lambda one: one.at):
+        before = len(rejected)
+        whole = {
+            (array.is_of_mdstat, array.name if array.is_of_mdstat else array.uuid or ""): array
+            for array in arrays_of(look, rejected, cut)
+            if not array.is_torn
+        }
+        for key, array in whole.items():
+            if (
+                array.uuid is None
+                and (was := known.get(key))
+                and {each.device for each in was.members} & {each.device for each in array.members}
+            ):
+                array.uuid = was.uuid  # mdadm did not say it this time
+        is_all = len(rejected) == before and any(line.startswith("unused devices") for _, line in look.lines)
+        taken = {member.device for array in whole.values() for member in array.members}
+        stay = {
+            key: whole.get(key, array)
+            for key, array in known.items()
+            if key in whole
+            or not (is_all or any(member.device in taken for member in array.members if not member.is_failed and not member.is_spare))
+        }
+        known = stay | whole
+        yield look, list(known.values())
+
+
+def arrays_of(look: Look, rejected: list[Rejection], cut: int = 0) -> Iterator[Array]:
+    """The arrays that a look lists, in whichever of the three forms; what is cut off goes to `rejected`.
+
+    cut: the line that the text ends within, 0 where it ends with a whole one.
+    """
+    array: Array | None = None
+    devices: dict[str, tuple[int, str]] = {}
+    for line, text in [*look.lines, (0, "MD_LEVEL=")]:
+        begins = _begun(line, text, rejected)
+        # /proc/mdstat may stand below what mdadm says
+        ends = begins is not None or text.startswith("Personalities")
+        if (
+            not ends
+            and (array is None or array.is_of_mdstat)
+            and (_LIKE_A_MEMBER.search(text) or (_MDSTAT_SIZE.match(text) and (array is None or array.is_sized)))
+        ):
+            rejected.append((line, "of an array, and no whole line that begins it; is that cut off?", "line", text))
+            ends = True  # what follows is not the one's above
+        if ends:
+            if array is not None and _is_whole(array, devices, rejected):
+                yield array
+            array, devices = begins, {}
+        elif array is not None:
+            _read(array, line, text, devices, rejected)
+        if array is not None and line and line == cut and (begins or not array.is_of_mdstat or "uuid" in text):
+            _tear(array, rejected, line, "the text ends within this line; is it cut off?", "line", text)
+
+
+def _tear(array: Array, rejected: list[Rejection], line: int, reason: str, column: str, value: str | None) -> None:
+    """Turn away what is not whole of an array, which then stays as the look before had it."""
+    array.is_torn = True
+    rejected.append((line, reason, column, value))
+
+
+def _begun(line: int, text: str, rejected: list[Rejection]) -> Array | None:
+    if text.startswith("MD_LEVEL="):
+        return Array(line, "", level=text.partition("=")[2].strip() or None)
+    if text.startswith("/dev/md") and text.rstrip().endswith(":"):
+        return Array(line, text.rstrip()[5:-1], is_of_detail=True)
+    match = _MDSTAT.fullmatch(text)
+    if match is None:
+        return None
+    array = Array(line, match[1], level=match[3], is_of_mdstat=True, is_active=match[2] == "active")
+    for text in match[4].split():
+        member = _MDSTAT_MEMBER.fullmatch(text)
+        if member is None:
+            _tear(array, rejected, line, f"a member of {array.name} that is not whole; is the line cut off?", "member", text)
+        elif "(J)" not in member[3]:  # a journal holds no share of the data
+            # a drive that is to take the place of another holds none until it has
+            is_spare = "(S)" in member[3] or "(R)" in member[3] or not array.is_active
+            array.members.append(Member(member[1], line, None if is_spare else int(member[2]), "(F)" in member[3], is_spare))
+    return array
+
+
+def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> None:
+    """One line of an array: KEY=value of an export, `Key : value` or a member of a detail, what follows in mdstat."""
+    if not array.is_of_mdstat and not array.is_of_detail:
+        if text.strip() and not _KEY_AND_VALUE.fullmatch(text):
+            _tear(array, rejected, line, "no KEY=value of an array; is it cut off, or another text within it?", "line", text)
+            return
+        key, _, value = text.partition("=")
+        match = _EXPORTED.fullmatch(key)
+        if match:
+            devices[key] = (line, value)
+        elif key == "MD_UUID":
+            _name(array, line, value, rejected)
+        elif key == "MD_DEVICES":
+            array.width = int(value) if value.isdecimal() else None
+        elif key in ("MD_DEVNAME", "MD_NAME"):
+            array.name = array.name or value
+        return
+    if array.is_of_mdstat:
+        array.is_sized = array.is_sized or _MDSTAT_SIZE.match(text) is not None
+        if (width := _MDSTAT_WIDTH.search(text)) is not None:
+            array.width, array.working = int(width[1]), width[3]
+        if (uuid := _MDSTAT_UUID.fullmatch(text)) is not None:
+            _name(array, line, uuid[1], rejected)
+        if (algorithm := re.search(r"algorithm (\d+) \[", text)) is not None:
+            array.layout = _FIXED_LAYOUTS.get(int(algorithm[1]), "rotating")
+        if (sync := _MDSTAT_SYNC.search(text)) is not None and sync[2] not in ("DELAYED", "PENDING"):
+            array.sync = sync[1]
+        return
+    match = _DETAIL_MEMBER.fullmatch(text)
+    if match:
+        _take_listed(array, line, match, rejected)
+        return
+    key, found, value = text.partition(" : ")
+    if not found:
+        return
+    key, value = key.strip(), value.strip()
+    if key == "UUID":
+        _name(array, line, value, rejected)
+    elif key == "Container GUID":
+        _name(array, line, value.split()[0] + "/" + array.name if value else "", rejected)
+    elif key == "Raid Level":
+        array.level = value
+    elif key == "Layout":
+        array.layout = value
+    elif key == "Raid Devices":
+        array.width = int(value) if value.isdecimal() else None
+    elif key == "Working Devices":
+        if array.working_count is not None or not value.isdecimal():
+            _tear(array, rejected, line, "not the one number of its working devices; is it cut off?", key, value)
+        array.working_count = int(value) if value.isdecimal() else None
+    elif key == "State":
+        array.sync = next((_DETAIL_SYNC[word] for word in value.replace(",", " ").split() if word in _DETAIL_SYNC), None)
+
+
+def _name(array: Array, line: int, uuid: str, rejected: list[Rejection]) -> None:
+    """The UUID of an array; of two of them nobody knows whose lines are whose."""
+    if array.uuid is not None or not re.fullmatch(r"[0-9A-Fa-f]{8}(:[0-9A-Fa-f]{8}){3,}(/\S*)?", uuid):
+        _tear(array, rejected, line, "not the one UUID of the array; is a line above it cut off?", "UUID", uuid)
+    array.uuid = array.uuid or uuid
+
+
+def _take_listed(array: Array, line: int, match: re.Match[str], rejected: list[Rejection]) -> None:
+    """A line of the table below a detail. A drive that failed may have lost its device's name."""
+    states = match[3].split()
+    is_failed = "faulty" in states
+    if not _DETAIL_STATE.fullmatch(match[3]) or (match[4] and not _is_device(match[4])):
+        _tear(array, rejected, line, "a member that is not whole; is the line cut off?", "member", match[0].strip())
+        return
+    if "removed" in states or (is_failed and not match[4]):
+        return
+    array.listed += not is_failed
+    if not match[4]:
+        _tear(array, rejected, line, "a member without its device; is the line cut off?", "member", match[0].strip())
+    elif "journal" not in states:
+        is_spare = match[2] == "-" or "spare" in states[:1] or "replacement" in states
+        array.members.append(Member(match[4], line, None if is_spare else int(match[2]), is_failed, is_spare))
+
+
+def _is_device(path: str) -> bool:
+    return _DEVICE.fullmatch(path) is not None and not is_cut_off(path.removeprefix("/dev/"))
+
+
+def _take_exported(array: Array, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> None:
+    """The members of an export: their pairs of _ROLE and _DEV, whatever the version calls them."""
+    for key, (line, value) in devices.items():
+        of, _, what = key.rpartition("_")
+        other = devices.get(f"{of}_{'DEV' if what == 'ROLE' else 'ROLE'}")
+        if other is None:
+            _tear(array, rejected, line, f"has no {'_DEV' if what == 'ROLE' else '_ROLE'} beside it; the output is cut off", key, value)
+        elif what == "DEV" and not _is_device(value):
+            _tear(array, rejected, line, "no name of a device; is the line cut off?", key, value)
+        elif what == "ROLE" and not value.isdecimal() and value != "spare":
+            _tear(array, rejected, line, "neither a slot's number nor `spare`", key, value)
+        elif what == "ROLE":
+            array.members.append(Member(other[1], line, int(value) if value.isdecimal() else None, is_spare=value == "spare"))
+
+
+def _count_listed(array: Array, rejected: list[Rejection]) -> None:
+    """Members that are fewer or more than a detail says are at work: it is cut off, or a line of it is lost."""
+    if array.is_torn or array.listed == array.working_count:
+        return
+    said = "nothing" if array.working_count is None else array.working_count
+    reason = f"{array.listed} working devices are listed, `Working Devices` says {said}; is it cut off?"
+    _tear(array, rejected, array.line, reason, "members", array.name)
+
+
+def _count_members(array: Array, rejected: list[Rejection]) -> None:
+    """Members that are fewer or more than mdstat says there are: its line is cut off."""
+    placed = sum(not member.is_failed and not member.is_spare for member in array.members)
+    if array.is_torn or not array.is_active:
+        return
+    if array.working is None:
+        if array.level in _REDUNDANT:
+            _tear(array, rejected, array.line, "no [n/m] below it; is it cut off?", "members", array.name)
+    elif not array.working.count("U") <= placed <= len(array.working):
+        reason = f"{placed} working members are listed, [{array.working}] has {array.working.count('U')}; is its line cut off?"
+        _tear(array, rejected, array.line, reason, "members", array.name)
+
+
+def _give_slots(array: Array, rejected: list[Rejection]) -> None:
+    """Slots of mdstat's members: its number is that of the slot until a drive was replaced, which then gets one beyond the width.
+
+    One such drive has the slot that is left. Of several nobody says which has which: where one of those slots is for parity,
+    they are turned away, else they hold data in no slot that is known.
+    """
+    width = array.width or 0
+    placed = [member for member in array.members if not member.is_failed and not member.is_spare]
+    late = [member for member in placed if width and member.slot is not None and member.slot >= width]
+    left = sorted(set(range(width)) - {member.slot for member in placed})
+    if array.working is not None and len(placed) == array.working.count("U"):
+        left = [slot for slot in left if array.working[slot] == "U"]
+    for member in late:
+        number, member.slot = member.slot, left[0] if len(left) == 1 else None
+        if member.slot is None and any(array.role_of(slot) != "data" for slot in left):
+            reason = f"/proc/mdstat does not tell which slot of {array.name} it has; ingest `mdadm --detail` of it, without mdstat"
+            rejected.append((member.line, reason, "slot", f"{member.device}[{number}]"))
+            array.members.remove(member)
+
+
+def _is_whole(array: Array, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> bool:
+    """Whether an array whose last line was read has members that a look can be held against; what is cut off goes to `rejected`."""
+    _take_exported(array, devices, rejected)
+    if array.level in ("container", "faulty") or (array.level is None and not array.is_active):
+        return False
+    missing = "level" if array.level not in _LEVELS else "UUID" if array.uuid is None and not array.is_of_mdstat else None
+    if missing is not None:
+        _tear(array, rejected, array.line, f"the array has no {missing}; the output is cut off", missing, array.name or None)
+        return False
+    if array.is_of_mdstat:
+        _count_members(array, rejected)
+        _give_slots(array, rejected)
+    elif array.is_of_detail:
+        _count_listed(array, rejected)
+    return True
+
+
+def _group(host: str, array: Array, arrays: list[Array]) -> str:
+    """The array's UUID; of mdstat that of an array of the same look with the same devices, else `HOST/mdN`."""
+    if array.uuid:
+        return array.uuid
+    devices = {drive_device(member.device) for member in array.members if not member.is_failed}
+    for other in arrays:
+        if other.uuid and devices and devices == {drive_device(member.device) for member in other.members if not member.is_failed}:
+            return other.uuid
+    return f"{host}/{array.name}"
+
+
+def _found(host: str, seen: list[tuple[Look, list[Array]]], notes: list[str]) -> Iterator[dict[str, Any]]:
+    """Inventory records of every look that finds other members, or in other places, than the one before it."""
+    before: list[dict[str, Any]] | None = None
+    for look, arrays in sorted(seen, key=lambda one: one[0].at):
+        records = list(_members(host, look, arrays, notes))
+        members = [{name: value for name, value in record.items() if name not in ("valid_from", "collected_at")} for record in records]
+        if not look.is_again and members != before:
+            yield from records
+        before = members
+
+
+def _members(host: str, look: Look, arrays: list[Array], notes: list[str]) -> Iterator[dict[str, Any]]:
+    """An inventory record per drive: of a drive that is in several arrays, the widest one's (then the greatest name)."""
+    found: dict[str, tuple[tuple[bool, int, str, bool], Array, Member]] = {}
+    for array in arrays:
+        group = _group(host, array, arrays)
+        for member in array.members:
+            if member.is_failed:
+                continue
+            device = drive_device(member.device)
+            place = (bool(array.uuid), len(array.members), group, not member.is_spare)
+            if device in found and found[device][0][2] != group:
+                note = f"{device} is in several arrays, {found[device][0][2]} and {group}; the widest one counts"
+                notes += [note] if note not in notes else []
+            if device not in found or place > found[device][0]:
+                found[device] = (place, array, member)
+    for device, ((_, _, group, _), array, member) in found.items():
+        yield {
+            "drive_id": f"{host}/{device}",
+            "raid_group_id": group,
+            "role": array.role(member),
+            "slot": None if member.slot is None else str(member.slot),
+            "raid_level": array.shown_level,
+            "host": host,
+            "valid_from": look.at,
+            "collected_at": look.at,
+            "is_alias": True,
+            "is_group_guessed": False,
+        }
+
+
+@dataclass
+class _State:
+    """What stood at a look, by (group, device): working or failed, and what each array was doing."""
+
+    devices: dict[tuple[str, str], bool]
+    syncs: dict[str, str]
+
+
+def _state(host: str, arrays: list[Array]) -> _State:
+    named = [(_group(host, array, arrays), array) for array in arrays]
+    devices = {(group, drive_device(member.device)): member.is_failed for group, array in named for member in array.members}
+    return _State(devices, {group: array.sync for group, array in named if array.sync})
+
+
+def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[str, Any]]:
+    """What one look finds otherwise than the look before it; of an array's first look, what has failed and what is going on."""
+    before = _State({}, {})
+    running: dict[tuple[str, str], tuple[datetime, list[str]]] = {}
+    known: set[str] = set()
+    for look, arrays in sorted(seen, key=lambda one: one[0].at):
+        now = _state(host, arrays)
+        changes: list[tuple[str, str, str]] = []
+        for (group, device), is_failed in now.devices.items():
+            was = before.devices.get((group, device))
+            if is_failed and not was:
+                changes.append((group, device, "failed"))
+            elif was is None and group in known:
+                changes.append((group, device, "added"))
+        changes += [(group, device, "removed") for (group, device) in before.devices if (group, device) not in now.devices]
+        if not look.is_again:
+            for group, device, what in changes:
+                yield _event(host, device, group, "other", look.at, None, f"md: {what}")
+        for group, sync in now.syncs.items():
+            if (group, sync) not in running:
+                running[group, sync] = look.at, [device for (other, device), failed in now.devices.items() if other == group and not failed]
+        for group, sync in [key for key in running if now.syncs.get(key[0]) != key[1]]:
+            begun, devices = running.pop((group, sync))
+            for device in devices:
+                yield _event(host, device, group, _SYNC_EVENTS[sync], begun, look.at, f"md: {sync}")
+        before = now
+        known |= {group for group, _ in now.devices}
+    for (group, sync), (begun, devices) in running.items():
+        # of one look nobody knows how long; what a later delivery says of the same beginning takes its place
+        seen_until = look.at if look.at > begun else None
+        for device in devices:
+            yield _event(host, device, group, _SYNC_EVENTS[sync], begun, seen_until, f"md: {sync}, still running")
+
+
+def to_compare(found: list[Look]) -> list[Look]:
+    """Of looks those that the next is held against: the last, and while arrays are doing something all that found a change in what they do.
+
+    With them a rebuild is one event with its whole span, however many deliveries tell of it.
+    """
+    doing = [{array.name: array.sync for array in arrays_of(look, []) if array.sync} for look in found]
+    first = len(found) - 1
+    while first > 0 and doing[first] and doing[first - 1]:
+        first -= 1
+    last = len(found) - 1
+    return [found[at] for at in range(max(first, 0), len(found)) if at in (first, last) or doing[at] != doing[at - 1]]
+
+
+def _event(host: str, device: str, group: str, kind: str, at: datetime, ended_at: datetime | None, detail: str) -> dict[str, Any]:
+    return {
+        "occurred_at": at,
+        "drive_id": f"{host}/{device}",
+        "event_type": kind,
+        "raid_group_id": group,
+        "ended_at": ended_at,
+        "detail": detail,
+        "collected_at": ended_at or at,
+        "is_alias": True,
+    }

@@ -1,0 +1,232 @@
+"""Source `prometheus`: node_exporter's disk counters, pulled from a Prometheus-compatible server or read from files.
+
+A pull is written to `WAREHOUSE/pulled/` in pieces of a day, each whole or absent, and then landed like any delivery: a call
+that was interrupted goes on where it was, and memory holds a day. Docs: docs/sources/prometheus.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ingest.contract.errors import IngestError, UnreadableFile
+from ingest.raw.store import utc_now, write_parquet
+from ingest.reading.batches import Batch
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.overlap import each_once, take_back
+from ingest.reading.parse import completed, split
+from ingest.reading.readers import RawChunk, one_line
+from ingest.reading.resolution import as_samples, seconds_of
+from ingest.sources import SOURCES
+from ingest.sources.prometheus.client import Client, server_url
+from ingest.sources.prometheus.known import untold
+from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull
+from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
+from ingest.sources.prometheus.text import EXPECTED as EXPECTED_TEXT
+from ingest.sources.prometheus.text import PLACE, Labels, SampleFile, Samples, read_samples, spans_of
+
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+
+PULLED, TEXT = "readings", "samples"
+SUFFIXES = (".prom", ".txt", ".om", ".openmetrics", ".dump")
+EXPECTED = f"the address of a server (http://prometheus:9090), or files *{', *'.join(SUFFIXES)}, also .gz or .zst, with {EXPECTED_TEXT}"
+DEFAULT_HOURS = 24
+ABANDONED_SECONDS = 24 * 3600
+"""After which half a piece is of a call that was killed."""
+
+_NOTHING = pl.DataFrame()
+_NUMBERED = {**READING, "file_no": pl.Int64(), "row_no": pl.Int64(), **CARRIED}
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`samples` for a file of samples by its suffix, else null."""
+    name = relative.name.lower().removesuffix(".gz").removesuffix(".zst")
+    return TEXT if name.endswith(SUFFIXES) else None
+
+
+def identity(file: SourceFile) -> str:
+    """What a file is known by: its path within what was given; for a pull the server and the hours."""
+    return file.file if file.record_kind == PULLED else file.name
+
+
+# Pulling ----------------------------------------------------------------------------------------------------------
+
+
+def fetch(
+    urls: Sequence[str],
+    warehouse: Path,
+    options: Mapping[str, Any],
+    first: datetime | None,
+    end: datetime | None,
+    on_progress: Callable[[str, int, int], None],
+) -> tuple[list[SourceFile], list[str]]:
+    """Pull the full hours [first, end) from every server, a file per day; returns the files and notes on them.
+
+    Default: the 24 hours up to the last full one. Raises: PrometheusError where a server does not answer; what was pulled is kept.
+    """
+    now = utc_now().replace(minute=0, second=0, microsecond=0)
+    notes = []
+    if end is None or end > now:
+        notes.append(f"pulled up to {now:%Y-%m-%d %H:%M} UTC, the last hour that is over")
+        end = now
+    first = end - timedelta(hours=DEFAULT_HOURS) if first is None else first
+    if any(hour.minute or hour.second or hour.microsecond for hour in (first, end)) or first >= end:
+        raise IngestError(f"--from {first} --to {end}: give two full hours (UTC), the first before the second")
+    selection, step = selection_of(options), seconds_of(options) or HOUR
+    files: list[SourceFile] = []
+    pieces = [(url, piece) for url in dict.fromkeys(map(server_url, urls)) for piece in chunks(first, end)]
+    for number, (url, (begins, ends)) in enumerate(pieces):
+        on_progress("pull", number, len(pieces))
+        path = spool(warehouse, url, options) / f"{begins:%Y-%m-%dT%H}.{ends:%Y-%m-%dT%H}.parquet"
+        if not path.exists():
+            client = Client(url, is_partial_allowed=bool(options.get("allow_partial")))
+            readings = pull(client, selection, begins, ends, step)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            half = path.with_suffix(f".{os.getpid()}.half")
+            write_parquet(readings, half)
+            os.replace(half, path)
+            notes += [f"{url} says its answers are incomplete: {warning}" for warning in sorted(client.warnings)]
+        files.append(SourceFile(path, f"{url}!{path.name}", path.name, PULLED))
+    on_progress("pull", len(pieces), len(pieces))
+    try:
+        is_empty = not pl.scan_parquet([file.path for file in files], glob=False).head(1).collect().height
+    except FileNotFoundError as error:
+        raise IngestError(f"{', '.join(urls)}: another call has pulled the same hours and landed them meanwhile; run it again") from error
+    if is_empty:
+        forget(files)
+        raise IngestError(
+            f"{', '.join(urls)}: no counter of a drive from {first} to {end} UTC; "
+            f"`drivetail doctor prometheus {urls[0]}` says what is there"
+        )
+    return files, notes
+
+
+def spool(warehouse: Path, url: str, options: Mapping[str, Any]) -> Path:
+    """Where the pieces of a pull wait until they have landed: a folder per server and selection."""
+    told = json.dumps([url, {name: options.get(name) for name in SOURCES["prometheus"].all_options}], sort_keys=True)
+    return Path(warehouse) / "pulled" / hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def forget(files: Iterable[SourceFile]) -> None:
+    """Remove pieces that have landed, and what a killed call left; other calls may be at work beside."""
+    pieces = [file.path for file in files if file.record_kind == PULLED]
+    for piece in pieces:
+        piece.unlink(missing_ok=True)
+    for folder in {piece.parent for piece in pieces}:
+        for half in folder.glob("*.half"):
+            with suppress(FileNotFoundError):
+                if time.time() - half.stat().st_mtime > ABANDONED_SECONDS:
+                    half.unlink()
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def selection_of(options: Mapping[str, Any]) -> Selection:
+    """The selection that the options of a call name."""
+    return Selection(tuple(options.get("match") or ()), labels_of(options))
+
+
+def labels_of(options: Mapping[str, Any]) -> Labels:
+    """The labels that the options of a call name."""
+    default = asdict(Labels())
+    return Labels(
+        options.get("host_label") or default["host"],
+        options.get("device_label") or default["device"],
+        tuple(options.get("group_label") or ()),
+    )
+
+
+# Landing ----------------------------------------------------------------------------------------------------------
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Roll the readings up and stage drive-hours, inventory and aliases.
+
+    Counts are readings: what one scrape says of one drive. Files of samples belong together, so that a scrape in one file
+    follows that in another, and are taken some days at a time; each piece of a pull stands alone.
+    """
+    together = [(result, samples) for result, samples in landing.read_each(files, partial(_read, landing)) if samples is not None]
+    before = pl.DataFrame(schema=_NUMBERED)
+    spans = spans_of([file for _, file in together])
+    for found in zip(*(file.pieces(spans) for _, file in together), strict=True):
+        readings = [_counted(samples, landing, result) for (result, _), samples in zip(together, found, strict=True)]
+        once = each_once(pl.concat(readings), PLACE, [name for name in READING if name not in PLACE], landing.by_no)
+        before = _stage(pl.concat([before, once]), landing)
+
+
+def _read(landing: Landing, file: SourceFile, result: FileResult) -> SampleFile | None:
+    """A file of samples; a piece of a pull is staged at once."""
+    if file.record_kind != PULLED:
+        return _samples(file, landing, result)
+    _stage(_checked(_pulled(file), landing, result), landing)
+    return None
+
+
+def _pulled(file: SourceFile) -> pl.DataFrame:
+    try:
+        readings = pl.read_parquet(file.path, glob=False)
+    except OSError as error:
+        raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
+    return readings.with_columns(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("row_no"))
+
+
+def _samples(file: SourceFile, landing: Landing, result: FileResult) -> SampleFile:
+    """A file of samples, read but for its counters; its broken lines are counted and rejected."""
+    folder = PurePosixPath(file.file.replace("!", "/")).parent.name
+    scratch = landing.staged.scratch / f"samples-{result.file_no}"
+    scratch.mkdir()
+    samples = read_samples(file.path, folder or "unknown", labels_of(landing.options), scratch)
+    result.notes += samples.notes
+    landing.take(Batch(None, _NOTHING, samples.broken), result)
+    return samples
+
+
+def _counted(samples: Samples, landing: Landing, result: FileResult) -> pl.DataFrame:
+    landing.take(Batch(None, _NOTHING, samples.broken, samples.duplicates), result)
+    return _checked(samples.readings, landing, result)
+
+
+def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl.DataFrame:
+    """The readings that keep what they must (_NUMBERED); the others are rejected."""
+    good, rejected = split(RawChunk(readings), readings, checks())
+    landing.take(Batch(None, good, rejected), result)
+    return good.with_columns(
+        pl.lit(result.file_no, pl.Int64()).alias("file_no"),
+        pl.lit(False).alias("is_carried"),
+        pl.lit(None, CARRIED["since"]).alias("since"),
+    ).select(*_NUMBERED)
+
+
+def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
+    """Stage what readings come to. Returns: those that later ones follow."""
+    if not readings.height:
+        return readings
+    seconds = seconds_of(landing.options)
+    rolled: Rolled = roll_up(readings, landing.kind, seconds)
+    notes = landing.by_no[max(readings["file_no"].unique())].notes
+    notes += [note for note in rolled.notes if note not in notes]
+    take_back(rolled.unused, landing.by_no, "rows_superseded")
+    inventory = (("drives", rolled.drives), ("drive_aliases", rolled.aliases))
+    for record_kind, rows in inventory:
+        news = untold(completed(rows, record_kind), record_kind, landing)
+        # what held at the last reading before this span is said again, and now perhaps how long it did
+        landing.withdraw(record_kind, news)
+        landing.accept(record_kind, news, None)
+    landing.count_samples(rolled.behind)
+    if rolled.drive_hours.height:
+        landing.accept("drive_hours", completed(rolled.drive_hours, "drive_hours"), None)
+    if seconds is not None and rolled.samples is not None:
+        landing.accept("drive_samples", as_samples(rolled.samples, seconds), None)
+    return rolled.last

@@ -1,0 +1,179 @@
+"""What a Prometheus server can tell of drives, and what is missing, asked in a dozen small questions before the first pull."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, group_findings, some_of
+from ingest.reading.devices import drive_of
+from ingest.sources.prometheus.client import Client, PrometheusError
+from ingest.sources.prometheus.pull import LOOKBACK_SECONDS, READS, Selection, quoted
+from ingest.sources.prometheus.readings import COUNTERS, METRIC, NEEDED, named_hosts
+from ingest.sources.prometheus.text import INFO, MEMBER
+
+DAYS_ASKED = (1, 7, 30, 90, 365)
+
+
+def diagnose(
+    url: str, selection: Selection, least_drives: int, now: datetime | None = None, inventory: Inventory | None = None
+) -> list[Finding]:
+    """Findings on a server, in the order in which they matter; the first that is missing may leave the rest unasked.
+
+    inventory: what other sources have told of its drives.
+    """
+    now = now or datetime.now(UTC).replace(tzinfo=None)
+    try:
+        client = Client(url, is_partial_allowed=True)
+        doctor = _Doctor(client, selection, now, inventory or Inventory())
+        client.ask("query", {"query": "vector(1)", "time": doctor.now})
+    except PrometheusError as error:
+        return [Finding("server", MISSING, str(error))]
+    found = [Finding("server", OK, f"{client.url} answers")]
+    try:
+        found += doctor.transport()
+        counters = doctor.counters()
+        found += counters
+        if any(finding.state == MISSING for finding in counters):
+            return found
+        found += doctor.hosts()
+        if any(finding.state == MISSING for finding in found):
+            return found
+        found += [*doctor.interval(), *doctor.reach(), *doctor.serials(), *doctor.groups(least_drives)]
+    except PrometheusError as error:
+        found.append(Finding("answers", MISSING, str(error)))
+    if client.warnings:
+        said = f"the server calls its answers incomplete: {some_of(sorted(client.warnings), 1)}"
+        found.append(Finding("answers", WEAK, said, "a pull stops there; see to the server, or take them with --allow-partial"))
+    return found
+
+
+class _Doctor:
+    def __init__(self, client: Client, selection: Selection, now: datetime, inventory: Inventory) -> None:
+        self.client, self.selection, self.inventory = client, selection, inventory
+        self.now = int(now.replace(tzinfo=UTC).timestamp())
+        self.drives: list[dict[str, str]] = []
+        self.infos: dict[tuple[str | None, str | None], str] = {}
+
+    def vector(self, query: str, at: int | None = None) -> list[tuple[dict[str, str], float]]:
+        """An instant query: (labels, value)."""
+        data = self.client.ask("query", {"query": query, "time": self.now if at is None else at})
+        try:
+            return [({str(name): str(value) for name, value in one["metric"].items()}, float(one["value"][1])) for one in data["result"]]
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise PrometheusError(f"{query}: no vector, the server answered with {str(data)[:80]!r}") from error
+
+    def transport(self) -> list[Finding]:
+        if self.client.has_credentials and self.client.url.startswith("http://"):
+            return [Finding("transport", WEAK, "credentials are sent without encryption", "use https:// if the server has it")]
+        return []
+
+    def counters(self) -> list[Finding]:
+        there = dict.fromkeys(COUNTERS, 0)
+        for labels, count in self.vector(f"count by (__name__) ({self.selection.of(COUNTERS)})"):
+            there[labels.get("__name__", "")] = int(count)
+        if not any(there.values()):
+            return [self._nothing()]
+        needed = [METRIC[name] for name in NEEDED if not there[METRIC[name]]]
+        others = [metric for metric, count in there.items() if not count and metric not in needed]
+        if needed:
+            todo = "see that nothing drops them (metric_relabel_configs), and --match"
+            return [Finding("counters", MISSING, f"no {', '.join(needed)}; a latency needs I/Os and their time, reads and writes", todo)]
+        if others:
+            todo = "sizes of I/Os will be unknown; see that nothing drops them (metric_relabel_configs)"
+            return [Finding("counters", WEAK, f"no {', '.join(others)}", todo)]
+        return [Finding("counters", OK, f"all {len(COUNTERS)} counters, of {there[READS]} drives")]
+
+    def _nothing(self) -> Finding:
+        anywhere = self.vector(f"topk(1, {READS})")
+        if anywhere:
+            labels = anywhere[0][0]
+            said = (
+                f"no counter of a whole drive under the label {self.selection.labels.device!r}; {READS} has the labels {json.dumps(labels)}"
+            )
+            return Finding("counters", MISSING, said, "name the label of the device with --device-label, or loosen --match")
+        return Finding(
+            "counters", MISSING, f"no {READS}", "run node_exporter (its diskstats collector is on by default) and scrape it; see --match"
+        )
+
+    def hosts(self) -> list[Finding]:
+        self.drives = [labels for labels, _ in self.vector(self.selection.of([READS]))]
+        name = self.selection.labels.host
+        unnamed = sum(not labels.get(name) for labels in self.drives)
+        if unnamed:
+            known = sorted({label for labels in self.drives for label in labels} - {"__name__", self.selection.labels.device})
+            todo = f"name the label of the host with --host-label; there are {', '.join(known)}"
+            return [Finding("hosts", MISSING, f"{unnamed} of {len(self.drives)} drives have no label {name!r}", todo)]
+        places = [(labels[name], labels[self.selection.labels.device]) for labels in self.drives]
+        hosts = sorted({labels[name] for labels in self.drives})
+        found = [Finding("hosts", OK, f"{len(set(places))} drives on {len(set(named_hosts(hosts).values()))} hosts, by the label {name!r}")]
+        if len(set(places)) < len(places):
+            said = f"{len(places) - len(set(places))} drives are watched more than once, by several jobs or replicas"
+            found.append(Finding("hosts", OK, f"{said}; for each hour the one that saw most of it counts"))
+        return found
+
+    def interval(self) -> list[Finding]:
+        counts = [int(value) for _, value in self.vector(f"count_over_time({self.selection.of([READS])}[3599s])")]
+        most = max(counts, default=0)
+        if most < 2:
+            said = "drives were scraped less than twice in the last hour"
+            return [Finding("scrapes", MISSING, said, "is the scrape interval above half an hour, or was the server just started?")]
+        seconds = 3600 / most
+        if seconds > LOOKBACK_SECONDS:
+            said = f"a scrape every {seconds:.0f} s; hours then seldom begin and end with one, and have less coverage"
+            return [Finding("scrapes", WEAK, said, "scrape once a minute; 5 minutes at most")]
+        few = sum(count < most / 2 for count in counts)
+        if few:
+            said = f"a scrape every {seconds:.0f} s, but {few} of {len(counts)} drives had less than half of them in the last hour"
+            return [Finding("scrapes", WEAK, said, "hours with gaps have less coverage; below --min-coverage they are not compared")]
+        return [Finding("scrapes", OK, f"a scrape every {seconds:.0f} s")]
+
+    def reach(self) -> list[Finding]:
+        back = [days for days in DAYS_ASKED if self.vector(f"count({self.selection.of([READS])})", self.now - days * 86_400)]
+        first = self.now - max(back, default=0) * 86_400
+        if not back:
+            said = "no counters of a day ago"
+            return [Finding("history", WEAK, said, "pull what there is, then every hour; is --storage.tsdb.retention.time long enough?")]
+        since = datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(seconds=first)
+        said = f"counters go back {max(back)} days at least: --from {since:%Y-%m-%d}"
+        if max(back) < 30:
+            return [Finding("history", WEAK, said, "a drive is called chronic over four weeks; pull again before the server forgets")]
+        return [Finding("history", OK, said)]
+
+    def serials(self) -> list[Finding]:
+        infos = [labels for labels, _ in self.vector(self.selection.of([INFO]))]
+        name, device = self.selection.labels.host, self.selection.labels.device
+        self.infos = {(labels.get(name), labels.get(device)): labels.get("serial", "") for labels in infos}
+        places = {(labels[name], labels[device]) for labels in self.drives}
+        hosts = named_hosts(sorted({host for host, _ in places}))
+        landed = self.inventory.serials
+        known = [serial for host, place in places if (serial := self.infos.get((host, place)) or landed.get(f"{hosts[host]}/{place}"))]
+        shared = sorted({serial for serial in known if known.count(serial) > 1})
+        found = []
+        if len(known) < len(places):
+            said = f"{len(places) - len(known)} of {len(places)} drives have no serial number in {INFO}; they are called HOST/DEVICE"
+            todo = "node_exporter 1.4 or newer beside udev gives it; else ingest smartctl, or give a mapping (`drivetail map`)"
+            found.append(Finding("serials", WEAK, said, todo))
+        if shared:
+            said = f"serials that several devices have at once, so that they name none: {some_of(shared)}"
+            found.append(Finding("serials", WEAK, said, "virtual machines, or several paths to one drive; leave these out with --match"))
+        return found or [Finding("serials", OK, f"all {len(places)} drives have a serial number")]
+
+    def groups(self, least_drives: int) -> list[Finding]:
+        labels = self.selection.labels
+        hosts = named_hosts(sorted({drive[labels.host] for drive in self.drives}))
+        members = {
+            (one.get(labels.host), drive_of(one.get("device", ""))): one.get("uuid") or one.get("md", "")
+            for one, _ in self.vector(f"{{__name__={quoted(MEMBER)}}}")
+        }
+        groups: dict[str, set[tuple[str, str]]] = {}
+        guessed = 0
+        for drive in self.drives:
+            host, device = drive.get(labels.host, ""), drive.get(labels.device, "")
+            told = [drive[name] for name in labels.group if drive.get(name)]
+            names = self.infos.get((host, device)), f"{hosts[host]}/{device}"
+            group = "/".join(told) if told and len(told) == len(labels.group) else members.get((host, device))
+            group = self.inventory.group_of(*names, told=group)
+            guessed += group is None
+            groups.setdefault(host if group is None else group, set()).add((host, device))
+        return group_findings({group: len(drives) for group, drives in groups.items()}, guessed, least_drives)

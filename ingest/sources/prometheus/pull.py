@@ -1,0 +1,208 @@
+"""A range of hours from a server -> readings: two scrapes an hour where those tell all, every scrape where they do not.
+
+The counters at the start and the end of an hour give its increments exactly, unless a counter was reset in between. So a
+range is asked for at its full hours only (`query_range`, step 1 h, with `timestamp()` for when the scrape really was): a
+few numbers per drive and hour, whatever the scrape interval. Only the hours that need it are read scrape by scrape (a
+range selector, which gives the stored samples as they are): those in which a counter was reset, the drive was replaced, or
+no scrape lies near enough to a full hour. `increase()` is not used: it extrapolates. Where parts of an hour are to be told apart
+the step is such a part, and all else the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+
+from ingest.reading.devices import WHOLE_DRIVE
+from ingest.sources.prometheus.client import Client, PrometheusError, Series, TooMuch
+from ingest.sources.prometheus.readings import COUNTERS, LOOKBACK_US, READING, named_hosts
+from ingest.sources.prometheus.text import INFO, MEMBER, Labels, identities, located_by, memberships, with_identity
+
+HOUR = 3600
+LOOKBACK_SECONDS = LOOKBACK_US // 1_000_000
+CHUNK_HOURS = 24
+HOSTS_AT_ONCE = 50
+READS = next(iter(COUNTERS))
+
+_PLACE: dict[str, pl.DataType] = {"host": pl.String(), "device": pl.String(), "path": pl.String()}
+_POINT: dict[str, pl.DataType] = {
+    "metric": pl.String(),
+    **_PLACE,
+    "told_group": pl.String(),
+    "target": pl.String(),
+    "labels": pl.String(),
+    "seconds": pl.Float64(),
+    "value": pl.String(),
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to take from a server: label matchers as in PromQL (`job="node"`), and which labels say where a drive is."""
+
+    match: tuple[str, ...] = ()
+    labels: Labels = field(default_factory=Labels)
+
+    def of(self, metrics: Collection[str], *more: str) -> str:
+        """A selector of these metrics, of whole drives only; the members of an array may be partitions."""
+        drives = f"{self.labels.device}=~{quoted(WHOLE_DRIVE + ('(p?[0-9]+)?' if MEMBER in metrics else ''))}"
+        return "{" + ",".join((f"__name__=~{quoted('|'.join(metrics))}", drives, *self.match, *more)) + "}"
+
+
+def quoted(text: str) -> str:
+    """A string of PromQL."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def chunks(first: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """[first, end) in pieces of no more than a UTC day."""
+    while first < end:
+        midnight = first.replace(hour=0) + timedelta(hours=CHUNK_HOURS)
+        yield first, min(midnight, end)
+        first = midnight
+
+
+def pull(client: Client, selection: Selection, first: datetime, end: datetime, step: int = HOUR) -> pl.DataFrame:
+    """The readings (READING) behind the full hours [first, end), UTC, in order of drive and time.
+
+    step: seconds that are to be told apart, a part of an hour.
+    Halves the range where it is too much for the server. Raises: PrometheusError.
+    """
+    try:
+        return _pull(client, selection, _unix(first), _unix(end), step)
+    except TooMuch:
+        hours = (end - first) // timedelta(hours=1)
+        if hours <= 1:
+            raise
+        middle = first + timedelta(hours=hours // 2)
+        parts = [pull(client, selection, *span, step) for span in ((first, middle), (middle, end))]
+        return pl.concat(parts).unique([*_PLACE, "at"], keep="first").sort(*_PLACE, "at")
+
+
+def _unix(hour: datetime) -> int:
+    return int(hour.replace(tzinfo=UTC).timestamp())
+
+
+def _pull(client: Client, selection: Selection, start: int, end: int, step: int) -> pl.DataFrame:
+    window = LOOKBACK_SECONDS + step
+
+    def at_steps(query: str) -> list[Series]:
+        return _each_once(client.query_range(query, start, end, step))
+
+    answers = {
+        "counters": at_steps(selection.of(COUNTERS)),
+        "taken": at_steps(f"timestamp({selection.of([READS])})"),
+        "scrapes": at_steps(f"count_over_time({selection.of([READS])}[{step}s])"),
+        "resets": [one for metric in COUNTERS for one in at_steps(f"resets({selection.of([metric])}[{window}s]) > 0")],
+        "info": at_steps(selection.of([INFO])),
+        "member": at_steps(selection.of([MEMBER])),
+    }
+    targets = [one.labels.get(selection.labels.host, "") for one in answers["scrapes"]]
+    hosts = named_hosts(targets)
+    points = {what: _points(series, hosts, selection.labels) for what, series in answers.items()}
+    infos, members = _told(points["info"], points["member"])
+    at_step = _at_steps(points["counters"], points["taken"], infos, members)
+    at_step = at_step.join(_doubtful(points["info"]), on=["host", "device", "seconds"], how="anti")
+    unclear = _unclear(points["scrapes"], points["resets"], at_step, start, step)
+    frames = [at_step.select(*READING)]
+    for ends, drives in unclear.partition_by("seconds", as_dict=True).items():
+        frames.append(_every_scrape(client, selection, int(ends[0]), window, drives, hosts))
+    readings = pl.concat(frames).unique([*_PLACE, "at"], keep="first").sort(*_PLACE, "at")
+    # of what lies before the range only the reading that its first increment begins with
+    begin = datetime.fromtimestamp(start, UTC).replace(tzinfo=None)
+    return readings.filter((pl.col("at") > begin) | (pl.col("at").shift(-1).over(*_PLACE) > begin).fill_null(True))
+
+
+def _each_once(series: list[Series]) -> list[Series]:
+    """The series of one answer. Raises: PrometheusError where two have the same labels: a counter that has two values has none."""
+    seen: set[frozenset[tuple[str, str]]] = set()
+    for one in series:
+        labels = frozenset(one.labels.items())
+        if labels in seen:
+            raise PrometheusError(f"an answer has the series {json.dumps(one.labels, sort_keys=True)[:200]} twice; which of them is right?")
+        seen.add(labels)
+    return series
+
+
+def _points(series: Iterable[Series], hosts: dict[str, str], labels: Labels) -> pl.DataFrame:
+    """Answers in long form: _POINT, a row per point."""
+    told: list[tuple[str | None, ...]] = []
+    points: list[tuple[int, float, str]] = []
+    for one in series:
+        target = one.labels.get(labels.host, "")
+        if target not in hosts:  # it says who a drive is, but the drive has no counters
+            continue
+        _, host, device, path, group = located_by("", one.labels, hosts, labels, target or "unknown")
+        if device is None:
+            raise PrometheusError(
+                f"series of {one.labels.get('__name__', 'counters')} have no label {labels.device!r}; name theirs with --device-label"
+            )
+        points += ((len(told), float(seconds), value) for seconds, value in one.points)
+        told.append((one.labels.get("__name__"), host, device, path, group, target, json.dumps(one.labels, sort_keys=True)))
+    numbered = pl.DataFrame(points, schema={"series": pl.UInt32(), "seconds": pl.Float64(), "value": pl.String()}, orient="row")
+    about = pl.DataFrame(told, schema={name: kind for name, kind in _POINT.items() if name not in numbered.columns}, orient="row")
+    return pl.concat([about[numbered["series"]], numbered], how="horizontal").select(*_POINT)
+
+
+def _told(infos: pl.DataFrame, members: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    at = pl.col("seconds").mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at")
+    read = {text: json.loads(text) for text in pl.concat([infos["labels"], members["labels"]]).unique()}
+    return identities(infos.with_columns(at), read), memberships(members.with_columns(at), read)
+
+
+def _pivoted(points: pl.DataFrame) -> pl.DataFrame:
+    """Counters side by side: a row per drive, path and instant."""
+    number = pl.col("value").cast(pl.Float64, strict=False)
+    columns = (number.filter(pl.col("metric") == metric).first().alias(name) for metric, name in COUNTERS.items())
+    return points.group_by(*_PLACE, "seconds").agg(*columns, pl.col("told_group").first())
+
+
+def _at_steps(counters: pl.DataFrame, taken: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Readings at full steps (READING and `seconds`, the full step), `at` being when the scrape was."""
+    scraped = taken.select(*_PLACE, "seconds", pl.col("value").cast(pl.Float64, strict=False).alias("scraped"))
+    readings = _pivoted(counters).join(scraped, on=[*_PLACE, "seconds"])
+    is_known = pl.all_horizontal(pl.col(name).is_null() | pl.col(name).is_finite() for name in COUNTERS.values())
+    readings = readings.filter(is_known & (pl.col("seconds") - pl.col("scraped")).is_between(0, LOOKBACK_SECONDS, closed="left"))
+    micros = {name: pl.col(name).mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")) for name in ("seconds", "scraped")}
+    # who the drive is was asked at the full step, too
+    readings = with_identity(readings.with_columns(micros["seconds"].alias("at")), infos, members)
+    return readings.with_columns(micros["scraped"].alias("at")).select(*READING, "seconds")
+
+
+def _doubtful(infos: pl.DataFrame) -> pl.DataFrame:
+    """Full steps at which a server without marks of staleness still names the drive that was in a place and already the one that is."""
+    serials = infos.group_by("host", "device", "seconds").agg(pl.col("labels").str.json_path_match("$.serial").n_unique().alias("serials"))
+    return serials.filter(pl.col("serials") > 1)
+
+
+def _unclear(scrapes: pl.DataFrame, resets: pl.DataFrame, at_step: pl.DataFrame, start: int, step: int) -> pl.DataFrame:
+    """The steps to be read scrape by scrape: drive, path, target, and `seconds`, the end of the step."""
+    seen = scrapes.filter(pl.col("seconds") > start).select(*_PLACE, "target", "seconds")
+    ends = at_step.select(*_PLACE, "seconds", pl.col("serial"))
+    starts = ends.with_columns(pl.col("seconds") + step)
+    both = ends.join(starts, on=[*_PLACE, "seconds"]).filter(pl.col("serial").eq_missing(pl.col("serial_right")))
+    clear = both.join(resets, on=[*_PLACE, "seconds"], how="anti")
+    return seen.join(clear, on=[*_PLACE, "seconds"], how="anti").sort("seconds", *_PLACE)
+
+
+def _every_scrape(client: Client, selection: Selection, end: int, window: int, drives: pl.DataFrame, hosts: dict[str, str]) -> pl.DataFrame:
+    """Every reading of some drives in the step that ends at `end`, and in the minutes before it: `window` seconds."""
+    frames = [pl.DataFrame(schema=READING)]
+    targets = drives["target"].unique().sort().to_list()
+    for at in range(0, len(targets), HOSTS_AT_ONCE):
+        these = "|".join(re.escape(target) for target in targets[at : at + HOSTS_AT_ONCE])
+        where = f"{selection.labels.host}=~{quoted(these)}"
+        asked = ((*COUNTERS, INFO), (MEMBER,))
+        series = [one for metrics in asked for one in _each_once(client.query(f"{selection.of(metrics, where)}[{window}s]", end, window))]
+        points = _points(series, hosts, selection.labels)
+        infos, members = _told(points.filter(metric=INFO), points.filter(metric=MEMBER))
+        counters = points.filter(pl.col("metric").is_in(list(COUNTERS))).join(drives, on=list(_PLACE), how="semi")
+        instant = pl.col("seconds").mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us"))
+        readings = with_identity(_pivoted(counters).with_columns(instant.alias("at")), infos, members)
+        frames.append(readings.select(*READING))
+    return pl.concat(frames)

@@ -1,0 +1,343 @@
+"""Files with samples -> readings: node_exporter's text format, OpenMetrics, and the output of `promtool tsdb dump`.
+
+All three are lines of `series value [time]`. The text format gives milliseconds or, scraped by hand, no time at all: then the
+scrape's own `node_time_seconds` is the time. OpenMetrics gives seconds, the dump milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+from prometheus_client.parser import text_string_to_metric_families
+
+from ingest.contract.errors import UnreadableFile
+from ingest.contract.values import ROLES
+from ingest.raw.store import write_parquet
+from ingest.reading.batches import REJECTION
+from ingest.reading.devices import drive_of, whole_drives
+from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
+from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, READING, named_hosts
+
+EXPECTED = "node_exporter's text format, OpenMetrics, or the output of `promtool tsdb dump`"
+INFO, MEMBER = "node_disk_info", "drivetail_md_member"
+CLOCK, UNAME = "node_time_seconds", "node_uname_info"
+_WANTED = (*COUNTERS, INFO, MEMBER, CLOCK, UNAME)
+
+_LABELS = r'\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\}'
+_LINE = rf"^[ \t]*([a-zA-Z_:][a-zA-Z0-9_:]*(?:{_LABELS})?|{_LABELS})[ \t]+([^ \t#]+)(?:[ \t]+([-+0-9.eE]+))?[ \t]*(?:#.*)?\r?$"
+_DUMPED = re.compile(r'^\{__name__="([a-zA-Z_:][a-zA-Z0-9_:]*)"(?:, ?)?(.*)\}$', re.DOTALL)
+# Milliseconds since 1970 are larger than this since 1973, seconds smaller until the year 5138.
+_LEAST_MS = 1e11
+_END_US = 253_370_764_800_000_000  # the year 9999
+# what a machine is called that nobody has named
+_UNNAMED = ("", "(none)", "localhost")
+PLACE = ["host", "device", "path", "at"]
+"""What tells one reading from another."""
+
+LINES_AT_ONCE = 2_000_000
+"""About how many samples of drives are held at once; a day is, however many it has."""
+
+_SERIES: dict[str, pl.DataType] = {"series": pl.String(), "series_no": pl.UInt32(), "metric": pl.String(), "labels": pl.String()}
+_SPOOLED: dict[str, pl.DataType] = {
+    "series_no": pl.UInt32(),
+    "row_no": pl.Int64(),
+    "value": pl.String(),
+    "number": pl.Float64(),
+    "at": pl.Datetime("us"),
+}
+
+Span = tuple[datetime, datetime]
+"""What lies after the first instant, up to the second."""
+ALWAYS: Span = (datetime.min, datetime.max)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Which labels say where a drive is. `group`: those that name its RAID group together; none = nobody says."""
+
+    host: str = "instance"
+    device: str = "device"
+    group: tuple[str, ...] = ()
+
+
+@dataclass
+class Samples:
+    """What a file, or a span of it, holds. `readings`: READING and `row_no`, the line of the reading's first counter; `broken`: REJECTION.
+
+    `duplicates`: readings that the file holds again, value by value.
+    """
+
+    readings: pl.DataFrame
+    broken: pl.DataFrame
+    duplicates: int
+
+
+@dataclass
+class SampleFile:
+    """A file that was read: its samples of drives lie beside (_SPOOLED, a file per block), since a dump has them by series, not by time.
+
+    `series`: series_no, metric, labels, host, device, path, told_group. `broken`: REJECTION, the lines that are no sample of a time.
+    """
+
+    spooled: list[Path]
+    series: pl.DataFrame
+    broken: pl.DataFrame
+    notes: list[str]
+    lines_by_day: dict[datetime, int]
+
+    def pieces(self, spans: Iterable[Span] = (ALWAYS,)) -> Iterator[Samples]:
+        """What lies in each of the spans, which follow each other in time. Who a drive is may have been said in an earlier one."""
+        read = {text: json.loads(text) for text in self.series["labels"].unique()}
+        metric = self.series.select("series_no", "metric", "labels", *PLACE[:-1], "told_group")
+        infos, members = (say(metric.clear().with_columns(pl.lit(None, pl.Datetime("us")).alias("at")), read) for say in _SAYS.values())
+        nothing = Samples(pl.DataFrame(schema={**READING, "row_no": pl.Int64()}), pl.DataFrame(schema=REJECTION), 0)
+        for after, until in spans:
+            if not any(after <= day < until for day in self.lines_by_day):  # of many files each holds few of the days
+                yield nothing
+                continue
+            lines = pl.scan_parquet(self.spooled, glob=False).filter(pl.col("at") > after, pl.col("at") <= until).collect()
+            lines = lines.join(metric, on="series_no").sort("row_no")
+            infos, members = (
+                pl.concat([_last(before), say(lines.filter(pl.col("metric") == name), read)])
+                for before, (name, say) in zip((infos, members), _SAYS.items(), strict=True)
+            )
+            counters, contradicted, again = _once(lines.filter(pl.col("metric").is_in(list(COUNTERS))))
+            broken = _rejected(contradicted, "one of several values of the same series at the same time", "value", "value")
+            yield Samples(with_identity(_side_by_side(counters), infos, members).select(*READING, "row_no"), broken, again)
+
+
+def spans_of(files: Sequence[SampleFile]) -> list[Span]:
+    """The days of the files, as many together as have about LINES_AT_ONCE samples."""
+    days: Counter[datetime] = Counter()
+    for file in files:
+        days.update(file.lines_by_day)
+    found: list[Span] = []
+    held = 0
+    for day, lines in sorted(days.items()):
+        held += lines
+        if not found or held > LINES_AT_ONCE:
+            begins, held = day, lines
+        else:
+            begins, _ = found.pop()
+        found.append((begins, day + timedelta(days=1)))
+    return found
+
+
+def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> SampleFile:
+    """The samples of drives in a file. `folder` names the host where neither a label nor `node_uname_info` does.
+
+    scratch: a folder of its own for what was read.
+
+    Raises: UnreadableFile where no line is a counter of a drive, or samples have no time.
+    """
+    known = pl.DataFrame(schema=_SERIES)
+    untimed = pl.DataFrame(schema={**_SPOOLED, "time": pl.String(), "metric": pl.String()})
+    broken: list[pl.DataFrame] = []
+    spooled: list[Path] = []
+    days: Counter[datetime] = Counter()
+    done = 0
+    for block in text_blocks(path, EXPECTED):
+        lines = pl.DataFrame({"line": block.decode("utf-8", "replace").removesuffix("\n").split("\n")})
+        begun, done = done, done + lines.height
+        lines = lines.with_columns(pl.int_range(begun + 1, done + 1, dtype=pl.Int64).alias("row_no"))
+        if not begun and block.startswith(b"HTTP/"):
+            # what curl -i writes above the answer
+            lines = lines.slice(lines.select(pl.col("line").str.strip_chars().eq("").arg_max()).item())
+        sample = lines.filter(~pl.col("line").str.contains(r"^\s*(#|$)")).with_columns(
+            pl.col("line").str.extract(_LINE, group).alias(name) for group, name in ((1, "series"), (2, "value"), (3, "time"))
+        )
+        broken.append(_rejected(sample.filter(pl.col("series").is_null()), "not a sample, expected: series value [time]", "line"))
+        sample = sample.filter(pl.col("series").str.contains_any(list(_WANTED))).drop("line")
+        known = pl.concat([known, _named(sample.select(pl.col("series").unique(maintain_order=True)), known)])
+        sample = sample.join(known, on="series", maintain_order="left")
+        broken.append(_rejected(sample.filter(pl.col("metric").is_null()), "labels that cannot be read", "line", "series"))
+        sample = sample.filter(pl.col("metric").is_in(_WANTED)).with_columns(pl.col("value").cast(pl.Float64, strict=False).alias("number"))
+        broken.append(_rejected(sample.filter(pl.col("number").is_null()), "not a number", "value", "value"))
+        # the clock that tells when may stand in the next block; no scrape is longer than one
+        sample = _timed(pl.concat([untimed, sample.filter(pl.col("number").is_not_null())], how="diagonal"))
+        waits = sample["time"].is_null() & sample["at"].is_null() & (sample["row_no"] > begun)
+        untimed = sample.filter(waits).select(untimed.columns)
+        broken.append(_no_time(sample.filter(~waits & pl.col("at").is_null())))
+        timed = sample.filter(pl.col("at").is_not_null())
+        days.update(dict(timed.select(_day().alias("day"))["day"].value_counts().iter_rows()))
+        spooled.append(scratch / f"{len(spooled)}.parquet")
+        write_parquet(timed.select(*_SPOOLED), spooled[-1])
+    if not known["metric"].is_in(list(COUNTERS)).any():
+        raise UnreadableFile(f"no node_disk_* counter in {done} lines; expected {EXPECTED}")
+    if not days:
+        raise UnreadableFile("no sample has a number and a time, and there is no node_time_seconds to tell when they were taken")
+    series, notes = _located(known, folder, labels)
+    return SampleFile(spooled, series, pl.concat([*broken, _no_time(untimed)]).sort("row", maintain_order=True), notes, dict(days))
+
+
+def _day() -> pl.Expr:
+    # an instant at midnight ends the day before, as one on the hour ends the hour before
+    return (pl.col("at") - pl.duration(microseconds=1)).dt.truncate("1d")
+
+
+def _rejected(lines: pl.DataFrame, reason: str, column: str, value: str = "line") -> pl.DataFrame:
+    return lines.select(
+        pl.col("row_no").alias("row"),
+        pl.lit(reason).alias("reason"),
+        pl.lit(column).alias("column"),
+        pl.col(value).str.slice(0, SHOWN_VALUE_CHARS).alias("value"),
+    ).cast(REJECTION)  # type: ignore[arg-type]
+
+
+def _no_time(lines: pl.DataFrame) -> pl.DataFrame:
+    return _rejected(lines.filter(pl.col("metric").is_in(list(COUNTERS))), "no time, or one that is none", "time", "time")
+
+
+def _named(series: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """The series that are not known yet (_SERIES): metric and labels, these as JSON in order of their names, null where it is none."""
+    rows: list[tuple[str, int, str | None, str | None]] = []
+    for text in series.join(known, on="series", how="anti", maintain_order="left")["series"]:
+        dumped = _DUMPED.match(text)
+        line = f"{dumped[1]}{{{dumped[2]}}} 1\n" if dumped else f"{text} 1\n"
+        told: tuple[str | None, str | None] = (None, None)
+        # what the parser raises on labels that are none
+        with suppress(ValueError, KeyError, IndexError):
+            (sample,) = (sample for family in text_string_to_metric_families(line) for sample in family.samples)
+            told = (sample.name, json.dumps(sample.labels, sort_keys=True))
+        rows.append((text, known.height + len(rows), *told))
+    return pl.DataFrame(rows, schema=_SERIES, orient="row")
+
+
+def _timed(lines: pl.DataFrame) -> pl.DataFrame:
+    """Lines with `at`, when each sample was taken: its own time, else the clock of the same scrape, which stands below the drives."""
+    own = lines["time"].cast(pl.Float64, strict=False)
+    micros = (own * 1e6).set(own.abs() >= _LEAST_MS, None).fill_null(own * 1e3)
+    clock = lines.select(pl.when(pl.col("metric") == CLOCK).then(pl.col("number") * 1e6).backward_fill()).to_series()
+    micros = micros.zip_with(lines["time"].is_not_null(), clock)
+    micros = micros.set(~micros.is_between(0, _END_US).fill_null(False), None)
+    return lines.with_columns(micros.round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at"))
+
+
+def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataFrame, list[str]]:
+    """The series with what `located_by` says of them, counters of whole drives only; notes."""
+    known = known.filter(pl.col("metric").is_in(_WANTED)).drop("series")
+    read = {text: json.loads(text) for text in known["labels"].unique(maintain_order=True)}
+    uname = known.filter(pl.col("metric") == UNAME)["labels"].to_list()
+    told = read[uname[0]].get("nodename", "") if uname else ""
+    unlabelled = folder if told in _UNNAMED else told
+    hosts = named_hosts([one[labels.host] for one in read.values() if labels.host in one])
+    located = pl.DataFrame(
+        [located_by(text, one, hosts, labels, unlabelled) for text, one in read.items()],
+        schema={"labels": pl.String(), "host": pl.String(), "device": pl.String(), "path": pl.String(), "told_group": pl.String()},
+        orient="row",
+    )
+    series = known.join(located, on="labels", maintain_order="left")
+    is_counter = series["metric"].is_in(list(COUNTERS))
+    is_whole = series.select(whole_drives("device").fill_null(False)).to_series()
+    left_out = series.filter(is_counter & ~is_whole)["device"].unique().sort().to_list()
+    notes = [f"left out {len(left_out)} devices that are no whole drive: {', '.join(map(str, left_out[:8]))}"] if left_out else []
+    return series.filter(~is_counter | is_whole), notes
+
+
+def _once(counters: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+    """Counters that have one value at one instant, the lines of those that have several, and how many readings were there again.
+
+    Who has two values of one counter has none: the other counters of that reading go, too.
+    """
+    each = counters.group_by(*PLACE, "metric").agg(pl.len(), pl.col("number").n_unique().alias("values"))
+    if each.height == counters.height:
+        return counters, counters.clear(), 0
+    several = each.filter(pl.col("values") > 1)
+    contradicted = counters.join(several, on=[*PLACE, "metric"], how="semi")
+    again = each.join(several, on=PLACE, how="anti").group_by(PLACE).agg(pl.col("len").max() - 1)["len"].sum()
+    return counters.join(several, on=PLACE, how="anti"), contradicted, int(again)
+
+
+def _side_by_side(counters: pl.DataFrame) -> pl.DataFrame:
+    """A reading per drive, path and instant: COUNTERS, `told_group`, and `row_no` of the first."""
+    return counters.group_by(PLACE, maintain_order=True).agg(
+        *(pl.col("number").filter(pl.col("metric") == metric).first().alias(name) for metric, name in COUNTERS.items()),
+        pl.col("told_group").first(),
+        pl.col("row_no").first(),
+    )
+
+
+def _last(said: pl.DataFrame) -> pl.DataFrame:
+    """What was said last of each drive."""
+    return said.sort("at").unique(["host", "device"], keep="last", maintain_order=True)
+
+
+def located_by(
+    text: str, labels: dict[str, str], hosts: dict[str, str], names: Labels, unlabelled: str
+) -> tuple[str, str, str | None, str, str | None]:
+    """(labels as text, host, device, path, group) of a series: the path is what is left of its labels."""
+    given = labels.get(names.host)
+    told = [labels[name] for name in names.group if labels.get(name)]
+    rest = {name: value for name, value in sorted(labels.items()) if name not in ("__name__", names.device)}
+    return (
+        text,
+        hosts[given] if given else unlabelled,
+        labels.get(names.device),
+        json.dumps(rest) if rest else "",
+        "/".join(told) if told and len(told) == len(names.group) else None,
+    )
+
+
+def identities(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
+    """`node_disk_info`: host, device, at, serial, wwn, model, firmware, is_rotating; what is empty is null."""
+    names = {"serial": "serial", "wwn": "wwn", "model": "model", "firmware": "revision", "rotational": "rotational"}
+    said = _said(lines, read, tuple(names), lambda _, device, labels: (device, *(labels.get(name) or None for name in names.values())))
+    return said.with_columns(
+        # udev gives blanks as underscores
+        pl.col("model").str.replace_all("_", " "),
+        pl.col("rotational").replace_strict({"1": True, "0": False}, default=None, return_dtype=pl.Boolean()).alias("is_rotating"),
+    ).drop("rotational")
+
+
+def memberships(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
+    """`drivetail_md_member`: host, device, at, raid_group_id (the array's UUID, else host and name), role.
+
+    A role that is a place in the array is that of a data drive: md rotates parity.
+    """
+
+    def say(host: str, device: str | None, labels: dict[str, str]) -> tuple[str | None, ...]:
+        role = labels.get("role")
+        return drive_of(device or ""), labels.get("uuid") or f"{host}/{labels.get('md', '')}", role if role in ROLES else "data"
+
+    return _said(lines, read, ("raid_group_id", "role"), say)
+
+
+def _said(
+    lines: pl.DataFrame,
+    read: dict[str, dict[str, str]],
+    names: tuple[str, ...],
+    say: Callable[[str, str | None, dict[str, str]], tuple[str | None, ...]],
+) -> pl.DataFrame:
+    """host, device, at, and what labels say: (device, names) by host, device and labels; asked once a series, not once a sample."""
+    place = ["host", "device", "labels"]
+    series = lines.select(place).unique(maintain_order=True)
+    told = pl.DataFrame(
+        [say(host, device, read[text]) for host, device, text in series.iter_rows()],
+        schema=dict.fromkeys(("drive", *names), pl.String()),
+        orient="row",
+    )
+    by_series = pl.concat([series, told], how="horizontal")
+    said = lines.select(*place, "at").join(by_series, on=place, nulls_equal=True, maintain_order="left")
+    said = said.select("host", pl.col("drive").alias("device"), "at", *names)
+    return said.unique(["host", "device", "at"], keep="first", maintain_order=True)
+
+
+_SAYS = {INFO: identities, MEMBER: memberships}
+
+
+def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Readings with what was last said of the drive and its membership at or before their time (IDENTITY)."""
+    readings = readings.sort("at", maintain_order=True)
+    for said in (infos, members):
+        readings = readings.join_asof(said.sort("at"), on="at", by=["host", "device"], strategy="backward", check_sortedness=False)
+    return readings.with_columns(pl.coalesce("told_group", "raid_group_id").alias("raid_group_id")).with_columns(
+        pl.col(name).cast(dtype) for name, dtype in IDENTITY.items()
+    )

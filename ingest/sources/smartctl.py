@@ -1,0 +1,164 @@
+"""Source `smartctl`: what a drive says of itself (`smartctl --json -x`), one document per file, `HOST/*.json`.
+
+A document gives an inventory record under the serial number, an alias `HOST/DEVICE` (and `wwn:...`) for it, and a `media_error` event
+where the drive has counted any. Power-on hours stand for an age: deployed_on is the day so many hours before, which the models
+believe last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from ingest.contract.errors import UnreadableFile
+from ingest.reading.batches import Batch, batch_of
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.hosts import drive_device, host_of, identity, instant, read_text
+from ingest.reading.readers import MOST_DIGITS, one_line, whole
+
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+
+__all__ = ["EXPECTED", "identity", "land", "recognise"]
+
+EXPECTED = "HOST/*.json, each what `smartctl --json -x DEVICE` prints"
+OPEN_FAILED = 2
+_MOST = 2**53
+# An hour of power-on time that no drive has behind it: some firmwares count in other units.
+_MOST_HOURS = 50 * 8766
+# Counters of errors the medium could not make good: reallocated and pending sectors are what the drive has cured or may cure.
+_ATA_MEDIA_ERRORS = (187, 198)  # reported uncorrectable, offline uncorrectable
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`smartctl documents` for a file whose name ends in .json, but for lsblk's; else null."""
+    name = relative.name.lower()
+    return "smartctl documents" if name.endswith(".json") and not name.startswith("lsblk") else None
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Read every document and stage what it says; one of a device that could not be opened is unreadable, with smartctl's own words."""
+    landing.read(files, _batches)
+
+
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    host = host_of(file)
+    document = _document(read_text(file))
+    serial = _serial(document)
+    drive = _inventory(document, serial, host)
+    at = drive["collected_at"]
+    yield batch_of("drives", [{**drive, "is_group_guessed": True}])
+    yield batch_of("drive_aliases", _aliases(document, serial, host, at))
+    errors = _media_errors(document)
+    if errors:
+        detail = f"smartctl: {errors} counted so far"
+        event = {"drive_id": serial, "event_type": "media_error", "detail": detail, "occurred_at": at, "collected_at": at}
+        yield batch_of("drive_events", [{**event, "is_alias": False}])
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text, parse_int=whole)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise UnreadableFile(f"not JSON ({one_line(error)}); was smartctl called with --json?") from error
+    if not isinstance(document, dict) or not ({"smartctl", "device"} & document.keys()):
+        raise UnreadableFile("not a document of smartctl: it has neither a key `smartctl` nor `device`")
+    return document
+
+
+def _serial(document: dict[str, Any]) -> str:
+    serial = document.get("serial_number")
+    if isinstance(serial, str) and serial.strip():
+        return serial.strip()
+    said = [str(message.get("string")) for message in _list(_at(document, "smartctl", "messages")) if isinstance(message, dict)]
+    status = _at(document, "smartctl", "exit_status")
+    failed = isinstance(status, int) and bool(status & OPEN_FAILED)
+    why = "smartctl could not open the device" if failed else "no serial_number in it"
+    raise UnreadableFile(
+        f"{why}{': ' + said[0] if said else ''}; call `smartctl --json -x DEVICE` as root, behind a RAID controller with -d"
+    )
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _at(document: dict[str, Any], *path: str) -> Any:
+    value: Any = document
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _text(value: Any) -> str | None:
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _count(value: Any) -> int | None:
+    """A count, which old versions write as text; null where it is none."""
+    if isinstance(value, str) and value.isdecimal() and len(value) <= MOST_DIGITS:
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= _MOST else None
+
+
+def _inventory(document: dict[str, Any], serial: str, host: str) -> dict[str, Any]:
+    seconds = _at(document, "local_time", "time_t")
+    if type(seconds) is not int:
+        raise UnreadableFile("local_time.time_t is missing: the document does not say when it was written; was it cut short?")
+    at = instant(seconds)
+    rotation = _count(document.get("rotation_rate"))
+    protocol = _at(document, "device", "protocol")
+    hours = _count(_at(document, "power_on_time", "hours"))
+    is_disk = bool(rotation)
+    return {
+        "drive_id": serial,
+        "raid_group_id": host,
+        # SCSI leaves the rate out where it is unknown; ATA and NVMe only where nothing turns
+        "kind": "disk" if is_disk else None if protocol == "SCSI" and rotation is None else "ssd",
+        "vendor": _text(document.get("scsi_vendor")) or _text(document.get("vendor")),
+        "model": _text(document.get("model_name")) or _text(document.get("scsi_model_name")),
+        "firmware": _text(document.get("firmware_version")) or _text(document.get("scsi_revision")) or _text(document.get("revision")),
+        "capacity_bytes": _count(_at(document, "user_capacity", "bytes")) or _count(document.get("nvme_total_capacity")),
+        "rpm": rotation if is_disk else None,
+        "interface": _interface(document, protocol),
+        "host": host,
+        "deployed_on": (at - timedelta(hours=hours)).date() if hours is not None and hours <= _MOST_HOURS else None,
+        "valid_from": at,
+        "collected_at": at,
+        "is_alias": False,
+    }
+
+
+def _interface(document: dict[str, Any], protocol: Any) -> str | None:
+    if protocol == "SCSI":
+        transport = _text(_at(document, "scsi_transport_protocol", "name")) or ""
+        return "SAS" if transport.startswith("SAS") else "FC" if transport.startswith("Fibre") else None
+    return {"ATA": "SATA", "NVMe": "NVMe"}.get(protocol) if isinstance(protocol, str) else None
+
+
+def _aliases(document: dict[str, Any], serial: str, host: str, at: Any) -> list[dict[str, Any]]:
+    """The names the drive goes by: the device, unless a controller hides several drives behind it; the world wide name."""
+    names = []
+    device, kind = _text(_at(document, "device", "name")), _text(_at(document, "device", "type")) or ""
+    if device and "," not in kind:
+        name = drive_device(device)
+        # smartctl is told the controller (nvme0), the kernel counts by the namespace
+        names.append(f"{host}/{name}n1" if name.startswith("nvme") and name[4:].isdecimal() else f"{host}/{name}")
+    naa, oui, number = (_count(_at(document, "wwn", part)) for part in ("naa", "oui", "id"))
+    if naa is not None and oui is not None and number is not None:
+        names.append(f"wwn:0x{naa:x}{oui:06x}{number:09x}")
+    return [{"alias": name, "drive_id": serial, "valid_from": at, "collected_at": at} for name in names]
+
+
+def _media_errors(document: dict[str, Any]) -> int:
+    """Errors the medium could not make good, as far as the drive has counted them over its life."""
+    nvme = _count(_at(document, "nvme_smart_health_information_log", "media_errors")) or 0
+    scsi = sum(_count(_at(document, "scsi_error_counter_log", way, "total_uncorrected_errors")) or 0 for way in ("read", "write", "verify"))
+    ata = 0
+    for attribute in _list(_at(document, "ata_smart_attributes", "table")):
+        if isinstance(attribute, dict) and attribute.get("id") in _ATA_MEDIA_ERRORS:
+            ata = max(ata, _count(_at(attribute, "raw", "value")) or 0)
+    return max(nvme, scsi, ata)

@@ -1,0 +1,635 @@
+"""Source `sysstat`: what sar and iostat measured, interval by interval, rolled up to drive-hours.
+
+`sadf -j`, `sadf -d` and `sar -d` know one latency for reads and writes together (await), so their hours are merged; iostat's JSON
+tells the directions apart. Both give rates over an interval that ends at the time given, so I/Os are rate times seconds, and a
+latency is the mean over those I/Os. An interval counts for the hour in which its middle lies: sar writes a second late.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ingest.contract.errors import IngestError, UnreadableFile
+from ingest.reading.batches import REJECTION, Batch
+from ingest.reading.clocks import Clock, plain_time, zone_of
+from ingest.reading.devices import is_cut_off, is_whole_drive
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.overlap import each_once, take_back
+from ingest.reading.parse import completed
+from ingest.reading.readers import SHOWN_VALUE_CHARS, one_line, text_blocks, utf8, whole
+from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
+
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+
+SUFFIXES = (".json", ".csv", ".txt", ".sar", ".log")
+EXPECTED = f"*{', *'.join(SUFFIXES)} (also .gz, .zst): the output of sadf -j, sadf -d, sar -d or iostat -xt -o JSON"
+RECORD_KIND = "intervals"
+ORDERS = ("mdy", "dmy")
+HOUR_US = 3_600_000_000
+LONGEST = timedelta(hours=1)
+EARLIEST, LATEST = datetime(1970, 1, 1), datetime(3000, 1, 1)
+MAX_BYTES = 512 << 20
+# kB and MB of 1024, sectors of 512: what was read and written is called in sadf -j, in sadf -d, sar and iostat, in older versions
+_SIZES = {
+    ("rkB", "wkB"): 1024, ("rkB/s", "wkB/s"): 1024, ("rMB/s", "wMB/s"): 1 << 20,
+    ("rd_sec", "wr_sec"): 512, ("rd_sec/s", "wr_sec/s"): 512, ("rsec/s", "wsec/s"): 512,
+}  # fmt: skip
+_SD_MAJORS = (8, *range(65, 72), *range(128, 136))
+# what has always had these numbers: ram, floppies, loop, md, CDs, nbd
+_NO_DRIVE_MAJORS = (1, 2, 7, 9, 11, 43)
+
+
+INTERVAL: dict[str, pl.DataType] = {
+    "host": pl.String(),
+    "device": pl.String(),
+    "ends": pl.Datetime("us"),
+    "seconds": pl.Float64(),
+    "is_split": pl.Boolean(),
+    **dict.fromkeys(("rate", "await_ms", "bytes_per_s"), pl.Float64()),
+    **dict.fromkeys(("read_rate", "write_rate", "read_await_ms", "write_await_ms", "read_bytes_per_s", "write_bytes_per_s"), pl.Float64()),
+    "row_no": pl.Int64(),
+}
+
+
+@dataclass
+class Found:
+    """What one file holds: intervals as rows of INTERVAL, and rejections as rows of REJECTION. Rows count drives in an interval."""
+
+    intervals: list[dict[str, Any]] = field(default_factory=list)
+    rejected: list[tuple[int, str, str, str | None]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    row: int = 0
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`intervals` for a file by its suffix, else null."""
+    name = relative.name.lower().removesuffix(".gz").removesuffix(".zst")
+    return RECORD_KIND if name.endswith(SUFFIXES) else None
+
+
+def identity(file: SourceFile) -> str:
+    """What a file is known by: its path within what was given."""
+    return file.name
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Read every file, roll its intervals up together with the others', and stage drive-hours and inventory."""
+    zone, seconds = zone_of(landing.options.get("timezone")), seconds_of(landing.options)
+    order = landing.options.get("date_order")
+    if order not in (None, *ORDERS):
+        raise IngestError(f"--date-order {order}: give mdy (month first) or dmy (day first)")
+    run = _run_of(landing.options, zone)
+
+    def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+        found = read_intervals(file.path, zone, order, run)
+        result.notes += found.notes
+        rejected = pl.DataFrame(found.rejected, schema=REJECTION, orient="row")
+        yield Batch(None, pl.DataFrame(found.intervals, schema=INTERVAL, orient="row"), rejected)
+
+    read = pl.concat([pl.DataFrame(schema={**INTERVAL, "file_no": pl.Int64()}), *landing.read(files, batches)])
+    key = ["host", "device", "is_split", "ends"]
+    intervals = each_once(read, key, [name for name in INTERVAL if name not in (*key, "row_no")], landing.by_no)
+    if not intervals.height:
+        return
+    used, unused = of_one_tool(intervals)
+    hours, behind = roll_up(used)
+    take_back(unused, landing.by_no, "rows_superseded")
+    landing.accept("drives", _drives(intervals, landing.kind), None)
+    landing.count_samples(behind)
+    landing.accept("drive_hours", completed(hours, "drive_hours"), None)
+    if seconds is not None:
+        # a second more, because times are whole seconds; a longer interval tells nothing of so short a time
+        landing.accept("drive_samples", as_samples(totals(used.filter(pl.col("seconds") <= seconds + 1), seconds), seconds), None)
+
+
+# Rolling up -------------------------------------------------------------------------------------------------------
+
+
+def of_one_tool(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Intervals (INTERVAL, `file_no`) -> those that count, with `middle`, by which they belong; and those of the tool that does not count.
+
+    Where both tools saw an hour of a drive, the one counts that saw more of it, of two alike the one that tells directions apart.
+    """
+    middle = pl.col("ends").to_physical() - (pl.col("seconds") * 500_000).cast(pl.Int64)
+    steps = intervals.with_columns(middle.alias("middle"), (middle // HOUR_US).alias("hour")).sort("host", "device", "is_split", "ends")
+    seen = steps.group_by("host", "device", "hour", "is_split", maintain_order=True).agg(pl.col("seconds").sum())
+    best = seen.sort("host", "device", "hour", "seconds", "is_split").unique(["host", "device", "hour"], keep="last", maintain_order=True)
+    place = ["host", "device", "is_split", "hour"]
+    best = best.select(place)
+    return steps.join(best, on=place, how="semi", maintain_order="left"), steps.join(best, on=place, how="anti").select("file_no")
+
+
+def roll_up(used: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Intervals of one tool an hour -> drive-hours, and the intervals behind each."""
+    hours = totals(used, HOUR_SECONDS)
+    first = hours.select("host", "device", "hour_utc", pl.col("file_no").alias("hour_file_no"), pl.col("row_no").alias("hour_row_no"))
+    named = used.with_columns((pl.col("hour") * HOUR_US).cast(pl.Datetime("us")).alias("hour_utc"))
+    behind = (
+        named.join(first, on=["host", "device", "hour_utc"])
+        .group_by(pl.col("hour_file_no").alias("file_no"), pl.col("hour_row_no").alias("row_no"), pl.col("file_no").alias("of_file_no"))
+        .agg(pl.len().cast(pl.Int64).alias("samples"))
+    )
+    return hours, behind
+
+
+def totals(used: pl.DataFrame, seconds: int) -> pl.DataFrame:
+    """Intervals of one tool an hour -> what each drive did in an hour, or in each so many seconds of it; `hour_utc` is where it begins."""
+    spans = used.with_columns((pl.col("middle") // (seconds * 1_000_000)).alias("span"))
+    summed = spans.group_by("host", "device", "is_split", "span", maintain_order=True).agg(
+        pl.col("seconds").sum(),
+        *(_total(rate) for rate in ("rate", "read_rate", "write_rate", "bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")),
+        *(
+            _mean(latency, rate)
+            for latency, rate in (("await_ms", "rate"), ("read_await_ms", "read_rate"), ("write_await_ms", "write_rate"))
+        ),
+        pl.col("ends").max().alias("collected_at"),
+        pl.col("file_no").first(),
+        pl.col("row_no").first(),
+    )
+    return summed.select(
+        "host",
+        "device",
+        (pl.col("span") * (seconds * 1_000_000)).cast(pl.Datetime("us")).alias("hour_utc"),
+        pl.concat_str("host", pl.lit("/"), "device").alias("drive_id"),
+        pl.col("host").alias("raid_group_id"),
+        *(_where_split(pl.col(f"{way}_rate").round().cast(pl.Int64)).alias(f"{way}_ios") for way in ("read", "write")),
+        *(_where_split(_latency(f"{way}_await_ms", f"{way}_rate")).alias(f"{way}_latency_us") for way in ("read", "write")),
+        *(_where_split(pl.col(f"{way}_bytes_per_s").round().cast(pl.Int64)).alias(f"{way}_blocks") for way in ("read", "write")),
+        _where_split(pl.lit(1, pl.Int64())).alias("block_bytes"),
+        pl.when(~pl.col("is_split")).then(_latency("await_ms", "rate")).alias("latency_us"),
+        pl.when(~pl.col("is_split")).then(pl.col("rate").round().cast(pl.Int64)).alias("io_count"),
+        pl.when(~pl.col("is_split")).then(pl.col("bytes_per_s").round().cast(pl.Int64)).alias("bytes"),
+        (pl.col("seconds") / seconds).clip(upper_bound=1.0).alias("coverage"),
+        "collected_at",
+        pl.lit(True).alias("is_alias"),
+        pl.lit(True).alias("is_group_guessed"),
+        "file_no",
+        "row_no",
+    ).sort("hour_utc", "drive_id")
+
+
+def _total(rate: str) -> pl.Expr:
+    """I/Os or bytes: rates times seconds; a sum of what is partly unknown is unknown."""
+    return pl.when(pl.col(rate).is_not_null().all()).then((pl.col(rate) * pl.col("seconds")).sum()).alias(rate)
+
+
+def _mean(latency: str, rate: str) -> pl.Expr:
+    ios = pl.col(rate) * pl.col("seconds")
+    return ((pl.col(latency) * ios).sum() / ios.sum()).alias(latency)
+
+
+def _where_split(value: pl.Expr) -> pl.Expr:
+    return pl.when("is_split").then(value)
+
+
+def _latency(latency: str, ios: str) -> pl.Expr:
+    """Microseconds; null where the I/Os round to none."""
+    return pl.when(pl.col(ios).round() > 0).then(pl.col(latency) * 1000)
+
+
+def _drives(intervals: pl.DataFrame, kind: str | None) -> pl.DataFrame:
+    first = intervals.sort("host", "device", "ends", "file_no", "row_no").unique(["host", "device"], keep="first", maintain_order=True)
+    drives = first.select(
+        pl.concat_str("host", pl.lit("/"), "device").alias("drive_id"),
+        pl.col("host").alias("raid_group_id"),
+        pl.lit("data").alias("role"),
+        pl.lit(kind, pl.String()).alias("kind"),
+        "host",
+        pl.lit(True).alias("is_alias"),
+        pl.lit(True).alias("is_group_guessed"),
+        "file_no",
+        "row_no",
+    )
+    return completed(drives, "drives")
+
+
+# One file ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """How iostat was run, where what it wrote does not say: when it printed its first figures (UTC), and the seconds between them."""
+
+    began: datetime
+    seconds: int
+
+
+def _run_of(options: Mapping[str, Any], zone: tzinfo | None) -> Run | None:
+    """What --interval and --began say. Raises: IngestError where one of them is no such thing, or is missing beside the other."""
+    interval, told = options.get("interval"), options.get("began")
+    if not interval and not told:
+        return None
+    if not interval or not told:
+        given, other = ("--interval", "--began TIME") if interval else ("--began", "--interval 10s")
+        raise IngestError(f"{given} says nothing without {other}: give both, as iostat was run")
+    match = re.fullmatch(r"(\d{1,4})([sm]?)", str(interval))
+    seconds = int(match[1]) * (60 if match[2] == "m" else 1) if match else 0
+    if not 0 < seconds <= LONGEST.total_seconds():
+        raise IngestError(f"--interval {interval}: give the seconds or minutes from one report to the next, such as 10s or 1m, 1h at most")
+    try:
+        began = datetime.fromisoformat(str(told))
+        began = (began if began.tzinfo else began.replace(tzinfo=zone or UTC)).astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError) as error:
+        raise IngestError(
+            f"--began {told}: give a time such as 2026-01-05T10:00:00Z; without offset it is of --timezone, or UTC"
+        ) from error
+    return Run(began, seconds)
+
+
+def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, run: Run | None = None) -> Found:
+    """The intervals of whole drives in one file; `order` is that of its dates with slashes, one of ORDERS.
+
+    Raises: UnreadableFile where it is none of the formats, or its times are not known.
+    """
+    try:
+        text = b"".join(text_blocks(path, EXPECTED))
+        if len(text) > MAX_BYTES:
+            raise UnreadableFile(f"more than {MAX_BYTES >> 20} MiB; split it by day")
+        content = text.decode("utf-8", "replace").lstrip("\r\n")
+        if content.lstrip().startswith("{"):
+            return _read_json(content, zone, order or _told_order(content), run)
+        if content.startswith("#") or _SADF_LINE.match(content):
+            found = _read_sadf(content, zone)
+        elif _IOSTAT_TEXT.search(content):
+            raise UnreadableFile("this is iostat's own text; run it with -o JSON: S_TIME_FORMAT=ISO iostat -xt -o JSON 60")
+        else:
+            found = _read_sar(content, zone, order or _told_order(content))
+    except (OSError, EOFError, MemoryError, RecursionError, ValueError) as error:
+        raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
+    if not found.row:
+        raise UnreadableFile(f"no line of a drive in it; expected {EXPECTED}")
+    return found
+
+
+_IOSTAT_TEXT = re.compile(r"^(avg-cpu:|Device:?\s+(tps|r/s|rrqm/s)\s)", re.MULTILINE)
+_NUMBERED = re.compile(r"dev(\d{1,4})-(\d{1,7})")
+# of a kernel, or of device mapper, which may be any
+_A_NAME = re.compile(r"[\w.+:@#%=/!\\-]+")
+
+
+def _reject(found: Found, reason: str, column: str, value: str | None) -> None:
+    found.row += 1
+    found.rejected.append((found.row, reason, column, None if value is None else utf8(value[:SHOWN_VALUE_CHARS])))
+
+
+def _drive(device: str, found: Found) -> str | None:
+    """The drive that a tool calls so; null for what is none, and for a name that cannot be one, which is turned away."""
+    name = device.removeprefix("/dev/")
+    if is_whole_drive(name):
+        return name
+    if (numbered := _NUMBERED.fullmatch(name)) is not None:
+        major, minor = int(numbered[1]), int(numbered[2])
+        if major in _SD_MAJORS:
+            # 16 numbers for each drive, the first of them its own; those beyond 256 drives come round again
+            return None if minor % 16 else _sd_name(_SD_MAJORS.index(major) * 16 + (minor >> 4 & 15) + (minor & ~255))
+        if major not in _NO_DRIVE_MAJORS:
+            _reject(found, "which drive this is cannot be known; name it with sar -p, or sadf FILE -- -d -p", "device", device)
+    elif is_cut_off(name) or not _A_NAME.fullmatch(name):
+        _reject(found, "no name of a device; is it cut off, or another text within it?", "device", device)
+    return None
+
+
+def _sd_name(index: int) -> str:
+    """The name of a number: 0 is sda, 25 sdz, 26 sdaa."""
+    letters = ""
+    while index >= 0:
+        letters, index = chr(ord("a") + index % 26) + letters, index // 26 - 1
+    return f"sd{letters}"
+
+
+def _take(found: Found, host: str, named: str, ends: datetime, seconds: float, values: dict[str, Any]) -> None:
+    """One drive in one interval; `values` by the names of the tool."""
+    device = _drive(named, found)
+    if device is None:
+        return
+    found.row += 1
+    is_split = "r/s" in values
+    numbers: dict[str, float] = {}
+    needed = ("r/s", "w/s", "r_await", "w_await") if is_split else ("tps", "await")
+    sizes = next((pair for pair in _SIZES if pair[0] in values and pair[1] in values), None)
+    for name in (*needed, *(sizes or ())):
+        if name not in values:
+            continue
+        number = _number(values[name])
+        if number is None or not 0 <= number < 1e15:
+            found.rejected.append((found.row, "not a number of 0 or more", name, utf8(str(values[name])[:SHOWN_VALUE_CHARS])))
+            return
+        numbers[name] = number
+    missing = [name for name in needed if name not in numbers]
+    if missing:
+        found.rejected.append((found.row, "missing; was it printed without -x, or cut off?", missing[0], None))
+    elif not EARLIEST <= ends < LATEST:
+        found.rejected.append((found.row, "not a time of the years 1970 to 2999", "timestamp", f"{ends} UTC"))
+    elif not 0 < seconds <= LONGEST.total_seconds():
+        found.rejected.append((found.row, "not an interval of more than 0 s and 1 h at most", "interval", f"{seconds:g} s"))
+    else:
+        read, written = (numbers[name] * _SIZES[sizes] for name in sizes) if sizes else (None, None)
+        known = {
+            "rate": numbers.get("tps"), "await_ms": numbers.get("await"),
+            "bytes_per_s": None if read is None or written is None or is_split else read + written,
+            "read_rate": numbers.get("r/s"), "write_rate": numbers.get("w/s"),
+            "read_await_ms": numbers.get("r_await"), "write_await_ms": numbers.get("w_await"),
+            "read_bytes_per_s": read if is_split else None, "write_bytes_per_s": written if is_split else None,
+        }  # fmt: skip
+        place = {"host": host, "device": device, "ends": ends, "seconds": float(seconds)}
+        found.intervals.append({**place, "is_split": is_split, **known, "row_no": found.row})
+
+
+def _number(value: Any) -> float | None:
+    """A number as printed, also with the decimal comma of some locales."""
+    try:
+        return float(value.replace(",", ".") if isinstance(value, str) else value) if not isinstance(value, bool) else None
+    except (TypeError, ValueError):
+        return None
+
+
+# JSON -------------------------------------------------------------------------------------------------------------
+
+_STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
+_ELEMENT = re.compile(r'\{\s*"timestamp"\s*:')
+_HEADER = re.compile(r'"(nodename|date|file-date|timezone)"\s*:\s*"([^"]*)"')
+
+
+@dataclass
+class _Told:
+    """How far the intervals of a host have been read. `previous`: when the one before ended, null where nobody knows."""
+
+    host: str
+    is_iostat: bool
+    clock: Clock
+    order: str | None
+    run: Run | None
+    previous: datetime | None = None
+    count: int = 0
+
+
+def _read_json(content: str, zone: tzinfo | None, order: str | None, run: Run | None) -> Found:
+    """What sadf -j or iostat -o JSON wrote, one host or several; an interval that is not whole costs itself."""
+    found = Found()
+    decoder = json.JSONDecoder(parse_int=whole)
+    begins = list(_STATISTICS.finditer(content))
+    if not begins:
+        raise UnreadableFile(f"JSON without statistics; expected {EXPECTED}")
+    done = 0
+    for begin, after in zip(begins, [*begins[1:], None], strict=True):
+        header = dict(_HEADER.findall(content[done : begin.start()]))
+        told = _Told(header.get("nodename", "unknown"), "file-date" not in header, Clock(zone), order, run)
+        at, ends = begin.end(), after.start() if after else len(content)
+        while (at := _skip(content, at)) < len(content) and content[at] != "]":
+            try:
+                element, at = decoder.raw_decode(content, at)
+            except json.JSONDecodeError as error:
+                hint = "; LC_ALL=C prints numbers that are JSON" if re.search(r": \d+,\d\d[,}]", content[at : at + 4000]) else ""
+                _reject(found, f"no whole JSON ({error.msg}){hint}; is the file cut off?", "statistics", content[at : at + 60])
+                another = _ELEMENT.search(content, at + 1, ends)
+                if another is None:
+                    break
+                at, told.previous = another.start(), None
+            else:
+                _take_element(found, element, told)
+            told.count += 1
+        done = at
+    if not found.row:
+        raise UnreadableFile("no interval of a drive in it; run sadf with -d after --, or iostat with -x, for more than one interval")
+    return found
+
+
+def _skip(content: str, at: int) -> int:
+    match = re.compile(r"[\s,]*").match(content, at)
+    return match.end() if match else at
+
+
+def _take_element(found: Found, element: Any, told: _Told) -> None:
+    """One interval of all drives."""
+    disks = element.get("disk") if isinstance(element, dict) else None
+    if not isinstance(disks, list) and not (told.is_iostat and isinstance(element, dict) and "timestamp" in element):
+        return
+    before, told.previous = told.previous, None
+    try:
+        ends, seconds = _iostat_time(element, before, told) if told.is_iostat else _sadf_time(element, before, told)
+    except (ValueError, OverflowError):
+        _reject(found, "not a time; the drives of its interval are left out", "timestamp", json.dumps(element.get("timestamp")))
+        return
+    told.previous = ends
+    if not isinstance(disks, list) or (told.is_iostat and not told.count):
+        return  # iostat's first are since boot
+    if told.is_iostat and before is None:
+        _reject(found, "the interval before it is not whole, so that nobody knows how long this one was", "timestamp", f"{ends} UTC")
+        return
+    for disk in disks:
+        if isinstance(disk, dict):
+            _take(found, told.host, str(disk.get("disk_device", disk.get("disk-device", ""))), ends, seconds, disk)
+        else:
+            _reject(found, "not the figures of a drive", "disk", json.dumps(disk))
+
+
+def _iostat_time(element: dict[str, Any], previous: datetime | None, told: _Told) -> tuple[datetime, float]:
+    if "timestamp" not in element and told.run is not None:
+        return told.run.began + timedelta(seconds=told.run.seconds * told.count), told.run.seconds
+    given = element.get("timestamp")
+    if not isinstance(given, str):
+        raise UnreadableFile(
+            "its intervals have no time; run iostat with -t, and S_TIME_FORMAT=ISO in the environment, or give --interval and --began"
+        )
+    try:
+        ends = datetime.strptime(given, "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC).replace(tzinfo=None)
+    except ValueError:
+        ends = told.clock.utc(_local(given, told.order))
+    return ends, (ends - previous).total_seconds() if previous else 0.0
+
+
+def _sadf_time(element: dict[str, Any], previous: datetime | None, told: _Told) -> tuple[datetime, float]:
+    stamp = element.get("timestamp")
+    if not isinstance(stamp, dict):
+        raise UnreadableFile("its intervals have no timestamp, as sadf -j gives one")
+    local = plain_time(f"{stamp.get('date')} {stamp.get('time')}"[:19])
+    is_utc = stamp.get("utc") == 1 or stamp.get("tz") == "UTC"
+    ends = local if is_utc else told.clock.utc(local)
+    seconds = _number(stamp.get("interval")) or 0.0
+    # it may name more seconds than have passed since the interval before
+    return ends, min(seconds, (ends - previous).total_seconds()) if previous and ends > previous else seconds
+
+
+# Dates with slashes ------------------------------------------------------------------------------------------------
+
+_SLASHED = re.compile(r'(?:^Linux \S+ \([^)\n]*\)\s+|"timestamp"\s*:\s*")(\d\d?)/(\d\d?)/\d', re.MULTILINE)
+
+
+def _told_order(content: str) -> str | None:
+    """The order of a file's dates with slashes, where one of them can be read in one order only; else null."""
+    pairs = [(int(first), int(second)) for first, second in _SLASHED.findall(content)]
+    told = {"mdy" for _, second in pairs if second > 12} | {"dmy" for first, _ in pairs if first > 12}
+    if not told and all(first == second for first, second in pairs):
+        return "mdy"
+    return told.pop() if len(told) == 1 else None
+
+
+def _day_formats(text: str, order: str | None) -> tuple[str, ...]:
+    """The formats that a date may have. Raises: UnreadableFile where it may be one of two days."""
+    if order is None and re.match(r"\s*\d\d?/\d\d?/\d", text):
+        raise UnreadableFile(
+            f"{text[:40]!r} may be month or day first; give --date-order mdy (as LC_ALL=C and en_US print) or dmy (as en_GB), "
+            "or print it with S_TIME_FORMAT=ISO"
+        )
+    slashed = ("%d/%m/%y", "%d/%m/%Y") if order == "dmy" else ("%m/%d/%y", "%m/%d/%Y")
+    return ("%Y-%m-%d", *slashed, "%d.%m.%Y")
+
+
+def _local(text: str, order: str | None) -> datetime:
+    """A local date and time as a locale prints it. Raises: UnreadableFile."""
+    for day in _day_formats(text, order):
+        for time in ("%H:%M:%S", "%I:%M:%S %p"):
+            try:
+                return datetime.strptime(text.strip(), f"{day} {time}")
+            except ValueError:
+                continue
+    raise UnreadableFile(f"{text[:40]!r} is no time known here; S_TIME_FORMAT=ISO (iostat) or LC_ALL=C (sar) prints one that is")
+
+
+# Lines of sadf -d -------------------------------------------------------------------------------------------------
+
+_SADF_LINE = re.compile(r"[^;\n]+;-?\d+;[^;\n]+;")
+
+
+def _read_sadf(content: str, zone: tzinfo | None) -> Found:
+    """`host;interval;time;DEV;tps;...` under a header; with -h all drives of an interval in one line."""
+    found = Found()
+    names: list[str] | None = None
+    has_header = False
+    clock = Clock(zone)
+    lines = content.splitlines()
+    unfinished = None if content.endswith(("\n", "\r")) else len(lines)
+    for number, line in enumerate(lines, 1):
+        if line.startswith("#"):
+            header = [part.strip() for part in line.lstrip("# ").split(";")]
+            names, has_header = _drive_columns(header), True
+            continue
+        parts = line.strip().split(";")
+        if not line.strip() or (len(parts) > 3 and ("RESTART" in parts[3] or parts[3].startswith("COM"))):
+            continue
+        if names is None:
+            if not has_header or any(is_whole_drive(part) for part in parts[3:4]):
+                _reject(found, "no header of drives above it; is it cut off?", "line", line)
+            continue  # figures of something else
+        begins, count = int(names[0]), len(names) - 1
+        values = parts[begins:]
+        if not values or len(values) % count:
+            _reject(found, f"{len(values)} columns from DEV on, expected {count} for each drive; is it cut off?", "line", line)
+            continue
+        if number == unfinished:
+            _reject(found, "the text ends within this line; is it cut off?", "line", line)
+            continue
+        try:
+            ends, seconds = _sadf_stamp(parts[2], clock), float(parts[1])
+        except (ValueError, OverflowError, OSError):
+            _reject(found, "not an interval and a time", "timestamp", line)
+            continue
+        for at in range(0, len(values), count):
+            drive = dict(zip(names[1:], values[at : at + count], strict=True))
+            _take(found, parts[0], drive.pop("DEV", ""), ends, seconds, drive)
+    return found
+
+
+def _drive_columns(header: list[str]) -> list[str] | None:
+    """Where the columns of a drive begin (as text), and their names; null for a header of other figures."""
+    if "DEV" not in header:
+        return None
+    begins = header.index("DEV")
+    names = [name.removesuffix("[...]") for name in header[begins:]]
+    return [str(begins), *names]
+
+
+def _sadf_stamp(text: str, clock: Clock) -> datetime:
+    if text.isdigit():
+        return datetime.fromtimestamp(int(text), UTC).replace(tzinfo=None)
+    if text.endswith(" UTC"):
+        return plain_time(text[:19])
+    return clock.utc(plain_time(text[:19]))
+
+
+# Lines of sar -d --------------------------------------------------------------------------------------------------
+
+# averages, in whatever language
+_SUMMED = re.compile(r"[^\d\[;]+:")
+_A_COLUMN = re.compile(r"[\w%][\w%/.*+-]*")
+_BANNER = re.compile(r"Linux \S+ \(([^)]*)\)\s+(\S+)")
+_TIMED = re.compile(r"(\d\d):(\d\d):(\d\d)(?: ?([AaPp][Mm]))?\s+(.*)")
+
+
+def _read_sar(content: str, zone: tzinfo | None, order: str | None) -> Found:
+    """Blocks of lines, each under a header with the time at which its first interval began."""
+    found = Found()
+    host, names, has_header = "unknown", None, False
+    clock, begins, ends = Clock(zone), None, None
+    lines = content.splitlines()
+    unfinished = None if content.endswith(("\n", "\r")) else len(lines)
+    for number, line in enumerate(lines, 1):
+        if banner := _BANNER.match(line):
+            host, names, has_header = banner[1], None, False
+            clock = Clock(zone, _day(banner[2], order))
+            continue
+        timed = _TIMED.match(line.strip())
+        if timed is None or (of_day := _of_day(timed)) is None:
+            if names is not None and line.strip() and not _SUMMED.match(line):
+                _reject(found, "no time before the figures of a drive; is it cut off, or another text within it?", "line", line)
+            continue  # a blank line, an average, or figures of something else
+        columns = timed[5].split()
+        if "RESTART" in columns:
+            names, has_header = None, True
+            continue
+        if "tps" in columns and ("DEV" in columns or "await" in columns):
+            names, has_header = columns, True
+            begins, ends = clock.at(of_day), None
+            continue
+        names_drive = any(is_whole_drive(column) or _NUMBERED.fullmatch(column) for column in columns)
+        if len(columns) > 1 and not names_drive and all(_A_COLUMN.fullmatch(column) and not _is_value(column) for column in columns):
+            names, has_header = None, True  # the header of other figures
+            continue
+        if names is None or begins is None:
+            if not has_header or names_drive:
+                _reject(found, "no header of drives above it; is it cut off?", "line", line)
+            continue
+        at = clock.at(of_day)
+        if ends is not None and at > ends:
+            begins = ends
+        ends = at
+        if len(columns) != len(names):
+            _reject(found, f"{len(columns)} columns, expected {len(names)}", "line", line)
+            continue
+        if number == unfinished:
+            _reject(found, "the text ends within this line; is it cut off?", "line", line)
+            continue
+        values = dict(zip(names, columns, strict=True))
+        _take(found, host, values.pop("DEV", ""), ends, (ends - begins).total_seconds(), values)
+    return found
+
+
+def _is_value(text: str) -> bool:
+    return _number(text) is not None
+
+
+def _of_day(timed: re.Match[str]) -> timedelta | None:
+    hour, minute, second = (int(timed[group]) for group in (1, 2, 3))
+    if timed[4]:
+        hour = hour % 12 + (12 if timed[4].lower() == "pm" else 0)
+    return timedelta(hours=hour, minutes=minute, seconds=second) if hour < 24 and minute < 60 and second < 61 else None
+
+
+def _day(text: str, order: str | None) -> datetime:
+    for format_ in _day_formats(text, order):
+        try:
+            day = datetime.strptime(text, format_)
+        except ValueError:
+            continue
+        if EARLIEST <= day < LATEST:
+            return day
+    raise UnreadableFile(f"{text!r} is no day known here; LC_ALL=C prints one that is")

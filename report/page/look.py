@@ -1,0 +1,91 @@
+"""The look of every figure: colours, axes, and a Plotly figure as a piece of the page."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+from markupsafe import Markup
+
+from engine.read import Row
+from report.page.numbers import KIND_NAMES
+
+# Okabe and Ito's palette, told apart by colour-blind readers and, by lightness, in print
+COLOURS = {"disk": "#0072B2", "ssd": "#009E73", "unknown": "#7A7A7A"}
+SLOW = "#D55E00"
+INK, QUIET, GRID = "#1f2933", "#616e7c", "#e4e7eb"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
+
+
+def colour(kind: str) -> str:
+    """The colour of a kind, everywhere the same."""
+    return COLOURS.get(kind, COLOURS["unknown"])
+
+
+def safe(text: Any) -> str:
+    """Data as Plotly text: Plotly reads a little HTML, which data must not write."""
+    return html.escape(str(text), quote=False)
+
+
+def styled(figure: go.Figure, height: int, *, hovermode: str = "x unified") -> go.Figure:
+    """The common look."""
+    figure.update_layout(
+        height=height,
+        autosize=True,
+        # the page's own background, light or dark, and its ink: base.html.j2 maps INK, QUIET, GRID and the kinds' colours
+        template="none",
+        paper_bgcolor="rgba(0, 0, 0, 0)",
+        plot_bgcolor="rgba(0, 0, 0, 0)",
+        font={"family": FONT, "size": 13, "color": INK},
+        margin={"l": 64, "r": 24, "t": 36, "b": 52},
+        hovermode=hovermode,
+        hoverlabel={"bgcolor": "white", "bordercolor": GRID, "font": {"family": FONT, "size": 13, "color": INK}, "namelength": -1},
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "font": {"size": 13}},
+        dragmode="zoom",
+    )
+    axis = {
+        "gridcolor": GRID,
+        "zeroline": False,
+        "linecolor": "#9aa5b1",
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": "#9aa5b1",
+        "automargin": True,
+        "title": {"font": {"size": 13, "color": QUIET}, "standoff": 8},
+    }
+    figure.update_xaxes(**axis, showspikes=False)
+    figure.update_yaxes(**axis)
+    figure.update_annotations(font={"family": FONT})
+    return figure
+
+
+def figure_html(figure: go.Figure, div_id: str, label: str) -> str:
+    """A figure as data, without plotly.js, which the page holds once; the page draws it when somebody comes near it.
+
+    label: what it shows, for those who do not see it.
+    """
+    # a script ends at the first "</script", whatever the language
+    data = str(figure.to_json()).replace("<", "\\u003c")
+    return (
+        f'<div id="{html.escape(div_id)}" class="plotly-graph-div" role="img" aria-label="{html.escape(label)}" '
+        f'style="height: {figure.layout.height}px">'
+        f'<script type="application/json">{data}</script></div>'
+    )
+
+
+def kinds_of(rows: Sequence[Row]) -> list[str]:
+    """The kinds in the rows, disks first, unknown last."""
+    order = list(KIND_NAMES)
+    return sorted({row["kind"] for row in rows}, key=lambda kind: (order.index(kind) if kind in order else 1.5, kind))
+
+
+def nice_ticks(candidates: Sequence[float], low: float, high: float) -> list[float]:
+    """The candidates within the range."""
+    return [tick for tick in candidates if low <= tick <= high]
+
+
+def drawn(figure: go.Figure, name: str, label: str) -> Markup:
+    """A figure as HTML; Plotly has escaped the data in it."""
+    return Markup(figure_html(figure, f"figure-{name}", label))

@@ -1,0 +1,54 @@
+"""Which weekly reports are due: complete weeks without a report, or with one that lacks deliveries of that week."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+from engine.read import publication_of
+from engine.warehouse import Warehouse
+from ingest.raw.store import list_deliveries
+from report.page.numbers import week_name
+from report.weekly.queries import fetch_publication, fetch_weeks
+
+HEAD_BYTES = 1000
+"""The mark of a report is in its first lines."""
+
+_MARK = re.compile(r'<meta name="drivetail-last-delivery" content="(\d+)">')
+
+
+def due_weeks(warehouse: Warehouse) -> list[str]:
+    """The weeks to report on, oldest first, such as `2026-W03`; told from reports and deliveries alone, so that a killed run loses none.
+
+    A delivery of drive-hours that comes after the report of its week makes that report due again; inventory and events alone do not.
+    Raises: QueryError without a publication.
+    """
+    with publication_of(warehouse) as connection:
+        published = fetch_publication(connection)["last_delivery_seq"]
+        complete = [week["week_utc"] for week in fetch_weeks(connection) if week["is_complete"]]
+    deliveries = [each for each in list_deliveries(warehouse.root) if each.seq <= (published or 0)]
+    due = []
+    for monday in complete:
+        name = week_name(monday)
+        shown = _last_delivery(report_file(warehouse, name))
+        # a RAID-hour is computed with the one before
+        first, last = monday - timedelta(hours=1), monday + timedelta(days=7, hours=-1)
+        if shown is None or any(each.seq > shown and each.overlaps(first, last) for each in deliveries):
+            due.append(name)
+    return due
+
+
+def report_file(warehouse: Warehouse, week: str) -> Path:
+    """Where the report of a week lies unless somebody says otherwise."""
+    return warehouse.root / "reports" / f"{week}.html"
+
+
+def _last_delivery(path: Path) -> int | None:
+    """The newest delivery that a report shows; None without a report."""
+    try:
+        with path.open(encoding="utf-8") as handle:
+            found = _MARK.search(handle.read(HEAD_BYTES))
+    except FileNotFoundError:
+        return None
+    return int(found[1]) if found else None

@@ -1,0 +1,422 @@
+"""The page of the weekly report: figures, words and tables put in order. All data are escaped, in HTML by the template."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import timedelta
+from typing import Any
+
+from markupsafe import Markup
+
+from engine.words import NO_BACKTEST
+from report.page import numbers
+from report.page.html import render
+from report.page.look import drawn, kinds_of
+from report.page.numbers import count, hours, listed, noun, of_kind, percent, plural, ratio, times, week_name
+from report.weekly import figures
+from report.weekly.queries import (
+    CANDIDATES_LISTED,
+    CHRONIC_LISTED,
+    DECISIONS_LISTED,
+    DRIVES_LISTED,
+    EPISODES_LISTED,
+    GROUP_HOURS_LISTED,
+    GROUPS_LISTED,
+    STATES_LISTED,
+    Row,
+    WeekFacts,
+)
+
+RECORD_KINDS = {
+    "all": "All records",
+    "drive_hours": "Drive-hours",
+    "drives": "Inventory",
+    "drive_events": "Events",
+    "unknown": "Unreadable files",
+}
+EXCLUSIONS = {
+    "low_coverage": "observed for too small a part of the hour",
+    "no_io": "no I/O in the hour, so no latency",
+    "too_few_drives": "fewer than 3 drives of the group with I/O",
+    "zero_median": "median latency of the group is 0",
+}
+STATES = {
+    "new": "new",
+    "reopened": "slow again",
+    "continuing": "as last week",
+    "resolved": "no longer",
+    "unseen": "not measured",
+}
+CAUSES = {
+    "workload_rate": "load: more I/Os",
+    "workload_size": "load: larger I/Os",
+    "drive_event": "error of the drive",
+    "rebuild_or_scrub": "rebuild or scrub",
+    "maintenance": "maintenance",
+    "whole_group": "whole group",
+    "neighbours": "host or enclosure",
+    "latency_quantum": "firmware timer",
+    "cohort": "model or firmware",
+    "censored": "beginning or end not seen",
+    "silent": "silent",
+}
+RANKINGS = {
+    "most_slow_hours_28d": "most slow hours in 28 days",
+    "slowest_now": "slowest on the last day",
+    "random": "by lot",
+}
+LIMITS = {
+    "drives": DRIVES_LISTED,
+    "raid_groups": GROUPS_LISTED,
+    "episodes": EPISODES_LISTED,
+    "chronic": CHRONIC_LISTED,
+    "states": STATES_LISTED,
+    "group_hours": GROUP_HOURS_LISTED,
+    "decisions": DECISIONS_LISTED,
+    "candidates": CANDIDATES_LISTED,
+}
+"""How many rows a table has at most; one that is full says so."""
+
+
+def render_page(facts: WeekFacts) -> str:
+    """The whole HTML file."""
+    return render(
+        "weekly/page.html.j2",
+        facts=facts,
+        week=week_name(facts.week["week_utc"]),
+        sunday=facts.week["week_utc"] + timedelta(days=6),
+        digest=digest(facts),
+        coverage_words=coverage_words(facts),
+        slowness_words=[sentence for row in facts.slowness if (sentence := against_before(row))],
+        trend=trend(facts),
+        distribution=distribution(facts),
+        heat_maps=heat_maps(facts),
+        drive_figures=drive_figures(facts),
+        drive_verdicts=rows_by(facts.drive_verdicts, "drive_id"),
+        drive_events=rows_by(facts.drive_events, "drive_id"),
+        group_drives=rows_by(facts.group_drives, "raid_group_id"),
+        anchors={
+            **{row["drive_id"]: f"drive-{row['cost_rank']}" for row in facts.drives},
+            **{row["raid_group_id"]: f"group-{row['cost_rank']}" for row in facts.raid_groups},
+        },
+        matrix=detector_matrix(facts),
+        duration_figures=duration_figures(facts),
+        interval_words=interval_words(facts),
+        gap_words=gap_words(facts),
+        unplug_words=unplug_words(facts),
+        unplug_digest=unplug_digest(facts),
+        chronic_words=chronic_words(facts),
+        record_kinds=RECORD_KINDS,
+        exclusion_words=EXCLUSIONS,
+        state_words=STATES,
+        guessed={row["raid_group_id"] for row in facts.guessed},
+        cause_words=CAUSES,
+        ranking_words=RANKINGS,
+        no_backtest=NO_BACKTEST,
+        explain=lambda drive: f"drivetail explain {shlex.quote(drive)}",
+        baseline_weeks=max((row["baseline_week_count"] or 0 for row in facts.slowness), default=0),
+        limits=LIMITS,
+    )
+
+
+def rows_by(rows: list[Row], column: str) -> dict[Any, list[Row]]:
+    """The rows of each value of a column, in their order."""
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[column], []).append(row)
+    return found
+
+
+def detector_matrix(facts: WeekFacts) -> tuple[list[str], dict[tuple[str, str], Row]]:
+    """The detectors in their order, and how far each two agree, found under both orders."""
+    # a rule that looks at samples says nothing of a fleet that has none
+    rows = [row for row in facts.detectors if row["drive_count"]]
+    names = sorted({row["detector"] for row in rows} | {row["other_detector"] for row in rows})
+    pairs = {(row["detector"], row["other_detector"]): row for row in rows}
+    return names, {**pairs, **{(other, name): row for (name, other), row in pairs.items()}}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Figures
+
+
+def trend(facts: WeekFacts) -> list[tuple[str, Markup | None]]:
+    """Slow drive-hours and tail hours over the weeks; no figure where every bar would be 0."""
+    week = facts.week["week_utc"]
+    parts = (
+        ("Share of drive-hours that were slow", "slow_drive_hours", "drive_hours", "slow_drive_hour_ratio", "slow", "drive-hours"),
+        ("Share of RAID-hours that were tail hours", "tail_hours", "raid_hours", "tail_hour_ratio", "tail hours", "RAID-hours"),
+    )
+    return [
+        (
+            title,
+            drawn(
+                figures.weekly_trend(facts.trend, week, numerator=numerator, denominator=denominator, share=share, what=what, of=of),
+                f"trend-{numerator}",
+                f"{title}, week by week",
+            )
+            if any(row[numerator] for row in facts.trend)
+            else None,
+        )
+        for title, numerator, denominator, share, what, of in parts
+    ]
+
+
+def distribution(facts: WeekFacts) -> Markup | None:
+    """The percentiles of the week."""
+    return (
+        drawn(figures.slowdown_distribution(facts.percentiles), "distribution", "Slowdown at each percentile of the week")
+        if facts.percentiles
+        else None
+    )
+
+
+def drive_figures(facts: WeekFacts) -> list[tuple[Row, Markup]]:
+    """The costliest drives, hour by hour, on one scale."""
+    bands = {(row["raid_group_id"], row["hour_utc"]): row for row in facts.peer_bands}
+    top = max([row["max_slowdown"] for row in facts.drives] + [4.0])
+    series, events = rows_by(facts.drive_series, "drive_id"), rows_by(facts.drive_events, "drive_id")
+    result = []
+    for drive in facts.drives:
+        name = drive["drive_id"]
+        figure = figures.drive_week(drive, series.get(name, []), bands, events.get(name, []), facts.week["week_utc"], top)
+        result.append((drive, drawn(figure, f"drive-{drive['cost_rank']}", f"Slowdown of {name}, hour by hour")))
+    return result
+
+
+def heat_maps(facts: WeekFacts) -> list[tuple[str, Markup]]:
+    """Tail hours by hour and day, one figure a kind; none where there is no tail hour."""
+    fleet_hours = rows_by(facts.fleet_hours, "kind")
+    return [
+        (
+            kind,
+            drawn(
+                figures.heat_map(fleet_hours[kind], facts.week["week_utc"]), f"heat-{kind}", f"Tail hours of {plural(kind)}, hour by day"
+            ),
+        )
+        for kind in kinds_of(facts.fleet_hours)
+        if any(row["tail_hours"] for row in fleet_hours[kind])
+    ]
+
+
+def duration_figures(facts: WeekFacts) -> dict[str, Markup]:
+    """One figure for each measure that has a duration."""
+    titles = {
+        "interval_hours": ("hours slow (log scale)", "intervals", 330),
+        "gap_hours": ("stable hours between (log scale)", "gaps", 330),
+        "wait_hours": ("hours to the unplug", "intervals", 270),
+        "outage_hours": ("hours out", "outages", 270),
+        "recur_hours": ("hours to the next slow hour", "replugs", 270),
+    }
+    given = {row["measure"] for row in facts.durations}
+    return {
+        measure: drawn(
+            figures.durations(facts.durations, measure, axis, of, height=height), measure.replace("_", "-"), f"Share of {of} by {axis}"
+        )
+        for measure, (axis, of, height) in titles.items()
+        if measure in given
+    }
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Words
+
+
+def digest(facts: WeekFacts) -> list[str]:
+    """The week in five lines: how slow, against the budget, by whom, why, and what has changed or is to be done."""
+    lines = [slow_words(facts), slo_words(facts), concentration(facts), cause_digest(facts), change_words(facts)]
+    return [line for line in lines if line]
+
+
+def slow_words(facts: WeekFacts) -> str:
+    """How slow the fleet was."""
+    fleet = facts.fleet
+    if not fleet["slow_drive_hours"]:
+        return f"No drive was slow this week: none of {count(fleet['drive_hours'])} drive-hours reached twice the median of its RAID group."
+    return (
+        f"{count(fleet['tail_hours'])} of {count(fleet['raid_hours'])} RAID-hours ({percent(fleet['tail_hour_ratio'])}) "
+        "were tail hours: at least one drive took twice as long as its group's median or longer. "
+        f"{noun(fleet['slow_drive_count'], 'drive was', 'drives were')} slow, of {count(fleet['drive_count'])}, "
+        f"in {noun(fleet['tail_raid_group_count'], 'group', 'groups')}."
+    )
+
+
+def slo_words(facts: WeekFacts) -> str:
+    """The budgets of tail hours, kept, missed or open: the interval reaches both sides."""
+    parts = [
+        f"the {percent(rows[0]['budget_ratio'])} of RAID-hours at {times(threshold)} "
+        + listed([f"{plural(row['kind'])} used {ratio(row['budget_used'])} ({row['verdict']})" for row in rows])
+        for threshold, rows in sorted(rows_by(facts.slo, "threshold").items(), reverse=True)
+    ]
+    return f"Of {'; of '.join(parts)}." if parts else ""
+
+
+def cause_digest(facts: WeekFacts) -> str:
+    """What most slow hours of each kind come from."""
+    first = {row["kind"]: row for row in reversed(facts.causes)}
+    parts = [
+        f"of {plural(kind)} {CAUSES.get(first[kind]['cause'], first[kind]['cause'])} "
+        f"({percent(first[kind]['slow_hour_share'])} of {noun(first[kind]['all_slow_hours'], 'hour', 'hours')})"
+        for kind in kinds_of(facts.causes)
+    ]
+    return f"Most frequent cause of the slow intervals that began this week: {'; '.join(parts)}." if parts else ""
+
+
+def change_words(facts: WeekFacts) -> str:
+    """What is new, what is over, and what waits to be done."""
+    parts = [
+        f"{plural(row['kind'])}: {none_or(row['new_drive_count'])} new, {none_or(row['reopened_drive_count'])} slow again, "
+        f"{none_or(row['resolved_drive_count'])} no longer slow"
+        + (f", {count(row['unseen_drive_count'])} no longer measured" if row["unseen_drive_count"] else "")
+        for row in facts.state_counts
+    ]
+    pending = [row["drive_id"] for row in facts.decisions if row["state"] == "pending"]
+    waits = f" To be replaced, by decision: {listed(pending[:5])}{' and others' if pending[5:] else ''}." if pending else ""
+    return (f"Since last week, {'; '.join(parts)}." if parts else "") + waits
+
+
+def against_before(row: Row) -> str:
+    """One kind's tail hours against the weeks before."""
+    if not row["raid_hours"]:
+        return ""
+    name = {"disk": "Disks", "ssd": "SSDs"}.get(row["kind"], "Groups of unknown kind")
+    now = f"{name}: {count(row['tail_hours'])} tail hours in {count(row['raid_hours'])} RAID-hours ({percent(row['tail_hour_ratio'])})"
+    if not row["baseline_raid_hours"]:
+        return f"{now}; there is no earlier week to compare with."
+    before = f"{noun(row['baseline_week_count'], 'week', 'weeks')} before"
+    earlier = percent(row["baseline_tail_hour_ratio"])
+    change = row["tail_hour_change"]
+    if change is None:
+        return f"{now}, none in the {before}." if row["tail_hours"] else f"{now}, as in the {before}."
+    if not row["tail_hours"]:
+        return f"{now}, down from {earlier} in the {before}."
+    if change >= 1.1:
+        return f"{now}, up from {earlier} in the {before} ({ratio(change)})."
+    if change <= 0.9:
+        return f"{now}, down from {earlier} in the {before} ({ratio(change)})."
+    return f"{now}, about as in the {before} ({earlier})."
+
+
+def concentration(facts: WeekFacts) -> str:
+    """How few drives the tail hours come from."""
+    half = facts.fleet["half_tail_drive_count"]
+    if not half:
+        return ""
+    if half <= 3:
+        few = facts.drives[:half]
+        kinds = {drive["kind"] for drive in few}
+        who = of_kind(half, kinds.pop()) if len(kinds) == 1 else noun(half, "drive", "drives")
+        names = listed([drive["drive_id"] for drive in few])
+        return f"{who} caused {percent(few[-1]['cumulative_tail_hour_share'])} of all tail hours: {names}. {cutting_words(facts)}"
+    first = facts.drives[0]
+    return (
+        f"{count(half)} drives together caused half of all tail hours; "
+        f"the costliest, {first['drive_id']}, caused {percent(first['tail_hour_share'])}. {cutting_words(facts)}"
+    )
+
+
+def cutting_words(facts: WeekFacts) -> str:
+    """What the week would have been if nobody waited for the slowest drive."""
+    parts = [
+        f"{count(row['saved_by_cutting_one_hours'])} of {noun(row['tail_1_hours'], 'tail hour', 'tail hours')} of {plural(row['kind'])}"
+        for row in facts.tails
+        if row["threshold"] == 2.0 and row["tail_1_hours"]
+    ]
+    return f"Not to wait for the slowest drive would save {listed(parts)}." if parts else ""
+
+
+def chronic_words(facts: WeekFacts) -> str:
+    """How many drives are chronic now."""
+    parts = [of_kind(row["chronic_drive_count"], row["kind"]) for row in facts.slowness_counts if row["chronic_drive_count"]]
+    is_one = sum(row["chronic_drive_count"] for row in facts.slowness_counts) == 1
+    return f"{listed(parts)} {'is' if is_one else 'are'} chronic, a little slow nearly always." if parts else "No drive is chronic."
+
+
+def unplug_digest(facts: WeekFacts) -> str:
+    """What was unplugged this week and what came of it."""
+    return " ".join(
+        f"{of_kind(row['drive_count'], row['kind'])} had {noun(row['unplug_count'], 'unplug', 'unplugs')}: "
+        f"{none_or(row['replugged_count'])} came back, "
+        f"{none_or(row['replaced_count'])} replaced; {none_or(row['after_slowdown_count'])} followed a slowdown"
+        + (f", of which {none_or(row['recurred_count'])} came back to be slow again." if row["after_slowdown_count"] else ".")
+        for row in facts.unplugs
+    )
+
+
+def none_or(number: int) -> str:
+    """A count as a word of a sentence."""
+    return count(number) if number else "none"
+
+
+def coverage_words(facts: WeekFacts) -> list[str]:
+    """Whether the week can be trusted, in sentences."""
+    sentences = []
+    if not facts.week["is_complete"]:
+        sentences.append(f"The week is not complete: the fleet's data end on {numbers.instant(facts.publication['last_hour_utc'])} UTC.")
+    for row in facts.coverage:
+        name = {"disk": "disks", "ssd": "SSDs"}.get(row["kind"], "drives in groups of unknown kind")
+        silent = row["silent_raid_hours"]
+        group = f"; in {noun(silent, 'RAID-hour', 'RAID-hours')} a whole group was silent" if silent else ""
+        sentences.append(
+            f"{percent(row['reported_ratio'])} of the expected drive-hours of {name} came ({count(row['reported_drive_hours'])} of "
+            f"{count(row['expected_drive_hours'])}), {percent(row['measured_ratio'])} could be measured{group}."
+        )
+    if facts.guessed:
+        hosts = [row["raid_group_id"] for row in facts.guessed]
+        shown = listed(hosts[:5]) + (" and others" if hosts[5:] else "")
+        sentences.append(
+            f"Of {noun(len(hosts), 'RAID group', 'RAID groups')} nobody says which drives belong together: each is all drives of one "
+            f"host ({shown}). Where a host mixes drives, their slowdown means little; ingest mdadm of the hosts, or say it with "
+            "drivetail map."
+        )
+    return sentences
+
+
+def by_kind(facts: WeekFacts, measure: str) -> list[Row]:
+    """The summaries of a measure, disks first."""
+    rows = [row for row in facts.duration_summary if row["measure"] == measure]
+    order = kinds_of(rows)
+    return sorted(rows, key=lambda row: order.index(row["kind"]))
+
+
+def interval_words(facts: WeekFacts) -> list[str]:
+    """How long slow intervals last."""
+    return [
+        f"Of {noun(row['population_count'], 'slow interval', 'slow intervals')} of {plural(row['kind'])}, "
+        f"{percent(row['up_to_1_hour_share'])} ({count(row['up_to_1_hour_count'])}) lasted 1 hour and "
+        f"{percent(row['from_8_hours_share'])} ({count(row['from_8_hours_count'])}) 8 hours or longer; "
+        f"the longest {hours(row['longest_hours'])}."
+        for row in by_kind(facts, "interval_hours")
+    ]
+
+
+def gap_words(facts: WeekFacts) -> list[str]:
+    """How soon a slow drive is slow again."""
+    return [
+        f"When one of the {plural(row['kind'])} was slow again, the next hour followed at once in {percent(row['up_to_0_hours_share'])} of "
+        f"{noun(row['population_count'], 'case', 'cases')}, and within a day in {percent(row['up_to_24_hours_share'])}."
+        for row in by_kind(facts, "gap_hours")
+    ]
+
+
+def unplug_words(facts: WeekFacts) -> dict[str, list[str]]:
+    """Waits, outages and recurrences in words."""
+    return {
+        "wait_hours": [
+            f"{percent(row['ended_share'])} of the slow intervals of {plural(row['kind'])} "
+            f"({count(row['ended_count'])} of {count(row['population_count'])}) were followed by an unplug sooner or later, "
+            f"{percent(row['up_to_24_hours_share'])} within a day."
+            for row in by_kind(facts, "wait_hours")
+        ],
+        "outage_hours": [
+            f"Half of {noun(row['population_count'], 'outage', 'outages')} of {plural(row['kind'])} "
+            f"ended within {hours(row['median_hours'])}, the longest took {hours(row['longest_hours'])}."
+            for row in by_kind(facts, "outage_hours")
+        ],
+        "recur_hours": [
+            f"After {noun(row['population_count'], 'replug', 'replugs')} of {plural(row['kind'])} that had been slow, "
+            f"{percent(row['ended_share'])} ({count(row['ended_count'])}) were slow again, "
+            f"{percent(row['up_to_24_hours_share'])} within a day."
+            for row in by_kind(facts, "recur_hours")
+        ],
+    }

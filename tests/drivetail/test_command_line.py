@@ -1,0 +1,30 @@
+"""What `drivetail --help` shows fits its line, and what it and the settings know of sources is the table of `ingest.sources`."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from drivetail.cli import main
+from ingest.sources import SOURCES, module_of
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_a_summary_is_one_short_sentence(name: str):
+    summary = main.commands[name].get_short_help_str(limit=200)
+    assert len(summary) <= 60 and summary.endswith("."), summary
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_source_has_a_module_a_page_and_a_line_of_help(source: str):
+    module = module_of(source)
+    assert find_spec(f"ingest.sources.{source.replace('-', '_')}")
+    assert module.EXPECTED and callable(module.recognise) and callable(module.identity) and callable(module.land)
+    assert (ROOT / "docs" / "sources" / f"{source}.md").is_file()
+    assert hasattr(module, "fetch") == (SOURCES[source].asked_options is not None)
+    help_text = main.commands["ingest"].epilog
+    assert help_text and SOURCES[source].help in help_text

@@ -1,0 +1,82 @@
+"""Imports go down only: between packages, between the rooms of a package, and never in a circle between files."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# a package imports from those of lower floors, and from itself
+FLOORS = [("ingest", "simulate"), ("quality",), ("engine",), ("report",), ("drivetail",), ("dags", "workbench", "benchmarks", "calibrate")]
+# a room of a package imports from the rooms before it; a file that is in none is named like a room, the package itself comes last
+ROOMS = {
+    "ingest": ["contract", "reading", "raw", "sources", "run", ""],
+    "quality": ["frames", "history", "suites", "gate", "page", ""],
+    "report": ["page", "weekly", "study", ""],
+    "drivetail": ["", "console", "service", "ask", "feeds", "tell", "host", "demo", "cli", "__main__"],
+}
+
+
+@cache
+def modules() -> dict[str, Path]:
+    found = {}
+    for package in sorted(name for floor in FLOORS for name in floor):
+        for path in (ROOT / package).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(module: str) -> set[str]:
+    """The project's modules that a module names in its imports, those for type checkers and within functions too."""
+    named = set()
+    for node in ast.walk(ast.parse(modules()[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively"
+            whole = {f"{node.module}.{each.name}" for each in node.names}
+            named |= {name if name in modules() else str(node.module) for name in whole}
+        elif isinstance(node, ast.Import):
+            named |= {each.name for each in node.names}
+    return (named & set(modules())) - {module}
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def test_every_package_imports_from_lower_floors_only():
+    floor = {name: number for number, names in enumerate(FLOORS) for name in names}
+    package = {module: module.split(".")[0] for module in modules()}
+    upwards = [
+        f"{module} -> {other}"
+        for module in modules()
+        for other in imports(module)
+        if package[module] != package[other] and floor[package[other]] >= floor[package[module]]
+    ]
+    assert upwards == []
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_every_room_imports_from_the_rooms_before_it(package: str):
+    order = ROOMS[package]
+    inside = [module for module in modules() if module.split(".")[0] == package]
+    assert {room(module) for module in inside} == set(order), "a room is missing in the list"
+    upwards = [
+        f"{module} -> {other}"
+        for module in inside
+        for other in imports(module)
+        if other in inside and order.index(room(other)) > order.index(room(module))
+    ]
+    assert upwards == []
+
+
+def test_no_files_import_each_other_in_a_circle():
+    try:
+        TopologicalSorter({module: imports(module) for module in modules()}).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
