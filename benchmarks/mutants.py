@@ -124,7 +124,7 @@ COUNTERFACTUAL = "models/intermediate/slowdown/int_raid_hours__counterfactual.sq
 COSTS, COSTS_BY, WHAT_IF = (
     "models/marts/causes/fct_drive_costs.sql",
     "macros/drive_costs_by.sql",
-    "drivetail/what_if.sql",
+    "analyses/what_if.sql",
 )
 SLO, SLO_SHARES = "models/marts/causes/fct_fleet_slo.sql", "models/intermediate/causes/int_fleet__slo_shares.sql"
 PANEL, OUTCOMES, EXPECTED, RANKED = (

@@ -13,6 +13,7 @@ from reference.study import MEASURES, Populations
 
 from drivetail.sql import run_query
 from drivetail.study import FINDINGS
+from drivetail.what_if import QUERY
 from engine.build import build
 from engine.read import fetch, open_published
 from engine.warehouse import PROJECT, Warehouse
@@ -20,7 +21,7 @@ from ingest import ingest
 
 pytestmark = pytest.mark.xdist_group("report")
 
-ANALYSES = sorted((PROJECT / "analyses").glob("*.sql"))
+ANALYSES = sorted(set((PROJECT / "analyses").glob("*.sql")) - {QUERY})
 
 Rows = list[dict[str, Any]]
 
