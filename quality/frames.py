@@ -30,20 +30,26 @@ class Derived:
 
 
 @cache
+def _macros() -> tuple[Any, dict[str, str]]:
+    """The macros of macros/merged.sql, and what the models have as columns before they merge, as SQL."""
+    macros: Any = jinja2.Template((PROJECT / "macros" / "merged.sql").read_text(encoding="utf-8")).module
+    stated = yaml.safe_load((PROJECT / "dbt_project.yml").read_text(encoding="utf-8"))["vars"]
+    return macros, {
+        "is_split": macros.has_both_directions("ios"),
+        "has_blocks": macros.has_both_directions("blocks"),
+        "block_bytes": f"coalesce(block_bytes, {stated['default_block_bytes']})",
+    }
+
+
+@cache
 def merged(measure: str) -> pl.Expr:
-    """What a record says of both directions together, by the macro that the models use (macros/merged.sql).
+    """What a record says of both directions together, by the macro that the models use.
 
     measure: `latency` (us per I/O), `io_count` (count) or `io_size` (bytes per I/O). Null = unknown, or no I/O to divide by.
     """
-    macros: Any = jinja2.Template((PROJECT / "macros" / "merged.sql").read_text(encoding="utf-8")).module
-    stated = yaml.safe_load((PROJECT / "dbt_project.yml").read_text(encoding="utf-8"))["vars"]
+    macros, given = _macros()
     sql: str = getattr(macros, f"merged_{measure}")()
-    # what the models have as columns before they merge
-    for column, value in (
-        ("is_split", macros.has_both_directions("ios")),
-        ("has_blocks", macros.has_both_directions("blocks")),
-        ("block_bytes", f"coalesce(block_bytes, {stated['default_block_bytes']})"),
-    ):
+    for column, value in given.items():
         sql = sql.replace(column, f"({value})")
     return pl.sql_expr(sql)
 
