@@ -73,3 +73,4 @@ select * from effective{% endmacro %}
 {% macro given_directions(record) %}{{ record }}.read_ios is not null as is_split, {{ record }}.read_blocks is not null as has_blocks{% endmacro %}
 {% macro detectors() %}select 'a' as detector, true as is_of_samples{% endmacro %}
 {% macro held_until(place) %}min(valid_to) over (partition by {{ place }}){% endmacro %}
+{% macro joined_texts(text, separator) %}max({{ text }}){% endmacro %}

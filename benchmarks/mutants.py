@@ -125,7 +125,7 @@ COUNTERFACTUAL = "models/intermediate/slowdown/int_raid_hours__counterfactual.sq
 COSTS, COSTS_BY, WHAT_IF = (
     "models/marts/causes/fct_drive_costs.sql",
     "macros/drive_costs_by.sql",
-    "drivetail/what_if.sql",
+    "analyses/what_if.sql",
 )
 SLO, SLO_SHARES = "models/marts/causes/fct_fleet_slo.sql", "models/intermediate/causes/int_fleet__slo_shares.sql"
 PANEL, OUTCOMES, EXPECTED, RANKED = (
@@ -317,9 +317,7 @@ FAULTS = (
         "days.day_utc >= judged.divided_on then",
         count=2,
     ),
-    Fault(
-        "a drive that is watched is to be replaced", DECISIONS, "when judged.verdict = 'replace' then 'pending'", "when true then 'pending'"
-    ),
+    Fault("a drive that is watched is to be replaced", DECISIONS, "when verdict = 'replace' then 'pending'", "when true then 'pending'"),
     Fault(
         "a replug at the unplug's own instant counts",
         EPISODES,
@@ -1500,7 +1498,7 @@ FAULTS = (
         "group_slowdown > {{ var('cause_group_slowdown') }}",
         2,
     ),
-    Fault("an event of which nothing is known is not slow", WEEKLY_EVENTS, "nullif(count(slow_within_window), 0)", "count(*)"),
+    Fault("an event of which nothing is known is not slow", WEEKLY_EVENTS, "nullif(events.judged_count, 0)", "events.event_count"),
     Fault("two slow drives of seven are a whole group", MOST_DRIVES, "slow_drive_count + 2", "slow_drive_count + 3"),
     Fault(
         "two slow drives of a host share a cause", EVIDENCE, "having count(*) >= {{ var('cause_together_drives') }}", "having count(*) >= 2"
@@ -1560,8 +1558,8 @@ FAULTS = (
     Fault(
         "a past replacement is no longer pending",
         DECISIONS,
-        "when judged.verdict = 'replace' then 'pending'",
-        "when judged.verdict = 'replace' and not judged.is_past_until then 'pending'",
+        "when verdict = 'replace' then 'pending'",
+        "when verdict = 'replace' and not is_past_until then 'pending'",
     ),
     Fault("a drive that came back has gone", REPLACED, "and periods.from_hour_utc >= drives.last_hour_utc", ""),
     Fault("a swap to come has been", REPLACED, "where date_trunc('hour', told.replaced_at) <= publication.last_hour_utc", ""),

@@ -57,7 +57,7 @@ def run_demo(out: Path) -> None:
     path = write_report(warehouse)
     say(f"  {path.stat().st_size // 1000:,} kB")
     say(f"\nDone in {time.monotonic() - started:.0f} s. The weekly report: {path}")
-    say(f'Now ask it something: drivetail sql "select * from marts.fct_weekly_slowness" --warehouse {warehouse.root}')
+    say(f'Now ask it something: drivetail sql "select * from marts.fct_weekly_summary" --warehouse {warehouse.root}')
 
 
 def _step(command: str) -> None:

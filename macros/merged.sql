@@ -1,9 +1,13 @@
-{#- What a record of a drive over an hour, or a part of one, says of both directions together: the split directions count where both are given. -#}
-{#- Columns is_split and has_blocks of a record with the contract's columns, which the macros below read: both directions' I/Os, both directions' blocks
-    are given. -#}
+{#- What a record of a drive over an hour, or a part of one, says of both directions together: the split directions count where both are given.
+    quality/frames.py renders these macros for the gate, so they use no dbt function. -#}
+{% macro has_both_directions(measure, record='') -%}
+{{ record }}read_{{ measure }} is not null and {{ record }}write_{{ measure }} is not null
+{%- endmacro %}
+
+{#- Columns is_split and has_blocks of a record with the contract's columns, which the macros below read. -#}
 {% macro given_directions(record) -%}
-{{ record }}.read_ios is not null and {{ record }}.write_ios is not null as is_split,
-        {{ record }}.read_blocks is not null and {{ record }}.write_blocks is not null as has_blocks
+{{ has_both_directions('ios', record ~ '.') }} as is_split,
+        {{ has_both_directions('blocks', record ~ '.') }} as has_blocks
 {%- endmacro %}
 
 {#- Latencies that are finite but absurd may merge to infinity, which is no latency. -#}

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import jinja2
 import polars as pl
+import yaml
 
 from ingest.contract.fleet import CONTRACT, KEY, TIMED
 
+PROJECT = Path(__file__).resolve().parents[1]
 HOUR = timedelta(hours=1)
 MIN_ROWS = 20
 """A share of fewer delivered rows says nothing."""
@@ -24,16 +29,29 @@ class Derived:
     column: str
 
 
-def merged_io_count() -> pl.Expr:
-    """I/Os of both directions (count); the merged one where they are not split; null = unknown."""
-    return pl.coalesce(pl.col("read_ios") + pl.col("write_ios"), "io_count")
+@cache
+def _macros() -> tuple[Any, dict[str, str]]:
+    """The macros of macros/merged.sql, and what the models have as columns before they merge, as SQL."""
+    macros: Any = jinja2.Template((PROJECT / "macros" / "merged.sql").read_text(encoding="utf-8")).module
+    stated = yaml.safe_load((PROJECT / "dbt_project.yml").read_text(encoding="utf-8"))["vars"]
+    return macros, {
+        "is_split": macros.has_both_directions("ios"),
+        "has_blocks": macros.has_both_directions("blocks"),
+        "block_bytes": f"coalesce(block_bytes, {stated['default_block_bytes']})",
+    }
 
 
-def merged_latency_us() -> pl.Expr:
-    """Mean latency of an I/O over both directions (us), as `fct_drive_hours` has it; null = no I/O, or unknown."""
-    total = sum(pl.col(f"{d}_ios") * pl.col(f"{d}_latency_us").fill_null(0.0) for d in ("read", "write"))
-    ios = pl.col("read_ios") + pl.col("write_ios")
-    return pl.when(ios > 0).then(total / ios).when(ios.is_null()).then(pl.col("latency_us"))
+@cache
+def merged(measure: str) -> pl.Expr:
+    """What a record says of both directions together, by the macro that the models use.
+
+    measure: `latency` (us per I/O), `io_count` (count) or `io_size` (bytes per I/O). Null = unknown, or no I/O to divide by.
+    """
+    macros, given = _macros()
+    sql: str = getattr(macros, f"merged_{measure}")()
+    for column, value in given.items():
+        sql = sql.replace(column, f"({value})")
+    return pl.sql_expr(sql)
 
 
 def columns(table: str, now: datetime) -> dict[str, Derived]:
@@ -55,22 +73,20 @@ def columns(table: str, now: datetime) -> dict[str, Derived]:
         made["ahead_hours"] = Derived(hours(happened, at), instant)
         made["sent_after_hours"] = Derived(hours(pl.col("collected_at"), happened), "collected_at")
     if table in TIMED:
-        is_reported = merged_io_count().is_not_null() | pl.col("latency_us").is_not_null()
-        made["merged_io_count"] = Derived(merged_io_count(), "read_ios")
-        made["merged_latency_us"] = Derived(merged_latency_us(), "read_latency_us")
+        is_reported = merged("io_count").is_not_null() | pl.col("latency_us").is_not_null()
+        made["merged_io_count"] = Derived(merged("io_count"), "read_ios")
+        made["merged_latency_us"] = Derived(merged("latency"), "read_latency_us")
         made["reported"] = Derived(pl.when(is_reported).then(1), "read_ios")
     if table == "drive_samples":
         span_seconds = (pl.col("to_utc") - pl.col("from_utc")).dt.total_seconds()
         made["span_seconds"] = Derived(span_seconds, "to_utc")
-        made["iops"] = Derived(merged_io_count() / pl.when(span_seconds > 0).then(span_seconds), "read_ios")
+        made["iops"] = Derived(merged("io_count") / pl.when(span_seconds > 0).then(span_seconds), "read_ios")
     if table == "drive_hours":
-        blocks = (pl.col("read_blocks") + pl.col("write_blocks")) * pl.col("block_bytes").fill_null(4096)
-        size = pl.coalesce(blocks, "bytes") / merged_io_count()
-        made["io_size_bytes"] = Derived(pl.when(merged_io_count() > 0).then(size), "read_blocks")
+        made["io_size_bytes"] = Derived(merged("io_size"), "read_blocks")
         # against the same drive on the last landed day: a part of the fleet, or a fleet that grows, is another mixture of drives
-        usual, count = pl.col("usual_latency_us"), merged_io_count()
-        made["latency_ratio"] = Derived(merged_latency_us() / pl.when(usual > 0).then(usual), "read_latency_us")
-        made["lost_latency"] = Derived(pl.when(usual.is_not_null()).then(merged_latency_us().is_null().cast(pl.Int8)), "read_latency_us")
+        usual, count = pl.col("usual_latency_us"), merged("io_count")
+        made["latency_ratio"] = Derived(merged("latency") / pl.when(usual > 0).then(usual), "read_latency_us")
+        made["lost_latency"] = Derived(pl.when(usual.is_not_null()).then(merged("latency").is_null().cast(pl.Int8)), "read_latency_us")
         made["lost_count"] = Derived(pl.when("had_count").then(count.is_null().cast(pl.Int8)), "read_ios")
     if table == "drives":
         made["spinning_rpm"] = Derived(pl.when(pl.col("rpm") > 0).then(pl.col("rpm")), "rpm")

@@ -10,7 +10,7 @@ import polars as pl
 
 from ingest.contract.fleet import RAW
 from ingest.raw.store import Delivery, drive_hour_files, table_files
-from quality.frames import HOUR, merged_io_count, merged_latency_us
+from quality.frames import HOUR, merged
 
 DAY = timedelta(days=1)
 SAMPLED_EVERY = 12
@@ -68,7 +68,9 @@ class History:
         drives = (
             day.filter(pl.col("hour_utc").is_in(sampled.implode()))
             .select(
-                pl.col("drive_id").hash().alias("drive"), merged_latency_us().alias("usual_latency_us"), merged_io_count().alias("io_count")
+                pl.col("drive_id").hash().alias("drive"),
+                merged("latency").alias("usual_latency_us"),
+                merged("io_count").alias("io_count"),
             )
             .group_by("drive")
             .agg(pl.col("usual_latency_us").mean(), pl.col("io_count").is_not_null().any().alias("had_count"))

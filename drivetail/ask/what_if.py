@@ -1,6 +1,6 @@
 """`drivetail what-if`: how many tail hours would be left if drives were replaced, or if reads went round the longest tails (docs/costs.md).
 
-What that means is in what_if.sql beside this; here its parameters are passed and its rows written.
+What that means is in analyses/what_if.sql; here its parameters are passed and its rows written.
 """
 
 from __future__ import annotations
@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from drivetail.console import render
 from engine.read import QueryError, Row, fetch, publication_of
-from engine.warehouse import Warehouse
+from engine.warehouse import PROJECT, Warehouse
 from engine.words import human, to_minute
 
-QUERY = Path(__file__).with_suffix(".sql")
+QUERY = PROJECT / "analyses" / "what_if.sql"
 
 SHOWN = {
     "kind": "kind",

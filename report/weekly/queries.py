@@ -142,24 +142,18 @@ select
 from marts.publication
 """
 
-# the last decision on each drive that had any by then; what superseded or ended it later had not
+# the last decision on each drive that had any by then, and its state then
 DECIDED = """
 decided as (
-    select * replace (
-        case
-            when replaced_at <= $known then 'replaced'
-            when verdict = 'replace' then 'pending'
-            when is_past_until then 'expired'
-            else 'standing'
-        end as state
-    )
-    from marts.fct_drive_decisions
-    where decided_at <= $known and coalesce(superseded_at > $known, true)
+    select decisions.* replace (states.state as state)
+    from marts.fct_drive_decisions as decisions
+    inner join marts.fct_drive_decision_states as states on decisions.decision_seq = states.decision_seq
+    where states.from_utc <= $known and coalesce(states.to_utc > $known, true)
 )
 """.strip()
 
 QUESTIONS = {
-    "fleet": "select * from marts.fct_weekly_fleet where week_utc = $week",
+    "fleet": "select * from marts.fct_weekly_summary where week_utc = $week and kind = 'all'",
     "landing": "select * from marts.fct_landing_totals order by record_kind = 'all' desc, rows_delivered desc, record_kind",
     "rejections": "select * from marts.fct_rejection_counts order by row_count desc, source, reason, column_name",
     "coverage": "select * from marts.fct_weekly_coverage where week_utc = $week order by kind",
@@ -169,18 +163,41 @@ from marts.dim_raid_groups
 where is_guessed and last_hour_utc >= $week
 order by raid_group_id
 """,
-    "exclusions": "select * from marts.fct_weekly_exclusions where week_utc = $week order by drive_hours desc, kind, exclusion_reason",
+    "exclusions": """
+select *
+from (
+    unpivot (
+        select
+            week_utc,
+            kind,
+            low_coverage_drive_hours as low_coverage,
+            no_io_drive_hours as no_io,
+            too_few_drives_drive_hours as too_few_drives,
+            zero_median_drive_hours as zero_median
+        from marts.fct_weekly_summary
+        where week_utc = $week and kind <> 'all'
+    )
+    on low_coverage, no_io, too_few_drives, zero_median
+    into name exclusion_reason value drive_hours
+)
+where drive_hours > 0
+order by drive_hours desc, kind, exclusion_reason
+""",
     "slowness": """
-select slowness.*, changes.* exclude (week_utc, kind)
-from marts.fct_weekly_slowness as slowness
-left join marts.fct_weekly_changes as changes on slowness.week_utc = changes.week_utc and slowness.kind = changes.kind
-where slowness.week_utc = $week
-order by slowness.kind
+select *
+from marts.fct_weekly_summary
+where week_utc = $week and kind <> 'all' and (reported_drive_hours > 0 or raid_hours > 0)
+order by kind
 """,
     "slo": "select * from marts.fct_fleet_slo where week_utc = $week order by kind, threshold",
     "tails": "select * from marts.fct_weekly_tails where week_utc = $week order by kind, threshold",
     "costs": "select * from marts.fct_weekly_costs where week_utc = $week order by kind",
-    "trend": "select * from marts.fct_weekly_slowness where week_utc > $first and week_utc <= $week order by week_utc, kind",
+    "trend": """
+select *
+from marts.fct_weekly_summary
+where week_utc > $first and week_utc <= $week and kind <> 'all' and (reported_drive_hours > 0 or raid_hours > 0)
+order by week_utc, kind
+""",
     "percentiles": "select * from marts.fct_weekly_percentiles where week_utc = $week order by kind, series, percentile",
     "fleet_hours": "select * from marts.fct_fleet_hours where hour_utc >= $week and hour_utc < $end order by kind, hour_utc",
     "drives": f"""
@@ -250,7 +267,21 @@ from marts.fct_drive_events
 where drive_id in ($drives) and occurred_at >= $week and occurred_at < $end
 order by drive_id, occurred_at, event_type
 """,
-    "state_counts": "select * from marts.fct_weekly_state_counts where week_utc = $week order by kind",
+    "state_counts": """
+select
+    week_utc,
+    kind,
+    new_drive_count,
+    continuing_drive_count,
+    reopened_drive_count,
+    resolved_drive_count,
+    unseen_drive_count
+from marts.fct_weekly_summary
+where week_utc = $week
+    and kind <> 'all'
+    and greatest(new_drive_count, continuing_drive_count, reopened_drive_count, resolved_drive_count, unseen_drive_count) > 0
+order by kind
+""",
     "states": f"""
 select *
 from marts.fct_weekly_drive_states
@@ -319,7 +350,20 @@ order by dimension desc, kind, is_comparable desc, slow_ratio desc, class
     "durations": "select * from marts.fct_duration_shares order by measure, kind, hours",
     "duration_summary": "select * from marts.fct_duration_summary order by measure, kind",
     "events": "select * from marts.fct_weekly_events where week_utc = $week order by is_explicit desc, event_count desc, event_type, kind",
-    "unplugs": "select * from marts.fct_weekly_unplugs where week_utc = $week order by kind",
+    "unplugs": """
+select
+    week_utc,
+    kind,
+    event_count as unplug_count,
+    drive_count,
+    replugged_count,
+    replaced_count,
+    after_slowdown_count,
+    recurred_count
+from marts.fct_weekly_events
+where week_utc = $week and event_type = 'unplug'
+order by kind
+""",
     "episodes": f"""
 select episodes.*, drives.model
 from marts.fct_unplug_episodes as episodes

@@ -9,10 +9,9 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
-from conftest import HEADER, LAST, START, Published, drivetail, hour, row, write_bundle
+from conftest import HEADER, LAST, Published, drivetail, hour, row, write_bundle
 
 from drivetail.ask.status import Problem, Status, collect_status, render_status
-from drivetail.ask.status.collect_window import collect_window, read_window
 from drivetail.tell.watch import new_problems
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
@@ -97,26 +96,6 @@ def test_contradictions_gaps_and_outcomes(status: Status, published: Published) 
     assert {name or "with a slowdown": count for name, count in expected} == {
         name: count for name, count in outcomes.items() if count and name != "parity drive or spare"
     }
-
-
-@pytest.mark.parametrize(("reads", "writes", "undirected"), [("2.0", "null", 0), ("null", "1.0", 0), ("null", "null", 2)])
-def test_slowdowns_of_neither_reads_nor_writes_are_counted(reads: str, writes: str, undirected: int) -> None:
-    with duckdb.connect() as connection:
-        connection.execute(
-            f"""
-            create schema intermediate;
-            create table intermediate.int_raid_hours as
-            select 'g1' as raid_group_id, timestamp '2026-01-05' as hour_utc, true as is_valid;
-            create table intermediate.int_drive_hours as
-            select
-                drive_id, 'g1' as raid_group_id, timestamp '2026-01-05' as hour_utc, true as is_data_drive, is_in_population,
-                nullif(slowdown, 0) as slowdown, {reads} as read_slowdown, {writes} as write_slowdown, null as exclusion_reason
-            from (values ('d1', true, 1.0), ('d2', true, 2.0), ('idle', true, 0.0), ('parity', false, 1.0))
-                as drives (drive_id, is_in_population, slowdown)
-            """
-        )
-        read_window(connection, START)
-        assert collect_window(connection)["slowdowns_without_directions"] == undirected
 
 
 def test_problems_and_exit_codes(published: Published) -> None:

@@ -12,15 +12,16 @@ from reference.fleets import HOWS, deliveries, random_fleet
 from reference.study import MEASURES, Populations
 
 from drivetail.ask.sql import run_query
+from drivetail.ask.study import FINDINGS
+from drivetail.ask.what_if import QUERY
 from engine.build import build
 from engine.read import fetch, open_published
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
-from report.study.words import FINDINGS
 
 pytestmark = pytest.mark.xdist_group("report")
 
-ANALYSES = sorted((PROJECT / "analyses").glob("*.sql"))
+ANALYSES = sorted(set((PROJECT / "analyses").glob("*.sql")) - {QUERY})
 
 Rows = list[dict[str, Any]]
 

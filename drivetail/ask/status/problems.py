@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import duckdb
 
-from drivetail.ask.status.collect_freshness import GROUP_LAG
 from drivetail.ask.status.collect_quarantine import in_short
 from drivetail.ask.status.collect_raw import DELIVERIES, UNBUILT_AFTER
 from drivetail.ask.status.content import HOUR, Problem, Status
@@ -30,6 +29,8 @@ STALE_LEAST, STALE_MOST = timedelta(hours=3), timedelta(hours=26)
 """How long a live feed may bring no newer hour: twice the usual time between its deliveries, within these bounds (one late
 upload; a daily delivery with two hours for its way)."""
 
+VALID_WITHIN = timedelta(hours=2)
+"""How far the last valid RAID-hour may be behind the hours that are built."""
 
 QUARANTINED, UNREADABLE = "quarantined", "unreadable"
 """What problems are about that a delivery's own landing has told of."""
@@ -132,7 +133,7 @@ def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: l
             found.append(Problem(sentence, "landed hours"))
     newest = status.publication.get("last_hour_utc")
     recent = [hour for at, hour, seq in came if seq in (built or ()) and status.at - at < timedelta(days=1)]
-    if recent and (newest is None or max(recent) - newest > GROUP_LAG):
+    if recent and (newest is None or max(recent) - newest > VALID_WITHIN):
         sentence = (
             f"hours up to {to_minute(max(recent))} landed within the last day and are built, but "
             + (f"the last valid RAID-hour is {to_minute(newest)}" if newest else "no RAID-hour is valid")

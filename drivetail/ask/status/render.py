@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from drivetail.ask.status.collect_freshness import DRIVE_SILENT, GROUP_LAG
-from drivetail.ask.status.collect_window import WINDOW
 from drivetail.ask.status.content import HOUR, Status
 from drivetail.console import Columns, block, facts, table, table_with_files
+from engine.dbt import variables
 from engine.read import Row
 from engine.words import duration, human, some, to_minute
 
@@ -92,16 +91,16 @@ def _quarantined_block(row: Row) -> str:
 
 def _freshness_blocks(freshness: Row) -> list[str]:
     last, groups, drives = freshness["last_hour_utc"], freshness["lagging_groups"], freshness["silent_drives"]
-    unknown = freshness["drives_without_inventory"]
+    unknown, bounds = freshness["drives_without_inventory"], variables()
     hours: Columns = {"first hour": "first_hour_utc", "last hour": "last_hour_utc"}
     behind: Columns = {"last hour": "last_hour_utc", "behind": ("lag_hours", duration)}
     blocks = []
     if not groups["count"]:
-        blocks.append(f"RAID groups: none is more than {duration(GROUP_LAG / HOUR)} behind the fleet's last hour")
+        blocks.append(f"RAID groups: none is more than {duration(bounds['lagging_hours'])} behind the fleet's last hour")
     else:
         blocks.append(
             block(
-                f"RAID groups more than {duration(GROUP_LAG / HOUR)} behind the fleet's last hour, {to_minute(last)}: "
+                f"RAID groups more than {duration(bounds['lagging_hours'])} behind the fleet's last hour, {to_minute(last)}: "
                 f"{human(groups['count'])}",
                 _list(groups, {"RAID group": "raid_group_id", "drives": "drive_count", **behind}),
                 "without a last hour: inventory names the group, and no row of it ever came" if _has_never(groups) else "",
@@ -110,7 +109,7 @@ def _freshness_blocks(freshness: Row) -> list[str]:
     if drives["count"]:
         blocks.append(
             block(
-                f"Drives of the inventory without a row in their RAID group's last {duration(DRIVE_SILENT / HOUR)}: "
+                f"Drives of the inventory without a row in their RAID group's last {duration(bounds['silent_hours'])}: "
                 f"{human(drives['count'])}",
                 _list(drives, {"drive": "drive_id", "RAID group": "raid_group_id", "role": "role", **behind}),
                 "without a last hour: it never reported" if _has_never(drives) else "",
@@ -172,7 +171,7 @@ def _turned_away_blocks(status: Status) -> list[str]:
 def _window_blocks(inventory: Row, window: Row) -> list[str]:
     if window["last_hour_utc"] is None:
         return []
-    span = f"(hours from {to_minute(window['first_hour_utc'])} on, the last {WINDOW.days} days of the fleet)"
+    span = f"(hours from {to_minute(window['first_hour_utc'])} on, the last {variables()['status_window_days']} days of the fleet)"
     drive: Columns = {"drive": "drive_id", "RAID group": "raid_group_id"}
     hours: Columns = {"first hour": "first_hour_utc", "last hour": "last_hour_utc"}
     blocks = []

@@ -89,36 +89,46 @@ days as (
         and days.day_utc >= judged.divided_on - interval {{ var('decision_window_days') }} day
         and days.day_utc <= judged.divided_on + interval {{ var('decision_window_days') }} day
     group by judged.decision_seq
+),
+
+stated as (
+    select
+        *,
+        case
+            when verdict = 'replace' then 'pending'
+            when is_past_until then 'expired'
+            else 'standing'
+        end as open_state
+    from judged
 )
 
 select
-    judged.decision_seq,
-    judged.drive_id,
-    judged.kind,
-    judged.raid_group_id,
-    judged.slot,
-    judged.verdict,
-    judged.decided_by,
-    judged.decided_at,
-    judged.note,
-    judged.until_utc,
-    judged.is_past_until,
-    judged.publication_id,
-    judged.superseded_at,
-    judged.replaced_at,
-    judged.successor_drive_id,
+    stated.decision_seq,
+    stated.drive_id,
+    stated.kind,
+    stated.raid_group_id,
+    stated.slot,
+    stated.verdict,
+    stated.decided_by,
+    stated.decided_at,
+    stated.note,
+    stated.until_utc,
+    stated.is_past_until,
+    stated.publication_id,
+    stated.superseded_at,
+    stated.replaced_at,
+    stated.successor_drive_id,
     case
-        when judged.replaced_at is not null then 'replaced'
-        when judged.superseded_at is not null then 'superseded'
-        when judged.verdict = 'replace' then 'pending'
-        when judged.is_past_until then 'expired'
-        else 'standing'
+        when stated.replaced_at is not null then 'replaced'
+        when stated.superseded_at is not null then 'superseded'
+        else stated.open_state
     end as state,
+    stated.open_state,
     cast(days.raid_hours_before as bigint) as raid_hours_before,
     cast(days.tail_hours_before as bigint) as tail_hours_before,
     cast(days.tail_hours_before as double) / nullif(days.raid_hours_before, 0) as tail_hour_ratio_before,
     cast(days.raid_hours_after as bigint) as raid_hours_after,
     cast(days.tail_hours_after as bigint) as tail_hours_after,
     cast(days.tail_hours_after as double) / nullif(days.raid_hours_after, 0) as tail_hour_ratio_after
-from judged
-left join days on judged.decision_seq = days.decision_seq
+from stated
+left join days on stated.decision_seq = days.decision_seq

@@ -1,7 +1,8 @@
--- Tail hours that are left when drives are replaced or reads go round the longest tails. Grain: kind of the RAID groups.
--- A replaced drive is one that is not there: its RAID-hours are judged anew by the latencies that are left, over their own median.
--- $replaced: drives, by id; $worst: or as many of each RAID group, those that were the slowest of most of its tail hours; $round: how many of the
--- longest tails reads go round; $since, $until: hours from and before (UTC), null for all; $is_replaced: whether any drive is.
+-- What if: how many tail hours are left when drives are replaced, or when reads skip the slowest drives? Grain: kind of the RAID groups.
+-- A replaced drive counts as removed: the latencies that are left are compared with their own median.
+-- Parameters, which `drivetail what-if` passes. $replaced: ids of the drives. $worst: or the number of drives of each RAID group, those that were the
+-- slowest in most of its tail hours. $is_replaced: whether any drive is. $round: number of slowest drives that reads skip.
+-- $since, $until: hours from and before (UTC), null for all.
 with span as (
     -- a prune keeps tails, but not the latencies to judge a RAID-hour anew by
     select case when $is_replaced and coalesce(cast($since as timestamp) < pruned_before_utc, true) then pruned_before_utc end as pruned_before_utc

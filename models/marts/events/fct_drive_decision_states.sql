@@ -1,0 +1,26 @@
+-- What each decision on a drive was, and when, as long as it was the last one on the drive. Grain: decision_seq, from_utc.
+with periods as (
+    select
+        decision_seq,
+        decided_at as from_utc,
+        case when replaced_at < superseded_at or superseded_at is null then replaced_at else superseded_at end as to_utc,
+        open_state as state
+    from {{ ref('fct_drive_decisions') }}
+    union all
+    select
+        decision_seq,
+        -- the swap may have been before anybody wrote the decision down
+        greatest(decided_at, replaced_at) as from_utc,
+        superseded_at as to_utc,
+        'replaced' as state
+    from {{ ref('fct_drive_decisions') }}
+    where replaced_at is not null
+)
+
+select
+    decision_seq,
+    from_utc,
+    to_utc,
+    state
+from periods
+where to_utc is null or from_utc < to_utc

@@ -1,0 +1,70 @@
+-- What two sources last said differently of a drive, and what the marts show. Grain: drive_id, attribute.
+{%- set attributes = [
+    'raid_group_id', 'role', 'slot', 'kind', 'model', 'firmware', 'capacity_bytes', 'rpm', 'interface', 'enclosure', 'deployed_on'
+] %}
+with live as (
+    select
+        coalesce(aliases.drive_id, delivered.drive_id) as drive_id,
+        coalesce(delivered.source, 'bundle') as source,
+        delivered.valid_from,
+        delivered.collected_at,
+        -- of a guessed RAID group nobody is sure
+        case when not delivered.is_group_guessed then delivered.raid_group_id end as raid_group_id
+{%- for attribute in attributes[1:] %},
+        cast(delivered.{{ attribute }} as varchar) as {{ attribute }}
+{%- endfor %}
+    from {{ ref('stg_raw__drives') }} as delivered
+    left join {{ ref('int_aliases__periods') }} as aliases
+        on delivered.is_alias is not null
+        and delivered.drive_id = aliases.alias
+        and aliases.to_hour_utc = timestamp '{{ var("end_of_time") }}'
+),
+
+names as (
+    -- a wwn is one drive's for ever, a device's name may have passed on unless both speak of the same hour
+    select distinct
+        alias,
+        source,
+        drive_id,
+        case when alias not like 'wwn:%' then coalesce(date_trunc('hour', valid_from), timestamp '{{ var("beginning_of_time") }}') end as hour_utc
+    from {{ ref('int_aliases__claims') }}
+),
+
+said as (
+{%- for attribute in attributes %}
+    select drive_id, source, '{{ attribute }}' as attribute, max_by({{ attribute }}, (valid_from, collected_at)) as said
+    from live
+    where {{ attribute }} is not null
+    group by drive_id, source
+    union all
+{%- endfor %}
+    select distinct mine.alias as drive_id, mine.source, 'serial' as attribute, mine.drive_id as said
+    from names as mine
+    inner join names as others
+        on mine.alias = others.alias
+        and mine.hour_utc is not distinct from others.hour_utc
+        and mine.drive_id <> others.drive_id
+        and mine.source <> others.source
+),
+
+believed as (
+{%- for attribute in attributes %}
+    select drive_id, '{{ attribute }}' as attribute, max_by(cast({{ attribute }} as varchar), from_hour_utc) as believed
+    from {{ ref('int_drives__host_periods') }}
+    group by drive_id
+    union all
+{%- endfor %}
+    select alias as drive_id, 'serial' as attribute, max_by(drive_id, from_hour_utc) as believed
+    from {{ ref('int_aliases__periods') }}
+    group by alias
+)
+
+select
+    said.drive_id,
+    said.attribute,
+    max(believed.believed) as believed,
+    {{ joined_texts("said.source || ': ' || said.said", "; ") }} as said
+from said
+inner join believed on said.drive_id = believed.drive_id and said.attribute = believed.attribute
+group by said.drive_id, said.attribute
+having count(distinct said.said) > 1

@@ -1,0 +1,31 @@
+-- How far the fleet is, and the days up to then that `drivetail status` looks at. Grain: one row.
+with spans as (
+    select
+        max(last_hour_utc) as last_hour_utc,
+        count(*) as drive_count,
+        count(distinct last_raid_group_id) as raid_group_count
+    from {{ ref('int_drives__spans') }}
+),
+
+reached as (
+    select
+        -- without a single valid RAID-hour the rows themselves say how far the fleet is
+        coalesce(publication.last_hour_utc, spans.last_hour_utc) as last_hour_utc,
+        spans.drive_count,
+        spans.raid_group_count
+    from {{ ref('publication') }} as publication
+    cross join spans
+)
+
+select
+    case
+        when last_hour_utc is not null
+            then greatest(
+                last_hour_utc - interval {{ var('status_window_days') }} day + interval 1 hour,
+                timestamp '{{ var("beginning_of_time") }}' + interval 1 hour
+            )
+    end as first_hour_utc,
+    last_hour_utc,
+    drive_count,
+    raid_group_count
+from reached

@@ -1,0 +1,174 @@
+-- How slow each ISO week (UTC) was, what could not be measured, which drives changed their state, and how the weeks just before it were.
+-- Grain: week_utc, kind, one of them `all`.
+{%- set reasons = ('low_coverage', 'no_io', 'too_few_drives', 'zero_median') %}
+{%- set states = ('new', 'continuing', 'reopened', 'resolved', 'unseen') %}
+{%- set of_drives = ['reported_drive_hours', 'drive_hours', 'slow_drive_hours', 'drive_count', 'slow_drive_count'] %}
+{%- for reason in reasons %}{% do of_drives.append(reason ~ '_drive_hours') %}{% endfor %}
+{%- set of_groups = ['raid_hours', 'tail_hours', 'raid_group_count', 'tail_raid_group_count'] %}
+{%- set of_states = [] %}
+{%- for state in states %}{% do of_states.append(state ~ '_drive_count') %}{% endfor %}
+with drive_weeks as (
+    select
+        date_trunc('week', hour_utc) as week_utc,
+        kind,
+        count(*) as reported_drive_hours,
+        count(slowdown) as drive_hours,
+        count(case when is_slow then 1 end) as slow_drive_hours,
+{%- for reason in reasons %}
+        count(case when exclusion_reason = '{{ reason }}' then 1 end) as {{ reason }}_drive_hours,
+{%- endfor %}
+        count(distinct drive_id) as drive_count,
+        count(distinct case when is_slow then drive_id end) as slow_drive_count
+    from {{ ref('fct_drive_hours') }}
+    group by date_trunc('week', hour_utc), kind
+),
+
+raid_weeks as (
+    select
+        date_trunc('week', hour_utc) as week_utc,
+        kind,
+        count(*) as raid_hours,
+        count(case when is_tail_hour then 1 end) as tail_hours,
+        count(distinct raid_group_id) as raid_group_count,
+        count(distinct case when is_tail_hour then raid_group_id end) as tail_raid_group_count
+    from {{ ref('fct_raid_hours') }}
+    group by date_trunc('week', hour_utc), kind
+),
+
+state_weeks as (
+    select
+        week_utc,
+        kind
+{%- for state in states %},
+        count(case when state = '{{ state }}' then 1 end) as {{ state }}_drive_count
+{%- endfor %}
+    from {{ ref('fct_weekly_drive_states') }}
+    group by week_utc, kind
+),
+
+weeks as (
+    select week_utc, kind from drive_weeks
+    union
+    select week_utc, kind from raid_weeks
+    union
+    -- a kind that was slow and has gone silent
+    select week_utc, kind from state_weeks
+),
+
+kinds as (
+    select
+        weeks.week_utc,
+        weeks.kind
+{%- for column in of_drives %},
+        coalesce(drive_weeks.{{ column }}, 0) as {{ column }}
+{%- endfor %}
+{%- for column in of_groups %},
+        coalesce(raid_weeks.{{ column }}, 0) as {{ column }}
+{%- endfor %}
+{%- for column in of_states %},
+        coalesce(state_weeks.{{ column }}, 0) as {{ column }}
+{%- endfor %}
+    from weeks
+    left join drive_weeks on weeks.week_utc = drive_weeks.week_utc and weeks.kind = drive_weeks.kind
+    left join raid_weeks on weeks.week_utc = raid_weeks.week_utc and weeks.kind = raid_weeks.kind
+    left join state_weeks on weeks.week_utc = state_weeks.week_utc and weeks.kind = state_weeks.kind
+    where {{ is_whole_week('weeks.week_utc') }}
+),
+
+totals as (
+    select * from kinds
+    union all
+    -- a drive and a RAID group have one kind, so these add up
+    select
+        week_utc,
+        'all' as kind
+{%- for column in of_drives + of_groups + of_states %},
+        cast(sum({{ column }}) as bigint) as {{ column }}
+{%- endfor %}
+    from kinds
+    group by week_utc
+),
+
+slowest as (
+    select
+        date_trunc('week', hour_utc) as week_utc,
+        kind,
+        slowest_drive_id as drive_id,
+        count(*) as tail_hours
+    from {{ ref('fct_raid_hours') }}
+    where is_tail_hour
+    group by date_trunc('week', hour_utc), kind, slowest_drive_id
+),
+
+all_slowest as (
+    select * from slowest
+    union all
+    select
+        week_utc,
+        'all' as kind,
+        drive_id,
+        sum(tail_hours) as tail_hours
+    from slowest
+    group by week_utc, drive_id
+),
+
+cumulated as (
+    select
+        week_utc,
+        kind,
+        row_number() over (partition by week_utc, kind order by tail_hours desc, drive_id asc) as drive_rank,
+        sum(tail_hours) over (
+            partition by week_utc, kind order by tail_hours desc, drive_id asc rows between unbounded preceding and current row
+        ) as cumulative_tail_hours,
+        sum(tail_hours) over (partition by week_utc, kind) as all_tail_hours
+    from all_slowest
+),
+
+halves as (
+    -- the first rank at which the drives before and at it reach half of all tail hours
+    select week_utc, kind, min(drive_rank) as half_tail_drive_count
+    from cumulated
+    where 2 * cumulative_tail_hours >= all_tail_hours
+    group by week_utc, kind
+),
+
+baselines as (
+    select
+        totals.week_utc,
+        totals.kind,
+        count(case when earlier.reported_drive_hours + earlier.raid_hours > 0 then 1 end) as baseline_week_count,
+        coalesce(cast(sum(earlier.slow_drive_hours) as bigint), 0) as baseline_slow_drive_hours,
+        coalesce(cast(sum(earlier.drive_hours) as bigint), 0) as baseline_drive_hours,
+        coalesce(cast(sum(earlier.tail_hours) as bigint), 0) as baseline_tail_hours,
+        coalesce(cast(sum(earlier.raid_hours) as bigint), 0) as baseline_raid_hours
+    from totals
+    left join totals as earlier
+        on totals.kind = earlier.kind
+        and earlier.week_utc < totals.week_utc
+        and earlier.week_utc >= totals.week_utc - interval {{ var('chronic_window_days') }} day
+    group by totals.week_utc, totals.kind
+),
+
+rated as (
+    select
+        totals.*,
+        cast(totals.slow_drive_hours as double) / nullif(totals.drive_hours, 0) as slow_drive_hour_ratio,
+        cast(totals.tail_hours as double) / nullif(totals.raid_hours, 0) as tail_hour_ratio,
+        coalesce(halves.half_tail_drive_count, 0) as half_tail_drive_count,
+        baselines.baseline_week_count,
+        baselines.baseline_slow_drive_hours,
+        baselines.baseline_drive_hours,
+        cast(baselines.baseline_slow_drive_hours as double) / nullif(baselines.baseline_drive_hours, 0) as baseline_slow_drive_hour_ratio,
+        baselines.baseline_tail_hours,
+        baselines.baseline_raid_hours,
+        cast(baselines.baseline_tail_hours as double) / nullif(baselines.baseline_raid_hours, 0) as baseline_tail_hour_ratio
+    from totals
+    inner join baselines on totals.week_utc = baselines.week_utc and totals.kind = baselines.kind
+    left join halves on totals.week_utc = halves.week_utc and totals.kind = halves.kind
+)
+
+select
+    *,
+    slow_drive_hour_ratio / nullif(baseline_slow_drive_hour_ratio, 0.0) as slow_drive_hour_change,
+    tail_hour_ratio / nullif(baseline_tail_hour_ratio, 0.0) as tail_hour_change
+from rated
