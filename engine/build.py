@@ -22,7 +22,7 @@ from pathlib import Path
 
 import duckdb
 
-from engine.dbt import Hindered, ModelError, Project
+from engine.dbt import Hindered, ModelError, Project, require_perseus
 from engine.past import Past, bring_back, enter_past, read_past, show_past
 from engine.publish import Publication, current_publication, publish
 from engine.read import first_line, published_by
@@ -472,6 +472,8 @@ class Build:
         Returns: RAID-hours and drive-hours computed.
         """
         has_samples = self.begin_batch(batch)
+        if has_samples:
+            require_perseus()
         before = self.project.seconds.copy()
         self.warehouse.note("models", batch=batch.build_seq, first=batch.first_hour_utc, last=batch.last_hour_utc)
         # nothing to fit: a Python model costs its imports all the same
