@@ -15,7 +15,7 @@
 | `watch.all_went_well` | fails when any step did, so that the run is red | |
 
 Settings: `WAREHOUSE/drivetail.toml`. Every step may be killed and run again at any instant. Hours that were missed are caught up, a run
-each; any range can be run again: `drivetail airflow backfill create --dag-id fleet_hourly --from-date ... --to-date ...
+each; any range can be run again: `deploy/airflow.sh WAREHOUSE backfill create --dag-id fleet_hourly --from-date ... --to-date ...
 --reprocess-behavior completed`. When a task is red: docs/runbooks/red-task.md.
 """
 

@@ -4,7 +4,6 @@
 |---|---|
 | `store.compact` | the hourly batches of a day that is over become one; no number moves |
 | `store.expire` | publications that nobody can be reading any more go, and what only they needed |
-| `store.shorten` | `drivetail.log` begins anew once it goes back longer than `keep_days` |
 | `proofs.sums` | the laws of the domain over everything stored |
 | `proofs.raw_to_warehouse` | every accepted row of raw is stored once |
 | `proofs.rebuild` | a day drawn at random, built again from raw alone, is as published |
@@ -52,13 +51,7 @@ def fleet_maintenance() -> None:
 
             return run(telling.warehouse())
 
-        @task(doc_md="Airflow's own runs and logs are let go by `drivetail airflow`: a task cannot reach its database.")
-        def shorten() -> bool:
-            from drivetail.history import shorten_log
-
-            return shorten_log(telling.warehouse(), telling.settings().schedule.keep_days)
-
-        compact() >> expire() >> shorten()
+        compact() >> expire()
 
     # each proof is asked whatever the others say
     @task_group(tooltip="What is published is what was delivered", default_args={"trigger_rule": TriggerRule.ALL_DONE})

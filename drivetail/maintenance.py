@@ -14,8 +14,6 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.history import shorten_log
-from drivetail.settings import Schedule, load_settings, settings_file
 from engine.build import Build, building, explaining
 from engine.compaction import compact
 from engine.dbt import ModelError
@@ -232,8 +230,6 @@ def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[st
 def maintain(warehouse: Warehouse, say: Callable[[str], object] = print) -> list[str]:
     """All of it, in order. `say` is called with a line per step. Returns: what does not hold, a sentence each."""
     problems = []
-    schedule = load_settings(warehouse).schedule if settings_file(warehouse).exists() else Schedule()
-    shorten_log(warehouse, schedule.keep_days)
     say(f"Compacted {some(compact_store(warehouse), 'day')}")
     say(f"Removed {some(expire(warehouse), 'publication')}")
     try:

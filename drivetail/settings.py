@@ -64,7 +64,6 @@ start = {start}     # the first hour (UTC) that is run; hours missed since are c
 wait_minutes = 10                # how long after an hour has ended its run waits for uploads
 retries = 3                      # of a step that failed, waiting retry_minutes, twice that, four times that
 retry_minutes = 2
-keep_days = 90                   # how far back Airflow's runs and logs and drivetail.log go; no number hangs on them
 
 [alarms]
 late_hours = 3                   # a delivery whose last hour lies this far before the hour being run is named
@@ -159,7 +158,6 @@ class Schedule:
     wait_minutes: float = 10
     retries: int = 3
     retry_minutes: float = 2
-    keep_days: float = 90
 
 
 @dataclass(frozen=True)
@@ -374,8 +372,6 @@ def _section(kind: type[Section], name: str, values: dict[str, Any]) -> Section:
             values = {**values, key: value.astimezone(UTC).replace(tzinfo=None)}
         elif (key.endswith(("_hours", "_minutes")) or key == "retries") and not _is_amount(value):
             raise SettingsError(f"[{name}] {key} is {value!r}; give a number of 0 or more")
-        elif key == "keep_days" and not (_is_amount(value) and value >= 1):  # what is running now must not be forgotten
-            raise SettingsError(f"[{name}] keep_days is {value!r}; give a number of 1 or more")
     return kind(**values)
 
 
