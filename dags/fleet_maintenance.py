@@ -18,9 +18,9 @@ from datetime import UTC
 from airflow.sdk import CronDataIntervalTimetable, TriggerRule, dag, task, task_group
 from airflow.sdk.exceptions import AirflowFailException
 
-import telling
+import shared
 
-schedule = telling.parsed_settings().schedule
+schedule = shared.parsed_settings().schedule
 
 
 @dag(
@@ -32,38 +32,38 @@ schedule = telling.parsed_settings().schedule
     max_active_runs=1,
     doc_md=__doc__,
     tags=["drivetail", "fleet", "daily"],
-    default_args=telling.defaults(),
-    dagrun_timeout=telling.RUN_LIMIT,
-    on_failure_callback=telling.tell_given_up,
+    default_args=shared.defaults(),
+    dagrun_timeout=shared.RUN_LIMIT,
+    on_failure_callback=shared.notify_timeout,
 )
 def fleet_maintenance() -> None:
     @task_group(tooltip="What is computed, in fewer files")
     def store() -> None:
-        @task(pool=telling.WRITER, doc_md="Writes the rows of many small batches as one, and publishes.")
+        @task(pool=shared.WRITER, doc_md="Writes the rows of many small batches as one, and publishes.")
         def compact() -> int:
             from drivetail.maintenance import compact_store
 
-            return compact_store(telling.warehouse())
+            return compact_store(shared.warehouse())
 
-        @task(pool=telling.WRITER, doc_md="Asks for DuckDB's lock on each replaced publication, without taking it.")
+        @task(pool=shared.WRITER, doc_md="Asks for DuckDB's lock on each replaced publication, without taking it.")
         def expire() -> int:
             from drivetail.maintenance import expire as run
 
-            return run(telling.warehouse())
+            return run(shared.warehouse())
 
         compact() >> expire()
 
     # each proof is asked whatever the others say
     @task_group(tooltip="What is published is what was delivered", default_args={"trigger_rule": TriggerRule.ALL_DONE})
     def proofs() -> None:
-        @task(pool=telling.WRITER, doc_md="tests/assert_*.sql over everything stored.")
+        @task(pool=shared.WRITER, doc_md="tests/assert_*.sql over everything stored.")
         def sums() -> None:
             from drivetail.maintenance import check_sums
             from engine.dbt import Hindered, ModelError
             from engine.read import QueryError
 
             try:
-                check_sums(telling.warehouse())
+                check_sums(shared.warehouse())
             except Hindered:  # over, perhaps, by the next try
                 raise
             except (ModelError, QueryError) as error:
@@ -73,15 +73,15 @@ def fleet_maintenance() -> None:
         def raw_to_warehouse() -> None:
             from drivetail.maintenance import reconcile
 
-            problems = reconcile(telling.warehouse())
+            problems = reconcile(shared.warehouse())
             if problems:
                 raise AirflowFailException("; ".join(problems))
 
-        @task(pool=telling.WRITER, doc_md="Links to a day's deliveries, a build of its own, row by row against the publication.")
+        @task(pool=shared.WRITER, doc_md="Links to a day's deliveries, a build of its own, row by row against the publication.")
         def rebuild() -> str:
             from drivetail.maintenance import rebuild_check
 
-            day, problems = rebuild_check(telling.warehouse())
+            day, problems = rebuild_check(shared.warehouse())
             if problems:
                 raise AirflowFailException("; ".join(problems))
             return str(day)

@@ -95,12 +95,6 @@ def _begun(warehouse: Warehouse) -> Register:
     return Register(warehouse, "begun")
 
 
-def outcomes_of(warehouse: Warehouse, taken: Collection[tuple[str, str]]) -> list[Outcome]:
-    """What became of deliveries, (inbox or server, path), when they were last taken; nothing of those that never were."""
-    latest = {(record["inbox"], record["path"]): record for record in outcomes(warehouse)}
-    return [Outcome(**latest[each]) for each in taken if each in latest]
-
-
 def outcome_of(warehouse: Warehouse, summaries: Sequence[IngestSummary], **about: Any) -> Outcome:
     """The outcome of a delivery that so many calls of ingest() took in; `about` is what is known of it beside."""
     from drivetail.status.collect_quarantine import commands, in_short

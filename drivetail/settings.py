@@ -66,14 +66,13 @@ retries = 3                      # of a step that failed, waiting retry_minutes,
 retry_minutes = 2
 
 [alarms]
-late_hours = 3                   # a delivery whose last hour lies this far before the hour being run is named
-fresh_hours = 3                  # no newer hour published for so long is an alarm
+fresh_hours = 3                  # no newer hour published for this long turns the run red
 
 # Written after every build, for Prometheus' node_exporter: docs/monitoring.md.
 # [metrics]
 # file = "/var/lib/prometheus/node-exporter/drivetail.prom"
 
-# Who is told, beside the log: any Airflow notifier; its texts may use {{{{ drivetail_message }}}}. See docs/airflow.md.
+# Who is notified of failures and slow drives: any Airflow notifier, with {{{{ drivetail_message }}}} in its texts (docs/airflow.md).
 # [[notify]]
 # notifier = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
 # arguments = {{to = "storage@example.org", subject = "drivetail", html_content = "{{{{ drivetail_message | e }}}}"}}
@@ -162,9 +161,8 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Alarms:
-    """From when on late or missing data are told."""
+    """When missing hours turn the run red."""
 
-    late_hours: float = 3
     fresh_hours: float = 3
 
 

@@ -6,7 +6,7 @@ RAID-hours are read for the last `WINDOW` only, the rest are tables that weigh w
 """
 
 from drivetail.status.collect import collect_status
-from drivetail.status.content import Problem, Status
+from drivetail.status.content import Status
 from drivetail.status.render import render_status
 
-__all__ = ["Problem", "Status", "collect_status", "render_status"]
+__all__ = ["Status", "collect_status", "render_status"]

@@ -18,7 +18,6 @@ from drivetail.cli import main
 from drivetail.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, land_each, list_entries
 from drivetail.outcomes import HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, Outcome, register
 from drivetail.settings import Settings, SettingsError, load_settings, settings_file, write_settings
-from drivetail.watch import MANY_ALERTS, late_deliveries
 from engine.register import Register
 from engine.warehouse import Warehouse
 from ingest import SOURCES, GateError, IngestSummary, StoreError, list_deliveries, options_of
@@ -191,42 +190,12 @@ def test_a_delivery_that_ended_the_process_waits_for_the_others(site, monkeypatc
     assert [entry.name for entry in arrived(site[0], site[1], now=NOW)] == ["a", "b"]
 
 
-def test_what_came_late_is_named(site):
-    def landed(hour: int) -> Outcome:
-        at = f"2026-01-05T{hour:02}:00:00"
-        return Outcome("", "fleet", f"/inbox/{hour}", "", LANDED, first_hour=at, last_hour=at)
-
-    (told,) = late_deliveries(site[1], [landed(7), landed(8), landed(11)], datetime(2026, 1, 5, 11))
-    assert told.startswith("/inbox/7 came late: its hours (2026-01-05 07:00) end 4 h before 2026-01-05 11:00")
-
-
-def test_many_that_came_late_are_one_message(site):
-    def landed(number: int, *, until: int | None = None) -> Outcome:
-        first, last = (site[1].schedule.start + timedelta(hours=hour) for hour in (number, number if until is None else until))
-        return Outcome("", "fleet", f"/inbox/{number}", "", LANDED, first_hour=first.isoformat(), last_hour=last.isoformat())
-
-    def told(outcomes: list[Outcome]) -> list[str]:
-        return late_deliveries(site[1], outcomes, datetime(2027, 1, 5))
-
-    year = [landed(number) for number in range(8760)]
-    assert len(told(year[:MANY_ALERTS])) == MANY_ALERTS
-    (one,) = told(year[3:0:-1] + year[4 : MANY_ALERTS + 2])
-    assert one.startswith(
-        "21 deliveries came late, first /inbox/1 (2026-01-05 01:00), last /inbox/21 (2026-01-05 21:00); they are taken in"
-    )
-    (one,) = told(year)
-    assert one.startswith("8757 deliveries came late, first /inbox/0 (") and "look why fleet had them only now" in one
-    # the past before the first hour that is run is not late; what reaches into it is
-    assert told([landed(number) for number in range(-8760, 0)]) == []
-    assert told([landed(-5, until=0)])[0].startswith("/inbox/-5 came late: its hours (2026-01-04 19:00 to 2026-01-05 00:00) end ")
-
-
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
         ('source = "bundle"', 'source = "bundel"', "source is 'bundel'; give one of backblaze, bundle, diskstats"),
         ("retries = 3 ", "retrys = 3 ", "[schedule] has an unknown key 'retrys'"),
-        ("late_hours = 3", "late_hours = -1", "late_hours is -1; give a number of 0 or more"),
+        ("fresh_hours = 3", "fresh_hours = -1", "fresh_hours is -1; give a number of 0 or more"),
         ("start = 2026-01-05T00:00:00Z", "start = 2026-01-05", "give an instant with its offset"),
         ("[alarms]", "[alarm]", "unknown section 'alarm'"),
         ("[schedule]", "[schedule", "drivetail.toml"),
