@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ def parsed_settings() -> Settings:
     try:
         return load_settings(warehouse())
     except SettingsError:
-        return Settings(Schedule(start=this_hour()))
+        return Settings(schedule=Schedule(start=this_hour().replace(tzinfo=UTC)))
 
 
 def defaults() -> dict[str, Any]:
@@ -90,13 +90,13 @@ def notify(context: Any, message: str) -> None:
 
     log, notifiers, failed = logging.getLogger("drivetail.notify"), parsed_settings().notify, 0
     log.error(message)
-    for path, arguments in notifiers:
+    for each in notifiers:
         try:
-            import_string(path)(**arguments)({**context, "drivetail_message": message})
+            import_string(each.notifier)(**each.arguments)({**context, "drivetail_message": message})
         except Exception as error:  # one receiver that is down keeps the message from no other
             failed += 1
             # its text may hold a webhook's address, which is a secret
-            log.error("%s: %s", path, type(error).__name__)
+            log.error("%s: %s", each.notifier, type(error).__name__)
     if notifiers and failed == len(notifiers):
         raise NotNotified("no receiver took the message; do the receivers answer, and are their connections and arguments right?")
 

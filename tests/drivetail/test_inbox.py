@@ -193,31 +193,39 @@ def test_a_delivery_that_ended_the_process_waits_for_the_others(site, monkeypatc
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('source = "bundle"', 'source = "bundel"', "source is 'bundel'; give one of backblaze, bundle, diskstats"),
-        ("retries = 3 ", "retrys = 3 ", "[schedule] has an unknown key 'retrys'"),
-        ("fresh_hours = 3", "fresh_hours = -1", "fresh_hours is -1; give a number of 0 or more"),
+        ('source = "bundle"', 'source = "bundel"', "inboxes.fleet: source is 'bundel'; give one of backblaze, bundle, diskstats"),
+        ("retries = 3 ", "retrys = 3 ", "schedule.retrys: there is no such key"),
+        ("fresh_hours = 3", "fresh_hours = -1", "alarms.fresh_hours is -1; it should be greater than or equal to 0"),
         ("start = 2026-01-05T00:00:00Z", "start = 2026-01-05", "give an instant with its offset"),
-        ("[alarms]", "[alarm]", "unknown section 'alarm'"),
+        ("[alarms]", "[alarm]", "alarm: there is no such key"),
         ("[schedule]", "[schedule", "drivetail.toml"),
-        ("[alarms]", '[metrics]\nfile = "metrics.txt"\n[alarms]', "[metrics] file is 'metrics.txt'; give a file that ends in .prom"),
-        ("[alarms]", "[metrics]\nfile = 7\n[alarms]", "[metrics] file is 7; give a file that ends in .prom"),
-        ("[alarms]", '[metrics]\nfolder = "x"\n[alarms]', "[metrics] has an unknown key 'folder'; there are file"),
+        ("[alarms]", '[metrics]\nfile = "metrics.txt"\n[alarms]', "metrics.file is 'metrics.txt'; give a file that ends in .prom"),
+        ("[alarms]", "[metrics]\nfile = 7\n[alarms]", "metrics.file is 7; give a path"),
+        ("[alarms]", '[metrics]\nfolder = "x"\n[alarms]', "metrics.folder: there is no such key"),
         (
             'source = "bundle"',
             'source = "bundle"\nresolution = "5m"',
-            "inbox fleet: 'resolution' is nothing that source 'bundle' takes; there are name",
+            "inboxes.fleet: source 'bundle' does not take 'resolution'; there are name",
         ),
-        ('source = "bundle"', 'source = "sysstat"\nyear = 2026', "inbox fleet: 'year' is nothing that source 'sysstat' takes"),
-        ('source = "bundle"', 'source = "collected"\ngroup_label = ["pool"]', "min_coverage, resolution, timezone, year, boot_time"),
+        ('source = "bundle"', 'source = "sysstat"\nyear = 2026', "inboxes.fleet: source 'sysstat' does not take 'year'"),
+        ('source = "bundle"', 'source = "collected"\ngroup_label = ["pool"]', "settle_minutes, resolution, timezone, year, boot_time"),
         ('source = "bundle"', 'source = "sysstat"\ninterval = "soon"', "interval is 'soon'; give seconds or minutes"),
-        ('source = "bundle"', 'source = "sysstat"\ninterval = "10s"', "inbox fleet: interval and began go together"),
-        ('source = "bundle"', 'source = "sysstat"\nresolution = "2m"', "inbox fleet: resolution is '2m'; give one of 1m, 5m, 15m"),
+        ('source = "bundle"', 'source = "sysstat"\ninterval = "10s"', "inboxes.fleet: interval and began go together"),
+        (
+            'source = "bundle"',
+            'source = "sysstat"\nresolution = "2m"',
+            "fleet.resolution is '2m'; it should be '1m', '5m' or '15m'",
+        ),
         ('source = "bundle"', 'source = "sysstat"\ntimezone = "Berlin"', "timezone is 'Berlin'; give a time zone, such as Europe/Berlin"),
-        ('source = "bundle"', 'source = "collected"\nyear = "this"', "year is 'this'; give a year, such as 2026"),
+        ('source = "bundle"', 'source = "collected"\nyear = "this"', "year is 'this'; it should be a valid integer"),
         ('source = "bundle"', 'source = "kernel-log"\nboot_time = "now"', "boot_time is 'now'; give an instant with its offset"),
-        ('source = "bundle"', 'source = "prometheus"\ngroup_label = "pool"', "group_label is 'pool'; give a list of labels"),
-        ('source = "bundle"', 'source = "bundle"\nmin_coverage = 2', "inbox fleet: min_coverage is 2; give a share between 0 and 1"),
-        ('name = "fleet"', "", "inbox has no name; each needs name, source, folder"),
+        ('source = "bundle"', 'source = "prometheus"\ngroup_label = "pool"', "group_label is 'pool'; give a list, such as"),
+        (
+            'source = "bundle"',
+            'source = "bundle"\nmin_coverage = 2',
+            "min_coverage is 2; it should be less than or equal to 1",
+        ),
+        ('name = "fleet"', "", "inboxes.1.name is missing"),
     ],
 )
 def test_settings_that_cannot_be_used_say_why(site, old: str, new: str, told: str):
@@ -250,22 +258,22 @@ url = "http://prometheus:9090"
     ("old", "new", "told"),
     [
         ('"metrics"', '"fleet"', "two inboxes or servers are named 'fleet'"),
-        ("url =", "address =", "server metrics has no url; each needs name, url"),
-        ("url =", 'source = "bundle"\nurl =', "server metrics: source is 'bundle'; give one of prometheus"),
+        ("url =", "address =", "servers.metrics.url is missing"),
+        ("url =", 'source = "bundle"\nurl =', "servers.metrics: source is 'bundle'; give one of prometheus"),
         (
             "url =",
             "token = 7\nurl =",
-            "server metrics: 'token' is nothing that source 'prometheus' takes; there are name, url, source, hours",
+            "servers.metrics.token: there is no such key",
         ),
-        ("url =", "hours = 0\nurl =", "server metrics: hours is 0; give a whole number of hours, 1 or more"),
+        ("url =", "hours = 0\nurl =", "servers.metrics.hours is 0; it should be greater than or equal to 1"),
         ("url =", "hours = 1.5\nurl =", "hours is 1.5"),
         ("url =", "match = 'job'\nurl =", "match is 'job'; give a list"),
         ("url =", 'allow_partial = "yes"\nurl =', "allow_partial is 'yes'; give true or false"),
-        ("url =", 'kind = "tape"\nurl =', "server metrics: kind is 'tape'; give one of disk, ssd"),
-        ("http://prometheus:9090", "prometheus:9090", "url is 'prometheus:9090'; give the server's address"),
+        ("url =", 'kind = "tape"\nurl =', "servers.metrics.kind is 'tape'; it should be 'disk' or 'ssd'"),
+        ("http://prometheus:9090", "prometheus:9090", "servers.metrics.url: 'prometheus:9090'; give the server's address"),
         ("http://prometheus:9090", "http://prometheus:port", "give the server's address, such as http://prometheus:9090"),
-        ("http://prometheus", "http://ada:s3cret@prometheus", "server metrics: url holds credentials, which belong in the environment"),
-        ("[[servers]]", "[servers]", "see docs/airflow.md"),
+        ("http://prometheus", "http://ada:s3cret@prometheus", "servers.metrics.url: it holds credentials, which belong in the environment"),
+        ("[[servers]]", "[servers]", "servers: give a list"),
     ],
 )
 def test_a_server_that_cannot_be_asked_is_named(site, old: str, new: str, told: str):
@@ -286,7 +294,7 @@ def test_every_setting_of_the_template_can_be_used(site):
     settings = load_settings(site[0])
     assert settings.inboxes[0].options == {"resolution": "5m", "timezone": "Europe/Berlin", "year": 2026}
     assert (settings.inboxes[1].source, settings.servers[0].options["match"]) == ("collected", ['job="node"'])
-    assert {"name", "url", "hours", "kind", "min_coverage"} <= set(vars(settings.servers[0]))
+    assert {"name", "url", "hours", "kind", "min_coverage"} <= set(dict(settings.servers[0]))
 
 
 def test_the_metrics_go_into_the_file_that_is_named(site):
