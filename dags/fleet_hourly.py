@@ -1,20 +1,19 @@
-"""Every hour: land what has arrived in the inboxes and what servers have, build, publish, and say what is late or missing.
+"""Every hour: land what has arrived in the inboxes and what servers have, build, publish, and report what needs an operator.
 
 | step | does | by hand |
 |---|---|---|
 | `sources.wait_for_uploads` | waits until `wait_minutes` after the hour; passes at once for an hour of the past | |
-| `sources.discover` | lists servers and what has arrived: this hour's by name, older, and what tells no hour | `drivetail inbox` |
-| `raw.land` | pulls the hour, ingests each entry, gated; red if one is held, unreadable, unanswered | `drivetail inbox --land` |
+| `sources.discover` | lists servers and what has arrived: of this hour or before, or without an hour in its name | `drivetail inbox` |
+| `raw.land` | pulls servers, ingests entries through the gate; red if one is held, unreadable or unanswered | `drivetail inbox --land` |
 | `marts.build` | runs the models over what is new, tests, publishes | `drivetail build` |
-| `marts.complete_weeks` | says which weekly reports are due; `fleet_weekly_report` runs on it | |
+| `marts.complete_weeks` | names the weekly reports that are due; `fleet_weekly_report` runs on it | `drivetail report --due` |
 | `watch.new_alerts` | notifies of each drive, host or RAID group that has become slow, once | `drivetail alerts --new` |
 | `watch.freshness` | fails when no newer hour has been published for `fresh_hours` | `drivetail status --check` |
 | `watch.metrics` | writes the metrics into the file of `[metrics]`, if there is one | `drivetail metrics --out` |
-| `watch.all_went_well` | fails when any step did, so that the run is red | |
+| `watch.all_went_well` | fails when any step failed, so that the run is red | |
 
-Settings: `WAREHOUSE/drivetail.toml`. Every step may be killed and run again at any instant. Hours that were missed are caught up, a run
-each; any range can be run again: `deploy/airflow.sh WAREHOUSE backfill create --dag-id fleet_hourly --from-date ... --to-date ...
---reprocess-behavior completed`. When a task is red: docs/runbooks/red-task.md.
+Settings: `WAREHOUSE/drivetail.toml`. Any step may be killed and repeated at any instant. Missed hours are caught up, a run each. To run a
+range again: docs/airflow.md. When a task is red: docs/runbooks/red-task.md.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/comple
 """Weeks whose reports are due: an event names them, `{"weeks": ["2026-W03"]}`."""
 
 PARTS = 4
-"""Landing tasks of one run at most: each loads what it takes to judge a delivery anew, some seconds, and only one writes at a time."""
+"""Most landing tasks of one run: each loads Great Expectations for some seconds, and only one writes at a time."""
 
 schedule = shared.parsed_settings().schedule
 
@@ -55,7 +54,7 @@ def naive(instant: Any) -> datetime:
     on_failure_callback=shared.notify_timeout,
 )
 def fleet_hourly() -> None:
-    @task_group(tooltip="What has arrived for this hour, and what is late")
+    @task_group(tooltip="What has arrived for this hour and those before")
     def sources() -> Any:
         @task.sensor(mode="reschedule", poke_interval=30, timeout=6 * 3600, doc_md="An hour's uploads may take some minutes.")
         def wait_for_uploads(data_interval_end: Any = None) -> bool:
@@ -91,10 +90,10 @@ def fleet_hourly() -> None:
                 if outcome.needs_somebody:
                     troubled.append(outcome)
             messages = "; ".join(outcome.message for outcome in troubled)
-            # a full disk or an error of the disk may be over by the next try, which lands what is left
+            # a retry lands what a full disk or an error of the disk left
             if any(outcome.may_pass for outcome in troubled):
                 raise AirflowException(messages)
-            # trying again would end the same, or keep the others waiting for what the next hour's run asks for anyway
+            # a retry would end the same; a server is asked again by the next hour's run
             if troubled:
                 raise AirflowFailException(messages)
 
@@ -102,22 +101,17 @@ def fleet_hourly() -> None:
 
     @task_group(tooltip="Slowdowns, tails, intervals, published for readers")
     def marts() -> Any:
-        # whatever did not land, the rest is published
+        # what landed is published, also when something else did not land
         @task(pool=shared.WRITER, trigger_rule=TriggerRule.ALL_DONE, doc_md="The models over what is new, their tests, one publication.")
         def build() -> str:
             from engine.build import build as run_build
-            from engine.dbt import Hindered, ModelError
 
-            try:
+            with shared.no_retry():
                 return run_build(shared.warehouse()).publication.publication_id
-            except Hindered:  # over, perhaps, by the next try
-                raise
-            except ModelError as error:  # the data break a law of the domain: they do so again
-                raise AirflowFailException(str(error)) from error
 
         @task(
             outlets=[COMPLETE_WEEKS],
-            doc_md="Skipped unless the data of a week have become complete, or a reported week has got more of them.",
+            doc_md="Skipped unless the data of a week have become complete, or a reported week got more data.",
         )
         def complete_weeks(outlet_events: Any = None) -> list[str]:
             from report import due_weeks
@@ -144,7 +138,7 @@ def fleet_hourly() -> None:
 
         @task(trigger_rule=TriggerRule.NONE_FAILED, doc_md="Red when a step before is.")
         def all_went_well() -> None:
-            """Nothing to do: its colour is what it is for."""
+            """Does nothing; its colour is the run's."""
 
         @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Notifies and is green; red when no receiver took it, and tried again.")
         def new_alerts() -> int:
@@ -160,15 +154,12 @@ def fleet_hourly() -> None:
         @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Skipped unless `[metrics]` names a file.")
         def metrics() -> str:
             from drivetail.metrics import write_metrics
-            from engine.read import QueryError
 
             file = shared.settings().metrics.file
             if file is None:
                 raise AirflowSkipException("drivetail.toml names no file for metrics")
-            try:
+            with shared.no_retry():
                 return str(write_metrics(shared.warehouse(), file))
-            except QueryError as error:
-                raise AirflowFailException(str(error)) from error
 
         watched = [new_alerts(), freshness(), metrics()]
         built >> watched

@@ -12,7 +12,6 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import Asset, Param, dag, task
-from airflow.sdk.exceptions import AirflowFailException
 
 import shared
 
@@ -48,14 +47,11 @@ def fleet_weekly_report() -> None:
     def write(week: str) -> str:
         from airflow.sdk import get_current_context
 
-        from engine.read import QueryError
         from report import write_report
 
         get_current_context()["week"] = week  # type: ignore[typeddict-unknown-key]
-        try:
+        with shared.no_retry():
             return str(write_report(shared.warehouse(), week=week))
-        except QueryError as error:
-            raise AirflowFailException(str(error)) from error
 
     write.expand(week=weeks())
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,20 @@ def defaults() -> dict[str, Any]:
         "retry_policy": ExceptionRetryPolicy([RetryRule(AirflowTaskTimeout, RetryAction.FAIL)]),
         "on_failure_callback": notify_failure,
     }
+
+
+@contextmanager
+def no_retry() -> Iterator[None]:
+    """Fail the task at once over an error that a retry would meet again; without room or memory (Hindered) it is retried."""
+    from engine.dbt import Hindered, ModelError
+    from engine.read import QueryError
+
+    try:
+        yield
+    except Hindered:
+        raise
+    except (ModelError, QueryError) as error:
+        raise AirflowFailException(str(error)) from error
 
 
 def label(paths: Sequence[str]) -> str:
