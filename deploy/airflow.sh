@@ -47,7 +47,14 @@ stop() {
 }
 trap stop EXIT
 trap 'exit 0' INT TERM HUP
-for part in api-server dag-processor "scheduler --skip-serve-logs"; do
+airflow api-server &
+pids=$!
+# tasks report to it: a scheduler that is faster would start tasks that fail
+until python -c "import urllib.request as r; r.urlopen('$url/api/v2/version', timeout=5)" 2>/dev/null; do
+    kill -0 "$pids"
+    sleep 1
+done
+for part in dag-processor "scheduler --skip-serve-logs"; do
     # shellcheck disable=SC2086 # a command and its option
     airflow $part &
     pids="$pids $!"
