@@ -18,7 +18,7 @@ demo: .venv/.ready  ## simulate a small fleet, ingest it, build, write the weekl
 
 airflow: .venv/.airflow  ## run the warehouse by itself: INBOX=folder with deliveries, WAREHOUSE=folder, PORT=8080 (docs/airflow.md)
 	test -e $(WAREHOUSE)/drivetail.toml || $(RUN)/drivetail init --inbox $(INBOX) --warehouse $(WAREHOUSE)
-	$(RUN)/drivetail airflow --port $(PORT) --warehouse $(WAREHOUSE)
+	PORT=$(PORT) deploy/airflow.sh $(WAREHOUSE)
 
 docs: .venv/.ready  ## what the tables mean, with lineage: target/docs.html
 	$(RUN)/drivetail docs --out target/docs.html

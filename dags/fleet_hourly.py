@@ -1,22 +1,19 @@
-"""Every hour: land what has arrived in the inboxes and what servers have, build, publish, and say what is late or missing.
+"""Every hour: land what has arrived in the inboxes and what servers have, build, publish, and report what needs an operator.
 
 | step | does | by hand |
 |---|---|---|
 | `sources.wait_for_uploads` | waits until `wait_minutes` after the hour; passes at once for an hour of the past | |
-| `sources.discover` | lists servers and what has arrived: this hour's by name, older, and what tells no hour | `drivetail inbox` |
-| `raw.land` | pulls the hour, ingests each entry, gated; red if one is held, unreadable, unanswered | `drivetail inbox --land` |
+| `sources.discover` | lists servers and what has arrived: of this hour or before, or without an hour in its name | `drivetail inbox` |
+| `raw.land` | pulls servers, ingests entries through the gate; red if one is held, unreadable or unanswered | `drivetail inbox --land` |
 | `marts.build` | runs the models over what is new, tests, publishes | `drivetail build` |
-| `marts.complete_weeks` | says which weekly reports are due; `fleet_weekly_report` runs on it | |
-| `watch.new_alerts` | tells of each drive, host or RAID group that has become slow, once | `drivetail alerts --new` |
-| `watch.new_problems` | tells of RAID groups that stopped reporting and what else needs an operator, once | `drivetail status --check` |
-| `watch.late_data` | names deliveries that came long after their hours | |
+| `marts.complete_weeks` | names the weekly reports that are due; `fleet_weekly_report` runs on it | `drivetail report --due` |
+| `watch.new_alerts` | notifies of each drive, host or RAID group that has become slow, once | `drivetail alerts --new` |
 | `watch.freshness` | fails when no newer hour has been published for `fresh_hours` | `drivetail status --check` |
 | `watch.metrics` | writes the metrics into the file of `[metrics]`, if there is one | `drivetail metrics --out` |
-| `watch.all_went_well` | fails when any step did, so that the run is red | |
+| `watch.all_went_well` | fails when any step failed, so that the run is red | |
 
-Settings: `WAREHOUSE/drivetail.toml`. Every step may be killed and run again at any instant. Hours that were missed are caught up, a run
-each; any range can be run again: `drivetail airflow backfill create --dag-id fleet_hourly --from-date ... --to-date ...
---reprocess-behavior completed`. When a task is red: docs/runbooks/red-task.md.
+Settings: `WAREHOUSE/drivetail.toml`. Any step may be killed and repeated at any instant. Missed hours are caught up, a run each. To run a
+range again: docs/airflow.md. When a task is red: docs/runbooks/red-task.md.
 """
 
 from __future__ import annotations
@@ -27,15 +24,15 @@ from typing import Any
 from airflow.sdk import Asset, CronDataIntervalTimetable, TriggerRule, dag, task, task_group
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-import telling
+import shared
 
 COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/complete-weeks")
 """Weeks whose reports are due: an event names them, `{"weeks": ["2026-W03"]}`."""
 
 PARTS = 4
-"""Landing tasks of one run at most: each loads what it takes to judge a delivery anew, some seconds, and only one writes at a time."""
+"""Most landing tasks of one run: each loads Great Expectations for some seconds, and only one writes at a time."""
 
-schedule = telling.parsed_settings().schedule
+schedule = shared.parsed_settings().schedule
 
 
 def naive(instant: Any) -> datetime:
@@ -52,23 +49,23 @@ def naive(instant: Any) -> datetime:
     max_active_runs=1,
     doc_md=__doc__,
     tags=["drivetail", "fleet", "hourly"],
-    default_args=telling.defaults(),
-    dagrun_timeout=telling.RUN_LIMIT,
-    on_failure_callback=telling.tell_given_up,
+    default_args=shared.defaults(),
+    dagrun_timeout=shared.RUN_LIMIT,
+    on_failure_callback=shared.notify_timeout,
 )
 def fleet_hourly() -> None:
-    @task_group(tooltip="What has arrived for this hour, and what is late")
+    @task_group(tooltip="What has arrived for this hour and those before")
     def sources() -> Any:
         @task.sensor(mode="reschedule", poke_interval=30, timeout=6 * 3600, doc_md="An hour's uploads may take some minutes.")
         def wait_for_uploads(data_interval_end: Any = None) -> bool:
-            return datetime.now(UTC) >= data_interval_end + timedelta(minutes=telling.settings().schedule.wait_minutes)
+            return datetime.now(UTC) >= data_interval_end + timedelta(minutes=shared.settings().schedule.wait_minutes)
 
         @task(doc_md="Names, sizes and times only; nothing is read.")
         def discover(data_interval_end: Any = None) -> list[list[dict[str, str]]]:
             from drivetail.feeds.inbox import arrived, deal
             from drivetail.feeds.pulls import due
 
-            warehouse, settings, until = telling.warehouse(), telling.settings(), naive(data_interval_end)
+            warehouse, settings, until = shared.warehouse(), shared.settings(), naive(data_interval_end)
             entries = arrived(warehouse, settings, until=until)
             # each server in a task of its own: when it does not answer, only that fails
             parts: list[list[Any]] = [*deal(entries, PARTS), *([pull] for pull in due(warehouse, settings, until))]
@@ -80,51 +77,46 @@ def fleet_hourly() -> None:
 
     @task_group(tooltip="Deliveries that passed the gate, as they came")
     def raw(found: Any) -> Any:
-        @task(pool=telling.WRITER, map_index_template="{{ entries }}", doc_md="Gate and land, one delivery after the other.")
+        @task(pool=shared.WRITER, map_index_template="{{ entries }}", doc_md="Gate and land, one delivery after the other.")
         def land(part: list[dict[str, str]]) -> None:
             from airflow.sdk import get_current_context
 
             from drivetail.feeds.inbox import land_each
 
-            get_current_context()["entries"] = telling.label([each["path"] for each in part])  # type: ignore[typeddict-unknown-key]
+            get_current_context()["entries"] = shared.label([each["path"] for each in part])  # type: ignore[typeddict-unknown-key]
             troubled = []
-            for outcome in land_each(telling.warehouse(), telling.settings(), [(each["inbox"], each["path"]) for each in part]):
+            for outcome in land_each(shared.warehouse(), shared.settings(), [(each["inbox"], each["path"]) for each in part]):
                 print(outcome.sentence)
                 if outcome.needs_somebody:
                     troubled.append(outcome)
-            told = "; ".join(outcome.message for outcome in troubled)
-            # a full disk or an error of the disk may be over by the next try, which lands what is left
+            messages = "; ".join(outcome.message for outcome in troubled)
+            # a retry lands what a full disk or an error of the disk left
             if any(outcome.may_pass for outcome in troubled):
-                raise AirflowException(told)
-            # trying again would end the same, or keep the others waiting for what the next hour's run asks for anyway
+                raise AirflowException(messages)
+            # a retry would end the same; a server is asked again by the next hour's run
             if troubled:
-                raise AirflowFailException(told)
+                raise AirflowFailException(messages)
 
         return land.expand(part=found)
 
     @task_group(tooltip="Slowdowns, tails, intervals, published for readers")
     def marts() -> Any:
-        # whatever did not land, the rest is published
-        @task(pool=telling.WRITER, trigger_rule=TriggerRule.ALL_DONE, doc_md="The models over what is new, their tests, one publication.")
+        # what landed is published, also when something else did not land
+        @task(pool=shared.WRITER, trigger_rule=TriggerRule.ALL_DONE, doc_md="The models over what is new, their tests, one publication.")
         def build() -> str:
             from engine.build import build as run_build
-            from engine.dbt import Hindered, ModelError
 
-            try:
-                return run_build(telling.warehouse()).publication.publication_id
-            except Hindered:  # over, perhaps, by the next try
-                raise
-            except ModelError as error:  # the data break a law of the domain: they do so again
-                raise AirflowFailException(str(error)) from error
+            with shared.no_retry():
+                return run_build(shared.warehouse()).publication.publication_id
 
         @task(
             outlets=[COMPLETE_WEEKS],
-            doc_md="Skipped unless the data of a week have become complete, or a reported week has got more of them.",
+            doc_md="Skipped unless the data of a week have become complete, or a reported week got more data.",
         )
         def complete_weeks(outlet_events: Any = None) -> list[str]:
             from report import due_weeks
 
-            weeks = due_weeks(telling.warehouse())
+            weeks = due_weeks(shared.warehouse())
             if not weeks:
                 raise AirflowSkipException("no weekly report is due")
             outlet_events[COMPLETE_WEEKS].extra = {"weeks": weeks}
@@ -134,89 +126,50 @@ def fleet_hourly() -> None:
         built >> complete_weeks()
         return built
 
-    @task_group(tooltip="What an operator is told", default_args={"execution_timeout": telling.WATCH_LIMIT})
-    def watch(found: Any, landed: Any, built: Any) -> None:
-        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Says so and is green: late data are taken in like any other.")
-        def late_data(parts: list[list[dict[str, str]]], data_interval_start: Any = None) -> list[str]:
-            from airflow.sdk import get_current_context
-
-            from drivetail.feeds.outcomes import outcomes_of
-            from drivetail.tell.watch import late_deliveries
-
-            outcomes = outcomes_of(telling.warehouse(), [(each["inbox"], each["path"]) for part in parts or [] for each in part])
-            told = late_deliveries(telling.settings(), outcomes, naive(data_interval_start))
-            for message in told:
-                telling.tell(get_current_context(), "late", message)
-            return told
-
+    @task_group(tooltip="What needs an operator", default_args={"execution_timeout": shared.WATCH_LIMIT})
+    def watch(landed: Any, built: Any) -> None:
         @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Red while no newer hour is published for too long.")
         def freshness(data_interval_end: Any = None) -> None:
             from drivetail.tell.watch import staleness
 
-            message = staleness(telling.warehouse(), telling.settings(), naive(data_interval_end))
+            message = staleness(shared.warehouse(), shared.settings(), naive(data_interval_end))
             if message:
                 raise AirflowFailException(message)
 
         @task(trigger_rule=TriggerRule.NONE_FAILED, doc_md="Red when a step before is.")
         def all_went_well() -> None:
-            """Nothing to do: its colour is what it is for."""
+            """Does nothing; its colour is the run's."""
 
-        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Says so and is green. What could not be told is told by the next try, or run.")
-        def new_alerts() -> list[str]:
+        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Notifies and is green; red when no receiver took it, and tried again.")
+        def new_alerts() -> int:
             from airflow.sdk import get_current_context
 
-            from drivetail.tell.alerts import Alert
             from drivetail.tell.alerts import new_alerts as new_ones
-            from drivetail.tell.watch import MANY_ALERTS, slow_drives
+            from drivetail.tell.watch import slow_drives
 
-            told: list[str] = []
-
-            def tell(alerts: list[Alert]) -> None:
-                told.append(slow_drives(alerts))
-                telling.tell(get_current_context(), "slow", told[-1])
-
-            if telling.warehouse().published.exists():  # the first build may have failed
-                new_ones(telling.warehouse(), tell, apart=MANY_ALERTS)
-            return told
-
-        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Says so and is green. What a receiver does not take is kept for it.")
-        def new_problems() -> list[str]:
-            from airflow.sdk import get_current_context
-
-            from drivetail.tell.watch import new_problems as new_ones
-            from engine.read import QueryError
-
-            try:
-                return list(map(str, new_ones(telling.warehouse(), lambda each: telling.tell(get_current_context(), "problem", each))))
-            except QueryError as error:
-                raise AirflowFailException(str(error)) from error
+            if not shared.warehouse().published.exists():  # the first build may have failed
+                return 0
+            return len(new_ones(shared.warehouse(), lambda alerts: shared.notify(get_current_context(), slow_drives(alerts))))
 
         @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Skipped unless `[metrics]` names a file.")
         def metrics() -> str:
             from drivetail.tell.metrics import write_metrics
-            from engine.read import QueryError
 
-            file = telling.settings().metrics.file
+            file = shared.settings().metrics.file
             if file is None:
                 raise AirflowSkipException("drivetail.toml names no file for metrics")
-            try:
-                return str(write_metrics(telling.warehouse(), file))
-            except QueryError as error:
-                raise AirflowFailException(str(error)) from error
+            with shared.no_retry():
+                return str(write_metrics(shared.warehouse(), file))
 
-        slow, problems, measured = new_alerts(), new_problems(), metrics()
-        built >> [slow, problems, measured]
-        late = late_data(found)
-        landed >> late
-        fresh = freshness()
-        built >> fresh
-        [landed, built, slow, problems, measured, late, fresh] >> all_went_well()
+        watched = [new_alerts(), freshness(), metrics()]
+        built >> watched
+        [landed, built, *watched] >> all_went_well()
 
     found = sources()
     landed = raw(found)
     built = marts()
     landed >> built
-    watch(found, landed, built)
+    watch(landed, built)
 
 
 fleet_hourly()

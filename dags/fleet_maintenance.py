@@ -2,9 +2,7 @@
 
 | step | does |
 |---|---|
-| `store.compact` | the hourly batches of a day that is over become one; no number moves |
-| `store.expire` | publications that nobody can be reading any more go, and what only they needed |
-| `store.shorten` | `drivetail.log` begins anew once it goes back longer than `keep_days` |
+| `expire` | publications that nobody can be reading any more go, and what only they needed |
 | `proofs.sums` | the laws of the domain over everything stored |
 | `proofs.raw_to_warehouse` | every accepted row of raw is stored once |
 | `proofs.rebuild` | a day drawn at random, built again from raw alone, is as published |
@@ -19,9 +17,9 @@ from datetime import UTC
 from airflow.sdk import CronDataIntervalTimetable, TriggerRule, dag, task, task_group
 from airflow.sdk.exceptions import AirflowFailException
 
-import telling
+import shared
 
-schedule = telling.parsed_settings().schedule
+schedule = shared.parsed_settings().schedule
 
 
 @dag(
@@ -33,69 +31,47 @@ schedule = telling.parsed_settings().schedule
     max_active_runs=1,
     doc_md=__doc__,
     tags=["drivetail", "fleet", "daily"],
-    default_args=telling.defaults(),
-    dagrun_timeout=telling.RUN_LIMIT,
-    on_failure_callback=telling.tell_given_up,
+    default_args=shared.defaults(),
+    dagrun_timeout=shared.RUN_LIMIT,
+    on_failure_callback=shared.notify_timeout,
 )
 def fleet_maintenance() -> None:
-    @task_group(tooltip="What is computed, in fewer files")
-    def store() -> None:
-        @task(pool=telling.WRITER, doc_md="Writes the rows of many small batches as one, and publishes.")
-        def compact() -> int:
-            from drivetail.service.maintenance import compact_store
+    @task(pool=shared.WRITER, doc_md="Asks for DuckDB's lock on each replaced publication, without taking it.")
+    def expire() -> int:
+        from drivetail.service.maintenance import expire as run
 
-            return compact_store(telling.warehouse())
-
-        @task(pool=telling.WRITER, doc_md="Asks for DuckDB's lock on each replaced publication, without taking it.")
-        def expire() -> int:
-            from drivetail.service.maintenance import expire as run
-
-            return run(telling.warehouse())
-
-        @task(doc_md="Airflow's own runs and logs are let go by `drivetail airflow`: a task cannot reach its database.")
-        def shorten() -> bool:
-            from drivetail.service.history import shorten_log
-
-            return shorten_log(telling.warehouse(), telling.settings().schedule.keep_days)
-
-        compact() >> expire() >> shorten()
+        return run(shared.warehouse())
 
     # each proof is asked whatever the others say
     @task_group(tooltip="What is published is what was delivered", default_args={"trigger_rule": TriggerRule.ALL_DONE})
     def proofs() -> None:
-        @task(pool=telling.WRITER, doc_md="tests/assert_*.sql over everything stored.")
+        @task(pool=shared.WRITER, doc_md="tests/assert_*.sql over everything stored.")
         def sums() -> None:
             from drivetail.service.maintenance import check_sums
-            from engine.dbt import Hindered, ModelError
-            from engine.read import QueryError
 
-            try:
-                check_sums(telling.warehouse())
-            except Hindered:  # over, perhaps, by the next try
-                raise
-            except (ModelError, QueryError) as error:
-                raise AirflowFailException(str(error)) from error
+            with shared.no_retry():
+                check_sums(shared.warehouse())
 
         @task(doc_md="Counts by day, in raw and in what is published.")
         def raw_to_warehouse() -> None:
             from drivetail.service.maintenance import reconcile
 
-            problems = reconcile(telling.warehouse())
+            problems = reconcile(shared.warehouse())
             if problems:
                 raise AirflowFailException("; ".join(problems))
 
-        @task(pool=telling.WRITER, doc_md="Links to a day's deliveries, a build of its own, row by row against the publication.")
+        @task(pool=shared.WRITER, doc_md="Links to a day's deliveries, a build of its own, row by row against the publication.")
         def rebuild() -> str:
             from drivetail.service.maintenance import rebuild_check
 
-            day, problems = rebuild_check(telling.warehouse())
+            day, problems = rebuild_check(shared.warehouse())
             if problems:
                 raise AirflowFailException("; ".join(problems))
             return str(day)
 
         sums() >> raw_to_warehouse() >> rebuild()
 
-    store() >> proofs()
+    expire() >> proofs()
 
 
 fleet_maintenance()

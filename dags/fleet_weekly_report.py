@@ -12,9 +12,8 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import Asset, Param, dag, task
-from airflow.sdk.exceptions import AirflowFailException
 
-import telling
+import shared
 
 COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/complete-weeks")
 
@@ -25,14 +24,14 @@ COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/comple
     max_active_runs=1,
     doc_md=__doc__,
     tags=["drivetail", "fleet", "weekly"],
-    default_args=telling.defaults(),
+    default_args=shared.defaults(),
     params={
         "week": Param(
             None, type=["null", "string"], pattern=r"^\d{4}-W\d{2}$", description="ISO week, like 2026-W46; those due where empty."
         )
     },
     dagrun_timeout=timedelta(hours=6),
-    on_failure_callback=telling.tell_given_up,
+    on_failure_callback=shared.notify_timeout,
 )
 def fleet_weekly_report() -> None:
     @task(doc_md="The weeks of the events that started this run; started by hand, the week given or those due.")
@@ -42,20 +41,17 @@ def fleet_weekly_report() -> None:
         if params["week"]:
             return [params["week"]]
         named = {week for event in triggering_asset_events[COMPLETE_WEEKS] for week in event.extra.get("weeks", [])}
-        return sorted(named) or due_weeks(telling.warehouse())
+        return sorted(named) or due_weeks(shared.warehouse())
 
     @task(map_index_template="{{ week }}", max_active_tis_per_dag=1, doc_md="Selects from the marts and draws.")
     def write(week: str) -> str:
         from airflow.sdk import get_current_context
 
-        from engine.read import QueryError
         from report import write_report
 
         get_current_context()["week"] = week  # type: ignore[typeddict-unknown-key]
-        try:
-            return str(write_report(telling.warehouse(), week=week))
-        except QueryError as error:
-            raise AirflowFailException(str(error)) from error
+        with shared.no_retry():
+            return str(write_report(shared.warehouse(), week=week))
 
     write.expand(week=weeks())
 

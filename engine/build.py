@@ -20,7 +20,7 @@ from pathlib import Path
 
 import duckdb
 
-from engine.dbt import Hindered, ModelError, Project
+from engine.dbt import Hindered, ModelError, Project, require_perseus
 from engine.plan import INVENTORY, batches, row_count, tell
 from engine.publish import Publication, current_publication, publish
 from engine.read import first_line, published_by
@@ -297,7 +297,9 @@ class Build:
             self.warehouse.note("days", first=batch[0], last=batch[-1], days=len(batch))
             before = self.project.seconds.copy()
             has_samples = any(self.day_files("drive_samples", batch))
-            # nothing to fit: a Python model costs its imports all the same
+            if has_samples:
+                require_perseus()
+            # without samples nothing is fitted: a Python model costs its imports all the same
             self.project.run("build", "--select", *DAYS, *(() if has_samples else ("int_raid_group_days__fitted",)), days=batch)
             slowest = {model: round(seconds, 3) for model, seconds in (self.project.seconds - before).most_common(SLOWEST)}
             self.warehouse.note("stored", first=batch[0], last=batch[-1], slowest_models_s=slowest)

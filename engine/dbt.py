@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import logging
 import os
 from collections import Counter
@@ -58,6 +59,16 @@ def variables() -> dict[str, Any]:
     """The models' thresholds and lists, by name."""
     stated: dict[str, Any] = yaml.safe_load((PROJECT / "dbt_project.yml").read_text(encoding="utf-8"))["vars"]
     return stated
+
+
+def require_perseus() -> None:
+    """Check that the libraries of int_raid_group_days__fitted, which only samples within hours need, are installed. Raises: ModelError."""
+    missing = [name for name in ("sklearn", "scipy") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ModelError(
+            f"this build has samples within hours, and the detector perseus needs {' and '.join(missing)} for them; "
+            "install drivetail with its extra: `uv sync --extra perseus`, or `pip install -e '.[perseus]'`"
+        )
 
 
 def beside_the_models(target: str) -> Path | None:

@@ -213,31 +213,4 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool) -> None:
     say(sentence(pruned, is_dry_run=dry_run))
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, help="Where its pages are: http://127.0.0.1:PORT")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[AIRFLOW_COMMAND...]")
-@warehouse_option
-def airflow(warehouse: Warehouse, port: int, arguments: tuple[str, ...]) -> None:
-    """Run Airflow for this warehouse, until Ctrl-C.
-
-    It runs the warehouse every hour and reports every week. DIR/drivetail.toml says where deliveries come in (`drivetail init`).
-    It listens on 127.0.0.1 only; the password is shown at the first start. docs/airflow.md: as a service, on several machines, or in
-    an Airflow that you have.
-
-    With AIRFLOW_COMMAND, runs that command of Airflow in this installation:
-
-    \b
-    drivetail airflow dags list
-    drivetail airflow backfill create --dag-id fleet_hourly --from-date 2026-01-05 --to-date 2026-01-12
-    """
-    from drivetail.service.standalone import StandaloneError, run, run_command
-
-    try:
-        if arguments:
-            run_command(warehouse, port, arguments)
-        run(warehouse, port)
-    except StandaloneError as error:
-        raise Failure(str(error)) from error
-
-
-COMMANDS = (init, inbox, release, drop, maintain, prune, airflow)
+COMMANDS = (init, inbox, release, drop, maintain, prune)

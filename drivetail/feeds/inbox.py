@@ -21,18 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from drivetail.feeds.outcomes import (
-    HINDERED,
-    NOT_LANDED,
-    REFUSED,
-    UNANSWERED,
-    Outcome,
-    note_begun,
-    outcome_of,
-    outcomes,
-    register,
-    unfinished,
-)
+from drivetail.feeds.outcomes import BEGUN, HINDERED, NOT_LANDED, REFUSED, UNANSWERED, Outcome, outcome_of, outcomes, write_down
 from drivetail.feeds.pulls import span_of
 from drivetail.service.settings import Inbox, Server, Settings, SettingsError
 from engine.register import Record
@@ -47,7 +36,7 @@ the inbox, which cannot be read.
 """
 
 Known = Mapping[tuple[str, str], Record]
-"""What became of each (path, signature)."""
+"""The last line about each (path, signature), in the order in which they were written."""
 
 _HOUR = re.compile(r"(?<!\d)(\d{4})(-?)(\d\d)\2(\d\d)(?:[T_ ]?(\d\d)(?!\d)(?::?\d\d)*)?(?!\d)")
 
@@ -106,9 +95,9 @@ def _entry(inbox: Inbox, path: Path, known: Known, decided: set[int], until: dat
     signature, changed_at = _sign(path)
     # what was collected is named by when it was delivered: its hours have ended by then, and those of its name need not have
     first, last = (None, None) if inbox.source == COLLECTED else hours_of_name(path.relative_to(inbox.folder).as_posix())
-    outcome = known.get((str(path), signature))
+    outcome = _ended(known, path, signature)
     if outcome is not None:
-        then = Outcome(**outcome)
+        then = Outcome.of(outcome)
         state = FAILED if then.needs_somebody and not then.is_decided(decided) else DONE
     elif abs(now - changed_at) < timedelta(minutes=inbox.settle_minutes):  # a clock that is ahead must not keep an entry for ever
         state = SETTLING
@@ -167,7 +156,7 @@ def land_each(
     """
     # read once: the register grows by the hour, and what lands beside us is known to raw
     known = _known(warehouse)
-    begun = unfinished(warehouse, known)
+    begun = {path: number for number, ((path, _), record) in enumerate(known.items()) if record["outcome"] == BEGUN}
     for name, path in sorted(taken, key=lambda each: begun.get(each[1], -1)):
         with progress(path) as on_progress:
             outcome = _land_alone(warehouse, settings, name, path, known, on_progress)
@@ -220,13 +209,14 @@ def land(
         if not Path(path).exists():
             raise SettingsError(f"{path}: has gone from the inbox {name} before it was landed; put it back")
         signature, _ = _sign(Path(path))  # before it is read: what changes meanwhile is new again
-        then = (_known(warehouse) if known is None else known).get((str(path), signature))
+        then = _ended(_known(warehouse) if known is None else known, path, signature)
         if then is not None:
-            return Outcome(**then)
-        note_begun(warehouse, str(path), signature)
+            return Outcome.of(then)
     warehouse.note("land", inbox=name, path=str(path))
     at = datetime.now(UTC).isoformat(timespec="seconds")
     about: dict[str, Any] = {"at": at, "inbox": name, "path": str(path), "signature": signature}
+    if isinstance(feed, Inbox):
+        write_down(warehouse, {**about, "outcome": BEGUN})
     gate = Gate(warehouse.root)
     try:
         summaries = [
@@ -244,9 +234,7 @@ def land(
             outcome = Outcome(**about, outcome=REFUSED, message=f"{error}; move it out of {feed.folder}")
     else:
         outcome = outcome_of(warehouse, summaries, **about)
-    written = register(warehouse)
-    with written.locked():
-        written.append([asdict(outcome)])
+    write_down(warehouse, asdict(outcome))
     return outcome
 
 
@@ -274,5 +262,15 @@ def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
 
 
 def _known(warehouse: Warehouse) -> Known:
-    """What became of each (path, signature)."""
-    return {(record["path"], record["signature"]): record for record in outcomes(warehouse)}
+    known: dict[tuple[str, str], Record] = {}
+    for record in outcomes(warehouse):
+        key = (record["path"], record["signature"])
+        known.pop(key, None)
+        known[key] = record
+    return known
+
+
+def _ended(known: Known, path: str | Path, signature: str) -> Record | None:
+    """The line about a landing that has ended."""
+    record = known.get((str(path), signature))
+    return None if record is None or record["outcome"] == BEGUN else record

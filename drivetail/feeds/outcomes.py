@@ -1,20 +1,19 @@
-"""What became of each delivery that was taken, an entry of an inbox or a pull from a server: one line of `WAREHOUSE/raw/inbox.jsonl` each.
+"""What became of each delivery, an entry of an inbox or a pull from a server: `WAREHOUSE/raw/inbox.jsonl`, a line each.
 
-The line is written after the delivery has landed; a run killed in between takes it again, which changes nothing. That the landing of an
-entry has begun is a line of `WAREHOUSE/raw/begun.jsonl`: one that was begun and has no outcome may have ended the process; it waits for the
-others.
+The line is written after the delivery has landed; a run killed in between lands it again, which changes nothing. Before an entry is
+read, a line says that its landing has begun: one that is followed by no other may have ended the process, and waits for the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from engine.register import Record, Register
 from engine.warehouse import Warehouse
 from engine.words import human
-from ingest import IngestSummary, list_deliveries
+from ingest import IngestSummary
 
 LANDED, NOTHING_NEW, HELD, UNREADABLE, REFUSED, UNANSWERED = "landed", "nothing new", "held", "unreadable", "refused", "unanswered"
 """What became of it. All but the first two need somebody; an entry is taken again when it changes, a server is asked again every hour."""
@@ -25,12 +24,16 @@ written down: the next run takes the delivery again.
 """
 
 
+BEGUN = "begun"
+"""The landing of an entry has begun."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of one delivery. Rows are counted as `drivetail ingest` counts them; `message` says what to do where somebody must.
 
-    Of a pull `inbox` is the server and `path` says which hours (pulls.py). `also_held`: of what was collected each source is
-    looked at by itself, so more than one part may be in quarantine.
+    Of a pull `inbox` is the server, `path` says which hours (drivetail/feeds/pulls.py), and there is no `signature`. `held`: the numbers of
+    what is in quarantine; of what was collected each source is one delivery.
     """
 
     at: str
@@ -38,14 +41,15 @@ class Outcome:
     path: str
     signature: str
     outcome: str
-    delivery_seq: int | None = None
-    first_hour: str | None = None
-    last_hour: str | None = None
     rows_delivered: int = 0
     rows_accepted: int = 0
-    quarantine: int | None = None
+    held: Sequence[int] = ()
     message: str = ""
-    also_held: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, record: Record) -> Outcome:
+        """The outcome of a line, which may be of a release with other columns."""
+        return cls(**{each.name: record[each.name] for each in fields(cls) if each.name in record})
 
     @property
     def needs_somebody(self) -> bool:
@@ -65,7 +69,7 @@ class Outcome:
 
     def is_decided(self, decided: Collection[int]) -> bool:
         """Whether all that it needed was to decide on quarantined deliveries, and somebody has: `decided` are their numbers."""
-        return self.outcome == HELD and {self.quarantine, *self.also_held} <= set(decided)
+        return self.outcome == HELD and set(self.held) <= set(decided)
 
 
 def register(warehouse: Warehouse) -> Register:
@@ -78,35 +82,20 @@ def outcomes(warehouse: Warehouse) -> list[Record]:
     return register(warehouse).read(skips_damaged=True)
 
 
-def note_begun(warehouse: Warehouse, path: str, signature: str) -> None:
-    """Write down that the landing of an entry begins."""
-    begun = _begun(warehouse)
-    with begun.locked():
-        begun.append([{"path": path, "signature": signature}])
-
-
-def unfinished(warehouse: Warehouse, ended: Collection[tuple[str, str]]) -> dict[str, int]:
-    """The paths whose landing was begun and is not among those (path, signature) that ended, with a number: greater, later begun."""
-    begun = enumerate(_begun(warehouse).read(skips_damaged=True))
-    return {record["path"]: number for number, record in begun if (record["path"], record["signature"]) not in ended}
-
-
-def _begun(warehouse: Warehouse) -> Register:
-    return Register(warehouse, "begun")
-
-
-def outcomes_of(warehouse: Warehouse, taken: Collection[tuple[str, str]]) -> list[Outcome]:
-    """What became of deliveries, (inbox or server, path), when they were last taken; nothing of those that never were."""
-    latest = {(record["inbox"], record["path"]): record for record in outcomes(warehouse)}
-    return [Outcome(**latest[each]) for each in taken if each in latest]
+def write_down(warehouse: Warehouse, record: Record) -> None:
+    """Add a line."""
+    written = register(warehouse)
+    with written.locked():
+        written.append([record])
 
 
 def outcome_of(warehouse: Warehouse, summaries: Sequence[IngestSummary], **about: Any) -> Outcome:
-    """The outcome of a delivery that so many calls of ingest() took in; `about` is what is known of it beside."""
+    """The outcome of a delivery that one or more calls of ingest() took in; `about`: its at, inbox, path and signature."""
     from drivetail.ask.status.collect_quarantine import commands, in_short
 
-    landed = {summary.delivery_seq for summary in summaries if summary.delivery_seq}
-    what, messages, numbers = (LANDED if landed else NOTHING_NEW), [], []
+    what, messages, numbers = NOTHING_NEW, [], []
+    if any(summary.delivery_seq for summary in summaries):
+        what = LANDED
     for summary in summaries:
         undecided = [held for held in summary.held if held.decision is None]
         for held in undecided:
@@ -119,18 +108,11 @@ def outcome_of(warehouse: Warehouse, summaries: Sequence[IngestSummary], **about
             what = UNREADABLE
     if numbers and what != UNREADABLE:  # a decision alone does not make up for a part that cannot be read
         what = HELD
-    deliveries = [delivery for delivery in list_deliveries(warehouse.root) if delivery.seq in landed]
-    first_hours = [delivery.first_hour for delivery in deliveries if delivery.first_hour]
-    last_hours = [delivery.last_hour for delivery in deliveries if delivery.last_hour]
     return Outcome(
         **about,
         outcome=what,
-        delivery_seq=max(landed, default=None),
-        first_hour=min(first_hours).isoformat() if first_hours else None,
-        last_hour=max(last_hours).isoformat() if last_hours else None,
         rows_delivered=sum(summary.rows_delivered for summary in summaries),
         rows_accepted=sum(summary.rows_accepted for summary in summaries),
-        quarantine=numbers[0] if numbers else None,
+        held=numbers,
         message="; ".join(messages),
-        also_held=numbers[1:],
     )

@@ -72,7 +72,7 @@ def list_pulled(warehouse: Warehouse, settings: Settings) -> list[Pulled]:
     found = []
     for server in settings.servers:
         ends, latest = _ends(server, records), _of(server, records)[-1:]
-        message = "".join(record["message"] for record in latest if Outcome(**record).needs_somebody)
+        message = "".join(record["message"] for record in latest if Outcome.of(record).needs_somebody)
         found.append(Pulled(server.name, server.url, max(ends) - HOUR if ends else None, message))
     return found
 

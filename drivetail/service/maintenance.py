@@ -14,8 +14,6 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.service.history import shorten_log
-from drivetail.service.settings import Schedule, load_settings, settings_file
 from engine.build import Build, building, explaining
 from engine.dbt import ModelError
 from engine.publish import clean_up, current_publication
@@ -195,8 +193,6 @@ def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[st
 def maintain(warehouse: Warehouse, say: Callable[[str], object] = print) -> list[str]:
     """All of it, in order. `say` is called with a line per step. Returns: what does not hold, a sentence each."""
     problems = []
-    schedule = load_settings(warehouse).schedule if settings_file(warehouse).exists() else Schedule()
-    shorten_log(warehouse, schedule.keep_days)
     say(f"Removed {some(expire(warehouse), 'publication')}")
     try:
         check_sums(warehouse)

@@ -1,29 +1,36 @@
-"""What an installation is: where its deliveries come in, when its hours begin, who is told. One file, `WAREHOUSE/drivetail.toml`."""
+"""What an installation is: where its deliveries come in, when its hours begin, who is notified. One file, `WAREHOUSE/drivetail.toml`."""
 
 from __future__ import annotations
 
 import os
-import re
 import tomllib
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
 from engine.warehouse import Warehouse
-from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SERVER_OPTIONS, SOURCES
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+DriveKind = Literal["disk", "ssd"]
+Resolution = Literal["1m", "5m", "15m"]
 
 METRICS_SUFFIX = ".prom"
 """Of the files that node_exporter reads."""
-
-Section = TypeVar("Section", bound="DataclassInstance")
 
 TEMPLATE = """\
 # One drivetail installation. Changes take effect within a minute; `drivetail inbox` says whether the file is right.
@@ -33,17 +40,15 @@ start = {start}     # the first hour (UTC) that is run; hours missed since are c
 wait_minutes = 10                # how long after an hour has ended its run waits for uploads
 retries = 3                      # of a step that failed, waiting retry_minutes, twice that, four times that
 retry_minutes = 2
-keep_days = 90                   # how far back Airflow's runs and logs and drivetail.log go; no number hangs on them
 
 [alarms]
-late_hours = 3                   # a delivery whose last hour lies this far before the hour being run is named
-fresh_hours = 3                  # no newer hour published for so long is an alarm
+fresh_hours = 3                  # no newer hour published for this long turns the run red
 
 # Written after every build, for Prometheus' node_exporter: docs/monitoring.md.
 # [metrics]
 # file = "/var/lib/prometheus/node-exporter/drivetail.prom"
 
-# Who is told, beside the log: any Airflow notifier; its texts may use {{{{ drivetail_message }}}}. See docs/airflow.md.
+# Who is notified of failures and slow drives: any Airflow notifier, with {{{{ drivetail_message }}}} in its texts (docs/airflow.md).
 # [[notify]]
 # notifier = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
 # arguments = {{to = "storage@example.org", subject = "drivetail", html_content = "{{{{ drivetail_message | e }}}}"}}
@@ -87,80 +92,175 @@ folder = "{folder}"
 
 
 class SettingsError(ValueError):
-    """drivetail.toml cannot be used; the message names the key and says what is allowed."""
+    """drivetail.toml cannot be used; the message names the file, the key and its value, and says what is allowed."""
 
 
-@dataclass(frozen=True)
-class Inbox:
+def _path(value: object, info: ValidationInfo) -> Path:
+    """A path of the file; a relative one lies beside the file."""
+    if not isinstance(value, str | Path) or not str(value):
+        raise ValueError("give a path")
+    return (info.context or Path()) / value
+
+
+def _metrics_file(path: Path) -> Path:
+    if path.suffix != METRICS_SUFFIX:
+        raise ValueError(f"give a file that ends in {METRICS_SUFFIX}: node_exporter reads no other")
+    return path
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError("give a time zone, such as Europe/Berlin or UTC") from error
+    return name
+
+
+def _url(url: str) -> str:
+    """A server's address without what follows it. The message about one with credentials does not show it."""
+    if "@" in url:
+        raise ValueError("it holds credentials, which belong in the environment (docs/sources/prometheus.md)")
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        is_address = False
+    if not is_address or parts.query or parts.fragment:
+        raise ValueError(f"{url!r}; give the server's address, such as http://prometheus:9090")
+    return url.rstrip("/")
+
+
+Text = Annotated[str, Field(min_length=1)]
+Amount = Annotated[float, Field(ge=0)]
+Location = Annotated[Path, BeforeValidator(_path)]
+Utc = Annotated[AwareDatetime, AfterValidator(lambda at: at.astimezone(UTC).replace(tzinfo=None))]
+
+
+class _Section(BaseModel):
+    """Types are those of TOML, unconverted; an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _Feed(_Section):
+    """What inboxes and servers share: a name, the drives' kind, and `options`, those settings that only some sources have a use for."""
+
+    name: Text
+    source: str
+    kind: DriveKind | None = None
+    min_coverage: Annotated[float, Field(ge=0, le=1)] | None = None
+    resolution: Resolution | None = None
+    timezone: Annotated[str, AfterValidator(_zone)] | None = None
+    date_order: Literal["mdy", "dmy"] | None = None
+    year: Annotated[int, Field(ge=1, le=9999)] | None = None
+    interval: Annotated[str, Field(pattern=r"^\d{1,4}[sm]?$")] | None = None
+    boot_time: AwareDatetime | None = None
+    began: AwareDatetime | None = None
+    group_label: list[Text] | None = None
+    device_label: Text | None = None
+    host_label: Text | None = None
+    match: list[Text] | None = None
+    allow_partial: bool | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Those given, as `drivetail ingest` takes them: instants as text."""
+        given = {name: getattr(self, name) for name in _OPTIONAL if name in self.model_fields_set}
+        return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in given.items()}
+
+    def _check(self, allowed: dict[str, tuple[str, ...]], sources: tuple[str, ...]) -> None:
+        """Raises: ValueError for an unknown source, or an option that the source has no use for."""
+        if self.source not in sources:
+            raise ValueError(f"source is {self.source!r}; give one of {', '.join(sources)}")
+        takes = allowed.get(self.source, ())
+        for name in self.options:
+            if name not in takes:
+                own = [each for each in type(self).model_fields if each not in _OPTIONAL]
+                raise ValueError(f"source {self.source!r} does not take {name!r}; there are {', '.join((*own, *takes))}")
+        if "interval" in takes and (self.interval is None) != (self.began is None):
+            raise ValueError("interval and began go together: how iostat was run, where its own times are missing")
+
+
+_OPTIONAL = tuple(name for name in _Feed.model_fields if name not in ("name", "source", "kind", "min_coverage"))
+
+
+class Inbox(_Feed):
     """A folder where deliveries of one source come in; see TEMPLATE."""
 
-    name: str
-    source: str
-    folder: Path
-    entries: str = "*"
-    settle_minutes: float = 2
-    kind: str | None = None
-    min_coverage: float | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    """Those of INBOX_OPTIONS that are given."""
+    folder: Location
+    entries: Text = "*"
+    settle_minutes: Amount = 2
+
+    @model_validator(mode="after")
+    def _takes(self) -> Inbox:
+        self._check(INBOX_OPTIONS, (*SOURCES, COLLECTED))
+        return self
 
 
-@dataclass(frozen=True)
-class Server:
-    """A server that is asked for every hour; see TEMPLATE. `hours`: how many before the end of a run's hour."""
+class Server(_Feed):
+    """A server that is pulled every hour; see TEMPLATE. `hours`: how many before the end of a run's hour."""
 
-    name: str
-    url: str
+    url: Annotated[str, AfterValidator(_url)]
     source: str = "prometheus"
-    hours: int = 2
-    kind: str | None = None
-    min_coverage: float | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    """Those of SERVER_OPTIONS that are given."""
+    hours: Annotated[int, Field(ge=1, le=24 * 365)] = 2
+
+    @model_validator(mode="after")
+    def _takes(self) -> Server:
+        self._check(SERVER_OPTIONS, tuple(SERVER_OPTIONS))
+        return self
 
 
-@dataclass(frozen=True)
-class Schedule:
+class Schedule(_Section):
     """When hours are run; `end` is for a fleet whose telemetry has ended. Instants are UTC without zone."""
 
-    start: datetime = datetime(2026, 1, 1)
-    end: datetime | None = None
-    wait_minutes: float = 10
-    retries: int = 3
-    retry_minutes: float = 2
-    keep_days: float = 90
+    start: Utc = datetime(2026, 1, 1)
+    end: Utc | None = None
+    wait_minutes: Amount = 10
+    retries: Annotated[int, Field(ge=0)] = 3
+    retry_minutes: Amount = 2
 
 
-@dataclass(frozen=True)
-class Alarms:
-    """From when on late or missing data are told."""
+class Alarms(_Section):
+    """When missing hours turn the run red."""
 
-    late_hours: float = 3
-    fresh_hours: float = 3
+    fresh_hours: Amount = 3
 
 
-@dataclass(frozen=True)
-class Metrics:
+class Metrics(_Section):
     """Where the metrics are written after every build; nowhere without a file."""
 
-    file: Path | None = None
+    file: Annotated[Location, AfterValidator(_metrics_file)] | None = None
 
 
-@dataclass(frozen=True)
-class Settings:
-    """An installation. `notify`: Airflow notifiers as (import path, arguments)."""
+class Notify(_Section):
+    """An Airflow notifier by its import path, and its arguments."""
+
+    notifier: Text
+    arguments: dict[str, Any] = {}
+
+
+class Settings(_Section):
+    """An installation."""
 
     schedule: Schedule = Schedule()
     alarms: Alarms = Alarms()
     metrics: Metrics = Metrics()
-    inboxes: tuple[Inbox, ...] = ()
-    servers: tuple[Server, ...] = ()
-    notify: tuple[tuple[str, dict[str, Any]], ...] = field(default=())
+    inboxes: list[Inbox] = []
+    servers: list[Server] = []
+    notify: list[Notify] = []
 
     @property
-    def feeds(self) -> tuple[Inbox | Server, ...]:
+    def feeds(self) -> list[Inbox | Server]:
         """Where deliveries come from."""
-        return (*self.inboxes, *self.servers)
+        return [*self.inboxes, *self.servers]
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Settings:
+        names = [feed.name for feed in self.feeds]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two inboxes or servers are named {name!r}; give each a name of its own")
+        return self
 
 
 def settings_file(warehouse: Warehouse) -> Path:
@@ -174,7 +274,7 @@ def write_settings(warehouse: Warehouse, folder: Path, source: str, start: datet
     warehouse.create()
     text = TEMPLATE.format(start=f"{start:%Y-%m-%dT%H:%M:%SZ}", source=source, folder=str(folder).replace("\\", "\\\\").replace('"', '\\"'))
     try:
-        # whoever is told may be named with what only they should know
+        # receivers may be named with a secret
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as handle:
             handle.write(text)
     except FileExistsError as error:
@@ -196,160 +296,39 @@ def load_settings(warehouse: Warehouse) -> Settings:
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: {error}; see docs/airflow.md") from error
     try:
-        unknown = sorted(set(content) - {"schedule", "alarms", "metrics", "inboxes", "servers", "notify"})
-        if unknown:
-            raise SettingsError(f"unknown section {unknown[0]!r}; there are schedule, alarms, metrics, inboxes, servers and notify")
-        settings = Settings(
-            _section(Schedule, "schedule", content.get("schedule", {})),
-            _section(Alarms, "alarms", content.get("alarms", {})),
-            _metrics(content.get("metrics", {}), path.parent),
-            tuple(_inbox(entry, path.parent) for entry in content.get("inboxes", [])),
-            tuple(map(_server, content.get("servers", []))),
-            tuple((str(entry["notifier"]), dict(entry.get("arguments", {}))) for entry in content.get("notify", [])),
-        )
-        names = [feed.name for feed in settings.feeds]
-        if len(set(names)) < len(names):
-            raise SettingsError(f"two inboxes or servers are named {max(names, key=names.count)!r}; give each a name of its own")
-        return settings
-    except SettingsError as error:
-        raise SettingsError(f"{path}: {error}") from error
-    except (TypeError, KeyError, AttributeError) as error:
-        raise SettingsError(f"{path}: {error}; see docs/airflow.md") from error
+        return Settings.model_validate(content, context=path.parent)
+    except ValidationError as error:
+        # without its cause, which shows the value of a url
+        raise SettingsError(f"{path}: {_sentence(error.errors()[0], content)}") from None
 
 
-def _metrics(values: dict[str, Any], root: Path) -> Metrics:
-    file = values.get("file")
-    if file is not None and not (_is_text(file) and Path(file).suffix == METRICS_SUFFIX):
-        raise SettingsError(f"[metrics] file is {file!r}; give a file that ends in {METRICS_SUFFIX}: node_exporter reads no other")
-    # a relative file lies beside this one
-    return _section(Metrics, "metrics", {**values, **({"file": root / file} if file else {})})
-
-
-def _inbox(values: dict[str, Any], root: Path) -> Inbox:
-    where = _named("inbox", values, ("name", "source", "folder"))
-    _one_of(where, "source", values["source"], (*SOURCES, COLLECTED))
-    # a relative folder lies beside the file
-    return _feed(Inbox, where, {**values, "folder": root / values["folder"]}, INBOX_OPTIONS[values["source"]])
-
-
-def _server(values: dict[str, Any]) -> Server:
-    where = _named("server", values, ("name", "url"))
-    source = values.get("source", Server.source)
-    _one_of(where, "source", source, tuple(SERVER_OPTIONS))
-    _check_address(where, values["url"])
-    return _feed(Server, where, {**values, "url": values["url"].rstrip("/")}, SERVER_OPTIONS[source])
-
-
-def _named(what: str, values: dict[str, Any], needed: Collection[str]) -> str:
-    """How errors call an inbox or a server."""
-    missing = [name for name in needed if not values.get(name)]
-    if missing:
-        name = f" {values['name']}" if values.get("name") else ""
-        raise SettingsError(f"{what}{name} has no {missing[0]}; each needs {', '.join(needed)}")
-    return f"{what} {values['name']}"
-
-
-def _feed(kind: type[Section], where: str, values: dict[str, Any], options: Collection[str]) -> Section:
-    """An inbox or a server; `options`: what its source can be told beside."""
-    own = [each.name for each in fields(kind) if each.name != "options"]
-    for key, value in values.items():
-        if key not in (*own, *options):
-            source = values.get("source", Server.source)
-            raise SettingsError(f"{where}: {key!r} is nothing that source {source!r} takes; there are {', '.join((*own, *options))}")
-        if key in ALLOWED and not ALLOWED[key][0](value):
-            raise SettingsError(f"{where}: {key} is {value!r}; give {ALLOWED[key][1]}")
-    if ("interval" in values) != ("began" in values) and "interval" in options:
-        raise SettingsError(f"{where}: interval and began go together: how iostat was run, where its own times are missing")
-    # an instant of TOML, as --boot-time and --began have it
-    given = {key: value.isoformat() if isinstance(value, datetime) else value for key, value in values.items() if key in options}
-    return _section(kind, where, {**{key: value for key, value in values.items() if key in own}, "options": given})
-
-
-def _one_of(where: str, key: str, value: object, allowed: Collection[object]) -> None:
-    if value not in allowed:
-        raise SettingsError(f"{where}: {key} is {value!r}; give one of {', '.join(map(str, allowed))}")
-
-
-def _check_address(where: str, url: object) -> None:
-    """Refuse what is no server's address. One with credentials is not even shown."""
-    if "@" in str(url):
-        raise SettingsError(f"{where}: url holds credentials, which belong in the environment (docs/sources/prometheus.md)")
-    try:
-        parts = urlsplit(str(url))
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        is_address = False
-    if not is_address or parts.query or parts.fragment:
-        raise SettingsError(f"{where}: url is {url!r}; give the server's address, such as http://prometheus:9090")
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-def _is_whole(value: object, least: int, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-def _is_zone(value: object) -> bool:
-    try:
-        return isinstance(value, str) and bool(ZoneInfo(value))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
-
-
-_A_LABEL = (_is_text, "the name of a label")
-_AN_INSTANT = (
-    lambda value: isinstance(value, datetime) and value.tzinfo is not None,
-    "an instant with its offset, such as 2026-01-05T09:00:00Z",
-)
-ALLOWED: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "kind": (lambda value: value in DRIVE_KINDS, f"one of {', '.join(DRIVE_KINDS)}"),
-    "min_coverage": (lambda value: _is_amount(value) and value <= 1, "a share between 0 and 1"),
-    "hours": (lambda value: _is_whole(value, 1, 24 * 365), "a whole number of hours, 1 or more"),
-    "resolution": (lambda value: value in RESOLUTIONS, f"one of {', '.join(RESOLUTIONS)}"),
-    "timezone": (_is_zone, "a time zone, such as Europe/Berlin or UTC"),
-    "date_order": (lambda value: value in ("mdy", "dmy"), "mdy (month first) or dmy (day first)"),
-    "year": (lambda value: _is_whole(value, 1, 9999), "a year, such as 2026"),
-    "interval": (
-        lambda value: isinstance(value, str) and re.fullmatch(r"\d{1,4}[sm]?", value) is not None,
-        "seconds or minutes, such as 10s or 1m",
-    ),
-    "boot_time": _AN_INSTANT,
-    "began": _AN_INSTANT,
-    "group_label": (_is_texts, 'a list of labels, such as ["pool"]'),
-    "device_label": _A_LABEL,
-    "host_label": _A_LABEL,
-    "match": (_is_texts, """a list, such as ['job="node"']"""),
-    "allow_partial": (lambda value: isinstance(value, bool), "true or false"),
+AN_INSTANT = "give an instant with its offset, such as 2026-01-05T00:00:00Z"
+HINTS = {
+    "datetime_type": AN_INSTANT,
+    "timezone_aware": AN_INSTANT,
+    "bool_type": "give true or false",
+    "list_type": 'give a list, such as ["pool"]; of inboxes and servers write [[...]]',
+    "string_pattern_mismatch": "give seconds or minutes, such as 10s or 1m",
 }
-"""What a setting of an inbox or a server may be, and how to say so."""
+"""What to do about an error of pydantic's, where its own words do not say."""
 
 
-def _section(kind: type[Section], name: str, values: dict[str, Any]) -> Section:
-    """A section of the file, its instants UTC without zone and its amounts no less than 0."""
-    known = [each.name for each in fields(kind)]
-    unknown = sorted(set(values) - set(known))
-    if unknown:
-        raise SettingsError(f"[{name}] has an unknown key {unknown[0]!r}; there are {', '.join(known)}")
-    for key, value in values.items():
-        if key in ("start", "end"):
-            if not isinstance(value, datetime) or value.tzinfo is None:
-                raise SettingsError(f"[{name}] {key} is {value}; give an instant with its offset, such as 2026-01-05T00:00:00Z")
-            values = {**values, key: value.astimezone(UTC).replace(tzinfo=None)}
-        elif (key.endswith(("_hours", "_minutes")) or key == "retries") and not _is_amount(value):
-            raise SettingsError(f"[{name}] {key} is {value!r}; give a number of 0 or more")
-        elif key == "keep_days" and not (_is_amount(value) and value >= 1):  # what is running now must not be forgotten
-            raise SettingsError(f"[{name}] keep_days is {value!r}; give a number of 1 or more")
-    return kind(**values)
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+def _sentence(error: ErrorDetails, content: Any) -> str:
+    """An error of pydantic as: which key, what was found, what to do."""
+    place = []
+    for part in error["loc"]:
+        content = content[part] if isinstance(part, int) or part in content else None
+        # an inbox and a server by their names
+        place.append(str(content.get("name", part + 1) if isinstance(part, int) and isinstance(content, dict) else part))
+    where = ".".join(place) or "the file"
+    if error["type"] == "missing":
+        return f"{where} is missing"
+    if error["type"] == "extra_forbidden":
+        return f"{where}: there is no such key; see docs/airflow.md"
+    message = HINTS.get(error["type"], error["msg"].removeprefix("Value error, ").replace("Input should be", "it should be", 1))
+    # a url may hold credentials, and so may an argument of a notifier
+    is_shown = isinstance(error["input"], str | int | float | date) and not {"url", "arguments"} & set(place)
+    return f"{where} is {error['input']!r}; {message}" if is_shown else f"{where}: {message}"
 
 
 def this_hour() -> datetime:

@@ -111,13 +111,10 @@ def open_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime |
         return _with_peers(connection, [alert for alert in alerts if with_all or _is_told(alert)])
 
 
-def new_alerts(
-    warehouse: Warehouse, tell: Callable[[list[Alert]], object] | None = None, *, apart: int = 0, now: datetime | None = None
-) -> list[Alert]:
+def new_alerts(warehouse: Warehouse, tell: Callable[[list[Alert]], object] | None = None, *, now: datetime | None = None) -> list[Alert]:
     """The open alerts that nobody has been told of; from now on they count as told.
 
     tell: called with them (if there are any) before they count as told. When it fails, or the process dies in it, they are new again.
-    apart: up to so many are told, and count as told, one by one; more of them all at once.
     Calls at the same time wait for each other, so each alert is told by one of them.
     """
     register = Register(warehouse, "alerts")
@@ -126,10 +123,9 @@ def new_alerts(
         alerts = [alert for alert in _judged(warehouse, _fetch_open(connection), now) if _is_told(alert)]
         fresh = _with_peers(connection, [alert for alert in alerts if not any(_is_same(alert, record) for record in said)])
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
-        for part in [[alert] for alert in fresh] if len(fresh) <= apart else [fresh]:
-            if tell is not None:
-                tell(part)
-            register.append([_said(alert, utc_now(), publication_id) for alert in part])
+        if tell is not None and fresh:
+            tell(fresh)
+        register.append([_said(alert, utc_now(), publication_id) for alert in fresh])
     return fresh
 
 

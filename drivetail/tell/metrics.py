@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from drivetail.ask.status import Status, collect_status
 from drivetail.ask.status.content import HOUR
+from drivetail.tell.alerts import open_alerts
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
@@ -55,6 +56,7 @@ def _registry(warehouse: Warehouse, now: datetime | None) -> CollectorRegistry:
         *_of_freshness(status),
         *_of_durations(warehouse, status),
         *_of_fleet(warehouse, status),
+        *_of_alerts(warehouse, status),
     ]
     registry = CollectorRegistry()
     registry.register(_Collected(content))
@@ -187,3 +189,13 @@ def _of_fleet(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
     labels = {name: name for name in ("drive_id", "raid_group_id", "kind", "model", "host")}
     told = "Greatest slowdown of the last day against the drives of the same RAID group; the 200 slowest drives, of those at 1.5 or more."
     yield _labelled(GaugeMetricFamily("drivetail_drive_slowdown_ratio", told, labels=list(labels)), labels, "slowdown", drives)
+
+
+def _of_alerts(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
+    """The open alerts, as `drivetail alerts` lists them: 1 each, for Alertmanager to notify, group and silence."""
+    if status.publication["state"] != "published":
+        return
+    labels = {name: name for name in ("reason", "subject_type", "subject_id", "raid_group_id", "host")}
+    rows = [{**{name: getattr(alert, name) for name in labels}, "is_open": 1} for alert in open_alerts(warehouse)]
+    told = "Drives, hosts, enclosures and RAID groups that have become slow; not those dismissed or covered by another alert."
+    yield _labelled(GaugeMetricFamily("drivetail_slow_alert", told, labels=list(labels)), labels, "is_open", rows)

@@ -39,10 +39,10 @@ def airflow_database() -> Iterator[None]:
     from airflow.models.pool import Pool
     from airflow.utils import db
 
-    from drivetail.service.standalone import WRITER_POOL
+    import shared
 
     db.initdb()
-    Pool.create_or_update_pool(WRITER_POOL, slots=1, description="", include_deferred=False)
+    Pool.create_or_update_pool(shared.WRITER, slots=1, description="", include_deferred=False)
     yield
     shutil.rmtree(Path(os.environ["AIRFLOW_HOME"]), ignore_errors=True)
 

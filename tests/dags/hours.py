@@ -34,7 +34,6 @@ retries = 20
 retry_minutes = 0.01
 
 [alarms]
-late_hours = 1
 fresh_hours = 3
 
 [[inboxes]]

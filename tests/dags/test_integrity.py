@@ -30,7 +30,7 @@ def test_every_file_is_read_and_no_dag_has_a_cycle(bag: Any):
 
 @pytest.mark.parametrize("name", DAGS)
 def test_each_says_what_and_whose_it_is(bag: Any, name: str):
-    import telling
+    import shared
 
     dag = bag.dags[name]
     assert dag.doc_md
@@ -38,21 +38,21 @@ def test_each_says_what_and_whose_it_is(bag: Any, name: str):
     assert dag.max_active_runs == 1
     assert dag.dagrun_timeout
     for task in dag.tasks:
-        assert task.owner == telling.OWNER, task.task_id
+        assert task.owner == shared.OWNER, task.task_id
         assert task.doc_md or task.python_callable.__doc__, task.task_id
         assert task.on_failure_callback, task.task_id
         # what hangs is stopped and told while its run still goes on
         assert task.execution_timeout < dag.dagrun_timeout, task.task_id
-    assert dag.on_failure_callback == telling.tell_given_up
+    assert dag.on_failure_callback == shared.notify_timeout
 
 
 def test_what_only_looks_and_tells_is_stopped_before_the_next_hours_run(bag: Any):
-    import telling
+    import shared
 
     watch = [task for task in bag.dags["fleet_hourly"].tasks if task.task_id.startswith("watch.")]
-    assert len(watch) == 6
+    assert len(watch) == 4
     for task in watch:
-        assert task.execution_timeout == telling.WATCH_LIMIT <= timedelta(hours=1), task.task_id
+        assert task.execution_timeout == shared.WATCH_LIMIT <= timedelta(hours=1), task.task_id
 
 
 def test_tasks_are_tried_again_after_growing_waits(bag: Any):
@@ -64,10 +64,10 @@ def test_tasks_are_tried_again_after_growing_waits(bag: Any):
 
 
 def test_only_one_task_writes_at_a_time(bag: Any):
-    import telling
+    import shared
 
-    writers = {f"{name} {task.task_id}" for name, dag in bag.dags.items() for task in dag.tasks if task.pool == telling.WRITER}
-    # whatever writes raw, the store or a publication; a report, the metrics and what was told have files of their own
+    writers = {f"{name} {task.task_id}" for name, dag in bag.dags.items() for task in dag.tasks if task.pool == shared.WRITER}
+    # whatever writes raw, the store or a publication; a report, the metrics and alerts have files of their own
     assert writers == {
         "fleet_hourly raw.land",
         "fleet_hourly marts.build",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -103,12 +102,6 @@ def test_a_run_pulls_its_own_hour_and_says_so_when_nobody_answers(
     assert hours == [(None, None), (HOUR - timedelta(hours=1), HOUR)]
     assert {int(parameters["end"]) for _, parameters in server.asked} == {UNIX + 3600}
 
-    # what was pulled is not late, but for a run long after; the next hour, and this one again
-    late = tasks("watch.late_data")
-    assert late(found, data_interval_start=HOUR.replace(tzinfo=UTC)) == []
-    (told,) = late(found, data_interval_start=(HOUR + timedelta(hours=9)).replace(tzinfo=UTC))
-    assert told.startswith(asked[0]["path"]) and "look why metrics had them only now" in told
-    assert json.loads(warehouse.log.read_text().splitlines()[-1])["message"] == told
     ((after,),) = tasks("sources.discover")(**interval(HOUR + timedelta(hours=1)))
     assert after["path"].endswith("!2026-01-05T10.2026-01-05T12")
     assert tasks("sources.discover")(**interval(HOUR)) == [asked]

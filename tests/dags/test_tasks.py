@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +66,15 @@ def test_only_what_may_pass_is_built_again(
 def test_a_landing_is_called_what_the_database_takes() -> None:
     from airflow.models.taskinstance import TaskInstance
 
-    import telling
+    import shared
 
-    assert TaskInstance.__table__.c.rendered_map_index.type.length == telling.LABEL_CHARACTERS
-    assert telling.label(["/inbox/2026-01-05T07.parquet"]) == "2026-01-05T07.parquet"
-    assert telling.label(["/inbox/first.parquet"] * 8) == "first.parquet and 7 more"
-    assert telling.label(["http://prometheus:9090!2026-01-05T09.2026-01-05T11"]) == "prometheus:9090!2026-01-05T09.2026-01-05T11"
-    long = telling.label([f"http://{'p' * 300}:9090!2026-01-05T09.2026-01-05T11"])
+    assert TaskInstance.__table__.c.rendered_map_index.type.length == shared.LABEL_CHARACTERS
+    assert shared.label(["/inbox/2026-01-05T07.parquet"]) == "2026-01-05T07.parquet"
+    assert shared.label(["/inbox/first.parquet"] * 8) == "first.parquet and 7 more"
+    assert shared.label(["http://prometheus:9090!2026-01-05T09.2026-01-05T11"]) == "prometheus:9090!2026-01-05T09.2026-01-05T11"
+    long = shared.label([f"http://{'p' * 300}:9090!2026-01-05T09.2026-01-05T11"])
     assert len(long) == 250 and long.startswith("...ppp") and long.endswith("!2026-01-05T09.2026-01-05T11")
-    many = telling.label([f"/inbox/{'x' * 251}.csv"] * 100_000)
+    many = shared.label([f"/inbox/{'x' * 251}.csv"] * 100_000)
     assert len(many) == 250 and many.endswith("xxx.csv and 99999 more")
 
 
@@ -86,14 +85,6 @@ def test_a_landing_is_named_by_its_first_entry(warehouse: Warehouse, tasks: Any)
     with pytest.raises(AirflowFailException, match="No such file or directory; mount or make it"):
         tasks("raw.land")([{"inbox": "fleet", "path": f"/inbox/{number}.csv"} for number in range(300)])
     assert airflow.sdk.get_current_context()["entries"] == "0.csv and 299 more"
-
-
-def test_a_problem_is_told_by_one_run(warehouse: Warehouse, tasks: Any) -> None:
-    (told,) = tasks("watch.new_problems")()
-    assert "nothing has landed" in told
-    alarm = json.loads(warehouse.log.read_text().splitlines()[-1])
-    assert (alarm["what"], alarm["message"]) == ("problem", told)
-    assert tasks("watch.new_problems")() == []
 
 
 def test_the_metrics_are_written_where_the_settings_say(warehouse: Warehouse, tasks: Any) -> None:

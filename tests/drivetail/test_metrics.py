@@ -18,6 +18,7 @@ from conftest import HOURS, LAST, Published, drivetail
 from prometheus_client.parser import text_string_to_metric_families
 
 from drivetail.ask.status import Status, collect_status
+from drivetail.tell.alerts import open_alerts
 from drivetail.tell.metrics import metrics_text, write_metrics
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
@@ -108,6 +109,11 @@ def test_the_slowest_drives_of_the_last_day_are_those_of_the_drive_hours(written
     found = {dict(labels)["drive_id"]: number for (name, labels), number in written.items() if name == "drivetail_drive_slowdown_ratio"}
     assert found == dict(expected)
     assert len(found) >= 2
+
+
+def test_the_slow_alerts_are_the_open_ones(written: Samples, published: Published) -> None:
+    found = {dict(labels)["subject_id"] for (name, labels) in written if name == "drivetail_slow_alert"}
+    assert found == {alert.subject_id for alert in open_alerts(published.warehouse)} != set()
 
 
 def test_the_tail_rate_is_that_of_the_raid_hours(written: Samples, published: Published) -> None:

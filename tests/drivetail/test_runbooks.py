@@ -16,8 +16,8 @@ from engine.warehouse import Warehouse
 from tests.proof.support import ROOT
 
 PAGES = ROOT / "docs/runbooks"
-CODE = ("drivetail", "ingest", "quality", "report", "dags")
-NOT_OURS = {"No space left on device", "oom-kill", "Permission denied", "Sensor has timed out", "test assert_...: Got 2 results"}
+CODE = ("drivetail", "engine", "ingest", "quality", "report", "dags")
+NOT_OURS = {"No space left on device", "oom-kill", "Permission denied", "Sensor has timed out", "Timeout", "test assert_...: Got 2 results"}
 """What the system, Airflow and dbt say, not drivetail."""
 WORDS = 3
 

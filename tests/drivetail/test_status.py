@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 from conftest import HEADER, LAST, Published, drivetail, hour, row, write_bundle
 
-from drivetail.ask.status import Problem, Status, collect_status, render_status
-from drivetail.tell.watch import new_problems
+from drivetail.ask.status import Status, collect_status, render_status
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
 
@@ -231,35 +230,3 @@ def test_a_delivery_with_many_rejected_rows_is_a_problem(tmp_path: Path) -> None
     warehouse = Warehouse(tmp_path / "warehouse")
     assert drivetail("ingest", "bundle", live_bundle(tmp_path / "bundle", hour(0), us="-1,200"), "-w", warehouse.root).exit_code == 0
     assert "delivery 1: 3 of 3 rows were rejected, more than 1%" in collect_status(warehouse).problems
-
-
-def test_a_group_that_stopped_is_told_once(settled: Warehouse) -> None:
-    told: list[str] = []
-    assert [new_problems(settled, told.append, at) for at in (now(), now() + timedelta(hours=1))] == [told, []]
-    # of the file that could not be read its landing has told
-    assert told == ["1 RAID group stopped reporting: g3 (9 h behind the fleet)"]
-
-
-def test_a_problem_is_told_once_while_it_lasts_and_again_when_it_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    warehouse = Warehouse(tmp_path)
-    one, same, more = Problem("g3 (9 h)", "g3"), Problem("g3 (10 h)", "g3"), Problem("g4 (6 h), g3 (11 h)", "g4", "g3")
-
-    def tell(problem: Problem) -> None:
-        if fails:
-            raise OSError("its receiver does not answer")
-
-    def told(*problems: Problem, is_published: bool = True) -> list[Problem]:
-        status = Status(str(warehouse.root), now(), list(problems), freshness={} if is_published else None)
-        monkeypatch.setattr("drivetail.tell.watch.collect_status", lambda warehouse, at: status)
-        return new_problems(warehouse, tell)
-
-    fails = True
-    with pytest.raises(OSError, match="does not answer"):
-        told(one)
-    fails = False
-    assert [told(one), told(same), told(more), told(one)] == [[one], [], [more], []]
-    assert [told(more), told(), told(same)] == [[more], [], [same]]
-    # without a publication nobody knows whether g3 reports
-    none = Problem("no publication", "publication")
-    assert [told(none, is_published=False), told(same), told(none, is_published=False)] == [[none], [], [none]]
-    assert json.loads(Status("w", now(), [more]).to_json())["problems"] == ["g4 (6 h), g3 (11 h)"]

@@ -16,8 +16,8 @@ END = datetime(2026, 1, 5, 12)
 """Of the interval that is run: fresh is what has the hour before it."""
 SETTINGS = Settings(
     alarms=Alarms(fresh_hours=3),
-    inboxes=(Inbox("fleet", "bundle", Path("/srv/deliveries")),),
-    servers=(Server("metrics", "http://prometheus:9090"),),
+    inboxes=[Inbox(name="fleet", source="bundle", folder=Path("/srv/deliveries"))],
+    servers=[Server(name="metrics", url="http://prometheus:9090")],
 )
 LOOK = "; look whether anything comes in /srv/deliveries, at http://prometheus:9090: `drivetail inbox`, then `drivetail status`"
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from engine.build import build
-from engine.dbt import Project
+from engine.dbt import ModelError, Project
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
 from tests.proof.test_marts_equal_reference import counts
@@ -57,6 +57,16 @@ def write(samples: list[perseus.Sample], folder: Path, name: str = "samples") ->
         ]
         path.write_text("\n".join(["ts,disk_id,throughput,latency", *lines]) + "\n")
     return folder
+
+
+def test_without_the_extra_a_build_of_samples_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *more: None if name == "sklearn" else find_spec(name, *more))
+    warehouse = Warehouse(tmp_path / "warehouse")
+    samples = write(host_day("host_1", DAYS[0], ["disk1", "disk2", "disk3"], random.Random(1)), tmp_path / "samples")
+    ingest("perseus", [samples], warehouse.root, source_options={"resolution": "5m"})
+    with pytest.raises(ModelError, match=r"perseus needs sklearn for them; install .* `uv sync --extra perseus`"):
+        build(warehouse)
 
 
 @pytest.mark.soak

@@ -6,7 +6,7 @@ RAID-hours are read for the last `WINDOW` only, the rest are tables that weigh w
 """
 
 from drivetail.ask.status.collect import collect_status
-from drivetail.ask.status.content import Problem, Status
+from drivetail.ask.status.content import Status
 from drivetail.ask.status.render import render_status
 
-__all__ = ["Problem", "Status", "collect_status", "render_status"]
+__all__ = ["Status", "collect_status", "render_status"]

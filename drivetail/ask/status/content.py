@@ -17,17 +17,6 @@ LISTED = 200
 """Rows that a listing of the JSON holds; its `count` is of all."""
 
 
-class Problem(str):
-    """A sentence about what needs an operator. `about`: what it is about, the same while its numbers change."""
-
-    about: tuple[str, ...]
-
-    def __new__(cls, sentence: str, *about: str) -> Problem:
-        problem = super().__new__(cls, sentence)
-        problem.about = about
-        return problem
-
-
 @dataclass
 class Status:
     """Everything `drivetail status` knows; `to_json` is its stable form. Instants are UTC, ages and lags in hours.
@@ -57,7 +46,7 @@ class Status:
 
     warehouse: str
     at: datetime
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     publication: Row = field(default_factory=dict)
     unbuilt: Row = field(default_factory=dict)
     landed: Row = field(default_factory=dict)

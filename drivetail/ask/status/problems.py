@@ -10,7 +10,7 @@ import duckdb
 
 from drivetail.ask.status.collect_quarantine import in_short
 from drivetail.ask.status.collect_raw import DELIVERIES, UNBUILT_AFTER
-from drivetail.ask.status.content import HOUR, Problem, Status
+from drivetail.ask.status.content import HOUR, Status
 from engine.read import fetch
 from engine.words import duration, human, some, to_minute
 from ingest.contract.fleet import COUNTED_KINDS
@@ -32,9 +32,6 @@ upload; a daily delivery with two hours for its way)."""
 VALID_WITHIN = timedelta(hours=2)
 """How far the last valid RAID-hour may be behind the hours that are built."""
 
-QUARANTINED, UNREADABLE = "quarantined", "unreadable"
-"""What problems are about that a delivery's own landing has told of."""
-
 NAMED = 5
 """RAID groups that a sentence names; the listing has more."""
 
@@ -42,7 +39,7 @@ NAMED = 5
 def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> None:
     """What needs an operator, most urgent first."""
     if built is None:
-        status.problems.append(Problem(status.publication["message"], "publication"))
+        status.problems.append(status.publication["message"])
     else:
         late = status.unbuilt["late_count"]
         if late:
@@ -50,7 +47,7 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
                 f"{some(late, 'delivery', 'deliveries')} landed more than {duration(UNBUILT_AFTER / HOUR)} ago and no build has taken "
                 f"{'it' if late == 1 else 'them'} in: run `drivetail build`"
             )
-            status.problems.append(Problem(sentence, "unbuilt deliveries"))
+            status.problems.append(sentence)
     status.problems += _quarantine_problems(status)
     status.problems += _counting_problems(status, raw)
     status.problems += _feed_problems(status, raw, deliveries, built)
@@ -60,24 +57,24 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
         names = ", ".join(f"{row['raid_group_id']} ({duration(row['lag_hours'])} behind the fleet)" for row in rows[:NAMED])
         more = f" and {human(stopped - NAMED)} more" if stopped > NAMED else ""
         sentence = f"{some(stopped, 'RAID group')} stopped reporting: {names}{more}"
-        status.problems.append(Problem(sentence, *(f"RAID group {row['raid_group_id']}" for row in rows)))
+        status.problems.append(sentence)
     unreadable = [
         row for row in status.unreadable_files["rows"] if not row["is_replaced"] and status.at - row["ingested_at"] < UNREADABLE_FOR
     ]
     if unreadable:
         others = f" (and {some(len(unreadable) - 1, 'other')})" if len(unreadable) > 1 else ""
         sentence = f"{unreadable[0]['file']} could not be read: {unreadable[0]['note']}{others}; send it again"
-        status.problems.append(Problem(sentence, UNREADABLE))
+        status.problems.append(sentence)
     last = status.landed["last_delivery"]
     if last and last["rows_rejected"] > REJECTED_SHARE * last["rows_delivered"]:
         sentence = (
             f"delivery {last['delivery_seq']}: {human(last['rows_rejected'])} of {human(last['rows_delivered'])} rows were rejected, "
             f"more than {REJECTED_SHARE:.0%}"
         )
-        status.problems.append(Problem(sentence, f"rejected rows of {last['source']}"))
+        status.problems.append(sentence)
 
 
-def _quarantine_problems(status: Status) -> list[Problem]:
+def _quarantine_problems(status: Status) -> list[str]:
     """The delivery held longest, and how many others wait."""
     if not status.quarantined["count"]:
         return []
@@ -87,10 +84,10 @@ def _quarantine_problems(status: Status) -> list[Problem]:
         f"{to_minute(row['quarantined_at'])}: {in_short(row['reasons'])}; `{row['release']}` or `{row['drop']}`"
         + (f"; {some(others, 'more delivery', 'more deliveries')} quarantined after it" if others else "")
     )
-    return [Problem(sentence, QUARANTINED)]
+    return [sentence]
 
 
-def _counting_problems(status: Status, raw: duckdb.DuckDBPyConnection) -> list[Problem]:
+def _counting_problems(status: Status, raw: duckdb.DuckDBPyConnection) -> list[str]:
     """Counts that do not add up: within a file, against the rejected records, against what is stored."""
     unequal = fetch(
         raw,
@@ -110,15 +107,15 @@ def _counting_problems(status: Status, raw: duckdb.DuckDBPyConnection) -> list[P
             stored = status.landed["stored_rows"][kind]
             if accepted != stored:
                 found.append(f"{human(accepted)} {kind} are accepted over the warehouse, {human(stored)} are stored")
-    return [Problem(f"counts do not add up: {sentence}; restore {status.warehouse}/raw from a copy", "counts") for sentence in found]
+    return [f"counts do not add up: {sentence}; restore {status.warehouse}/raw from a copy" for sentence in found]
 
 
-def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> list[Problem]:
+def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> list[str]:
     """Whether newer hours should be here. Only live telemetry can be late: a fleet of another year, loaded today, is not."""
     ingested_at = {row["delivery_seq"]: row["ingested_at"] for row in fetch(raw, DELIVERIES)}
     came = [(ingested_at[d.seq], d.last_hour, d.seq) for d in deliveries if d.last_hour is not None and d.seq in ingested_at]
     live = [(at, hour) for at, hour, _ in came if -2 * HOUR <= at - hour - HOUR <= LIVE_WITHIN]
-    found: list[Problem] = []
+    found: list[str] = []
     if live:
         times = sorted(at for at, _ in live)[-25:]
         gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(times)]
@@ -130,7 +127,7 @@ def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: l
             sentence = (
                 f"no hour after {to_minute(last)} has landed for {duration(age / HOUR)}; one was due within {duration(allowed / HOUR)}"
             )
-            found.append(Problem(sentence, "landed hours"))
+            found.append(sentence)
     newest = status.publication.get("last_hour_utc")
     recent = [hour for at, hour, seq in came if seq in (built or ()) and status.at - at < timedelta(days=1)]
     if recent and (newest is None or max(recent) - newest > VALID_WITHIN):
@@ -139,5 +136,5 @@ def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: l
             + (f"the last valid RAID-hour is {to_minute(newest)}" if newest else "no RAID-hour is valid")
             + ": groups with too few drives, or a clock that is ahead?"
         )
-        found.append(Problem(sentence, "valid hours"))
+        found.append(sentence)
     return found

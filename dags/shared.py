@@ -1,0 +1,128 @@
+"""What the DAGs share: the warehouse and its settings, retries and limits, and who is notified when something fails."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
+from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout
+
+from drivetail.service.settings import Schedule, Settings, SettingsError, load_settings, this_hour
+from engine.warehouse import Warehouse
+
+WRITER = "drivetail_writer"
+"""Pool of one slot for every step that writes to the warehouse; deploy/airflow.sh makes it."""
+
+OWNER = "storage-analytics"
+
+LABEL_CHARACTERS = 250
+"""Length of a mapped task's name that Airflow's database takes."""
+
+RUN_LIMIT = timedelta(hours=12)
+"""A run that has not ended by then fails. What has landed has; the next run goes on with the rest."""
+
+TASK_LIMIT = timedelta(hours=5)
+"""A task that has not ended by then hangs and is stopped. A landing and a build that both hang still end before their run is failed."""
+
+WATCH_LIMIT = timedelta(hours=1)
+"""The same for tasks that only look."""
+
+
+class NotNotified(RuntimeError):
+    """No receiver took a message."""
+
+
+def warehouse() -> Warehouse:
+    """The warehouse of this installation: $DRIVETAIL_WAREHOUSE, as for the command."""
+    return Warehouse(Path(os.environ.get("DRIVETAIL_WAREHOUSE", "./warehouse")))
+
+
+def settings() -> Settings:
+    """Its settings; an error in them fails the task without a retry."""
+    try:
+        return load_settings(warehouse())
+    except SettingsError as error:
+        raise AirflowFailException(str(error)) from error
+
+
+def parsed_settings() -> Settings:
+    """The settings where a DAG is parsed. While they have an error, hours run from now on: tasks report it, and no past is caught up."""
+    try:
+        return load_settings(warehouse())
+    except SettingsError:
+        return Settings(schedule=Schedule(start=this_hour().replace(tzinfo=UTC)))
+
+
+def defaults() -> dict[str, Any]:
+    """Defaults of every task: retries with growing waits, a limit, and a notification when it fails for good."""
+    schedule = parsed_settings().schedule
+    return {
+        "owner": OWNER,
+        "retries": schedule.retries,
+        "retry_delay": timedelta(minutes=schedule.retry_minutes),
+        "retry_exponential_backoff": 2.0,
+        "max_retry_delay": timedelta(hours=1),
+        "execution_timeout": TASK_LIMIT,
+        # a task that hung for hours would hang as long at each retry
+        "retry_policy": ExceptionRetryPolicy([RetryRule(AirflowTaskTimeout, RetryAction.FAIL)]),
+        "on_failure_callback": notify_failure,
+    }
+
+
+@contextmanager
+def no_retry() -> Iterator[None]:
+    """Fail the task at once over an error that a retry would meet again; without room or memory (Hindered) it is retried."""
+    from engine.dbt import Hindered, ModelError
+    from engine.read import QueryError
+
+    try:
+        yield
+    except Hindered:
+        raise
+    except (ModelError, QueryError) as error:
+        raise AirflowFailException(str(error)) from error
+
+
+def label(paths: Sequence[str]) -> str:
+    """Name of a task that lands these: the end of the first path, and how many more there are."""
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    name, room = paths[0].rsplit("/", 1)[-1], LABEL_CHARACTERS - len(more)
+    return (name if len(name) <= room else f"...{name[3 - room :]}") + more
+
+
+def notify(context: Any, message: str) -> None:
+    """Pass a message to every notifier of the settings, as `drivetail_message` in their templates.
+
+    Raises: NotNotified where there are notifiers and none of them took it; the log has each one's error.
+    """
+    from airflow.sdk.module_loading import import_string
+
+    log, notifiers, failed = logging.getLogger("drivetail.notify"), parsed_settings().notify, 0
+    log.error(message)
+    for each in notifiers:
+        try:
+            import_string(each.notifier)(**each.arguments)({**context, "drivetail_message": message})
+        except Exception as error:  # one receiver that is down keeps the message from no other
+            failed += 1
+            # its text may hold a webhook's address, which is a secret
+            log.error("%s: %s", each.notifier, type(error).__name__)
+    if notifiers and failed == len(notifiers):
+        raise NotNotified("no receiver took the message; do the receivers answer, and are their connections and arguments right?")
+
+
+def notify_failure(context: Any) -> None:
+    """A task has failed for good: say which, and why."""
+    task, error = context["ti"], context.get("exception")
+    notify(context, f"{task.dag_id}, {task.task_id}, {task.run_id}: {error or 'it was killed'}")
+
+
+def notify_timeout(context: Any) -> None:
+    """A run has failed. One that exceeded its limit has no failed task that would have notified."""
+    if context["reason"] == "timed_out":
+        notify(context, f"{context['dag'].dag_id}, {context['run_id']}: not ended within {context['dag'].dagrun_timeout}, and given up")
