@@ -37,16 +37,16 @@ lint: .venv/.airflow  ## style and types, Python and SQL
 	$(RUN)/mypy & types=$$!; $(RUN)/sqlfluff lint models --processes 2 --disable-progress-bar; sql=$$?; wait $$types && exit $$sql
 
 bench: .venv/.airflow  ## a day of 460,000 drives, one more hour, the study, the sources; writes docs/results/bench.md
-	$(RUN)/python -m benchmarks.bench
+	$(RUN)/python -m workbench.bench
 
 soak: .venv/.airflow  ## 20 random fleets, 50 kills, two days under a real scheduler; writes docs/results/soak.md
-	$(RUN)/python -m benchmarks.soak
+	$(RUN)/python -m workbench.soak
 
 mutants: .venv/.ready  ## seeded faults that the tests must find; writes docs/results/mutants.md
-	$(RUN)/python -m benchmarks.mutants
+	$(RUN)/python -m workbench.mutants
 
 calibrate: .venv/.ready  ## fit the simulator to the paper's curves (an hour); writes its numbers and docs/results/calibration.md
-	$(RUN)/python -m calibrate
+	$(RUN)/python -m workbench.calibrate
 
 clean:  ## remove what the targets above made
 	rm -rf demo target logs .venv .uv

@@ -15,7 +15,7 @@ import sys
 import time
 from datetime import UTC, datetime
 
-from benchmarks.commit import ROOT, current_commit
+from workbench.commit import ROOT, current_commit
 
 RESULT = ROOT / "docs/results/soak.md"
 TESTS = {

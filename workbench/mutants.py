@@ -27,7 +27,7 @@ from queue import Queue
 from threading import Timer
 from typing import Any
 
-from benchmarks.commit import ROOT, current_commit
+from workbench.commit import ROOT, current_commit
 
 RESULT = ROOT / "docs/results/mutants.md"
 SEEDS = "5,17"
@@ -1637,7 +1637,7 @@ class Copy:
         """The unit tests of a model, or of the models that use a macro. Returns: what the first that failed says."""
         if self._asked is None:
             self._asked = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.mutants", "--answer", str(self._scratch / "unit")],
+                [sys.executable, "-m", "workbench.mutants", "--answer", str(self._scratch / "unit")],
                 cwd=self.root, env=self._environment,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             )  # fmt: skip
@@ -1672,7 +1672,7 @@ class Copy:
             WITHOUT: [*PYTEST, f"--basetemp={base}", "tests/proof/test_without.py"],
             OF_SAMPLES: [*PYTEST, f"--basetemp={base}", "-m", "soak or not soak", "tests/proof/test_perseus_samples.py"],
             FEEDS: [*PYTEST, f"--basetemp={base}", *(f"tests/drivetail/test_{of}.py" for of in ("inbox", "collect", "pulls"))],
-            UNIT: ["-m", "benchmarks.mutants", "--unit-tests", str(self._scratch / "unit")],
+            UNIT: ["-m", "workbench.mutants", "--unit-tests", str(self._scratch / "unit")],
         }[stage]
         try:
             done = subprocess.run(

@@ -26,10 +26,10 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from benchmarks.commit import ROOT, current_commit
-from benchmarks.parsers import bench_parsers
 from ingest import drive_hour_files, list_deliveries
 from tests.proof.prometheus_fleet import prometheus, write_openmetrics
+from workbench.commit import ROOT, current_commit
+from workbench.parsers import bench_parsers
 
 STUDY_DAYS = 39
 MONTH_DAYS = STUDY_DAYS + 1
