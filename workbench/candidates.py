@@ -30,8 +30,8 @@ from engine.dbt import variables
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from simulate.fleet import DEFAULT_START
-from workbench.bench import DRIVETAIL, measure
 from workbench.commit import ROOT, current_commit
+from workbench.measure import DRIVETAIL, measure
 
 RESULTS = ROOT / "docs" / "results" / "candidates.md"
 RIDGES = (0.001, 0.1)

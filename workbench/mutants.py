@@ -10,6 +10,7 @@ Writes docs/results/mutants.md after a run over all models. Exits 1 when a fault
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import shutil
 import subprocess
@@ -149,7 +150,8 @@ def changes(node: Any) -> Iterator[tuple[str, Change]]:
             yield kind, swap(swapped[type(node)])
     if isinstance(node, exp.And | exp.Or):
         yield "dropped term", lambda node: node.this
-        yield "dropped term", lambda node: node.expression
+        if type(node.this) is not type(node):  # of a and b and c each goes once
+            yield "dropped term", lambda node: node.expression
     if isinstance(node, exp.Where | exp.Having | exp.Qualify):
         yield "dropped term", lambda _: None
     if isinstance(node, exp.Filter):
@@ -184,7 +186,7 @@ def changes(node: Any) -> Iterator[tuple[str, Change]]:
 def is_counted(literal: exp.Literal) -> bool:
     """Whether one more would say something: not a length of a type, not the 1 of count(case ... then 1 end), not a bound beyond any value."""
     parent = literal.parent
-    if isinstance(parent, exp.DataTypeParam | exp.Ordered | exp.Interval) or float(literal.this) > 1e9:
+    if isinstance(parent, exp.DataTypeParam | exp.Ordered | exp.Interval | exp.Select) or float(literal.this) > 1e9:
         return False
     return not (
         isinstance(parent, exp.If)
@@ -226,6 +228,9 @@ class Compiled:
     def texts(self, place: tuple[int, int]) -> tuple[str, str]:
         """What stands at a place before and after; a number is shown with what stands around it."""
         node, made = self.change(self.tree, place)
+        if isinstance(node, exp.Connector) and made in (node.this, node.expression):
+            dropped = node.expression if made == node.this else node.this
+            return f"{node.key} {shown(dropped)}", "(taken away)"
         around = f"{shown(node.parent)}: " if isinstance(node, exp.Literal) and node.parent else ""
         return around + shown(node), "(taken away)" if made is None else shown(made)
 
@@ -359,11 +364,17 @@ def copy_repository(to: Path) -> None:
             shutil.copy2(ROOT / name, to / name)
 
 
-def place(root: Path, text: str) -> Path:
-    """The one file of the product that holds a text once. Raises: LookupError when none or several do."""
-    skipped = {"tests", "workbench", "docs", "target", ".venv", ".uv", ".git"}
-    files = [path for path in root.rglob("*") if path.suffix in {".py", ".sql", ".csv"} and path.relative_to(root).parts[0] not in skipped]
-    found = [path for path in files for _ in range(path.read_text(encoding="utf-8").count(text))]
+def product_files(root: Path) -> dict[Path, str]:
+    """The text of the product's files: no tests, no workbench, nothing that is made."""
+    skipped = {"tests", "workbench", "docs", "target", "demo", "logs"}
+    folders = [path for path in root.iterdir() if path.is_dir() and path.name not in skipped and not path.name.startswith(".")]
+    files = (path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".sql", ".csv"})
+    return {path: path.read_text(encoding="utf-8") for path in files}
+
+
+def place(files: dict[Path, str], text: str) -> Path:
+    """The one file that holds a text once. Raises: LookupError when none or several do."""
+    found = [path for path, whole in files.items() for _ in range(whole.count(text))]
     if len(found) != 1:
         raise LookupError(f"{text!r} stands {len(found)} times in the code: bring {PYTHON.name} up to date")
     return found[0]
@@ -375,44 +386,37 @@ def run_python(only: str) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         root = Path(name) / "repository"
         copy_repository(root)
+        files = product_files(root)
         for group in yaml.safe_load(PYTHON.read_text(encoding="utf-8")):
             for fault in (each for each in group["faults"] if only in each["breaks"]):
                 begun = time.monotonic()
                 try:
-                    path = place(root, fault["old"])
+                    path = place(files, fault["old"])
                 except LookupError as error:
                     print(f"OUT OF DATE  {fault['breaks']}: {error}", flush=True)
                     missed.append(fault["breaks"])
                     continue
-                whole = path.read_text(encoding="utf-8")
-                path.write_text(whole.replace(fault["old"], fault["new"]), encoding="utf-8")
+                path.write_text(files[path].replace(fault["old"], fault["new"]), encoding="utf-8")
                 command = ["-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb=line", "-m", "soak or not soak"]
                 try:
                     done = subprocess.run(
                         [sys.executable, *command, f"--basetemp={name}/pytest", *group["tests"]],
-                        cwd=root, env={"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "DRIVETAIL_SEEDS": "5,17"} | environment(),
+                        cwd=root, env=os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "DRIVETAIL_SEEDS": "5,17"},
                         capture_output=True, text=True, timeout=LIMIT_SECONDS,
                     )  # fmt: skip
                     found = done.returncode == 1  # 2 to 5: pytest itself could not run
                 except subprocess.TimeoutExpired:
                     found = True
-                path.write_text(whole, encoding="utf-8")
+                path.write_text(files[path], encoding="utf-8")
                 print(f"{time.monotonic() - begun:6.1f} s  {'killed' if found else 'SURVIVED'}  {fault['breaks']}", flush=True)
                 missed += [] if found else [fault["breaks"]]
     return missed
 
 
-def environment() -> dict[str, str]:
-    """This process's environment, without the paths that find the code here instead of in the copy."""
-    import os
-
-    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="*", default=[], help="only these models; docs/results/mutants.md is left alone")
-    parser.add_argument("--per-model", type=int, default=0, help="a sample of so many faults a model; 0: all (the default)")
+    parser.add_argument("--per-model", type=int, default=20, help="faults sampled from each model; 0: all of them")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--python", action="store_true", help="plant the faults of Python code instead")
     parser.add_argument("--only", default="", help="with --python: faults whose description holds this text")

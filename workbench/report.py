@@ -20,8 +20,8 @@ from typing import Any
 import plotly.graph_objects as go
 from playwright.sync_api import sync_playwright
 
-from workbench.bench import DRIVETAIL, measure
 from workbench.commit import ROOT, current_commit
+from workbench.measure import DRIVETAIL, measure
 
 RESULTS = ROOT / "docs" / "results" / "report.md"
 REPETITIONS = 15

@@ -29,7 +29,7 @@ TESTS = {
         "tests/report/test_weekly_report.py",
         "tests/report/test_cookbook.py",
         "tests/report/test_study_page.py",
-        "tests/calibrate",
+        "tests/workbench",
         "-m",
         "soak",
     ],

@@ -11,7 +11,9 @@ def relation(path: str, register: str = "") -> str:
     """SQL for a file of drive-hours (drive_id, hour_utc, slowdown); with a register, whole numbers become drive_ids again."""
     rows = f"(select drive_id, hour_utc, slowdown from read_parquet('{path}'))"
     if register:
-        rows = f"(select r.drive_id, hour_utc, slowdown from {rows} as h inner join read_parquet('{register}') as r on h.drive_id = r.number)"
+        rows = (
+            f"(select r.drive_id, hour_utc, slowdown from {rows} as h inner join read_parquet('{register}') as r on h.drive_id = r.number)"
+        )
     return rows
 
 

@@ -69,7 +69,9 @@ def main(folder: Path, out: Path) -> None:
         .filter(pl.col("slowdown").is_not_null())
         .group_by(key)
         .agg(slow_drive_count=(pl.col("slowdown") >= SLOW).sum(), tails=pl.col("slowdown").top_k(3).sort(descending=True))
-        .select(*key, "slow_drive_count", *(pl.col("tails").list.get(each, null_on_oob=True).alias(f"tail_{each + 1}") for each in range(3)))
+        .select(
+            *key, "slow_drive_count", *(pl.col("tails").list.get(each, null_on_oob=True).alias(f"tail_{each + 1}") for each in range(3))
+        )
     )
     medians.lazy().filter(is_valid).join(tails, on=key).collect(engine="streaming").write_parquet(out / "raid_hours.parquet")
     slow = pl.col("slowdown") >= SLOW

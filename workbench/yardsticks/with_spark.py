@@ -94,7 +94,9 @@ def main(folder: Path, out: Path) -> None:
             f.expr("sort_array(collect_list(slowdown), false) as tails"),
             f.count("slowdown").alias("latency_count"),
         )
-        .selectExpr(*key, "latency_count", "slow_drive_count", "get(tails, 0) as tail_1", "get(tails, 1) as tail_2", "get(tails, 2) as tail_3")
+        .selectExpr(
+            *key, "latency_count", "slow_drive_count", "get(tails, 0) as tail_1", "get(tails, 1) as tail_2", "get(tails, 2) as tail_3"
+        )
     )
     tails.write.mode("overwrite").parquet(str(out / "raid_hours.parquet"))
     slow, counts = f"slowdown >= {SLOW}", [f"count_if(slowdown >= {edge}) as hours_from_{int(edge * 10)}" for edge in EDGES]
@@ -106,7 +108,9 @@ def main(folder: Path, out: Path) -> None:
             f"count_if({high} and {slow}) as high_{side}_slow_hours",
         ]
     days = drive_hours.groupBy("drive_id", "raid_group_id", f.to_date("hour_utc").alias("day_utc"))
-    days.agg(f.count("slowdown").alias("drive_hours"), *map(f.expr, counts)).write.mode("overwrite").parquet(str(out / "drive_days.parquet"))
+    days.agg(f.count("slowdown").alias("drive_hours"), *map(f.expr, counts)).write.mode("overwrite").parquet(
+        str(out / "drive_days.parquet")
+    )
     java = spark.sparkContext._gateway.proc
     spark.stop()
     java.stdin.close()
