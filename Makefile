@@ -36,13 +36,13 @@ lint: .venv/.airflow  ## style and types, Python and SQL
 	@! grep -rnE '^.{201,}' models --include='*.sql' || { echo 'lines of more than 200 characters, as above'; exit 1; }
 	$(RUN)/mypy & types=$$!; $(RUN)/sqlfluff lint models --processes 2 --disable-progress-bar; sql=$$?; wait $$types && exit $$sql
 
-bench: .venv/.airflow  ## a day of 460,000 drives, one more hour, the study, the sources; writes docs/results/bench.md
-	$(RUN)/python -m workbench.bench
+bench: .venv/.airflow  ## speed and size against their bounds, hours: ONLY=day,hour,... WORK=folder; writes docs/results/bench.md
+	$(RUN)/python -m workbench.bench $(if $(ONLY),--only $(ONLY)) $(if $(WORK),--work $(WORK))
 
 soak: .venv/.airflow  ## 20 random fleets, 50 kills, two days under a real scheduler; writes docs/results/soak.md
 	$(RUN)/python -m workbench.soak
 
-mutants: .venv/.ready  ## seeded faults that the tests must find; writes docs/results/mutants.md
+mutants: .venv/.ready  ## faults in the models' SQL that unit tests must find; writes docs/results/mutants.md
 	$(RUN)/python -m workbench.mutants
 
 calibrate: .venv/.ready  ## fit the simulator to the paper's curves (an hour); writes its numbers and docs/results/calibration.md

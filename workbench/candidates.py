@@ -110,10 +110,11 @@ def simulated(scenario: Scenario, work: Path) -> Path:
 
 def panel(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     """Every prediction: what was known (classes, own rate), what the models expected, what came where it is known."""
-    return connection.sql(
+    rows: pl.DataFrame = connection.sql(
         "select expected.*, intervals.band, intervals.expected_low from intermediate.int_drive_weeks__expected as expected"
         " inner join intermediate.int_drive_weeks__intervals as intervals using (drive_id, boundary_utc) order by drive_id, boundary_utc"
     ).pl()
+    return rows
 
 
 def with_glm(rows: pl.DataFrame, ridge: float) -> pl.DataFrame:

@@ -67,7 +67,7 @@ def folder_mib(*paths: Path) -> float:
 
 def row_count(files: Iterable[Path]) -> int:
     """Rows of Parquet files, from their footers."""
-    rows = duckdb.sql(f"select sum(num_rows) from parquet_file_metadata({[str(path) for path in files]})").fetchall()
+    rows = duckdb.execute(f"select sum(num_rows) from parquet_file_metadata({[str(path) for path in files]})").fetchall()
     return int(rows[0][0])
 
 

@@ -38,7 +38,7 @@ EQUIVALENT = Path(__file__).with_name("mutants_equivalent.yml")
 PYTHON = Path(__file__).with_name("mutants_python.yml")
 ACTUAL, FIXTURE = "dbt_internal_unit_test_actual", "__dbt__cte__"
 LIMIT_SECONDS = 1800
-SWAPPED: dict[str, dict[type[exp.Expression], type[exp.Expression]]] = {
+SWAPPED: dict[str, dict[type[exp.Expr], type[exp.Expr]]] = {
     "boundary": {exp.GT: exp.GTE, exp.GTE: exp.GT, exp.LT: exp.LTE, exp.LTE: exp.LT},
     "arithmetic": {exp.Add: exp.Sub, exp.Sub: exp.Add, exp.Mul: exp.Div, exp.Div: exp.Mul},
     "logic": {exp.And: exp.Or, exp.Or: exp.And},
@@ -103,12 +103,12 @@ def capture(folder: Path, models: Sequence[str]) -> dict[str, list[UnitTest]]:
     return dict(tests)
 
 
-def parts(tree: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:
+def parts(tree: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
     """The nodes of the model itself, each with the CTE it stands in: not the fixtures, not what dbt wraps around them."""
     actual = next(cte for cte in tree.find_all(exp.CTE) if cte.alias == ACTUAL)
     root = actual.find(exp.Subquery).this  # type: ignore[union-attr]
 
-    def walk(node: exp.Expression, cte: str) -> Iterator[tuple[str, exp.Expression]]:
+    def walk(node: exp.Expr, cte: str) -> Iterator[tuple[str, exp.Expr]]:
         if isinstance(node, exp.CTE):
             if node.alias.startswith(FIXTURE):
                 return
@@ -120,7 +120,7 @@ def parts(tree: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:
     return walk(root, "final select")
 
 
-Change = Callable[[Any], exp.Expression | None]
+Change = Callable[[Any], exp.Expr | None]
 
 
 def without(name: str) -> Change:
@@ -128,7 +128,12 @@ def without(name: str) -> Change:
     return lambda node: node.set(name, None) or node
 
 
-def swap(to: type[exp.Expression]) -> Change:
+def without_key(number: int) -> Change:
+    """A window without one key of its partition."""
+    return lambda node: node.args["partition_by"][number].pop() and node
+
+
+def swap(to: type[exp.Expr]) -> Change:
     """Another operator or function over the same arguments."""
     return lambda node: to(**{name: value for name, value in node.args.items() if name in to.arg_types})
 
@@ -166,7 +171,7 @@ def changes(node: Any) -> Iterator[tuple[str, Change]]:
         yield "distinct", lambda node: node.set("distinct", not node.args.get("distinct")) or node
     if isinstance(node, exp.Window):
         for number in range(len(node.args.get("partition_by") or ())):
-            yield "window", lambda node, number=number: node.args["partition_by"][number].pop() and node
+            yield "window", without_key(number)
     if isinstance(node, exp.Ordered) and not isinstance(node.find_ancestor(exp.Window, exp.AggFunc, exp.Select), exp.Select):
         yield "order", lambda node: node.set("desc", not node.args.get("desc")) or node
     if isinstance(node, exp.Literal) and not node.is_string and is_counted(node):
@@ -207,7 +212,7 @@ class Compiled:
                 self.places[cte, kind, numbers[cte, kind]] = at, number
                 numbers[cte, kind] += 1
 
-    def change(self, tree: exp.Expression, place: tuple[int, int]) -> tuple[exp.Expression, exp.Expression | None]:
+    def change(self, tree: exp.Expr, place: tuple[int, int]) -> tuple[exp.Expr, exp.Expr | None]:
         """A node of the tree, or of a copy of it, and what takes its place."""
         at, number = place
         _, node = next(islice(parts(tree), at, None))
@@ -251,7 +256,7 @@ def faults(model: str, tests: Sequence[Compiled]) -> list[Fault]:
     return list(found.values())
 
 
-def shown(node: exp.Expression) -> str:
+def shown(node: exp.Expr) -> str:
     """A node as text on one line, without the names that dbt gives fixtures."""
     text = " ".join(node.sql(dialect="duckdb").split()).replace(FIXTURE, "")
     return text if len(text) <= 140 else f"{text[:90]} ... {text[-45:]}"

@@ -1,7 +1,6 @@
 """The bench runs on small fleets, and its yardsticks agree with each other."""
 
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -54,8 +53,3 @@ def test_the_cookbook_has_its_questions() -> None:
     questions = cookbook()
     assert len(questions) >= 20
     assert all(sql.lstrip().startswith(("select", "with")) for sql in questions.values())
-
-
-def test_small_fleets_run_through_every_part_of_the_day(tmp_path: Path) -> None:
-    small = Setting(tmp_path, repetitions=1, small=True)
-    assert small.scale_days < Setting(tmp_path, 1).scale_days

@@ -81,9 +81,8 @@ def bench_day(setting: Setting) -> list[Section]:
     def ratio(name: str, of: str) -> float:
         """Median over the repetitions of the product over a script, within one repetition; SKETCHES: the better of the two."""
         others = SKETCHES if name == "sketch" else [name]
-        return statistics.median(
-            getattr(run[PRODUCT], of) / min(getattr(run[each], of) for each in others) for run in runs if others[0] in run
-        )
+        best = [(run[PRODUCT], [run[each] for each in others]) for run in runs if others[0] in run]
+        return statistics.median(float(getattr(product, of) / min(getattr(each, of) for each in beside)) for product, beside in best)
 
     bounds = [
         Bound("wall time over the better sketch", ratio("sketch", "seconds"), 2, "x", 1.5),

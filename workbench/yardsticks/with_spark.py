@@ -111,10 +111,11 @@ def main(folder: Path, out: Path) -> None:
     days.agg(f.count("slowdown").alias("drive_hours"), *map(f.expr, counts)).write.mode("overwrite").parquet(
         str(out / "drive_days.parquet")
     )
-    java = spark.sparkContext._gateway.proc
+    gateway = spark.sparkContext._gateway
     spark.stop()
-    java.stdin.close()
-    java.wait()  # else its CPU seconds would be counted nowhere
+    assert gateway is not None
+    gateway.proc.stdin.close()
+    gateway.proc.wait()  # else its CPU seconds would be counted nowhere
 
 
 if __name__ == "__main__":
