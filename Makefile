@@ -36,17 +36,17 @@ lint: .venv/.airflow  ## style and types, Python and SQL
 	@! grep -rnE '^.{201,}' models --include='*.sql' || { echo 'lines of more than 200 characters, as above'; exit 1; }
 	$(RUN)/mypy & types=$$!; $(RUN)/sqlfluff lint models --processes 2 --disable-progress-bar; sql=$$?; wait $$types && exit $$sql
 
-bench: .venv/.airflow  ## a day of 460,000 drives, one more hour, the study, the sources; writes docs/results/bench.md
-	$(RUN)/python -m benchmarks.bench
+bench: .venv/.airflow  ## speed and size against their bounds, hours: ONLY=day,hour,... WORK=folder; writes docs/results/bench.md
+	$(RUN)/python -m workbench.bench $(if $(ONLY),--only $(ONLY)) $(if $(WORK),--work $(WORK))
 
 soak: .venv/.airflow  ## 20 random fleets, 50 kills, two days under a real scheduler; writes docs/results/soak.md
-	$(RUN)/python -m benchmarks.soak
+	$(RUN)/python -m workbench.soak
 
-mutants: .venv/.ready  ## seeded faults that the tests must find; writes docs/results/mutants.md
-	$(RUN)/python -m benchmarks.mutants
+mutants: .venv/.ready  ## faults in the models' SQL that unit tests must find; writes docs/results/mutants.md
+	$(RUN)/python -m workbench.mutants
 
 calibrate: .venv/.ready  ## fit the simulator to the paper's curves (an hour); writes its numbers and docs/results/calibration.md
-	$(RUN)/python -m calibrate
+	$(RUN)/python -m workbench.calibrate
 
 clean:  ## remove what the targets above made
 	rm -rf demo target logs .venv .uv

@@ -113,7 +113,7 @@ def drivetail(*arguments: object, cwd: Path | None = None, check: bool = True) -
 
 
 def command(*arguments: object) -> list[str]:
-    """The command line of `drivetail` in this checkout (a copy of it finds its own code: benchmarks/mutants.py)."""
+    """The command line of `drivetail` in this checkout (a copy of it finds its own code: workbench/mutants.py)."""
     return [sys.executable, "-m", "drivetail.cli", *map(str, arguments)]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from benchmarks.soak import TESTS
 from engine.warehouse import PROJECT
+from workbench.soak import TESTS
 
 
 def test_every_long_test_belongs_to_a_part_of_the_soak() -> None:

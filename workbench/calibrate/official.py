@@ -8,12 +8,12 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from calibrate.judge import X_SLACK, Y_SLACK, Verdict
 from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
 from simulate.parameters import Kind
+from workbench.calibrate.judge import X_SLACK, Y_SLACK, Verdict
 
 Distances = list[tuple[str, str, float, int]]
 """Figure, curve, distance (0..1), population."""

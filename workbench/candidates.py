@@ -1,7 +1,7 @@
 """What following `drivetail candidates` would have saved: on simulated fleets, two of them with hazards that break the model, beside a library's GLM.
 
-    python -m benchmarks.candidates                 (an hour on 2 cores, most of it the large fleet; writes docs/results/candidates.md)
-    python -m benchmarks.candidates --only bursty   (one fleet; the others' sections stay)
+    python -m workbench.candidates                 (an hour on 2 cores, most of it the large fleet; writes docs/results/candidates.md)
+    python -m workbench.candidates --only bursty   (one fleet; the others' sections stay)
 
 The GLM is scikit-learn's Poisson regression (log link, ridge) on the same classes and the own rate, by kind, fitted anew at each week boundary on
 the outcomes that the models had for it. Numbers that the models give are read from the marts.
@@ -26,12 +26,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import PoissonRegressor
 from sklearn.preprocessing import OneHotEncoder
 
-from benchmarks.bench import DRIVETAIL, measure
-from benchmarks.commit import ROOT, current_commit
 from engine.dbt import variables
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from simulate.fleet import DEFAULT_START
+from workbench.commit import ROOT, current_commit
+from workbench.measure import DRIVETAIL, measure
 
 RESULTS = ROOT / "docs" / "results" / "candidates.md"
 RIDGES = (0.001, 0.1)
@@ -110,10 +110,11 @@ def simulated(scenario: Scenario, work: Path) -> Path:
 
 def panel(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     """Every prediction: what was known (classes, own rate), what the models expected, what came where it is known."""
-    return connection.sql(
+    rows: pl.DataFrame = connection.sql(
         "select expected.*, intervals.band, intervals.expected_low from intermediate.int_drive_weeks__expected as expected"
         " inner join intermediate.int_drive_weeks__intervals as intervals using (drive_id, boundary_utc) order by drive_id, boundary_utc"
     ).pl()
+    return rows
 
 
 def with_glm(rows: pl.DataFrame, ridge: float) -> pl.DataFrame:

@@ -15,7 +15,7 @@ import sys
 import time
 from datetime import UTC, datetime
 
-from benchmarks.commit import ROOT, current_commit
+from workbench.commit import ROOT, current_commit
 
 RESULT = ROOT / "docs/results/soak.md"
 TESTS = {
@@ -29,7 +29,7 @@ TESTS = {
         "tests/report/test_weekly_report.py",
         "tests/report/test_cookbook.py",
         "tests/report/test_study_page.py",
-        "tests/calibrate",
+        "tests/workbench",
         "-m",
         "soak",
     ],

@@ -1,7 +1,7 @@
 """`make calibrate`: fit the simulator to the paper, judge the fleet that comes out, write both down.
 
-python -m calibrate fit [disk|ssd] [passes]   move the parameters, rewrite simulate/presets/tail_at_store.json
-python -m calibrate report                    judge the fleet, rewrite docs/results/calibration.md
+python -m workbench.calibrate fit [disk|ssd] [passes]   move the parameters, rewrite simulate/presets/tail_at_store.json
+python -m workbench.calibrate report                    judge the fleet, rewrite docs/results/calibration.md
 """
 
 import json
@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from calibrate.evaluate import fleet_data
-from calibrate.fit import Problem, fit, polish
-from calibrate.judge import references
-from calibrate.report import DAYS, GROUPS, OTHER_SEEDS, SEED, write_report
 from simulate.parameters import KINDS, PRESET_FILE, Kind, Parameters, defaults
+from workbench.calibrate.evaluate import fleet_data
+from workbench.calibrate.fit import Problem, fit, polish
+from workbench.calibrate.judge import references
+from workbench.calibrate.report import DAYS, GROUPS, OTHER_SEEDS, SEED, write_report
 
 SEEDS = Path("seeds")
 NOT_MOVED: frozenset[str] = frozenset(

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrate.evaluate import KindData, Share, fleet_data
-from calibrate.judge import Percentile, judge, measure
 from simulate.parameters import Kind, Parameters, with_overrides
+from workbench.calibrate.evaluate import KindData, Share, fleet_data
+from workbench.calibrate.judge import Percentile, judge, measure
 
 Floats = npt.NDArray[np.float64]
 

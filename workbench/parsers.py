@@ -200,7 +200,7 @@ def devices(folder: Path) -> tuple[Path, int]:
 def landed(source: str, path: Path) -> None:
     """The whole way to raw, in a warehouse that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
-        ingest(source, path, Path(folder))
+        ingest(source, [path], Path(folder))
 
 
 def dumped(path: Path) -> None:

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from calibrate.evaluate import fleet_data
-from calibrate.judge import Verdict, judge, references
-from calibrate.official import Distances, build_fleet, read_distances, read_verdicts
-from calibrate.reasons import reason_for
 from simulate.parameters import KINDS, Kind, Parameters, defaults, number_count, with_overrides
+from workbench.calibrate.evaluate import fleet_data
+from workbench.calibrate.judge import Verdict, judge, references
+from workbench.calibrate.official import Distances, build_fleet, read_distances, read_verdicts
+from workbench.calibrate.reasons import reason_for
 
 SEED = 1
 DAYS = 93
@@ -104,7 +104,7 @@ def _head(parameters: Parameters, distances: Distances) -> list[str]:
     return [
         "# The calibrated simulator against the paper",
         "",
-        f"Written by `python -m calibrate report` on {datetime.now(tz=UTC).date()} at commit {commit}.",
+        f"Written by `python -m workbench.calibrate report` on {datetime.now(tz=UTC).date()} at commit {commit}.",
         f"Fleet: {GROUPS['disk']} disk and {GROUPS['ssd']} SSD groups, {DAYS} days, seed {SEED}; {number_count(parameters)} numbers in",
         "`simulate/presets/tail_at_store.json`. Verdicts and curves are those of `marts.study_results` and `marts.study_curves` after",
         "`drivetail ingest` and `drivetail build`.",

@@ -8,7 +8,7 @@ Where it does not, the cause is named here, for a single id or for a family.
 import math
 import re
 
-from calibrate.judge import Verdict
+from workbench.calibrate.judge import Verdict
 
 REASONS: tuple[tuple[str, str, str], ...] = (
     # the paper against itself

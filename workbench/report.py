@@ -1,6 +1,6 @@
 """How large the weekly report of 2,000 RAID groups is, how long it takes to write, and how long to open beside a blank Plotly page.
 
-    python -m benchmarks.report           (some ten minutes on 2 cores; needs Chromium; writes docs/results/report.md)
+    python -m workbench.report           (some ten minutes on 2 cores; needs Chromium; writes docs/results/report.md)
 
 A page is opened when it has loaded and two frames are drawn. Both pages are opened in turns, each in a new context: the machine is shared, so what
 counts is the ratio within one run.
@@ -20,8 +20,8 @@ from typing import Any
 import plotly.graph_objects as go
 from playwright.sync_api import sync_playwright
 
-from benchmarks.bench import DRIVETAIL, measure
-from benchmarks.commit import ROOT, current_commit
+from workbench.commit import ROOT, current_commit
+from workbench.measure import DRIVETAIL, measure
 
 RESULTS = ROOT / "docs" / "results" / "report.md"
 REPETITIONS = 15

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrate.evaluate import Population, Share, _intervals, fleet_data, wilson
-from calibrate.judge import Verdict, curves, judge, ks_distance, references
-from calibrate.report import DAYS, GROUPS, SEED, SENSITIVE, moved_ids
 from simulate.parameters import KINDS, MAXIMUM_NUMBERS, PRESETS, Kind, defaults, number_count
 from simulate.streams import BLOCK, Dealer, Leveller, Trait, places, poisson
+from workbench.calibrate.evaluate import Population, Share, _intervals, fleet_data, wilson
+from workbench.calibrate.judge import Verdict, curves, judge, ks_distance, references
+from workbench.calibrate.report import DAYS, GROUPS, SEED, SENSITIVE, moved_ids
 
 SEEDS = Path(__file__).parents[2] / "seeds"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrate.evaluate import KindData, Population, Share, wilson
 from simulate.parameters import KINDS, Kind
+from workbench.calibrate.evaluate import KindData, Population, Share, wilson
 
 FACTOR = 1.25
 LEAST_EXPECTED = 10

@@ -1,0 +1,114 @@
+"""What the warehouse promises on speed and size, measured: `make bench`.
+
+    python -m workbench.bench --work FOLDER --only day,hour,scale,questions,commands,study,sources
+
+Each part writes its own sections of docs/results/bench.md, with commit, date, command and machine, and says whether its bounds hold.
+The machine is shared: ratios are taken within one run, and CPU seconds stand beside wall seconds. Exits 1 when a bound fails.
+`day/` below the work folder is used where it is there (drive_hours*.parquet, drives.parquet, drive_events.parquet), else simulated.
+`report` and `candidates` run by name only: they write their own pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+
+from workbench.commit import ROOT, current_commit
+from workbench.measure import measure_module
+from workbench.parts import Section, Setting
+from workbench.parts.day import bench_day
+from workbench.parts.hour import bench_hour
+from workbench.parts.questions import bench_commands, bench_questions
+from workbench.parts.scale import bench_scale
+from workbench.parts.sources import bench_sources
+from workbench.parts.study import bench_study
+
+RESULTS = ROOT / "docs" / "results" / "bench.md"
+PARTS: dict[str, Callable[[Setting], list[Section]]] = {
+    "day": bench_day,
+    "hour": bench_hour,
+    "scale": bench_scale,
+    "study": bench_study,
+    "questions": bench_questions,
+    "commands": bench_commands,
+    "sources": bench_sources,
+}
+OWN_PAGES = ("report", "candidates")
+TITLES = (
+    "One day of the paper's fleet",
+    "One more hour of the paper's fleet",
+    "One more hour at 46,000 drives",
+    "The paper's whole scale",
+    "The study",
+    "The cookbook's questions",
+    "Commands on the demo",
+    "A month of 60 drives from Prometheus",
+    "Parsers",
+)
+"""The sections of the page, in order."""
+
+
+def machine() -> str:
+    """Cores, memory and processor."""
+    models = [line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()} shared cores ({models[0] if models else 'unknown processor'}), {memory:.0f} GiB, DuckDB {duckdb.__version__}"
+
+
+def written(section: Section, begun: str) -> str:
+    """A section as it stands in the page."""
+    lines = [f"## {section.title}", "", begun, "", *map(str, section.bounds), *([""] if section.bounds else []), *section.lines]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def enter(section: Section, begun: str) -> None:
+    """Write a section into docs/results/bench.md, in the place of its last measurement."""
+    old = RESULTS.read_text(encoding="utf-8").split("\n## ")[1:] if RESULTS.exists() else []
+    sections = {title: f"## {text.rstrip()}\n" for text in old for title in TITLES if text.startswith(f"{title}\n")}
+    sections[section.title] = written(section, begun)
+    head = "# Benchmark\n\n`make bench`. Absolute seconds vary with the neighbours of this machine; ratios are taken within one run.\n"
+    RESULTS.write_text("\n".join([head, *(sections[title] for title in TITLES if title in sections)]), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--work", type=Path, default=Path(tempfile.gettempdir()) / "drivetail-bench", help="scratch folder (scale needs 100 GB)"
+    )
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--only", default=",".join(PARTS), help=f"parts, with commas between: {', '.join([*PARTS, *OWN_PAGES])}")
+    parser.add_argument(
+        "--small", action="store_true", help="small fleets, to see that every part runs: prints, writes no results, judges no bounds"
+    )
+    options = parser.parse_args()
+    parts = options.only.split(",")
+    if unknown := set(parts) - set(PARTS) - set(OWN_PAGES):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    options.work.mkdir(parents=True, exist_ok=True)
+    setting = Setting(options.work.resolve(), options.repetitions, options.small)
+    commit, command = current_commit(), shlex.join(["python", "-m", "workbench.bench", *sys.argv[1:]])
+    failed: list[str] = []
+    for part in parts:
+        if part in OWN_PAGES:
+            measure_module(f"workbench.{part}")
+            continue
+        begun = f"Commit {commit}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; `{command}`; {machine()}."
+        for section in PARTS[part](setting):
+            print(written(section, begun), flush=True)
+            if not options.small:
+                enter(section, begun)
+                failed += [f"{section.title}: {bound.what}" for bound in section.bounds if not bound.holds]
+    if failed:
+        sys.exit("these bounds fail:\n" + "\n".join(failed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,453 @@
+"""`make mutants`: faults are planted, one at a time, and the tests have to find them.
+
+Faults of the models are made from their SQL. dbt compiles every unit test once; from then on a fault is one changed node of the compiled
+SQL (macros included), and the unit tests of that model run on it in DuckDB, without dbt. A fault that changes no result of any of them
+survives: a unit test is missing, or the fault changes nothing (mutants_equivalent.yml says which, and why).
+Faults of Python code are listed by hand (mutants_python.yml): `--python` plants each in a copy of the repository and runs its tests.
+Writes docs/results/mutants.md after a run over all models. Exits 1 when a fault survives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import sqlglot
+import yaml
+from sqlglot import exp
+
+from workbench.commit import ROOT, current_commit
+
+RESULT = ROOT / "docs/results/mutants.md"
+EQUIVALENT = Path(__file__).with_name("mutants_equivalent.yml")
+PYTHON = Path(__file__).with_name("mutants_python.yml")
+ACTUAL, FIXTURE = "dbt_internal_unit_test_actual", "__dbt__cte__"
+LIMIT_SECONDS = 1800
+SWAPPED: dict[str, dict[type[exp.Expr], type[exp.Expr]]] = {
+    "boundary": {exp.GT: exp.GTE, exp.GTE: exp.GT, exp.LT: exp.LTE, exp.LTE: exp.LT},
+    "arithmetic": {exp.Add: exp.Sub, exp.Sub: exp.Add, exp.Mul: exp.Div, exp.Div: exp.Mul},
+    "logic": {exp.And: exp.Or, exp.Or: exp.And},
+    "aggregate": {
+        exp.Min: exp.Max, exp.Max: exp.Min, exp.Sum: exp.Max, exp.Avg: exp.Max, exp.Median: exp.Max,
+        exp.ArgMin: exp.ArgMax, exp.ArgMax: exp.ArgMin, exp.Least: exp.Greatest, exp.Greatest: exp.Least,
+    },
+    "window": {exp.Lag: exp.Lead, exp.Lead: exp.Lag},
+}  # fmt: skip
+"""Kinds of faults that put one operator or function in the place of another."""
+
+
+@dataclass(frozen=True)
+class UnitTest:
+    """A unit test as dbt runs it: a query whose last column says whether a row is actual or expected."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One changed node of a model: the CTE it stands in, its number among the nodes of its kind there, and the text before and after."""
+
+    model: str
+    kind: str
+    cte: str
+    number: int
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.cte}: {self.before} → {self.after}"
+
+
+def capture(folder: Path, models: Sequence[str]) -> dict[str, list[UnitTest]]:
+    """Unit tests of the models (all: empty) as dbt compiles them, by model. Raises: engine.dbt.ModelError when one fails without any fault."""
+    from dbt.cli.main import dbtRunner
+
+    from engine.build import build
+    from engine.dbt import QUIET, ModelError, Project, options
+    from engine.warehouse import Warehouse
+
+    warehouse = Warehouse(folder / "warehouse")
+    build(warehouse)  # nothing has landed: the relations exist, for the types of their columns
+    project = Project(warehouse)
+    run: dict[str, str] = {}
+
+    def note(event: Any) -> None:
+        if event.info.name == "SQLQuery" and ACTUAL in event.data.sql:
+            run[event.data.node_info.unique_id] = event.data.sql
+
+    select = [f"{model},test_type:unit" for model in models] or ["test_type:unit"]
+    command = [*QUIET, "test", "--select", *select, *options("duckdb", warehouse.build / "dbt", warehouse.build / "logs")]
+    result = dbtRunner(manifest=project.manifest, callbacks=[note]).invoke(command)
+    Project.let_go()
+    if not result.success:
+        raise ModelError(f"a unit test fails without any fault: see {warehouse.build}/logs/dbt.log: {result.exception}")
+    tests: dict[str, list[UnitTest]] = defaultdict(list)
+    for unique_id, sql in sorted(run.items()):  # unit_test.<project>.<model>.<name>
+        tests[unique_id.split(".")[2]].append(UnitTest(unique_id.split(".")[3], sql))
+    return dict(tests)
+
+
+def parts(tree: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
+    """The nodes of the model itself, each with the CTE it stands in: not the fixtures, not what dbt wraps around them."""
+    actual = next(cte for cte in tree.find_all(exp.CTE) if cte.alias == ACTUAL)
+    root = actual.find(exp.Subquery).this  # type: ignore[union-attr]
+
+    def walk(node: exp.Expr, cte: str) -> Iterator[tuple[str, exp.Expr]]:
+        if isinstance(node, exp.CTE):
+            if node.alias.startswith(FIXTURE):
+                return
+            cte = node.alias
+        yield cte, node
+        for child in node.iter_expressions():
+            yield from walk(child, cte)
+
+    return walk(root, "final select")
+
+
+Change = Callable[[Any], exp.Expr | None]
+
+
+def without(name: str) -> Change:
+    """Empty an argument of a node."""
+    return lambda node: node.set(name, None) or node
+
+
+def without_key(number: int) -> Change:
+    """A window without one key of its partition."""
+    return lambda node: node.args["partition_by"][number].pop() and node
+
+
+def swap(to: type[exp.Expr]) -> Change:
+    """Another operator or function over the same arguments."""
+    return lambda node: to(**{name: value for name, value in node.args.items() if name in to.arg_types})
+
+
+def swap_results(case: exp.Case) -> exp.Case:
+    """The results of the first two branches change places."""
+    first, *ifs = case.args["ifs"]
+    one, other = first.args["true"], ifs[0].args["true"] if ifs else case.args["default"]
+    kept = one.copy()
+    one.replace(other.copy())
+    other.replace(kept)
+    return case
+
+
+def changes(node: Any) -> Iterator[tuple[str, Change]]:
+    """What may be done to a node, by kind of fault: a function of its copy that returns what takes its place, or None to take it away."""
+    for kind, swapped in SWAPPED.items():
+        if type(node) in swapped:
+            yield kind, swap(swapped[type(node)])
+    if isinstance(node, exp.And | exp.Or):
+        yield "dropped term", lambda node: node.this
+        if type(node.this) is not type(node):  # of a and b and c each goes once
+            yield "dropped term", lambda node: node.expression
+    if isinstance(node, exp.Where | exp.Having | exp.Qualify):
+        yield "dropped term", lambda _: None
+    if isinstance(node, exp.Filter):
+        yield "dropped term", lambda node: node.this
+    if isinstance(node, exp.Join) and node.side == "LEFT":
+        yield "join", without("side")
+    if isinstance(node, exp.Distinct) and isinstance(node.parent, exp.Select):
+        yield "distinct", lambda _: None
+    if isinstance(node, exp.Distinct) and isinstance(node.parent, exp.Count) and len(node.expressions) == 1:
+        yield "distinct", lambda node: node.expressions[0]
+    if isinstance(node, exp.Union):
+        yield "distinct", lambda node: node.set("distinct", not node.args.get("distinct")) or node
+    if isinstance(node, exp.Window):
+        for number in range(len(node.args.get("partition_by") or ())):
+            yield "window", without_key(number)
+    if isinstance(node, exp.Ordered) and not isinstance(node.find_ancestor(exp.Window, exp.AggFunc, exp.Select), exp.Select):
+        yield "order", lambda node: node.set("desc", not node.args.get("desc")) or node
+    if isinstance(node, exp.Literal) and not node.is_string and is_counted(node):
+        yield "literal", lambda node: exp.Literal.number(int(node.this) + 1 if node.is_int else float(node.this) + 1)
+    if isinstance(node, exp.Interval) and isinstance(node.this, exp.Literal) and node.this.this.isdigit():
+        yield "literal", lambda node: node.set("this", exp.Literal.string(int(node.this.this) + 1)) or node
+    if isinstance(node, exp.Case) and (len(node.args["ifs"]) > 1 or node.args.get("default")):
+        yield "case", swap_results
+    if isinstance(node, exp.Coalesce):
+        yield "coalesce", lambda node: node.this
+    if isinstance(node, exp.Is | exp.Exists | exp.In) and not isinstance(node.parent, exp.Not):
+        yield "negation", lambda node: exp.Not(this=exp.Paren(this=node))
+    if isinstance(node, exp.Not):
+        yield "negation", lambda node: node.this
+
+
+def is_counted(literal: exp.Literal) -> bool:
+    """Whether one more would say something: not a length of a type, not the 1 of count(case ... then 1 end), not a bound beyond any value."""
+    parent = literal.parent
+    if isinstance(parent, exp.DataTypeParam | exp.Ordered | exp.Interval | exp.Select) or float(literal.this) > 1e9:
+        return False
+    return not (
+        isinstance(parent, exp.If)
+        and literal.arg_key == "true"
+        and literal.find_ancestor(exp.Count, exp.Select, exp.Sum).__class__ is exp.Count
+    )
+
+
+class Compiled:
+    """The SQL of a unit test, read once, and its places for faults: the node's number in the tree, the number of the change."""
+
+    def __init__(self, sql: str) -> None:
+        self.tree = sqlglot.parse_one(sql, read="duckdb")
+        self.places: dict[tuple[str, str, int], tuple[int, int]] = {}
+        numbers: Counter[tuple[str, str]] = Counter()
+        for at, (cte, node) in enumerate(parts(self.tree)):
+            for number, (kind, _) in enumerate(changes(node)):
+                self.places[cte, kind, numbers[cte, kind]] = at, number
+                numbers[cte, kind] += 1
+
+    def change(self, tree: exp.Expr, place: tuple[int, int]) -> tuple[exp.Expr, exp.Expr | None]:
+        """A node of the tree, or of a copy of it, and what takes its place."""
+        at, number = place
+        _, node = next(islice(parts(tree), at, None))
+        _, change = next(islice(changes(node), number, None))
+        return node, change(node.copy())
+
+    def plant(self, place: tuple[int, int]) -> str:
+        """The SQL with one change."""
+        tree = self.tree.copy()
+        node, made = self.change(tree, place)
+        if made is None:
+            node.pop()
+        else:
+            nested = isinstance(made, exp.Binary) and isinstance(node.parent, exp.Binary | exp.Not)
+            node.replace(exp.Paren(this=made) if nested else made)
+        return tree.sql(dialect="duckdb")
+
+    def texts(self, place: tuple[int, int]) -> tuple[str, str]:
+        """What stands at a place before and after; a number is shown with what stands around it."""
+        node, made = self.change(self.tree, place)
+        if isinstance(node, exp.Connector) and made in (node.this, node.expression):
+            dropped = node.expression if made == node.this else node.this
+            return f"{node.key} {shown(dropped)}", "(taken away)"
+        around = f"{shown(node.parent)}: " if isinstance(node, exp.Literal) and node.parent else ""
+        return around + shown(node), "(taken away)" if made is None else shown(made)
+
+
+def faults(model: str, tests: Sequence[Compiled]) -> list[Fault]:
+    """Every fault of a model that a unit test runs through, in the order of its SQL; where a macro repeats a text in a CTE, in the first place."""
+    found: dict[tuple[str, str, int], Fault] = {}
+    texts = set()
+    for test in tests:
+        for (cte, kind, number), place in test.places.items():
+            if (cte, kind, number) in found:
+                continue
+            before, after = test.texts(place)
+            fault = Fault(model, kind, cte, number, before, after)
+            if before != after and (kind, str(fault)) not in texts:
+                found[cte, kind, number] = fault
+            texts.add((kind, str(fault)))
+    return list(found.values())
+
+
+def shown(node: exp.Expr) -> str:
+    """A node as text on one line, without the names that dbt gives fixtures."""
+    text = " ".join(node.sql(dialect="duckdb").split()).replace(FIXTURE, "")
+    return text if len(text) <= 140 else f"{text[:90]} ... {text[-45:]}"
+
+
+def holds(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
+    """Whether the actual rows of a unit test equal the expected ones, in any order."""
+    rows: dict[str, Counter[str]] = {"actual": Counter(), "expected": Counter()}
+    for *row, which in connection.execute(sql).fetchall():
+        rows[which][repr(row)] += 1
+    return rows["actual"] == rows["expected"]
+
+
+def judge(connection: duckdb.DuckDBPyConnection, fault: Fault, tests: Sequence[Compiled]) -> str:
+    """Run a model's unit tests with a fault in it. Returns: `killed`, `survived`, or `invalid` when DuckDB refuses the SQL before running it."""
+    for test in tests:
+        place = test.places.get((fault.cte, fault.kind, fault.number))
+        if place is None:  # vars that the test overrides may drop it
+            continue
+        try:
+            if not holds(connection, test.plant(place)):
+                return "killed"
+        except (duckdb.BinderException, duckdb.ParserException, duckdb.CatalogException):
+            return "invalid"
+        except duckdb.Error:
+            return "killed"
+    return "survived"
+
+
+def reason(fault: Fault, equivalent: Sequence[dict[str, str]]) -> str | None:
+    """Why a fault changes nothing, from mutants_equivalent.yml: the first entry whose patterns match model and fault."""
+    for entry in equivalent:
+        if fnmatchcase(fault.model, entry["model"]) and fnmatchcase(str(fault), entry["fault"]):
+            return entry["reason"]
+    return None
+
+
+@dataclass
+class Outcome:
+    """What became of a model's faults."""
+
+    model: str
+    judged: list[tuple[Fault, str]]
+    seconds: float
+
+
+def run_models(tests: dict[str, list[UnitTest]], database: Path, per_model: int, seed: int) -> Iterator[Outcome]:
+    """Plant the faults of each model, or a seeded sample of `per_model` of them (0: all)."""
+    equivalent = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or []
+    with duckdb.connect(str(database), config={"threads": 1}) as connection:
+        for model, of_model in sorted(tests.items()):
+            begun = time.monotonic()
+            compiled = [Compiled(test.sql) for test in of_model]
+            for test, read in zip(of_model, compiled, strict=True):
+                if not holds(connection, read.tree.sql(dialect="duckdb")):
+                    raise SystemExit(f"{model}: {test.name} fails once sqlglot has read and written its SQL: no fault of it can be judged")
+            made = faults(model, compiled)
+            if per_model and len(made) > per_model:
+                chosen = set(random.Random(f"{seed} {model}").sample(range(len(made)), per_model))
+                made = [fault for place, fault in enumerate(made) if place in chosen]
+            judged = []
+            for fault in made:
+                verdict = judge(connection, fault, compiled)
+                judged.append((fault, "equivalent" if verdict == "survived" and reason(fault, equivalent) else verdict))
+            yield Outcome(model, judged, time.monotonic() - begun)
+
+
+def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Sequence[str]) -> str:
+    """docs/results/mutants.md: killed and survived by kind and by model, then the survivors."""
+    sampled = f"up to {per_model} faults a model, seed {seed}" if per_model else "every fault"
+    by_kind: dict[str, Counter[str]] = defaultdict(Counter)
+    for outcome in outcomes:
+        for fault, verdict in outcome.judged:
+            by_kind[fault.kind][verdict] += 1
+    total = sum(by_kind.values(), Counter())
+    lines = [
+        "# Seeded faults",
+        "",
+        f"`make mutants`, commit {current_commit()}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; {sampled}.",
+        "",
+        f"Of {total['killed'] + total['survived']} faults in {len(outcomes)} models the unit tests find {total['killed']}; "
+        f"{total['survived']} survive. {total['equivalent']} more change nothing that can be seen (`workbench/mutants_equivalent.yml`), "
+        f"{total['invalid']} are no valid SQL. {len(untested)} models have no unit test{': ' if untested else ''}"
+        f"{', '.join(f'`{model}`' for model in untested)}.",
+        "",
+        "| kind of fault | killed | survived | equivalent |",
+        "|---|--:|--:|--:|",
+        *(f"| {kind} | {count['killed']} | {count['survived']} | {count['equivalent']} |" for kind, count in sorted(by_kind.items())),
+        "",
+        "| model | killed | survived | equivalent | seconds |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for outcome in outcomes:
+        count = Counter(verdict for _, verdict in outcome.judged)
+        lines.append(f"| `{outcome.model}` | {count['killed']} | {count['survived']} | {count['equivalent']} | {outcome.seconds:.1f} |")
+    lines += ["", "## Survivors", ""]
+    for outcome in outcomes:
+        survivors = [fault for fault, verdict in outcome.judged if verdict == "survived"]
+        if survivors:
+            lines += [f"`{outcome.model}`", *(f"- {fault.kind}: `` {fault} ``" for fault in survivors), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def copy_repository(to: Path) -> None:
+    """What git tracks or would track, as it lies here now."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, to / name)
+
+
+def product_files(root: Path) -> dict[Path, str]:
+    """The text of the product's files: no tests, no workbench, nothing that is made."""
+    skipped = {"tests", "workbench", "docs", "target", "demo", "logs"}
+    folders = [path for path in root.iterdir() if path.is_dir() and path.name not in skipped and not path.name.startswith(".")]
+    files = (path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".sql", ".csv"})
+    return {path: path.read_text(encoding="utf-8") for path in files}
+
+
+def place(files: dict[Path, str], text: str) -> Path:
+    """The one file that holds a text once. Raises: LookupError when none or several do."""
+    found = [path for path, whole in files.items() for _ in range(whole.count(text))]
+    if len(found) != 1:
+        raise LookupError(f"{text!r} stands {len(found)} times in the code: bring {PYTHON.name} up to date")
+    return found[0]
+
+
+def run_python(only: str) -> list[str]:
+    """Plant each fault of mutants_python.yml whose description holds `only`. Returns: those that no test found, or that are out of date."""
+    missed = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as name:
+        root = Path(name) / "repository"
+        copy_repository(root)
+        files = product_files(root)
+        for group in yaml.safe_load(PYTHON.read_text(encoding="utf-8")):
+            for fault in (each for each in group["faults"] if only in each["breaks"]):
+                begun = time.monotonic()
+                try:
+                    path = place(files, fault["old"])
+                except LookupError as error:
+                    print(f"OUT OF DATE  {fault['breaks']}: {error}", flush=True)
+                    missed.append(fault["breaks"])
+                    continue
+                path.write_text(files[path].replace(fault["old"], fault["new"]), encoding="utf-8")
+                command = ["-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb=line", "-m", "soak or not soak"]
+                try:
+                    done = subprocess.run(
+                        [sys.executable, *command, f"--basetemp={name}/pytest", *group["tests"]],
+                        cwd=root, env=os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "DRIVETAIL_SEEDS": "5,17"},
+                        capture_output=True, text=True, timeout=LIMIT_SECONDS,
+                    )  # fmt: skip
+                    found = done.returncode == 1  # 2 to 5: pytest itself could not run
+                except subprocess.TimeoutExpired:
+                    found = True
+                path.write_text(files[path], encoding="utf-8")
+                print(f"{time.monotonic() - begun:6.1f} s  {'killed' if found else 'SURVIVED'}  {fault['breaks']}", flush=True)
+                missed += [] if found else [fault["breaks"]]
+    return missed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="*", default=[], help="only these models; docs/results/mutants.md is left alone")
+    parser.add_argument("--per-model", type=int, default=20, help="faults sampled from each model; 0: all of them")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    parser.add_argument("--python", action="store_true", help="plant the faults of Python code instead")
+    parser.add_argument("--only", default="", help="with --python: faults whose description holds this text")
+    options = parser.parse_args()
+    if options.python:
+        missed = run_python(options.only)
+        sys.exit(f"{len(missed)} faults survive or are out of date: {'; '.join(missed)}" if missed else 0)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as name:
+        tests = capture(Path(name), options.models)
+        outcomes = []
+        for outcome in run_models(tests, Path(name) / "warehouse/build/build.duckdb", options.per_model, options.seed):
+            outcomes.append(outcome)
+            count = Counter(verdict for _, verdict in outcome.judged)
+            print(
+                f"{outcome.seconds:6.1f} s  {outcome.model}: " + ", ".join(f"{number} {what}" for what, number in sorted(count.items())),
+                flush=True,
+            )
+            for fault, verdict in outcome.judged:
+                if verdict == "survived":
+                    print(f"          {fault.kind}: {fault}", flush=True)
+    if not options.models:
+        untested = sorted({path.stem for path in (ROOT / "models").rglob("*.sql")} - set(tests))
+        RESULT.write_text(page(outcomes, options.per_model, options.seed, untested), encoding="utf-8")
+    survivors = sum(verdict == "survived" for outcome in outcomes for _, verdict in outcome.judged)
+    sys.exit(f"{survivors} faults survive" if survivors else 0)
+
+
+if __name__ == "__main__":
+    main()

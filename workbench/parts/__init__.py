@@ -1,0 +1,76 @@
+"""The parts of the bench: each measures one promise and gives a section of docs/results/bench.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a part works, how often it repeats, and how large its fleets are."""
+
+    work: Path
+    repetitions: int
+    small: bool = False
+
+    @property
+    def paper_fleet(self) -> tuple[int, int]:
+        """RAID groups of disks and of SSDs; full size: the 462,551 data drives of the paper."""
+        return (30, 4) if self.small else (38_029, 572)
+
+    @property
+    def month_fleet(self) -> tuple[int, int]:
+        """RAID groups of disks and of SSDs; full size: 46,000 drives."""
+        return (20, 4) if self.small else (3_600, 60)
+
+    @property
+    def month_days(self) -> int:
+        """Days of the smaller fleet: full size gives 44 million drive-hours in all but the last."""
+        return 5 if self.small else 40
+
+    @property
+    def histories(self) -> tuple[int, ...]:
+        """Days of history before one more hour."""
+        return (1, 3) if self.small else (1, 7, 28)
+
+    @property
+    def scale_days(self) -> int:
+        """Days of the paper's fleet: 74 are the paper's 870 million drive-hours."""
+        return 3 if self.small else 74
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a measured value must stay below."""
+
+    what: str
+    value: float
+    limit: float
+    unit: str = "s"
+    aim: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the value is at most the limit."""
+        return self.value <= self.limit
+
+    def __str__(self) -> str:
+        """A line of a list: the bound, the value, and whether the bound holds."""
+        aim = "" if self.aim is None else f", aim {self.aim:g}{self.space}{self.unit}"
+        state = "holds" if self.holds else "FAILS"
+        return f"- {self.what}: **{self.value:.2f}{self.space}{self.unit}** (at most {self.limit:g}{self.space}{self.unit}{aim}): {state}"
+
+    @property
+    def space(self) -> str:
+        """Between a number and its unit."""
+        return "" if self.unit == "x" else " "
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of the results: its title stays the same from run to run."""
+
+    title: str
+    lines: list[str]
+    bounds: list[Bound] = field(default_factory=list)

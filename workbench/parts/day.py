@@ -1,0 +1,118 @@
+"""One day of the paper's fleet: the product beside the same stages in plain DuckDB SQL, and beside scripts in Polars, pandas and Spark."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+
+from workbench.measure import DRIVETAIL, Cost, folder_mib, measure, measure_module, simulate
+from workbench.parts import Bound, Section, Setting
+from workbench.yardsticks import SCRIPTS
+from workbench.yardsticks.compare import compare_slowdowns, relation
+
+SKETCHES = [name for name in SCRIPTS if name.startswith("DuckDB")]
+TEXT, WHOLE = SKETCHES
+INGEST, BUILD, PRODUCT = "`drivetail ingest`", "`drivetail build`, publication included", "**drivetail, both**"
+
+
+def fleet(setting: Setting) -> Path:
+    """The folder with one day of the paper's fleet, simulated when it is not there."""
+    folder = setting.work / ("small-day" if setting.small else "day")
+    simulate(folder, *setting.paper_fleet, 1)
+    return folder
+
+
+def warehouse_of_day(setting: Setting) -> Path:
+    """Where the day is ingested and built."""
+    return setting.work / "day-warehouse"
+
+
+def run_script(name: str, setting: Setting) -> Cost:
+    """Run one script over the day."""
+    module, *arguments = SCRIPTS[name]
+    out = setting.work / "yardsticks" / name.replace(" ", "-").replace(",", "")
+    shutil.rmtree(out, ignore_errors=True)
+    return measure_module(f"workbench.yardsticks.{module}", fleet(setting), out, *arguments)
+
+
+def answer(name: str, setting: Setting) -> str:
+    """The slowdowns that a script wrote, as SQL."""
+    out = setting.work / "yardsticks" / name.replace(" ", "-").replace(",", "")
+    path = out / "drive_hours.parquet"
+    return relation(f"{path}/*.parquet" if path.is_dir() else str(path), str(out / "drive_id_register.parquet") if name == WHOLE else "")
+
+
+def run_product(setting: Setting) -> dict[str, Cost]:
+    """Ingest and build the day in a new warehouse."""
+    warehouse = warehouse_of_day(setting)
+    shutil.rmtree(warehouse, ignore_errors=True)
+    ingest = measure(DRIVETAIL, "ingest", "bundle", fleet(setting), "--warehouse", warehouse)
+    build = measure(DRIVETAIL, "build", "--warehouse", warehouse)
+    return {INGEST: ingest, BUILD: build, PRODUCT: ingest + build}
+
+
+def middle(costs: list[Cost]) -> Cost:
+    """Medians of wall and CPU seconds, and the greatest peak."""
+    return Cost(
+        statistics.median(each.seconds for each in costs),
+        statistics.median(each.cpu_seconds for each in costs),
+        max(each.peak_mib for each in costs),
+    )
+
+
+def bench_day(setting: Setting) -> list[Section]:
+    """Every script and the product, one after the other, each repetition; Spark once."""
+    rows = simulate(fleet(setting), *setting.paper_fleet, 1)
+    scripts = [name for name in SCRIPTS if "Spark" not in name or find_spec("pyspark")]
+    missing = [name for name in SCRIPTS if name not in scripts]
+    for name in missing:
+        print(f"{name}: skipped, pyspark is not installed (uv sync --group spark)", flush=True)
+    runs: list[dict[str, Cost]] = []
+    for repetition in range(setting.repetitions):
+        timed = [name for name in scripts if repetition == 0 or "Spark" not in name]
+        runs.append({name: run_script(name, setting) for name in timed} | run_product(setting))
+        print({name: (round(cost.seconds, 1), round(cost.cpu_seconds, 1)) for name, cost in runs[-1].items()}, flush=True)
+    costs = {name: middle([run[name] for run in runs if name in run]) for name in runs[0]}
+
+    def ratio(name: str, of: str) -> float:
+        """Median over the repetitions of the product over a script, within one repetition; SKETCHES: the better of the two."""
+        others = SKETCHES if name == "sketch" else [name]
+        best = [(run[PRODUCT], [run[each] for each in others]) for run in runs if others[0] in run]
+        return statistics.median(float(getattr(product, of) / min(getattr(each, of) for each in beside)) for product, beside in best)
+
+    bounds = [
+        Bound("wall time over the better sketch", ratio("sketch", "seconds"), 2, "x", 1.5),
+        Bound("CPU time over the better sketch", ratio("sketch", "cpu_seconds"), 2, "x", 1.5),
+        *(Bound(f"wall time over {name}", ratio(name, "seconds"), 1, "x") for name in scripts if name not in SKETCHES),
+    ]
+    with duckdb.connect(str(warehouse_of_day(setting) / "warehouse.duckdb"), read_only=True) as connection:
+        connection.execute("set threads = 2")
+        mart = "(select drive_id, hour_utc, slowdown from marts.fct_drive_hours)"
+        compared = {"`marts.fct_drive_hours`": compare_slowdowns(answer(TEXT, setting), mart, connection)}
+        compared |= {name: compare_slowdowns(answer(TEXT, setting), answer(name, setting), connection) for name in scripts if name != TEXT}
+    for name, (_, differing) in compared.items():
+        bounds.append(Bound(f"drive-hours of {name} whose slowdown differs from the sketch's", differing, 0, "rows"))
+    warehouse = warehouse_of_day(setting)
+    lines = [
+        f"{rows:,} drive-hours delivered; medians of {setting.repetitions} repetitions, in each one process after the other (Spark: the first only).",
+        *(f"{name} was skipped: pyspark is not installed." for name in missing),
+        "The sketches run the stages of the product's day in plain SQL; the scripts give slowdowns, imbalances, tails and counts by drive and day.",
+        "",
+        "| step | wall (s) | CPU (s) | peak memory (MiB) | product, wall | product, CPU |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for name, cost in costs.items():
+        times = f"{ratio(name, 'seconds'):.2f}x | {ratio(name, 'cpu_seconds'):.2f}x" if name in SCRIPTS else " | "
+        lines.append(f"| {name} | {cost.cells} | {times} |")
+    lines += [
+        "",
+        "| on disk | MiB |",
+        "|---|--:|",
+        f"| delivered Parquet | {folder_mib(*fleet(setting).glob('*.parquet')):,.0f} |",
+        *(f"| {each} | {folder_mib(warehouse / each):,.0f} |" for each in ("raw", "store", "publications", "build")),
+    ]
+    return [Section("One day of the paper's fleet", lines, bounds)]

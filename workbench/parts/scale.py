@@ -1,0 +1,76 @@
+"""The paper's whole scale: 74 days of the paper's fleet, from landed Parquet to all marts published, in one run."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import date, timedelta
+from pathlib import Path
+
+import polars as pl
+
+from workbench.measure import DRIVETAIL, Cost, folder_mib, measure, row_count
+from workbench.parts import Bound, Section, Setting
+from workbench.parts.day import fleet
+
+ROOM = 5
+"""Free disk that the run needs, in times the delivered Parquet: raw, store, scratch of the build."""
+
+
+def delivered_day(source: Path, days: int, file: Path) -> Path:
+    """The day again, so many days later. Its hours and send times move; all else is as measured."""
+    later = timedelta(days=days)
+    frame = pl.scan_parquet(source).with_columns(pl.col("hour_utc") + later, pl.col("collected_at") + later)
+    frame.sink_parquet(file, compression="zstd", compression_level=1)
+    return file
+
+
+def bench_scale(setting: Setting) -> list[Section]:
+    """Land the days one by one, then build once. Raises: OSError when the disk has too little room, before anything is written."""
+    (source,) = fleet(setting).glob("drive_hours*.parquet")
+    warehouse, delivery = setting.work / "scale-warehouse", setting.work / "scale-delivery"
+    for folder in (warehouse, delivery):
+        shutil.rmtree(folder, ignore_errors=True)
+    needed, free = ROOM * setting.scale_days * source.stat().st_size, shutil.disk_usage(setting.work).free
+    if free < needed:
+        raise OSError(f"{setting.work} has {free / 1e9:.0f} GB free; {setting.scale_days} days need {needed / 1e9:.0f} GB")
+    delivery.mkdir()
+    others = [fleet(setting) / "drives.parquet", fleet(setting) / "drive_events.parquet"]
+    ingest = measure(DRIVETAIL, "ingest", "bundle", *others, "--warehouse", warehouse)
+    delivered = folder_mib(*others)
+    first = date.fromisoformat(source.stem.removeprefix("drive_hours-"))
+    for number in range(setting.scale_days):
+        file = delivered_day(source, number, delivery / f"drive_hours-{first + timedelta(days=number)}.parquet")
+        delivered += folder_mib(file)
+        ingest += measure(DRIVETAIL, "ingest", "bundle", file, "--warehouse", warehouse)
+        file.unlink()  # it has landed: raw holds its own copy
+        print(f"landed day {number + 1} of {setting.scale_days}: {ingest.seconds:.0f} s", flush=True)
+    build = measure(DRIVETAIL, "build", "--warehouse", warehouse)
+    raw, store = (folder_mib(warehouse / each) for each in ("raw", "store"))
+    lines = table(setting.scale_days * row_count([source]), setting.scale_days, ingest, build)
+    lines += ["", "| on disk | MiB |", "|---|--:|", f"| delivered Parquet | {delivered:,.0f} |"]
+    lines += [f"| {each} | {folder_mib(warehouse / each):,.0f} |" for each in ("raw", "store", "publications", "build")]
+    shutil.rmtree(warehouse)
+    shutil.rmtree(delivery)
+    return [
+        Section(
+            "The paper's whole scale",
+            lines,
+            [
+                Bound("landed Parquet to all marts published", build.seconds / 60, 30, "min", 10),
+                Bound("peak memory of the build", build.peak_mib / 1024, 8, "GiB"),
+                Bound("raw and store together over the delivered Parquet", (raw + store) / delivered, 2.5, "x", 1.5),
+            ],
+        )
+    ]
+
+
+def table(rows: int, days: int, ingest: Cost, build: Cost) -> list[str]:
+    """What was run and what it cost."""
+    return [
+        f"{rows:,} drive-hours: the simulated day under {days} dates. Every day is landed by a command of its own; one build follows.",
+        "",
+        "| step | wall (s) | CPU (s) | peak memory (MiB) |",
+        "|---|--:|--:|--:|",
+        f"| `drivetail ingest`, {days} days | {ingest.cells} |",
+        f"| `drivetail build`, publication included | {build.cells} |",
+    ]

@@ -1,0 +1,31 @@
+"""Whether two answers to the same day are the same."""
+
+from __future__ import annotations
+
+import duckdb
+
+TOLERANCE = 1e-9
+
+
+def relation(path: str, register: str = "") -> str:
+    """SQL for a file of drive-hours (drive_id, hour_utc, slowdown); with a register, whole numbers become drive_ids again."""
+    rows = f"(select drive_id, hour_utc, slowdown from read_parquet('{path}'))"
+    if register:
+        rows = (
+            f"(select r.drive_id, hour_utc, slowdown from {rows} as h inner join read_parquet('{register}') as r on h.drive_id = r.number)"
+        )
+    return rows
+
+
+def compare_slowdowns(one: str, other: str, connection: duckdb.DuckDBPyConnection | None = None) -> tuple[int, int]:
+    """Compare S of two relations (SQL), row by row. Returns: rows of either, rows that differ by more than 1e-9 (relative) or stand in one alone."""
+    query = f"""
+        select count(*), count(*) filter (
+            a.drive_id is null or b.drive_id is null or (a.slowdown is null) <> (b.slowdown is null)
+            or abs(a.slowdown - b.slowdown) > {TOLERANCE} * greatest(1, abs(a.slowdown))
+        )
+        from {one} as a
+        full join {other} as b on a.drive_id = b.drive_id and a.hour_utc = b.hour_utc
+    """
+    rows, differing = (connection or duckdb.connect()).execute(query).fetchall()[0]
+    return int(rows), int(differing)
