@@ -154,6 +154,8 @@ class Build:
         self.project = Project(warehouse, target)
         self.deliveries = list_deliveries(warehouse.root)
         self.past = read_past(warehouse)
+        # a decision counts at once, without a build: the register that publications read is there from the first on
+        warehouse.decisions.touch()
         finished, self.is_defined = self.open_state(keep_pruned=keep_pruned)
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
         self.computed: list[date] = []
@@ -245,6 +247,8 @@ class Build:
             or publication.pruned_before_utc != horizon
             or published_by(self.warehouse, publication.publication_id) != self.project.version
         ):
+            if not self.new:  # the views may be of another place, or show days that are pruned now
+                self.project.run("run-operation", "register_raw")
             publication = publish(self.warehouse, self.project, self.past, self.started)
         with self.connect() as connection:
             counts = self.computed_hours(connection)
@@ -328,7 +332,9 @@ class Build:
         found = []
         for model in ("int_raid_hours", "int_drive_hours"):
             query = "select file from plan.files where model = ? and day_utc in (select unnest(?::date[]))"
-            found.append(row_count([Path(file) for (file,) in connection.execute(query, [model, self.computed]).fetchall()]))
+            found.append(
+                row_count([self.warehouse.store / file for (file,) in connection.execute(query, [model, self.computed]).fetchall()])
+            )
         return found[0], found[1]
 
     def day_files(self, table: str, days: Iterable[date]) -> Iterator[Path]:
