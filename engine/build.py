@@ -38,12 +38,12 @@ TABLES_OVER_DAYS = ("int_drive_hours__measured+,config.materialized:table", "--e
 """What is kept as tables over all days: made when the days are stored."""
 
 DAYS = (
-    "config.materialized:by_day", "config.materialized:in_run", "int_raid_group_days__fitted",
+    "config.materialized:by_day", "config.materialized:in_run", "int_raid_group_days__fitted", "test_type:singular",
     "--exclude", "int_drives__kinds+", "test_type:unit",
 )  # fmt: skip
-"""What is stored by day from raw."""
+"""What is stored by day from raw, and the sums that must hold."""
 
-COUNTS_BY_CLASS = ("int_drives__kinds+,config.materialized:by_day", "--exclude", "test_type:unit")
+COUNTS_BY_CLASS = ("int_drives__kinds+,config.materialized:by_day", "--exclude", "test_type:unit", "test_type:singular")
 """What is stored by day and depends on how drives are grouped now."""
 
 OPEN_ELSEWHERE = "could not set lock"
@@ -313,7 +313,7 @@ class Build:
     def summarize(self, days: list[date]) -> None:
         """Bring up to date what is made over all days, and the counts by class of the days that need it."""
         self.warehouse.note("summarize")
-        self.project.run("build", "--select", *TABLES_OVER_DAYS, "test_type:unit")
+        self.project.run("build", "--select", *TABLES_OVER_DAYS, "test_type:unit", "test_type:singular")
         with self.connect() as connection:
             changed = connection.execute("select day_utc from plan.plan_days__recounted").fetchall()
             # of pruned days the drive-hours are gone: their counts stay as they were

@@ -1,23 +1,24 @@
--- The rows a RAID-hour's medians were taken over are the rows that are held against them. A row here is a RAID-hour that counted other
--- drive-hours than it stored, or that has none.
+-- The rows that a RAID-hour's medians were taken over are the rows that are compared with them. A row here is a RAID group's day whose medians
+-- counted other drive-hours than were stored.
 with drive_hours as (
-    select raid_group_id, hour_utc, count(*) as row_count
-    from {{ ref('int_drive_hours') }}
-    group by raid_group_id, hour_utc
+    select raid_group_id, day_utc, cast(sum(reported_hours) as bigint) as row_count
+    from {{ ref('int_drive_days') }}
+    group by raid_group_id, day_utc
 ),
 
 raid_hours as (
-    select raid_group_id, hour_utc, row_count
+    select raid_group_id, cast(hour_utc as date) as day_utc, cast(sum(row_count) as bigint) as row_count
     from {{ ref('int_raid_hours__medians') }}
-    where cast(hour_utc as date) in (select day_utc from {{ ref('int_drive_hours') }})
+    group by raid_group_id, cast(hour_utc as date)
 )
 
 select
-    coalesce(drive_hours.raid_group_id, raid_hours.raid_group_id) as raid_group_id,
-    coalesce(drive_hours.hour_utc, raid_hours.hour_utc) as hour_utc,
+    drive_hours.raid_group_id,
+    drive_hours.day_utc,
     drive_hours.row_count as drive_hour_count,
     raid_hours.row_count as counted_drive_hour_count
 from drive_hours
-full outer join raid_hours
-    on drive_hours.raid_group_id = raid_hours.raid_group_id and drive_hours.hour_utc = raid_hours.hour_utc
-where coalesce(drive_hours.row_count, 0) <> coalesce(raid_hours.row_count, 0)
+left join raid_hours on drive_hours.raid_group_id = raid_hours.raid_group_id and drive_hours.day_utc = raid_hours.day_utc
+where drive_hours.row_count <> coalesce(raid_hours.row_count, 0)
+    -- pruned days have no medians any more
+    and drive_hours.day_utc >= coalesce((select max(cast(pruned_before_utc as date)) from {{ ref('publication') }}), drive_hours.day_utc)

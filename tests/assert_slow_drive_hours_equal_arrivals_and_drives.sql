@@ -1,20 +1,10 @@
 -- Of a drive's slow hours all but the first follow another one (contract, sum 5: slow drive-hours = arrivals + drives with a slow hour).
--- A row here is a drive with an arrival too many or too few. Of days whose drive-hours were pruned the counts by day say how many were slow.
-with slow_parts as (
-    select drive_id, count(*) as slow_hours
-    from {{ ref('fct_drive_hours') }}
-    where is_slow
+-- A row here is a drive with an arrival too many or too few.
+with slow_hours as (
+    select drive_id, cast(sum(slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_hours
+    from {{ ref('int_drive_days') }}
+    where slowdown_hours_{{ edge_name(var('slow_threshold')) }} > 0
     group by drive_id
-    union all
-    select days.drive_id, cast(sum(days.slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_hours
-    from {{ ref('int_drive_days') }} as days
-    inner join {{ ref('publication') }} as publication on days.day_utc < cast(publication.pruned_before_utc as date)
-    where days.slowdown_hours_{{ edge_name(var('slow_threshold')) }} > 0
-    group by days.drive_id
-),
-
-slow_hours as (
-    select drive_id, sum(slow_hours) as slow_hours from slow_parts group by drive_id
 ),
 
 arrivals as (
