@@ -14,6 +14,7 @@ select * from ranked{% endmacro %}
 {% macro counted(condition) %}sum(case when {{ condition }} then sign else 0 end){% endmacro %}
 {% macro signed_rows(model, condition) %}select sign, a.* from a where {{ condition }}{% endmacro %}
 {% macro counted_hours(condition) %}sum(case when {{ condition }} then sign else 0 end){% endmacro %}
+{% macro hour_bit(instant) %}{{ instant }}{% endmacro %}
 {% macro has_hour(a, b) %}{{ a }} = {{ b }}{% endmacro %}
 {% macro edge_name(edge) %}{{ edge }}{% endmacro %}
 {% macro bin_edge(a) %}floor({{ a }}){% endmacro %}

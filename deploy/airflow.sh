@@ -30,7 +30,8 @@ command -v airflow >/dev/null || {
     echo "Airflow is not installed; \`make airflow\` installs it, or \`uv sync --group orchestration\`" >&2
     exit 1
 }
-[ $# -eq 0 ] || exec airflow "$@"
+# as `airflow "$@"`, but SQLite's lock is taken where the scheduler writes too
+[ $# -eq 0 ] || exec python -m drivetail.service.airflow_command "$@"
 
 airflow db migrate
 airflow pools set drivetail_writer 1 "One writer per warehouse"

@@ -159,6 +159,8 @@ class Build:
         self.project = Project(warehouse, target)
         self.deliveries = list_deliveries(warehouse.root)
         self.past = read_past(warehouse)
+        # a decision counts at once, without a build: the register that publications read is there from the first on
+        warehouse.decisions.touch()
         finished, self.is_defined = self.open_state(keep_pruned=keep_pruned)
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
         self.computed: list[date] = []
@@ -251,6 +253,8 @@ class Build:
             or published_by(self.warehouse, publication.publication_id) != self.project.version
             or published_custom(self.warehouse, publication.publication_id)[0] != custom_digest()
         ):
+            if not self.new:  # the views may be of another place, or show days that are pruned now
+                self.project.run("run-operation", "register_raw")
             publication = publish(self.warehouse, self.project, self.past, self.started, self.built_custom())
         _, custom_failures = published_custom(self.warehouse, publication.publication_id)
         with self.connect() as connection:
@@ -341,7 +345,9 @@ class Build:
         found = []
         for model in ("int_raid_hours", "int_drive_hours"):
             query = "select file from plan.files where model = ? and day_utc in (select unnest(?::date[]))"
-            found.append(row_count([Path(file) for (file,) in connection.execute(query, [model, self.computed]).fetchall()]))
+            found.append(
+                row_count([self.warehouse.store / file for (file,) in connection.execute(query, [model, self.computed]).fetchall()])
+            )
         return found[0], found[1]
 
     def day_files(self, table: str, days: Iterable[date]) -> Iterator[Path]:

@@ -105,7 +105,7 @@ def _pruned_days(connection: duckdb.DuckDBPyConnection, past: Past | None, befor
 def _count(build: Build, before: datetime, files: list[Path]) -> Pruned:
     """What would go."""
     with build.connect() as connection:
-        stored = [file for _, file in _pruned_days(connection, build.past, before)]
+        stored = [build.warehouse.store / file for _, file in _pruned_days(connection, build.past, before)]
     rows = [row_count([Path(file) for file in stored]), row_count(files)]
     sizes = [sum(Path(file).stat().st_size for file in each) for each in (stored, files)]
     return Pruned(before, False, rows[0], sizes[0], rows[1], len(files), sizes[1])

@@ -162,7 +162,7 @@ def _write(
     """Write the file. Returns: the files of the store that it shows and the last valid RAID-hour."""
     with duckdb.connect(str(warehouse.build_database)) as connection:
         texts = dict(connection.execute(VIEWS).fetchall())
-        files = sorted(live_files(connection))
+        files = sorted(live_files(warehouse, connection))
         connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
         schemas = ("raw", "plan", "seeds", "staging", "intermediate", "marts", "custom")
         for schema in schemas:
@@ -257,7 +257,7 @@ def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECO
         else:
             horizons.add(None)
     with duckdb.connect(str(warehouse.build_database)) as connection:
-        kept |= live_files(connection) | files_needed(warehouse, read_past(warehouse))
+        kept |= live_files(warehouse, connection) | files_needed(warehouse, read_past(warehouse))
     remove_files(warehouse, kept)
     reach = [datetime.fromisoformat(horizon) for horizon in horizons if horizon is not None]
     if reach and None not in horizons:

@@ -109,7 +109,7 @@ def enter_past(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, past
     connection.execute("begin")
     connection.execute("delete from plan.files where day_utc < cast(? as date)", [past.before_utc])
     if past.files:
-        rows = [[kept.model, kept.day_utc, str(warehouse.store / kept.file), kept.models_version] for kept in past.files]
+        rows = [[kept.model, kept.day_utc, kept.file, kept.models_version] for kept in past.files]
         connection.executemany("insert into plan.files values (?, ?, ?, ?)", rows)
     connection.execute("commit")
 

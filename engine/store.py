@@ -35,9 +35,9 @@ def make_day_folders(warehouse: Warehouse, models: Iterable[str], days: Iterable
             day_folder(warehouse, model, day).mkdir(parents=True, exist_ok=True)
 
 
-def live_files(connection: duckdb.DuckDBPyConnection) -> set[str]:
+def live_files(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Paths of the files that hold what is stored now."""
-    return {file for (file,) in connection.execute("select file from plan.files").fetchall()}
+    return {str(warehouse.store / file) for (file,) in connection.execute("select file from plan.files").fetchall()}
 
 
 def remove_files(warehouse: Warehouse, kept: set[str]) -> None:

@@ -352,7 +352,7 @@ def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Seque
     for outcome in outcomes:
         count = Counter(verdict for _, verdict in outcome.judged)
         lines.append(f"| `{outcome.model}` | {count['killed']} | {count['survived']} | {count['equivalent']} | {outcome.seconds:.1f} |")
-    lines += ["", "## Survivors", ""]
+    lines += ["", "## Survivors", "", "No unit test notices these. The comparison of all marts with the reference (`make test`) may.", ""]
     for outcome in outcomes:
         survivors = [fault for fault, verdict in outcome.judged if verdict == "survived"]
         if survivors:

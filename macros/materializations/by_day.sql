@@ -10,6 +10,8 @@
     {%- if config.get("contract").enforced %}{{ get_assert_columns_equivalent(sql) }}{% endif -%}
     {%- set days = days_to_compute() -%}
     {%- set days = days if days is not none else landed_days() -%}
+    {#- columns that the view works out from the stored ones -#}
+    {%- set left_out = config.get('ratios', {}).keys() | list -%}
     {#- Dictionaries are for columns of few values: trying one on every measurement takes a fifth of the time and saves nothing. -#}
     {%- set options = 'format parquet, compression zstd, compression_level 1, dictionary_size_limit 1000' -%}
     {#- The right side of a join is the one held in memory, as the models are written: DuckDB guesses the rows of Parquet files from a few
@@ -20,10 +22,10 @@
         select 1
     {%- elif days | length == 1 and days_to_compute() is not none -%}
         {#- the build has made the folder -#}
-        copy (select * exclude (day_utc) from ({{ sql }}) where day_utc = date '{{ days[0] }}')
+        copy (select * exclude ({{ (['day_utc'] + left_out) | join(', ') }}) from ({{ sql }}) where day_utc = date '{{ days[0] }}')
         to '{{ folder | replace("'", "''") }}/day_utc={{ days[0] }}/{{ build }}.0.parquet' ({{ options }})
     {%- else -%}
-        copy (select * from ({{ sql }}) where day_utc in (date '{{ days | join("', date '") }}'))
+        copy (select *{{ ' exclude (' ~ left_out | join(', ') ~ ')' if left_out }} from ({{ sql }}) where day_utc in (date '{{ days | join("', date '") }}'))
         to '{{ folder | replace("'", "''") }}' ({{ options }}, partition_by (day_utc), filename_pattern '{{ build }}.', overwrite_or_ignore)
     {%- endif -%}
     {%- endcall %}
@@ -32,7 +34,8 @@
     {% call statement('view') -%}{{ store_view(model, days_to_compute()) }}{%- endcall %}
     {{ run_hooks(post_hooks) }}
     {{ adapter.commit() }}
-    {{ return({'relations': [target_relation]}) }}
+    {#- none is entered into dbt's cache: it would take the schema for known and not see what else is in it -#}
+    {{ return({'relations': []}) }}
 {% endmaterialization %}
 
 {% macro store_folder() %}{{ return(env_var('DRIVETAIL_STORE', 'target')) }}{% endmacro %}
@@ -43,7 +46,7 @@
     {%- set dates = "date '" ~ days | join("', date '") ~ "'" %}
     {%- do run_query("delete from plan.files where model = '" ~ name ~ "' and day_utc in (" ~ dates ~ ")") %}
     {%- do run_query(
-        "insert into plan.files select '" ~ name ~ "', day_utc, file, '" ~ env_var('DRIVETAIL_MODELS_VERSION', '') ~ "' from ("
+        "insert into plan.files select '" ~ name ~ "', day_utc, file[" ~ (store_folder() | length + 2) ~ ":], '" ~ env_var('DRIVETAIL_MODELS_VERSION', '') ~ "' from ("
         ~ "select file, cast(regexp_extract(file, 'day_utc=([0-9-]+)/[^/]*$', 1) as date) as day_utc from glob('" ~ folder | replace("'", "''")
         ~ "/day_utc=*/" ~ build ~ ".*.parquet')) where day_utc in (" ~ dates ~ ")"
     ) %}
@@ -69,7 +72,7 @@
     {%- set condition = "" if days is none else " and day_utc in (date '" ~ (days or ['0001-01-01']) | join("', date '") ~ "')" %}
     {%- set found = run_query("select file, models_version from plan.files where model = '" ~ node.name ~ "'" ~ condition ~ " order by day_utc, file") %}
     {%- set files = [] %}
-    {%- for file in found.columns[0].values() %}{% do files.append("'" ~ file | replace("'", "''") ~ "'") %}{% endfor %}
+    {%- for file in found.columns[0].values() %}{% do files.append("'" ~ (store_folder() ~ '/' ~ file) | replace("'", "''") ~ "'") %}{% endfor %}
     {%- set versions = found.columns[1].values() | unique | list %}
     {%- set rows = no_rows(node.columns) %}
     {%- if files %}
@@ -82,6 +85,9 @@
         {%- endif %}
     {%- endif %}
     {%- set names = [] %}
-    {%- for column in node.columns.values() %}{% do names.append('"' ~ column.name ~ '"') %}{% endfor %}
+    {%- set ratios = node.config.get('ratios') or {} if files else {} %}
+    {%- for column in node.columns.values() %}
+        {%- do names.append((ratios[column.name] ~ ' as ' if column.name in ratios) ~ '"' ~ column.name ~ '"') %}
+    {%- endfor %}
     {{- return('create or replace view ' ~ node.schema ~ '.' ~ node.name ~ ' as select ' ~ names | join(', ') ~ ' from (' ~ rows ~ ')') }}
 {% endmacro %}

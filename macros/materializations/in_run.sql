@@ -12,7 +12,7 @@
     {% call statement('view') -%}create or replace view {{ target_relation }} as select * from run_tables.main.{{ this.identifier }}{%- endcall %}
     {{ run_hooks(post_hooks) }}
     {{ adapter.commit() }}
-    {{ return({'relations': [target_relation]}) }}
+    {{ return({'relations': []}) }}
 {% endmaterialization %}
 
 {#- When a run ends (dbt_project.yml, on-run-end): what it held in memory is a view again. -#}

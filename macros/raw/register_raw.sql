@@ -42,9 +42,10 @@
     that names drives and RAID groups itself). In order of delivery. -#}
 {% macro raw_files() %}
     {%- set folder = raw_folder() ~ '/deliveries' %}
+    {%- set pattern = folder | replace("'", "''") %}
     {%- set last = env_var('DRIVETAIL_DELIVERIES', '') %}
     {%- set found = [] %}
-    {%- for path in run_query("select file from glob('" ~ folder ~ "/*/*.parquet') union all select file from glob('" ~ folder ~ "/*/*/*.parquet') order by file").columns[0].values() %}
+    {%- for path in run_query("select file from glob('" ~ pattern ~ "/*/*.parquet') union all select file from glob('" ~ pattern ~ "/*/*/*.parquet') order by file").columns[0].values() %}
         {%- set parts = path[folder | length + 1:].split('/') %}
         {%- set words = parts[-1].split('.')[:-1] %}
         {%- set source = words[-1] if words | length > 1 and not words[-1].isdigit() else none %}
@@ -105,7 +106,7 @@
     left without its end is no decision. -#}
 {% macro register_decisions(table) %}
     {%- set register = raw_folder() ~ '/decisions.jsonl' %}
-    {%- set is_there = run_query("select count(*) from glob('" ~ register ~ "')").columns[0].values()[0] > 0 %}
+    {%- set is_there = run_query("select count(*) from glob('" ~ register | replace("'", "''") ~ "')").columns[0].values()[0] > 0 %}
     {%- set rows %}
         select
             row_number() over () as decision_seq,

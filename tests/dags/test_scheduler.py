@@ -90,11 +90,8 @@ class Scheduler:
         return all(health[part]["status"] == "healthy" for part in ("scheduler", "dag_processor"))
 
     def airflow(self, *arguments: str) -> None:
-        """Run a command of Airflow's own beside it; SQLite may be busy, as docs/airflow.md says."""
-        for _ in range(10):
-            done = subprocess.run([*self.script, *arguments], env=self.variables, capture_output=True, text=True, timeout=600)
-            if "database is locked" not in done.stderr:
-                break
+        """Run a command of Airflow's own beside it."""
+        done = subprocess.run([*self.script, *arguments], env=self.variables, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from engine.warehouse import Warehouse
-
 from tests.drivetail.conftest import drivetail
 
 GOOD = "select drive_id, slow_hours from {{ ref('fct_drive_slowness') }}"

@@ -184,7 +184,7 @@ def test_interval_and_events(told: dict[tuple[str, int], str]) -> None:
 def test_when_it_was_computed(published: Published, told: dict[tuple[str, int], str]) -> None:
     (publication,) = rows(published, "select * from marts.publication")
     assert str(publication["publication_id"]) in line(told["d11", 7], "published")
-    assert "batch-000001" in line(told["d11", 7], "batch")
+    assert line(told["d11", 7], "file").endswith("/store/int_drive_hours/day_utc=2026-01-05/000001.0.parquet")
 
 
 def test_an_hour_without_a_row(published: Published) -> None:

@@ -139,7 +139,7 @@ def test_it_took_a_while(written: Samples) -> None:
 
 def test_so_did_each_model(published: Published, written: Samples) -> None:
     seconds = {dict(labels)["model"]: number for (name, labels), number in written.items() if name == "drivetail_model_duration_seconds"}
-    assert {"int_raid_hours", "int_drive_hours", "dim_drives"} <= set(seconds)
+    assert {"int_raid_hours", "int_drive_hours", "int_drives"} <= set(seconds)
     assert all(number >= 0 for number in seconds.values())
     assert sum(seconds.values()) < value(written, "build_duration_seconds")
     (stored,) = [line for line in map(json.loads, published.warehouse.log.open()) if line["phase"] == "stored"]

@@ -30,7 +30,7 @@ EXCEPTIONS = {
     ("maintenance.py", "count"): "whether a rebuilt day differs",
     ("maintenance.py", "max"): "the last delivery of a publication",
     ("queries.py", "max"): "the last delivery of a publication",
-    ("weekly.py", "max"): "the last delivery of a publication",
+    ("write.py", "max"): "the last delivery of a publication",
 }
 """File and function -> what it is for."""
 

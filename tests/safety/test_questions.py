@@ -29,8 +29,8 @@ ANSWERED = [
 ]
 REFUSED = [
     "create table marts.x as select 1",
-    "delete from plan.publication",
-    "insert into plan.publication select * from plan.publication",
+    "delete from raw.publication",
+    "insert into raw.publication select * from raw.publication",
     "drop view marts.fct_drive_hours",
     "select 1; drop view marts.fct_drive_hours",
     "copy (select 1) to '{out}'",

@@ -7,7 +7,7 @@ OUT receives the same answer from each of them:
 - raid_hours.parquet: raid_group_id, hour_utc, median_latency_us, latency_count, slow_drive_count, tail_1, tail_2, tail_3
 - drive_days.parquet: drive_id, raid_group_id, day_utc, and counts of hours by slowdown, rate imbalance and size imbalance
 
-They read a day as the simulator writes it: one row per drive and hour, at most one inventory period per drive that is not a data drive's.
+A row with I/Os and no finite latency >= 0 is left out, as the product rejects it. They read a day as the simulator writes it: one row per drive and hour, at most one inventory period per drive that is not a data drive's.
 `sketch` does more: the stages of the product's own day (landing, checks, seven medians, a look at the hour before, 35 counts).
 """
 

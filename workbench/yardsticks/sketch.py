@@ -22,15 +22,13 @@ select {drive_id}, {raid_group_id}, coalesce(role, 'data') = 'data' as is_data,
     coalesce(date_trunc('hour', valid_to), timestamp '9999-01-01') as to_hour_utc
 from {source}
 """
-CHECKS = """
-select count(*), count(*) filter (
+REJECTED = """(
     drive_id is null or raid_group_id is null or hour_utc is null or hour_utc <> date_trunc('hour', hour_utc)
     or read_ios < 0 or write_ios < 0 or (read_ios is null) <> (write_ios is null)
     or read_ios > 0 and not coalesce(isfinite(read_latency_us) and read_latency_us >= 0, false)
     or write_ios > 0 and not coalesce(isfinite(write_latency_us) and write_latency_us >= 0, false)
     or not coalesce(coverage, 1) between 0 and 1
-) from raw
-"""
+)"""
 MEASURED = f"""
 create temp table measured as
 select h.drive_id, h.raid_group_id, h.hour_utc,
@@ -116,7 +114,7 @@ def landing(folder: Path, out: Path, keys: str) -> dict[str, str]:
     view = f"create temp view raw as from read_parquet('{out}/raw.parquet')"
     if keys == "text":
         return {
-            "landing": f"copy (from {hours}) to '{out}/raw.parquet' {PARQUET}; {view}; "
+            "landing": f"copy (from {hours} where not {REJECTED}) to '{out}/raw.parquet' {PARQUET}; {view}; "
             + PERIODS.format(source=drives, drive_id="drive_id", raid_group_id="raid_group_id"),
         }
     known = {name: f"select {name} from {drives} union select {name} from {hours}" for name in ("drive_id", "raid_group_id")}
@@ -132,6 +130,7 @@ def landing(folder: Path, out: Path, keys: str) -> dict[str, str]:
                 select h.hour_utc, d.number as drive_id, g.number as raid_group_id, {DELIVERED}
                 from {hours} as h
                 inner join drive_id_register as d using (drive_id) inner join raid_group_id_register as g using (raid_group_id)
+                where not {REJECTED.replace("drive_id", "h.drive_id").replace("raid_group_id", "h.raid_group_id")}
             ) to '{out}/raw.parquet' {PARQUET}; {view};
             create temp table numbered as select * replace ({", ".join(f"{of} as {name}" for name, of in numbers.items())}) from {drives} as d;
         """
@@ -144,8 +143,8 @@ def main(folder: Path, out: Path, keys: str) -> None:
     out.mkdir(parents=True, exist_ok=True)
     connection = duckdb.connect(config={"threads": 2, "preserve_insertion_order": "false", "memory_limit": "12GB"})
     stages = {
+        "checks of the delivery": f"select count(*), count(*) filter {REJECTED} from read_parquet('{folder}/drive_hours*.parquet')",
         **landing(folder, out, keys),
-        "checks of the delivery": CHECKS,
         "one row per drive and hour": "select count(*) from (select 1 from raw group by drive_id, hour_utc having count(*) > 1)",
         "measured, data drives": MEASURED,
         "seven medians": MEDIANS,

@@ -29,7 +29,11 @@ def measured(folder: Path) -> pd.DataFrame:
     starts, ends = (periods[name].dt.floor("h").to_numpy()[hours["drive_id"].cat.codes] for name in ("valid_from", "valid_to"))
     is_other = periods["role"].notna().to_numpy()[hours["drive_id"].cat.codes]
     at = hours["hour_utc"].to_numpy()
-    hours = hours[~(is_other & ~(starts > at) & ~(ends <= at))]
+    kept = ~(is_other & ~(starts > at) & ~(ends <= at))
+    for side in ("read", "write"):
+        latency = hours[f"{side}_latency_us"].to_numpy()
+        kept &= (hours[f"{side}_ios"] == 0).to_numpy() | (np.isfinite(latency) & (latency >= 0))
+    hours = hours[kept]
     ios = (hours["read_ios"] + hours["write_ios"]).astype("float64")
     moved = [(hours[f"{side}_ios"] * hours[f"{side}_latency_us"]).where(hours[f"{side}_ios"] > 0, 0.0) for side in ("read", "write")]
     size = (hours["read_blocks"].fillna(0) + hours["write_blocks"].fillna(0)) * hours["block_bytes"].fillna(4096)

@@ -23,8 +23,13 @@ def measured(folder: Path) -> pl.LazyFrame:
     covers = (pl.col("valid_from").dt.truncate("1h") <= pl.col("hour_utc")).fill_null(True) & (
         pl.col("valid_to").dt.truncate("1h") > pl.col("hour_utc")
     ).fill_null(True)
+    is_sound = [
+        (pl.col(f"{side}_ios") == 0) | (pl.col(f"{side}_latency_us").is_finite() & (pl.col(f"{side}_latency_us") >= 0))
+        for side in ("read", "write")
+    ]
     return (
         pl.scan_parquet(folder / "drive_hours*.parquet")
+        .filter(*is_sound)
         .join(others.with_columns(is_other=True), on="drive_id", how="left", validate="m:1")
         .filter(~(pl.col("is_other").fill_null(False) & covers))
         .select(

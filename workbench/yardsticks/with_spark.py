@@ -40,6 +40,8 @@ def session(scratch: Path) -> SparkSession:
 def measured(spark: SparkSession, folder: Path) -> DataFrame:
     """Latency, I/O count and size of every drive-hour of a data drive; null where too little of the hour was observed."""
     hours = spark.read.parquet(*map(str, sorted(folder.glob("drive_hours*.parquet"))))
+    for side in ("read", "write"):  # NaN is greater than infinity
+        hours = hours.where(f"{side}_ios = 0 or {side}_latency_us >= 0 and {side}_latency_us < double('infinity')")
     others = spark.read.parquet(str(folder / "drives.parquet")).where("role <> 'data'")
     periods = others.selectExpr("drive_id", "date_trunc('hour', valid_from) as from_hour", "date_trunc('hour', valid_to) as to_hour")
     covered = (

@@ -11,6 +11,7 @@ select
     max_by(is_group_guessed, hour_utc) as is_group_guessed,
     -- also hours outside the population: events ask where they were. Those have no slowdown of any sort and count nowhere else
     {{ counted_hours('true') }} as reported_in,
+    count(*) as reported_hours,
     {{ counted_hours('is_in_population') }} as in_population_in,
     {{ counted_hours('slowdown is not null') }} as slowdown_in,
     {{ counted('slowdown is not null') }} as slowdown_hours,

@@ -10,15 +10,25 @@ with peers as (
         median_latency_us,
         slowdown,
         day_utc,
-        {{ capped_nanoseconds('latency_us') }} as latency_ns
+        {{ capped_nanoseconds('latency_us') }} as latency_ns,
+        cast(least({{ nanoseconds('latency_us') }}, 1e12) as double) as about_latency_ns
     from {{ ref('int_drive_hours') }}
     where is_in_population and slowdown is not null
 ),
 
+-- sums of squares as whole numbers cost most: doubles, with room for their rounding, say where they may be needed
+notable as (
+    select raid_group_id, hour_utc
+    from peers
+    group by raid_group_id, hour_utc
+    having max(slowdown) >= {{ least_outlying_slowdown() }}
+        or max(about_latency_ns) - avg(about_latency_ns) >= 0.99 * {{ var('sigma_multiple') }} * stddev_pop(about_latency_ns)
+),
+
 raid_hours as (
     select
-        raid_group_id,
-        hour_utc,
+        peers.raid_group_id,
+        peers.hour_utc,
         count(*) as peer_count,
         max(slowdown) as max_slowdown,
         max(latency_ns) as max_latency_ns,
@@ -26,7 +36,8 @@ raid_hours as (
         -- peers squared times the variance: whole numbers, so the order of the rows leaves no trace
         count(*) * sum(latency_ns * latency_ns) - sum(latency_ns) * sum(latency_ns) as spread_ns
     from peers
-    group by raid_group_id, hour_utc
+    inner join notable on peers.raid_group_id = notable.raid_group_id and peers.hour_utc = notable.hour_utc
+    group by peers.raid_group_id, peers.hour_utc
 ),
 
 suspects as (

@@ -24,10 +24,7 @@ reported as (
         median(peer_latency_us) as median_latency_us,
         max(peer_latency_us) as max_latency_us,
         {{ mean_of_group('peer_latency_us') }} as mean_latency_us,
-{%- for floor in var('io_count_floors') %}
-        count(case when coalesce(peer_io_count, {{ floor }}) >= {{ floor }} then peer_latency_us end) as latency_count_{{ floor }},
-        median(case when coalesce(peer_io_count, {{ floor }}) >= {{ floor }} then peer_latency_us end) as median_latency_{{ floor }}_us,
-{%- endfor %}
+        min(peer_io_count) as least_io_count,
         count(peer_io_count) as io_count_count,
         cast(sum(peer_io_count) as bigint) as known_io_count,
         median(cast(peer_io_count as double)) as median_io_count,
@@ -38,6 +35,22 @@ reported as (
         median(peer_write_latency_us) as median_write_latency_us
     from drive_hours
     group by raid_group_id, hour_utc
+),
+
+-- in most RAID-hours no drive has so few I/Os that it counts only in the plain median
+partly_idle as (
+    select
+        drive_hours.raid_group_id,
+        drive_hours.hour_utc
+{%- for floor in var('io_count_floors') %},
+        count(case when coalesce(peer_io_count, {{ floor }}) >= {{ floor }} then peer_latency_us end) as latency_count_{{ floor }},
+        median(case when coalesce(peer_io_count, {{ floor }}) >= {{ floor }} then peer_latency_us end) as median_latency_{{ floor }}_us
+{%- endfor %}
+    from drive_hours
+    inner join reported
+        on drive_hours.raid_group_id = reported.raid_group_id and drive_hours.hour_utc = reported.hour_utc
+    where reported.least_io_count < {{ var('io_count_floors') | max }}
+    group by drive_hours.raid_group_id, drive_hours.hour_utc
 ),
 
 -- drives that inventory counts here but that report from another group
@@ -51,6 +64,13 @@ absent as (
 raid_hours as (
     select
         reported.*,
+{%- for floor in var('io_count_floors') %}
+        coalesce(partly_idle.latency_count_{{ floor }}, reported.latency_count) as latency_count_{{ floor }},
+        case
+            when partly_idle.raid_group_id is null then reported.median_latency_us
+            else partly_idle.median_latency_{{ floor }}_us
+        end as median_latency_{{ floor }}_us,
+{%- endfor %}
         coalesce(steps.expected_drive_count, 0) + reported.unexpected_drive_count
         - coalesce(absent.absent_drive_count, 0) as data_drive_count,
         reported.latency_count >= {{ var('min_reporting_drives') }} and reported.median_latency_us > 0 as is_valid,
@@ -60,6 +80,8 @@ raid_hours as (
         on reported.raid_group_id = steps.raid_group_id
         and steps.from_hour_utc <= reported.hour_utc
         and steps.to_hour_utc > reported.hour_utc
+    left join partly_idle
+        on reported.raid_group_id = partly_idle.raid_group_id and reported.hour_utc = partly_idle.hour_utc
     left join absent
         on reported.raid_group_id = absent.raid_group_id and reported.hour_utc = absent.hour_utc
 )
