@@ -19,6 +19,7 @@ DBT = PROJECT / ".venv/bin/dbt"
 def test_dbt_builds_tests_shows_and_documents_a_raw_folder(tmp_path: Path) -> None:
     files = {"drive_hours.csv": "\n".join([HEADER, *first_delivery()]), "drives.csv": INVENTORY, "drive_events.csv": EVENTS}
     assert drivetail("ingest", "bundle", write_bundle(tmp_path / "bundle", files), "--warehouse", tmp_path / "warehouse").exit_code == 0
+    (tmp_path / "store").mkdir()
     environment = os.environ | {
         "DRIVETAIL_RAW": str(tmp_path / "warehouse" / "raw"),
         "DRIVETAIL_STORE": str(tmp_path / "store"),
