@@ -4,7 +4,8 @@ Python decides what to run and where files are; every definition is in models/. 
 1. asks models/plan/ which days the deliveries change that no build has finished with (engine/plan.py),
 2. computes those days from raw, a batch of whole days at a time; each stored model gets a new file per day (engine/store.py),
 3. brings up to date the tables over all days, and the counts by kind where a drive counts as another kind now,
-4. publishes (engine/publish.py), and only then marks the deliveries as finished: a killed build is simply done again.
+4. builds the analysts' own models (engine/custom.py),
+5. publishes (engine/publish.py), and only then marks the deliveries as finished: a killed build is simply done again.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from pathlib import Path
 
 import duckdb
 
+from engine.custom import CustomModels, build_custom, custom_digest
 from engine.dbt import Hindered, ModelError, Project, require_perseus
 from engine.plan import INVENTORY, batches, row_count, tell
 from engine.publish import Publication, current_publication, publish
-from engine.read import first_line, published_by
+from engine.read import first_line, published_by, published_custom
 from engine.retention import Past, bring_back, enter_past, read_past
 from engine.store import make_day_folders, stored_models
 from engine.warehouse import Warehouse
@@ -57,13 +59,16 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class BuildSummary:
-    """What one build did: deliveries taken in, days, RAID-hours and drive-hours computed, and the publication it ended in."""
+    """What one build did: deliveries taken in, days, RAID-hours and drive-hours computed, the publication it ended in, and one sentence
+    for each custom model or test that failed.
+    """
 
     delivery_count: int
     day_count: int
     raid_hour_count: int
     drive_hour_count: int
     publication: Publication
+    custom_failures: list[str]
 
 
 def build(
@@ -246,10 +251,12 @@ class Build:
             publication is None
             or publication.pruned_before_utc != horizon
             or published_by(self.warehouse, publication.publication_id) != self.project.version
+            or published_custom(self.warehouse, publication.publication_id)[0] != custom_digest()
         ):
             if not self.new:  # the views may be of another place, or show days that are pruned now
                 self.project.run("run-operation", "register_raw")
-            publication = publish(self.warehouse, self.project, self.past, self.started)
+            publication = publish(self.warehouse, self.project, self.past, self.started, self.built_custom())
+        _, custom_failures = published_custom(self.warehouse, publication.publication_id)
         with self.connect() as connection:
             counts = self.computed_hours(connection)
             if self.new:
@@ -259,14 +266,20 @@ class Build:
                 connection.execute("insert or ignore into state.finished_deliveries select delivery_seq from plan.new_deliveries")
                 connection.execute("commit")
         self.warehouse.note("finished", deliveries=len(self.new), publication=publication.publication_id)
-        return BuildSummary(len(self.new), len(self.computed), *counts, publication)
+        return BuildSummary(len(self.new), len(self.computed), *counts, publication, custom_failures)
+
+    def built_custom(self) -> CustomModels:
+        """Build the custom models, over nothing that an earlier build left of them."""
+        with self.connect() as connection:
+            connection.execute("drop schema if exists custom cascade")
+        return build_custom(self.warehouse, self.project)
 
     def define(self) -> None:
         """Run every model over nothing: views are defined for good, and what is computed later finds its tables there."""
         self.warehouse.note("define")
         self.project.bound(build="000000", last_delivery=0, horizon=None)
         self.project.run("seed", days=[])
-        self.project.run("run", "--exclude", "path:models/custom", days=[])
+        self.project.run("run", days=[])
         Project.let_go()
         with self.connect() as connection:
             connection.execute("insert into state.defined values (?)", [self.project.version])

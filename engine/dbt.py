@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import logging
 import os
+import shutil
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date
@@ -31,14 +32,39 @@ class Hindered(ModelError):
 QUIET = ("--log-level", "none", "--log-level-file", "info", "--no-write-json", "--no-populate-cache")
 
 
-CUSTOM = PROJECT / "models" / "custom"
-"""Models of the people who use the warehouse; none of ours depends on them."""
+CUSTOM = "custom"
+"""Where dbt finds the custom models: a model path of dbt_project.yml, which a project for parsing may have as a link."""
 
 
-def options(target: str, folder: Path, log: Path) -> list[str]:
+def custom_folder() -> Path:
+    """The folder of the analysts' own models; none of ours depends on them."""
+    return Path(os.environ.get("DRIVETAIL_CUSTOM_MODELS") or PROJECT / "models" / "custom").resolve()
+
+
+def project_for_parsing(folder: Path, *, with_custom: bool) -> Path:
+    """Make a folder of links to the dbt project without models/custom; with_custom: the custom models are there as `custom`.
+
+    Only parsing needs it: what runs is in the manifest. The checkout stays as it is. Returns: the folder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    links = {name: PROJECT / name for name in ("dbt_project.yml", "profiles.yml", "models", "macros", "seeds", "tests", "analyses")}
+    if with_custom:
+        links[CUSTOM] = custom_folder()
+    for name, place in links.items():
+        draft = folder / f"{name}.{os.getpid()}"
+        draft.unlink(missing_ok=True)
+        draft.symlink_to(place)
+        os.replace(draft, folder / name)
+    draft = folder / f".dbtignore.{os.getpid()}"
+    draft.write_text((PROJECT / ".dbtignore").read_text(encoding="utf-8") + "\nmodels/custom/**\n", encoding="utf-8")
+    os.replace(draft, folder / ".dbtignore")
+    return folder
+
+
+def options(target: str, folder: Path, log: Path, project: Path = PROJECT) -> list[str]:
     """Options of every dbt command; folder: where it writes what it compiles."""
     return [
-        "--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target", target,
+        "--project-dir", str(project), "--profiles-dir", str(PROJECT), "--target", target,
         "--target-path", str(folder), "--log-path", str(log),
     ]  # fmt: skip
 
@@ -48,7 +74,7 @@ def models_version() -> str:
     digest = hashlib.sha256()
     files = [PROJECT / "dbt_project.yml", *(file for name in ("models", "macros", "seeds") for file in (PROJECT / name).rglob("*"))]
     for file in sorted(files):
-        if CUSTOM in file.parents:
+        if PROJECT / "models" / "custom" in file.parents:
             continue
         if file.suffix in {".sql", ".py", ".csv"} or file.name == "dbt_project.yml":
             digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes())
@@ -86,6 +112,20 @@ def runner(manifest: Any = None) -> Any:
     return dbtRunner(manifest=manifest)
 
 
+PARSED = "partial_parse.msgpack"
+"""What dbt remembers of the models it has read."""
+
+
+def _parse(what: str, arguments: list[str], log: Path) -> Any:
+    """The manifest of what dbt reads. Raises: ModelError when it does not parse."""
+    # dbt reads everything again where the path of the database is not that of the last time
+    os.environ["DRIVETAIL_BUILD_DATABASE"] = "build.duckdb"
+    result = runner().invoke([*QUIET, "parse", *arguments])
+    if not result.success:
+        raise ModelError(f"{what} do not parse: {result.exception or f'see {log}/dbt.log'}")
+    return result.result
+
+
 class Project:
     """The dbt project, bound to one warehouse's build database."""
 
@@ -95,8 +135,9 @@ class Project:
     def __init__(self, warehouse: Warehouse, target: str = "duckdb") -> None:
         self._log = warehouse.build / "logs"
         self._target = target
-        self._options = options(target, warehouse.build / "dbt", self._log)
-        self.manifest: Any = Project.parsed(target, warehouse.build / "dbt", self._log)
+        self._folder = warehouse.build / "dbt"
+        self._options = options(target, self._folder, self._log)
+        self.manifest: Any = Project.parsed(target, self._folder, self._log)
         self._environment = {
             "DRIVETAIL_BUILD_DATABASE": str(warehouse.build_database),
             "DRIVETAIL_RAW": str(warehouse.raw),
@@ -116,13 +157,32 @@ class Project:
         Raises: ModelError when the models do not parse.
         """
         if target not in cls._parsed:
-            # dbt reads everything anew where the path of the database is another one than the last time
-            os.environ["DRIVETAIL_BUILD_DATABASE"] = "build.duckdb"
-            result = runner().invoke([*QUIET, "parse", *options(target, beside_the_models(target) or folder, log)])
-            if not result.success:
-                raise ModelError(f"the models do not parse: {result.exception or f'see {log}/dbt.log'}")
-            cls._parsed[target] = result.result
+            place = beside_the_models(target) or folder
+            project = project_for_parsing(place / "project", with_custom=False)
+            cls._parsed[target] = _parse("the models", options(target, place, log, project), log)
         return cls._parsed[target]
+
+    def parsed_with_custom(self) -> Any:
+        """The manifest of the models and the custom models, read again each time. Raises: ModelError when they do not parse."""
+        place = self._folder.with_name("dbt-custom")
+        known, seen = (beside_the_models(self._target) or self._folder) / PARSED, place / PARSED
+        project = project_for_parsing(place / "project", with_custom=True)
+        # what dbt remembers of the project's models: then it reads the custom models alone
+        if known.exists():
+            shutil.copyfile(known, seen)
+        return _parse("the custom models", options(self._target, place, self._log, project), self._log)
+
+    def run_custom(self, manifest: Any, names: list[str]) -> Any:
+        """Build custom models of a manifest with their tests, over all days.
+
+        Returns: dbt's results, one per node. Raises: ModelError when dbt does not get as far as running them.
+        """
+        os.environ |= self._environment
+        os.environ["DRIVETAIL_DAYS"] = "all"
+        result = runner(manifest).invoke([*QUIET, "build", "--select", *names, *self._options])
+        if not hasattr(result.result, "results"):
+            raise ModelError(f"dbt could not run the custom models: {result.exception or f'see {self._log}/dbt.log'}")
+        return result.result.results
 
     @classmethod
     def forget(cls) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 
 import duckdb
 
+from engine.custom import CustomModels
 from engine.dbt import Project
 from engine.read import published_by
 from engine.retention import Past, files_needed, read_past
@@ -78,10 +79,11 @@ def _publication_in(warehouse: Warehouse, file: Path) -> Publication | None:
     return Publication(publication_id, published_at, last_hour, horizon, warehouse.publications / f"{publication_id}.duckdb")
 
 
-def publish(warehouse: Warehouse, project: Project, past: Past | None, started: float) -> Publication:
+def publish(warehouse: Warehouse, project: Project, past: Past | None, started: float, custom: CustomModels) -> Publication:
     """Make a publication of the store and the build database and put it in the place of the last one.
 
-    `past`: what was pruned; `started`: when the build began (time.monotonic), for the record.
+    `past`: what was pruned; `started`: when the build began (time.monotonic), for the record; `custom`: the custom models, of which those
+    that were built are published. One that cannot be is added to its failures.
     """
     published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     number = 1 + max((int(path.name.split("-")[0]) for path in warehouse.publications.glob("*-*.duckdb")), default=0)
@@ -92,9 +94,10 @@ def publish(warehouse: Warehouse, project: Project, past: Past | None, started: 
     _remove(draft)
     _begin_draft(warehouse, project, draft)
     horizon = None if past is None else past.before_utc
-    files, last_hour = _write(warehouse, project.manifest, horizon, draft, publication_id, published_at)
+    files, last_hour = _write(warehouse, project.manifest, custom, horizon, draft, publication_id, published_at)
     record = {
         "root": str(warehouse.root), "store": files, "pruned_before_utc": horizon and horizon.isoformat(), "models": project.version,
+        "custom": {"digest": custom.digest, "failures": custom.failures},
         "build_seconds": round(time.monotonic() - started, 3),
         "model_seconds": {model: round(seconds, 3) for model, seconds in project.seconds.most_common()},
     }  # fmt: skip
@@ -111,7 +114,7 @@ def publish(warehouse: Warehouse, project: Project, past: Past | None, started: 
     sync(warehouse.root)
     sync(warehouse.publications)
     if past is None:
-        project.template("publication").keep(path, _drop_tables)
+        project.template("publication").keep(path, _drop_own)
     warehouse.note("clean-up", publication=publication_id)
     clean_up(warehouse, publication_id)
     return Publication(publication_id, published_at, last_hour, horizon, path)
@@ -124,7 +127,7 @@ def _begin_draft(warehouse: Warehouse, project: Project, draft: Path) -> None:
         if last is not None and published_by(warehouse, last.publication_id) == project.version:
             shutil.copyfile(last.path, draft)
             with duckdb.connect(str(draft)) as connection:
-                _drop_tables(connection)
+                _drop_own(connection)
                 # gives their room back
                 connection.execute("checkpoint")
         else:
@@ -133,7 +136,9 @@ def _begin_draft(warehouse: Warehouse, project: Project, draft: Path) -> None:
         _remove(draft)
 
 
-def _drop_tables(connection: duckdb.DuckDBPyConnection) -> None:
+def _drop_own(connection: duckdb.DuckDBPyConnection) -> None:
+    """Drop what the next publication makes itself: tables, and custom models."""
+    connection.execute("drop schema if exists custom cascade")
     tables = connection.execute("select schema_name, table_name from duckdb_tables() where not internal").fetchall()
     for schema, table in tables:
         connection.execute(f'drop table {schema}."{table}"')
@@ -146,7 +151,13 @@ def _remove(draft: Path) -> None:
 
 
 def _write(
-    warehouse: Warehouse, manifest: Any, horizon: datetime | None, draft: Path, publication_id: str, published_at: datetime
+    warehouse: Warehouse,
+    manifest: Any,
+    custom: CustomModels,
+    horizon: datetime | None,
+    draft: Path,
+    publication_id: str,
+    published_at: datetime,
 ) -> tuple[list[str], datetime | None]:
     """Write the file. Returns: the files of the store that it shows and the last valid RAID-hour."""
     with duckdb.connect(str(warehouse.build_database)) as connection:
@@ -164,17 +175,34 @@ def _write(
         for name, text in texts.items():
             if name.startswith("raw."):
                 connection.execute(_replacing(text))
-        for schema, name, kind in _relations(manifest):
-            if kind == "by_day":
-                connection.execute(_replacing(texts[f"{schema}.{name}"]))
-            elif kind != "view":
-                connection.execute(f"create table {schema}.{name} as select * from build.{schema}.{name}")
-            elif f"{schema}.{name}" not in there:
-                connection.execute(texts[f"{schema}.{name}"])
+        shown = dict.fromkeys(_relations(manifest))
+        for relation in shown:
+            _show(connection, texts, there, relation)
+        for unique_id in sorted(custom.built):
+            try:
+                for relation in _relations(custom.manifest, unique_id):
+                    if relation not in shown:
+                        _show(connection, texts, there, relation)
+                        shown[relation] = None
+            except (duckdb.Error, KeyError) as error:
+                name = custom.manifest.nodes[unique_id].name
+                why = " ".join(str(error).split())
+                custom.failures.append(f"custom model {name} is not published: {why}; materialize it as a table, or read other models")
         (last_hour,) = connection.execute("select max(last_hour_utc) from marts.dim_raid_groups").fetchone() or (None,)
         connection.execute("insert into raw.publication values (?, ?, ?, ?)", [publication_id, published_at, last_hour, horizon])
         connection.execute("use build; detach publication")
     return files, last_hour
+
+
+def _show(connection: duckdb.DuckDBPyConnection, texts: dict[str, str], there: set[str], relation: tuple[str, str, str]) -> None:
+    """Make one relation in the draft: a view as it is in the build database, a table as a copy. there: views that the draft began with."""
+    schema, name, kind = relation
+    if kind == "by_day":
+        connection.execute(_replacing(texts[f"{schema}.{name}"]))
+    elif kind not in {"view", "in_run"}:
+        connection.execute(f'create table {schema}."{name}" as select * from build.{schema}."{name}"')
+    elif f"{schema}.{name}" not in there:
+        connection.execute(texts[f"{schema}.{name}"])
 
 
 def _replacing(text: str) -> str:
@@ -182,10 +210,10 @@ def _replacing(text: str) -> str:
     return text.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1)
 
 
-def _relations(manifest: Any) -> list[tuple[str, str, str]]:
+def _relations(manifest: Any, *only: str) -> list[tuple[str, str, str]]:
     """Schema, name and kind of every model to publish, dependencies first: the marts, what an exposure reads, and what those are made of.
 
-    Tables and stored models stand for themselves.
+    only: unique ids of the models that are wanted instead. Tables and stored models stand for themselves.
     """
     found: dict[str, tuple[str, str, str]] = {}
 
@@ -193,15 +221,17 @@ def _relations(manifest: Any) -> list[tuple[str, str, str]]:
         node = manifest.nodes.get(unique_id)
         if node is None or unique_id in found:
             return
-        if node.config.materialized == "view":
+        if node.config.materialized in {"view", "in_run"}:
             for parent in node.depends_on.nodes:
                 visit(parent)
-        found[unique_id] = (node.schema, node.name, node.config.materialized)
+        found[unique_id] = (node.schema, node.alias, node.config.materialized)
 
-    for unique_id, node in sorted(manifest.nodes.items()):
-        if node.resource_type == "model" and node.schema in {"marts", "custom"}:
-            visit(unique_id)
-    for exposure in manifest.exposures.values():
+    wanted = list(only) or sorted(
+        unique_id for unique_id, node in manifest.nodes.items() if node.resource_type == "model" and node.schema == "marts"
+    )
+    for unique_id in wanted:
+        visit(unique_id)
+    for exposure in () if only else manifest.exposures.values():
         for unique_id in exposure.depends_on.nodes:
             visit(unique_id)
     return list(found.values())

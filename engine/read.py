@@ -77,12 +77,23 @@ def publication_of(
 
 def published_by(warehouse: Warehouse, publication_id: str) -> str | None:
     """The version of the models that made a publication; None where its record does not say, as of an early release."""
-    try:
-        record = json.loads((warehouse.publications / f"{publication_id}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    version: str | None = record.get("models")
+    version: str | None = _record(warehouse, publication_id).get("models")
     return version
+
+
+def published_custom(warehouse: Warehouse, publication_id: str) -> tuple[str, list[str]]:
+    """The digest of the custom models that a publication was made with, empty without any, and one sentence for each that failed."""
+    custom = _record(warehouse, publication_id).get("custom", {})
+    return custom.get("digest", ""), custom.get("failures", [])
+
+
+def _record(warehouse: Warehouse, publication_id: str) -> Row:
+    """What a publication's record says; nothing where it cannot be read."""
+    try:
+        record: Row = json.loads((warehouse.publications / f"{publication_id}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record
 
 
 def stored_file(warehouse: Warehouse, publication_id: str, model: str, day: date) -> Path:

@@ -321,6 +321,8 @@ def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bo
         f"{some(summary.delivery_count, 'new delivery', 'new deliveries')}; "
         f"published {summary.publication.publication_id} in {warehouse.published}"
     )
+    for failure in summary.custom_failures:
+        say(failure)
 
 
 @click.command()

@@ -8,7 +8,7 @@ from drivetail.ask.status.collect_freshness import collect_freshness
 from drivetail.ask.status.collect_identity import collect_inventory
 from drivetail.ask.status.collect_window import collect_window
 from drivetail.ask.status.content import HOUR, Status, in_hours
-from engine.read import QueryError, fetch, publication_of
+from engine.read import QueryError, fetch, publication_of, published_custom
 from engine.warehouse import Warehouse
 from ingest.raw.store import Delivery
 
@@ -17,7 +17,9 @@ def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Del
     """What the publication tells. Returns: the deliveries it holds, None without a usable one."""
     try:
         with publication_of(warehouse) as connection:
-            return _collect_from(status, connection)
+            built = _collect_from(status, connection)
+        status.custom_failures = published_custom(warehouse, status.publication["publication_id"])[1]
+        return built
     except QueryError as error:
         message = str(error)
     exists = warehouse.published.exists()

@@ -42,6 +42,7 @@ class Status:
       sources (drive_id, attribute, believed, said); of attribute `serial` drive_id is a device or a wwn.
     - window (null likewise): first_hour_utc, last_hour_utc of the drive-hours that were looked at; drive_hours by outcome
       (`with a slowdown`, or why there is none), groups_with_gaps, drives_with_gaps.
+    - custom_failures: a sentence for each custom model or test that failed in the build that published.
     """
 
     warehouse: str
@@ -56,6 +57,7 @@ class Status:
     freshness: Row | None = None
     inventory: Row | None = None
     window: Row | None = None
+    custom_failures: list[str] = field(default_factory=list)
 
     def to_json(self) -> str:
         """The same content as the text, as one JSON object."""

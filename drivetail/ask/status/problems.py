@@ -65,6 +65,7 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
         others = f" (and {some(len(unreadable) - 1, 'other')})" if len(unreadable) > 1 else ""
         sentence = f"{unreadable[0]['file']} could not be read: {unreadable[0]['note']}{others}; send it again"
         status.problems.append(sentence)
+    status.problems += status.custom_failures
     last = status.landed["last_delivery"]
     if last and last["rows_rejected"] > REJECTED_SHARE * last["rows_delivered"]:
         sentence = (

@@ -1,0 +1,77 @@
+"""An analyst's own models are built and published, and an error in one of them stops nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.warehouse import Warehouse
+from tests.drivetail.conftest import drivetail
+
+GOOD = "select drive_id, slow_hours from {{ ref('fct_drive_slowness') }}"
+TESTED = "models: [{name: slow, columns: [{name: drive_id, data_tests: [unique, not_null]}]}]"
+
+
+@pytest.fixture
+def custom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of custom models."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    monkeypatch.setenv("DRIVETAIL_CUSTOM_MODELS", str(folder))
+    return folder
+
+
+def built(warehouse: Warehouse) -> str:
+    done = drivetail("build", "--warehouse", warehouse.root)
+    assert done.exit_code == 0, done.output
+    return " ".join(done.output.split())
+
+
+def problems(warehouse: Warehouse) -> list[str]:
+    found: list[str] = json.loads(drivetail("status", "--json", "--warehouse", warehouse.root).output)["problems"]
+    return found
+
+
+def count(warehouse: Warehouse, relation: str) -> str:
+    return drivetail("sql", f"select count(*) as n from {relation}", "--warehouse", warehouse.root, "--format", "csv").output
+
+
+def test_custom_models_are_published_and_their_errors_are_reported(copied: Warehouse, custom: Path) -> None:
+    (custom / "slow.sql").write_text(GOOD)
+    (custom / "slow.yml").write_text(TESTED)
+    (custom / "kept.sql").write_text("{{ config(materialized='table') }} select * from {{ ref('slow') }}")
+    (custom / "bad.sql").write_text("select no_such_column from {{ ref('dim_drives') }}")
+    (custom / "after_bad.sql").write_text("select * from {{ ref('bad') }}")
+    (custom / "doubled.sql").write_text("select 1 as x union all select 1")
+    (custom / "doubled.yml").write_text("models: [{name: doubled, columns: [{name: x, data_tests: [unique]}]}]")
+    said = built(copied)
+    marts = count(copied, "marts.fct_drive_slowness")
+    assert count(copied, "custom.slow") == count(copied, "custom.kept") == marts
+    assert count(copied, "custom.doubled").split() == ["n", "2"]
+    assert f"{custom}/bad.sql: custom model bad is not published" in said and "no_such_column" in said
+    assert f"{custom}/after_bad.sql: custom model after_bad is not published: skipped" in said
+    assert f"{custom}/doubled.yml: test unique_doubled_x failed" in said
+    assert "correct or remove it, then run `drivetail build`" in said
+    assert sum(str(custom) in problem for problem in problems(copied)) == 3
+    assert "custom model bad is not published" in built(copied)  # nothing is new, the error is still there
+
+    (custom / "wrong.sql").write_text("select {{ from")
+    said = built(copied)
+    assert f"{custom}/wrong.sql" in said and "no custom model is published" in said
+    assert count(copied, "marts.fct_drive_slowness") == marts
+    assert "custom.slow" not in count(copied, "custom.slow") or "does not exist" in count(copied, "custom.slow")
+
+    for name in ("bad.sql", "after_bad.sql", "doubled.sql", "doubled.yml", "wrong.sql"):
+        (custom / name).unlink()
+    built(copied)
+    assert count(copied, "custom.slow") == marts
+    assert not [problem for problem in problems(copied) if str(custom) in problem]
+
+
+def test_a_reference_to_a_missing_model_stops_only_custom_models(copied: Warehouse, custom: Path) -> None:
+    (custom / "lost.sql").write_text("select * from {{ ref('no_such_model') }}")
+    said = built(copied)
+    assert f"{custom}/lost.sql" in said and "no_such_model" in said
+    assert count(copied, "marts.dim_drives")
