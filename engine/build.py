@@ -21,11 +21,12 @@ from pathlib import Path
 import duckdb
 
 from engine.dbt import Hindered, ModelError, Project, require_perseus
+from engine.earlier_past import convert_earlier_past
 from engine.plan import INVENTORY, batches, row_count, tell
 from engine.publish import Publication, current_publication, publish
 from engine.read import first_line, published_by
 from engine.retention import Past, bring_back, enter_past, read_past
-from engine.store import make_day_folders, stored_models
+from engine.store import follow_store, make_day_folders, stored_models
 from engine.warehouse import Warehouse
 from ingest.contract.fleet import RAW_KINDS
 from ingest.raw.store import drive_hour_files, list_deliveries, pruned_record, table_files
@@ -114,6 +115,7 @@ def explaining(warehouse: Warehouse, read: Callable[[], Iterable[Path]] = list) 
 def building(warehouse: Warehouse) -> Iterator[None]:
     """Hold the builder's lock, and have the build database closed when it is given back."""
     with warehouse.only_builder():
+        convert_earlier_past(warehouse)
         try:
             yield
         finally:
@@ -168,7 +170,8 @@ class Build:
     def bound(self) -> None:
         """Have the models see the deliveries that were there when the build began, and write files of this build."""
         last_delivery = max((delivery.seq for delivery in self.deliveries), default=0)
-        self.project.bound(build=f"{1 + self._last_build():06d}", last_delivery=last_delivery, horizon=self.horizon)
+        self.number = 1 + self._last_build()
+        self.project.bound(build=f"{self.number:06d}", last_delivery=last_delivery, horizon=self.horizon)
 
     def _last_build(self) -> int:
         """The greatest number that names a file of the store."""
@@ -194,6 +197,8 @@ class Build:
             if versions in ([], [self.project.version]):
                 connection.execute(STATE)
                 is_defined = connection.execute("select 1 from state.defined").fetchone() is not None
+                if is_defined:
+                    follow_store(connection, self.warehouse)
                 finished = {row[0] for row in connection.execute("select delivery_seq from state.finished_deliveries").fetchall()}
                 if not versions:
                     connection.execute("insert into state.project values (?)", [self.project.version])
@@ -245,6 +250,8 @@ class Build:
             or publication.pruned_before_utc != horizon
             or published_by(self.warehouse, publication.publication_id) != self.project.version
         ):
+            if not self.new:  # the store's files are others, or have moved
+                self.project.run("run-operation", "register_raw")
             publication = publish(self.warehouse, self.project, self.past, self.started)
         with self.connect() as connection:
             counts = self.computed_hours(connection)

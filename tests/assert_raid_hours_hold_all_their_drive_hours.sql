@@ -3,6 +3,8 @@
 with drive_hours as (
     select raid_group_id, hour_utc, count(*) as row_count
     from {{ ref('int_drive_hours') }}
+    -- of a day before it the rows of a chronic window alone are left
+    where hour_utc >= coalesce((select max(pruned_before_utc) from {{ ref('publication') }}), hour_utc)
     group by raid_group_id, hour_utc
 ),
 
