@@ -152,7 +152,7 @@ def _slowness_blocks(connection: duckdb.DuckDBPyConnection, drive_id: str) -> li
         connection,
         """
         select * from intermediate.int_drive_hours
-        where drive_id = ? and slowdown is not null order by slowdown desc, hour_utc desc limit ?
+        where drive_id = ? and slowdown is not null and is_data_drive is not null order by slowdown desc, hour_utc desc limit ?
         """,
         [drive_id, WORST],
     )
