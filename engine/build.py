@@ -23,6 +23,7 @@ import duckdb
 
 from engine.custom import CustomModels, build_custom, custom_digest
 from engine.dbt import Hindered, ModelError, Project, require_perseus
+from engine.earlier_past import convert_earlier_past
 from engine.plan import INVENTORY, batches, row_count, tell
 from engine.publish import Publication, current_publication, publish
 from engine.read import first_line, published_by, published_custom
@@ -119,6 +120,7 @@ def explaining(warehouse: Warehouse, read: Callable[[], Iterable[Path]] = list) 
 def building(warehouse: Warehouse) -> Iterator[None]:
     """Hold the builder's lock, and have the build database closed when it is given back."""
     with warehouse.only_builder():
+        convert_earlier_past(warehouse)
         try:
             yield
         finally:
@@ -175,7 +177,8 @@ class Build:
     def bound(self) -> None:
         """Have the models see the deliveries that were there when the build began, and write files of this build."""
         last_delivery = max((delivery.seq for delivery in self.deliveries), default=0)
-        self.project.bound(build=f"{1 + self._last_build():06d}", last_delivery=last_delivery, horizon=self.horizon)
+        self.number = 1 + self._last_build()
+        self.project.bound(build=f"{self.number:06d}", last_delivery=last_delivery, horizon=self.horizon)
 
     def _last_build(self) -> int:
         """The greatest number that names a file of the store."""

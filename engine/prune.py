@@ -10,26 +10,29 @@ from pathlib import Path
 import duckdb
 
 from engine.build import Build, building, explaining
+from engine.dbt import variables
 from engine.plan import row_count
 from engine.publish import Publication, clean_up
 from engine.read import QueryError, publication_of
 from engine.retention import PRUNED_MODEL, Kept, Past, enter_past, keep_in_raw, write_past
 from engine.warehouse import Warehouse, quoted
 from engine.words import human, some
-from ingest.raw.durable import sync
 from ingest.raw.quarantine import list_quarantine
 from ingest.raw.store import ingest_lock, pruned_files
 
 LEAST_DAYS = 35
 """A RAID group's chronic window (`chronic_window_days`), and a week for arrays that report late: younger hours may still change."""
 
+REACHED_COLUMNS = ("drive_id", "hour_utc", "is_peer", "latency_us", "median_latency_us")
+"""What a chronic window reads of a drive-hour."""
+
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """What a prune takes away, or would: the horizon (UTC), whether it was so already, drive-hours of the store and the bytes they take
-    there, rows, files and bytes of raw, and what was published.
+    """What a prune takes away, or would: the horizon (UTC), whether it was so already, drive-hours of the store and the bytes of their
+    files (a chronic window may need some of them), rows, files and bytes of raw, and what was published.
     """
 
     before_utc: datetime
@@ -92,60 +95,83 @@ def _check_settled(build: Build) -> None:
         )
 
 
-def _pruned_days(connection: duckdb.DuckDBPyConnection, past: Past | None, before: datetime) -> list[tuple[date, str]]:
-    """Days that are to be pruned, and their files of drive-hours."""
-    query = """
-        select day_utc, file from plan.files
-        where model = ? and day_utc < cast(? as date) and day_utc >= coalesce(cast(? as date), day_utc)
-        order by day_utc
-        """
-    return connection.execute(query, [PRUNED_MODEL, before, None if past is None else past.before_utc]).fetchall()
+def _files(connection: duckdb.DuckDBPyConnection, before: datetime) -> list[tuple[date, str, str]]:
+    """Day, file and models of the drive-hours stored before a horizon, in order."""
+    query = "select day_utc, file, models_version from plan.files where model = ? and day_utc < cast(? as date) order by day_utc, file"
+    return connection.execute(query, [PRUNED_MODEL, before]).fetchall()
 
 
 def _count(build: Build, before: datetime, files: list[Path]) -> Pruned:
     """What would go."""
     with build.connect() as connection:
-        stored = [build.warehouse.store / file for _, file in _pruned_days(connection, build.past, before)]
-    rows = [row_count([Path(file) for file in stored]), row_count(files)]
-    sizes = [sum(Path(file).stat().st_size for file in each) for each in (stored, files)]
+        stored = [
+            build.warehouse.store / file for day, file, _ in _files(connection, before) if build.horizon is None or day >= build.horizon
+        ]
+    rows = [row_count(each) for each in (stored, files)]
+    sizes = [sum(path.stat().st_size for path in each) for each in (stored, files)]
     return Pruned(before, False, rows[0], sizes[0], rows[1], len(files), sizes[1])
 
 
 def _prune(build: Build, before: datetime, raw_rows: int, report: Progress) -> None:
     """Write what stays of the pruned days, and commit; see engine/retention.py."""
     warehouse, past = build.warehouse, build.past
+    # the windows are views over the stored days: of all of them
+    build.project.run("run-operation", "register_raw")
     with build.connect() as connection:
-        days = _pruned_days(connection, past, before)
-        warehouse.note("prune", before=before, days=len(days))
-        stay: dict[str, str] = {}
-        for number, (_, file) in enumerate(days):
-            report("days", number, len(days))
-            target = Path(file).with_name(f"{Path(file).name.split('.')[0]}.pruned.parquet")
-            connection.execute(
-                f"""
-                copy (
-                    select drive_hours.* from read_parquet({quoted(file)}, hive_partitioning = false) as drive_hours
-                    inner join intermediate.int_drives__windows as windows
-                        on drive_hours.drive_id = windows.drive_id
-                        and drive_hours.hour_utc > windows.after_hour_utc and drive_hours.hour_utc <= windows.last_hour_utc
-                ) to {quoted(target)} (format parquet, compression zstd)
-                """
-            )
-            sync(target)
-            stay[file] = str(target)
-        query = "select model, day_utc, file, models_version from plan.files where day_utc < cast(? as date) order by model, day_utc"
-        kept = [
-            Kept(model, day, str(Path(stay.get(file, file)).relative_to(warehouse.store)), version)
-            for model, day, file, version in connection.execute(query, [before]).fetchall()
-        ]
+        stored = _files(connection, before)
+        warehouse.note("prune", before=before, days=len(stored))
+        connection.execute(
+            "create or replace temp table reach as select drive_id, after_hour_utc, last_hour_utc from intermediate.int_drives__windows"
+        )
+        kept = []
+        for number, (day, file, version) in enumerate(stored):
+            report("days", number, len(stored))
+            source = warehouse.store / file
+            target = source.with_name(f"{build.number:06d}.pruned.parquet")
+            if _write_reached(connection, source, target, before):
+                kept.append(Kept(PRUNED_MODEL, day, str(target.relative_to(warehouse.store)), version))
+            else:
+                target.unlink()
+        connection.execute("drop table reach")
+        others = "select model, day_utc, file, models_version from plan.files where model <> ? and day_utc < cast(? as date) order by all"
+        for model, day, file, version in connection.execute(others, [PRUNED_MODEL, before]).fetchall():
+            kept.append(Kept(model, day, file, version))
         keep_in_raw(warehouse, kept)
         build.past = Past(before, raw_rows + (past.row_count if past else 0), kept)
         write_past(warehouse, build.past)
         warehouse.note("pruned", before=before)
         enter_past(connection, warehouse, build.past)
     build.bound()
-    build.project.run("run-operation", "register_raw")
     report("publish", 1, 1)
+
+
+def _write_reached(connection: duckdb.DuckDBPyConnection, file: Path, target: Path, before: datetime) -> int:
+    """Write drive, hour and what the slowdown is worked out of, of the rows that a chronic window may still reach, the other columns being null.
+
+    A window ends with the last valid hour of the drive's RAID group, and a later delivery may move either. So the rows of one window's
+    length before the horizon stay. Where the group stopped earlier, the rows of its own window stay too. Returns: number of rows.
+    """
+    source = f"read_parquet({quoted(file)}, hive_partitioning = false)"
+    described = connection.execute(f"describe select * from {source}").fetchall()
+    nulls = ", ".join(f'cast(null as {kind}) as "{name}"' for name, kind, *_ in described if name not in REACHED_COLUMNS)
+    replaced = f" replace ({nulls})" if nulls else ""
+    after = before - timedelta(days=variables()["chronic_window_days"])
+    connection.execute(
+        f"""
+        copy (
+            select drive_hours.*{replaced}
+            from {source} as drive_hours
+            left join reach on drive_hours.drive_id = reach.drive_id
+            where drive_hours.is_peer and drive_hours.latency_us is not null and drive_hours.median_latency_us is not null
+                and (
+                    drive_hours.hour_utc > timestamp '{after}'
+                    or (drive_hours.hour_utc > reach.after_hour_utc and drive_hours.hour_utc <= reach.last_hour_utc)
+                )
+            order by drive_hours.drive_id, drive_hours.hour_utc
+        ) to {quoted(target)} (format parquet, compression zstd)
+        """
+    )
+    return row_count([target])
 
 
 def sentence(pruned: Pruned, *, is_dry_run: bool) -> str:
@@ -154,7 +180,7 @@ def sentence(pruned: Pruned, *, is_dry_run: bool) -> str:
     if pruned.is_there:
         return f"Everything before {day} was pruned already; nothing has changed"
     went = (
-        f"{human(pruned.row_count)} drive-hours before {day} ({human(pruned.stored_bytes)} bytes), and of raw "
+        f"{human(pruned.row_count)} drive-hours before {day} (about {human(pruned.stored_bytes)} bytes), and of raw "
         f"{human(pruned.raw_row_count)} rows in {some(pruned.raw_file_count, 'file')} ({human(pruned.raw_bytes)} bytes)"
     )
     if is_dry_run:

@@ -23,7 +23,7 @@ import duckdb
 from engine.custom import CustomModels
 from engine.dbt import Project
 from engine.read import published_by
-from engine.retention import Past, files_needed, read_past
+from engine.retention import Past, files_needed, read_past, remove_from_raw
 from engine.store import live_files, remove_files
 from engine.warehouse import Warehouse, quoted
 from ingest.raw.durable import sync
@@ -256,9 +256,12 @@ def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECO
             horizons.add(record.get("pruned_before_utc"))
         else:
             horizons.add(None)
+    past = read_past(warehouse)
     with duckdb.connect(str(warehouse.build_database)) as connection:
-        kept |= live_files(warehouse, connection) | files_needed(warehouse, read_past(warehouse))
+        kept |= live_files(warehouse, connection) | files_needed(warehouse, past)
     remove_files(warehouse, kept)
+    if past is not None:
+        remove_from_raw(warehouse, past)
     reach = [datetime.fromisoformat(horizon) for horizon in horizons if horizon is not None]
     if reach and None not in horizons:
         for delivery in list_deliveries(warehouse.root):

@@ -1,8 +1,8 @@
 """What `drivetail prune` leaves of the days before its horizon (docs/decisions/0007-prune.md).
 
-A pruned day keeps its stored models but for the drive-hours: of those stay the rows that a chronic window may yet reach. So intervals,
-events, tails and the study stay exact. Nothing can compute a pruned day again, so raw keeps its files too, as hard links in `raw/pruned/`:
-whoever keeps raw keeps everything. In order, so that a kill at any instant loses nothing:
+A pruned day keeps every stored model except the drive-hours. Of those it keeps drive, hour and slowdown where a chronic window may still
+reach the row. So intervals, events, tails and the study stay exact. Nothing can compute a pruned day again, so raw has its files too, as
+hard links in `raw/pruned/`: a copy of raw is a copy of everything. In order, so that a kill at any instant loses nothing:
 1. the pruned days' files are written and linked into raw,
 2. `raw/pruned.json` names them, by one rename: from here on the prune has happened, and the next build enters it where this one does not,
 3. a publication without the pruned rows takes the place of the last one,
@@ -59,12 +59,15 @@ class Past:
 
 
 def read_past(warehouse: Warehouse) -> Past | None:
-    """What was pruned; None where nothing was."""
+    """What was pruned; None where nothing was.
+
+    Of a past that an earlier release wrote, the files are unknown until a build has converted it (engine/earlier_past.py).
+    """
     try:
         record: dict[str, Any] = json.loads(pruned_record(warehouse.root).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    files = [Kept(**{**kept, "day_utc": date.fromisoformat(kept["day_utc"])}) for kept in record["files"]]
+    files = [Kept(**{**kept, "day_utc": date.fromisoformat(kept["day_utc"])}) for kept in record.get("files", [])]
     return Past(datetime.fromisoformat(record["before_utc"]), record["row_count"], files)
 
 
@@ -74,46 +77,70 @@ def write_past(warehouse: Warehouse, past: Past) -> None:
     replace_file(pruned_record(warehouse.root), text + "\n")
 
 
+def held_in_raw(warehouse: Warehouse, file: str) -> Path:
+    """Where raw has a file of the past. file: its path below the store."""
+    return warehouse.raw / "pruned" / file
+
+
 def keep_in_raw(warehouse: Warehouse, files: list[Kept]) -> None:
-    """Have raw hold the files of the past: under a second name, or a copy where raw is on another disk."""
+    """Link the files of the past into raw, or copy them where raw is on another disk; after it returns they survive a power cut."""
+    folders = set()
     for kept in files:
-        _link(warehouse.store / kept.file, warehouse.raw / "pruned" / kept.file)
-    for folder in {(warehouse.raw / "pruned" / kept.file).parent for kept in files}:
+        source, target = warehouse.store / kept.file, held_in_raw(warehouse, kept.file)
+        # a prune that was killed may have left another file of that name
+        if not target.exists() or (target.stat().st_size, target.stat().st_mtime) != (source.stat().st_size, source.stat().st_mtime):
+            sync(source)
+            _link(source, target)
+            folders |= {target.parent, *(above for above in target.parent.parents if above.is_relative_to(warehouse.raw))}
+    for folder in sorted(folders, reverse=True):
         sync(folder)
+
+
+def remove_from_raw(warehouse: Warehouse, past: Past) -> None:
+    """Remove the files in raw that are no longer part of the past, such as those of a prune that was killed."""
+    held = {held_in_raw(warehouse, kept.file) for kept in past.files}
+    for path in (warehouse.raw / "pruned").glob("*/day_utc=*/*"):
+        if path not in held:
+            path.unlink()
 
 
 def bring_back(warehouse: Warehouse, past: Past) -> None:
     """Put what raw holds of the past into the store where it is not there. Raises: ModelError where raw has lost it."""
     for kept in past.files:
-        held = warehouse.raw / "pruned" / kept.file
+        held = held_in_raw(warehouse, kept.file)
         if not held.exists():
             raise ModelError(f"{held}: is gone; nothing else holds what was pruned: put it back from a copy (docs/runbooks/pruned.md)")
-        _link(held, warehouse.store / kept.file)
+        if not (warehouse.store / kept.file).exists():
+            _link(held, warehouse.store / kept.file)
 
 
 def _link(source: Path, target: Path) -> None:
-    if target.exists():
-        return
+    """Give a file a second name, or copy it to another disk, by one rename."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f"{target.name}.draft")
+    draft.unlink(missing_ok=True)
     try:
-        os.link(source, target)
+        os.link(source, draft)
     except OSError:
-        draft = target.with_name(f"{target.name}.draft")
-        shutil.copyfile(source, draft)
+        shutil.copy2(source, draft)
         sync(draft)
-        os.replace(draft, target)
+    os.replace(draft, target)
 
 
 def enter_past(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, past: Past) -> None:
     """Make the files of the past the live ones of their days. One transaction; changes nothing where they are."""
+    rows = [(kept.model, kept.day_utc, kept.file, kept.models_version) for kept in past.files]
+    live = connection.execute("select * from plan.files where day_utc < cast(? as date)", [past.before_utc]).fetchall()
+    if set(live) == set(rows):
+        return
     connection.execute("begin")
     connection.execute("delete from plan.files where day_utc < cast(? as date)", [past.before_utc])
-    if past.files:
-        rows = [[kept.model, kept.day_utc, kept.file, kept.models_version] for kept in past.files]
-        connection.executemany("insert into plan.files values (?, ?, ?, ?)", rows)
+    if rows:
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        connection.execute("insert into plan.files select unnest(?), unnest(?), unnest(?), unnest(?)", columns)
     connection.execute("commit")
 
 
 def files_needed(warehouse: Warehouse, past: Past | None) -> set[str]:
-    """Paths of the store that a prune wrote: needed also before a build has entered them."""
+    """Paths of the store that a prune kept: needed also before a build has entered them."""
     return set() if past is None else {str(warehouse.store / kept.file) for kept in past.files}

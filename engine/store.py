@@ -36,12 +36,17 @@ def make_day_folders(warehouse: Warehouse, models: Iterable[str], days: Iterable
 
 
 def live_files(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Paths of the files that hold what is stored now."""
+    """Paths of the files that hold what is stored now; none in a build database of a release that stored batches."""
+    if not connection.execute("select 1 from duckdb_tables() where schema_name = 'plan' and table_name = 'files'").fetchall():
+        return set()
     return {str(warehouse.store / file) for (file,) in connection.execute("select file from plan.files").fetchall()}
 
 
 def remove_files(warehouse: Warehouse, kept: set[str]) -> None:
-    """Remove every file of the store but those in `kept`, and folders that are empty then."""
+    """Remove every file of the store but those in `kept`, and folders that are empty then.
+
+    kept: paths of files; of releases that stored batches, names of folders.
+    """
     for folder in warehouse.store.glob("*/day_utc=*"):
         for path in folder.iterdir():
             if str(path) not in kept:
@@ -50,5 +55,5 @@ def remove_files(warehouse: Warehouse, kept: set[str]) -> None:
             folder.rmdir()
     # folders of releases that stored batches
     for folder in warehouse.store.glob("batch-*"):
-        if not any(path.startswith(f"{folder}/") for path in kept):
+        if folder.name not in kept:
             shutil.rmtree(folder)

@@ -40,8 +40,10 @@ accepted as (
 ),
 
 stored as (
-    select cast(hour_utc as date) as day_utc, count(*) as row_count
+    select day_utc, count(*) as row_count
     from intermediate.int_drive_hours
+    -- before it a chronic window's rows alone are left
+    where hour_utc >= coalesce((select pruned_before_utc from marts.publication), hour_utc)
     group by day_utc
 )
 

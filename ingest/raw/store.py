@@ -100,13 +100,13 @@ def pruned_record(warehouse: Path) -> Path:
 
 
 def pruned_files(delivery: Delivery, before: datetime) -> list[Path]:
-    """The drive-hour files of a delivery that a horizon leaves nothing to do.
+    """The drive-hour files of a delivery that no build needs any more once `before` is the horizon.
 
-    The day before it stays, because its first hour looks back; so does what hosts saw, because names of drives may come later.
+    The day before the horizon stays, because the horizon's first hour looks one hour back.
     """
     if delivery.first_hour is None or delivery.first_hour >= before:
         return []
-    return [path for path in drive_hour_files(delivery, last=before - timedelta(days=2)) if source_of(path) is None]
+    return drive_hour_files(delivery, last=before - timedelta(days=2))
 
 
 def table_files(deliveries: Iterable[Delivery], table: str) -> list[Path]:

@@ -3,6 +3,8 @@
     behind a view of the same name (docs/decisions/0002-the-day-is-the-unit.md). The model has a column `day_utc`; its rows of other days, such as the
     hour before midnight that a day looks back at, are not written. plan.files says which file of a day is live. -#}
 {% materialization by_day, adapter='duckdb' %}
+    {#- dbt lists a schema when it is first asked for it, unless something has been made there: then a table of an earlier run is overlooked -#}
+    {%- do load_cached_relation(this) -%}
     {%- set target_relation = this.incorporate(type='view') -%}
     {{ run_hooks(pre_hooks) }}
     {%- set folder = store_folder() ~ '/' ~ this.identifier -%}

@@ -1,6 +1,8 @@
 {#- A model that several stored models of the same days read: computed once, as a table in memory, for the length of the run. When the run ends,
     a view takes its place (keep_as_views). -#}
 {% materialization in_run, adapter='duckdb' %}
+    {#- dbt lists a schema when it is first asked for it, unless something has been made there: then a table of an earlier run is overlooked -#}
+    {%- do load_cached_relation(this) -%}
     {%- set target_relation = this.incorporate(type='view') -%}
     {{ run_hooks(pre_hooks) }}
     {% do run_query("attach if not exists ':memory:' as run_tables") %}

@@ -17,7 +17,7 @@
         {%- do run_query('create or replace view raw.' ~ table.name ~ ' as ' ~ raw_rows(table, files)) %}
     {%- endfor %}
     {%- do register_decisions(tables['decisions']) %}
-    {%- do run_query("create table if not exists raw.publication as select 'dbt' as publication_id, cast(current_timestamp at time zone 'UTC' as timestamp) as published_at, cast(null as timestamp) as last_hour_utc, cast(null as timestamp) as pruned_before_utc") %}
+    {%- do run_query("create or replace table raw.publication as select 'dbt' as publication_id, cast(current_timestamp at time zone 'UTC' as timestamp) as published_at, cast(null as timestamp) as last_hour_utc, cast(" ~ ("'" ~ env_var('DRIVETAIL_HORIZON') ~ "'" if env_var('DRIVETAIL_HORIZON', '') else 'null') ~ " as timestamp) as pruned_before_utc") %}
     {%- do show_store() %}
 {%- endif %}
 {% endmacro %}

@@ -1,16 +1,18 @@
-"""Compaction changes no number, and the checks see what is wrong."""
+"""The checks find what is wrong, and nothing else."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import polars as pl
 import pytest
 
-from drivetail.service.maintenance import check_sums, compact_store, expire, rebuild_check, reconcile
+from drivetail.service.maintenance import check_sums, expire, rebuild_check, reconcile
 from engine.build import build, forget
 from engine.dbt import ModelError
 from engine.warehouse import Warehouse
@@ -50,22 +52,25 @@ def hourly(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     return warehouse
 
 
-def test_compaction_changes_no_number_and_readers_of_before_keep_theirs(hourly: Warehouse, tmp_path: Path):
-    before = hourly.published.resolve()
-    kept = tmp_path / "before.duckdb"
-    shutil.copy(before, kept)
-    batches = sorted(path.name for path in hourly.store.iterdir())
-    assert compact_store(hourly) == 1
-    assert set(batches) < {path.name for path in hourly.store.iterdir()}
-    assert marts_differences(kept, hourly.published) == []
-    assert compact_store(hourly) == 0
+def test_expiry_leaves_one_file_of_a_day_and_changes_no_number(hourly: Warehouse, tmp_path: Path):
+    """Day one was computed by each build; a reader of an earlier publication keeps its files until that goes."""
+    before = tmp_path / "before.duckdb"
+    shutil.copy(hourly.published, before)
     assert expire(hourly) == 0  # replaced a moment ago
+    files = sorted(hourly.store.glob("int_drive_hours/*/*.parquet"))
+    published = len(list(hourly.publications.glob("*.duckdb")))
+    assert published == 4
+    for path in hourly.publications.glob("*.duckdb"):
+        os.utime(path, (0, 0))
+    assert expire(hourly) == published - 1
+    left = sorted(hourly.store.glob("int_drive_hours/*/*.parquet"))
+    assert len(files) > len(left) == 2 == len({path.parent for path in left})
+    assert marts_differences(before, hourly.published) == []
 
 
 @pytest.mark.soak
-def test_what_was_compacted_can_be_corrected_again(hourly: Warehouse, tmp_path: Path):
-    compact_store(hourly)
-    rows = pl.read_parquet(tmp_path.parent.glob("maintenance*/delivery-1/drive_hours.parquet").__next__())
+def test_a_day_of_many_builds_can_be_corrected_again(hourly: Warehouse, tmp_path: Path):
+    rows = pl.read_parquet(next(tmp_path.parent.glob("maintenance*/delivery-1/drive_hours.parquet")))
     rows.with_columns(pl.col("write_latency_us") * 3, collected_at=pl.col("hour_utc") + timedelta(days=3)).write_parquet(
         tmp_path / "drive_hours.parquet"
     )
@@ -82,7 +87,7 @@ def test_what_was_compacted_can_be_corrected_again(hourly: Warehouse, tmp_path: 
 
 
 def test_a_law_that_does_not_hold_is_named(hourly: Warehouse) -> None:
-    """What the store holds of a batch's slowdowns is moved by a hundredth."""
+    """The stored slowdowns of a day are moved by a hundredth."""
     check_sums(hourly)
     path, _ = newest_drive_hours(hourly)
     kept = path.read_bytes()
@@ -98,7 +103,7 @@ def test_a_law_that_does_not_hold_is_named(hourly: Warehouse) -> None:
 
 def test_no_law_holds_where_there_is_nothing_to_hold_it_against(hourly: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("drivetail.service.maintenance.OF_A_BATCH", ("test_type:singular",))
+        patched.setattr("engine.dbt.Project.run", lambda *_, **__: SimpleNamespace(results=[]))
         with pytest.raises(ModelError, match=r"tests: holds no assert_\*\.sql"):
             check_sums(hourly)
     kept = hourly.build / "kept.duckdb"
@@ -112,15 +117,11 @@ def test_no_law_holds_where_there_is_nothing_to_hold_it_against(hourly: Warehous
 
 
 def newest_drive_hours(warehouse: Warehouse) -> tuple[Path, date]:
-    """The newest file of the store with drive-hours that count, and the day of its first hour."""
+    """The live file of drive-hours of the newest day, and the day."""
     with duckdb.connect(str(warehouse.build_database)) as connection:
-        ((seq, day),) = connection.execute(
-            """
-            select build_seq, cast(first_hour_utc as date) from state.batches
-            where live_raid_hour_count > 0 order by build_seq desc limit 1
-            """
-        ).fetchall()
-    return warehouse.store / f"batch-{seq:06d}" / "int_drive_hours.parquet", day
+        query = "select file, day_utc from plan.files where model = 'int_drive_hours' order by day_utc desc limit 1"
+        ((file, day),) = connection.execute(query).fetchall()
+    return Path(file), day
 
 
 def test_a_stored_file_that_was_touched_is_found(hourly: Warehouse):

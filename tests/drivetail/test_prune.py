@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import pytest
 from click.testing import CliRunner, Result
-from engine.past import Kept, Past, bring_back
 
 from drivetail.cli import main
 from drivetail.service.maintenance import expire
@@ -21,6 +20,7 @@ from engine.build import build
 from engine.dbt import ModelError, Project, variables
 from engine.prune import LEAST_DAYS, prune
 from engine.publish import clean_up
+from engine.retention import Kept, Past, bring_back
 from engine.warehouse import PROJECT, Warehouse
 from ingest.raw.store import drive_hour_files, list_deliveries
 
@@ -95,7 +95,7 @@ def test_it_says_what_goes_and_refuses_what_it_must(site: Site) -> None:
     for wrong in ("45", "forty days", "34d"):
         refused = site.run("prune", "--older-than", wrong)
         assert refused.exit_code == 2 and f"--older-than {wrong}: give" in refused.output
-    assert "no drive-hour lies before 2025-12-28, 54 days before the last hour; nothing to prune" in site.refuses(
+    assert "no drive-hour is before 2025-12-28, 54 days before the last hour; nothing to prune" in site.refuses(
         "prune", "--older-than", "54d"
     )
 
@@ -180,12 +180,13 @@ def test_a_build_database_made_anew_knows_of_drives_that_raw_knows_no_more(site:
 
 
 def test_a_past_that_raw_has_lost_is_told_with_the_page_that_helps(tmp_path: Path) -> None:
-    kept = Kept(12, datetime(2026, 1, 5), datetime(2026, 1, 6), 4, "of these models")
-    past = Past(datetime(2026, 1, 7), 20, [kept], None, [])
-    with pytest.raises(ModelError, match=r"raw/pruned/batch-000012: is gone; .* put it back from a copy \((docs/runbooks/.*)\)") as told:
+    kept = Kept("int_raid_hours", date(2026, 1, 5), "int_raid_hours/day_utc=2026-01-05/000001.0.parquet", "of these models")
+    past = Past(datetime(2026, 1, 7), 20, [kept])
+    gone = r"raw/pruned/int_raid_hours/day_utc=2026-01-05/000001.0.parquet: is gone"
+    with pytest.raises(ModelError, match=rf"{gone}; .* put it back from a copy \((docs/runbooks/.*)\)") as told:
         bring_back(Warehouse(tmp_path), past)
     page = str(told.value).rpartition("(")[2].rstrip(")")
-    assert "raw/pruned/batch-000012: is gone" in (PROJECT / page).read_text()
+    assert gone in (PROJECT / page).read_text()
 
 
 @pytest.mark.soak
@@ -216,9 +217,11 @@ def test_raw_and_the_past_survive_the_store_and_other_models(tmp_path: Path, mon
     )
     monkeypatch.setattr(Project, "version", "of the next release")
     # which has a model that this one did not have
-    for held in (site.warehouse.raw / "pruned").iterdir():
-        for folder in (held, site.warehouse.store / held.name):
-            (folder / "int_sampled_days.parquet").unlink()
+    record = site.warehouse.raw / "pruned.json"
+    past = json.loads(record.read_text())
+    record.write_text(json.dumps({**past, "files": [kept for kept in past["files"] if kept["model"] != "int_sampled_days"]}))
+    for folder in (site.warehouse.raw / "pruned", site.warehouse.store):
+        shutil.rmtree(folder / "int_sampled_days", ignore_errors=True)
     assert "raw before 2026-01-16 was pruned" in site.refuses("build") and "`drivetail build --keep-pruned`" in site.refuses("build")
     site.does("build", "--keep-pruned")
     assert [site.ask(query) for query in kept] == before

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
@@ -165,10 +166,17 @@ def test_models_that_were_edited_change_nothing_of_what_is_read(
 @pytest.mark.soak
 def test_a_warehouse_that_an_early_release_wrote_ends_in_the_marts_of_today(tmp_path: Path) -> None:
     warehouse, bundle = unpacked(EARLY, tmp_path), tmp_path / "bundle"
-    # whichever of build and maintain comes first
+    # maintenance does not build: it names the command, and leaves everything in place
+    refused = drivetail("maintain", "-w", warehouse.root)
+    assert refused.exit_code == 1 and refused.stderr.rstrip().endswith("run `drivetail build`"), refused.output
+    assert drivetail("build", "-w", warehouse.root).exit_code == 0
+    assert list(warehouse.store.glob("batch-*")), "a reader may still have the last publication open"
+    for path in warehouse.publications.glob("*.duckdb"):
+        os.utime(path, (0, 0))
     kept = drivetail("maintain", "-w", warehouse.root)
     assert kept.exit_code == 0, kept.output
     assert "The sums hold\nRaw and warehouse agree\n" in kept.stdout and "built again from raw, is as published" in kept.stdout
+    assert not list(warehouse.store.glob("batch-*"))
     assert compare(compute([Delivery(bundle), Delivery(bundle / "late")]), warehouse.published) == []
     assert drivetail("ingest", "bundle", bundle, "-w", warehouse.root).exit_code == 0
     assert [delivery.seq for delivery in list_deliveries(warehouse.root)] == [1], "what it holds is known again"
@@ -202,8 +210,25 @@ def test_a_warehouse_of_a_release_is_taken_over(archive: Path, tmp_path: Path) -
         assert ask("select drive_id, slow_hours from marts.fct_drive_slowness where slow_hours > 0 order by 1") == [
             ("a", 10), ("b", 4), ("serial-c", 2),
         ]  # fmt: skip
+        totals = "drive_id, drive_hours, slow_hours, interval_count, max_slowdown, is_chronic"
+        assert ask(f"select {totals} from marts.fct_drive_slowness where drive_id in ('a', 'c') order by 1") == [
+            ("a", 14, 10, 1, 2.5, False), ("c", 14, 0, 0, 1.0, False),
+        ]  # fmt: skip
+        transitions = "normal, to_slow, slow_persist, back_to_stable"
+        assert ask(f"select {transitions} from intermediate.int_drives__totals where drive_id = 'a'") == [(3, 0, 9, 0)]
+        spans = "select first_hour_utc, last_hour_utc from marts.dim_drives where drive_id = 'a'"
+        assert ask(spans) == [(datetime(2026, 1, 5, 20), datetime(2026, 2, 20, 3))]
+        assert ask("select min(hour_utc), count(*) from marts.fct_drive_hours where drive_id = 'a'") == [(datetime(2026, 1, 6), 10)]
+        kept = "select sum(bit_count(valid_in)), min(first_hour_utc), max(last_hour_utc) from intermediate.int_raid_group_days"
+        assert ask(f"{kept} where day_utc = '2026-01-05'") == [(4, datetime(2026, 1, 5, 20), datetime(2026, 1, 5, 23))]
+        reached = "select count(*), count(slowdown), min(hour_utc) from intermediate.int_drive_hours where hour_utc < '2026-01-06'"
+        assert ask(reached) == [(16, 16, datetime(2026, 1, 5, 20))], "what a chronic window may reach"
         assert ask("select count(distinct drive_id), count(*) from marts.fct_drive_samples") == [(4, 96)]
         assert ask("select drive_id, verdict, state from marts.fct_drive_decisions") == [("b", "replace", "pending")]
+    past = json.loads((warehouse.raw / "pruned.json").read_text())
+    assert {path.relative_to(warehouse.raw / "pruned").as_posix() for path in warehouse.raw.glob("pruned/*/*/*")} == {
+        kept["file"] for kept in past["files"]
+    }, "by day, and nothing else"
     assert drivetail("alerts", "--new", "-w", warehouse.root).output == "No new alert\n"
     status = json.loads(drivetail("status", "--json", "-w", warehouse.root).stdout)
     assert status["quarantined"]["count"] == 1 and "do not add up" not in str(status["problems"])

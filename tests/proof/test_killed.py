@@ -1,6 +1,6 @@
 """kill -9 at any instant: run again, and the marts are those of an undisturbed run; readers never notice.
 
-Where a phase takes long (landing, models, writing a publication) the process group is killed at a random instant of it. Phases of a
+Where a phase takes long (landing, computing days, writing a publication) the process group is killed at a random instant of it. Phases of a
 millisecond (the commit of a delivery, the swap, the clean-up) are killed before each of their steps (tests/proof/forks.py).
 DRIVETAIL_KILLS is the number of kills altogether, over six phases; 6 unless given, 50 in `make soak`. DRIVETAIL_KILL_SEED repeats
 the draw. In CI it is tests/dags/test_scheduler.py that kills.
@@ -211,23 +211,23 @@ def test_a_killed_ingest_leaves_a_delivery_whole_or_absent(site: Site) -> None:
 @pytest.mark.soak
 @pytest.mark.xdist_group("killed-1")
 def test_a_killed_build_is_simply_done_again(site: Site) -> None:
-    """Killed while the models run."""
+    """Killed while it computes days."""
     build = ("build", *site.option)
     site.deliver()
-    seconds = site.seconds(build)["models"]
+    seconds = site.seconds(build)["days"]
     for attempt in range(ROUNDS + ATTEMPTS):
         before = site.expected()
         site.deliver()
-        if not site.kill(build, {"models"}, seconds, cold=attempt == 0):
+        if not site.kill(build, {"days"}, seconds, cold=attempt == 0):
             seconds /= 2
             continue
-        assert compare(before, site.published) == [], "a build that was killed in its models has changed what readers see"
+        assert compare(before, site.published) == [], "a build that was killed while it computed days has changed what readers see"
         site.forks.run(*build)
         assert compare(site.expected(), site.published) == []
         site.check_readers()
-        if site.has_killed("models") == ROUNDS:
+        if site.has_killed("days") == ROUNDS:
             break
-    site.check_end("models")
+    site.check_end("days")
 
 
 @pytest.mark.soak

@@ -47,7 +47,7 @@ def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str
         select
             raid_group_id, min(hour_utc) as first_hour_utc, max(hour_utc) as last_hour_utc, count(*) as hours,
             count(case when is_in_population then 1 end) as in_population, count(slowdown) as with_slowdown
-        from intermediate.int_drive_hours where drive_id = ?
+        from intermediate.int_drive_hours where drive_id = ? and is_data_drive is not null
         group by raid_group_id order by last_hour_utc desc
         """,
         [drive_id],
@@ -108,7 +108,7 @@ def _rows_text(drive: Row, pruned_before: datetime | None) -> str:
 def _hour_to_look_at(connection: duckdb.DuckDBPyConnection, drive_id: str) -> datetime | None:
     ((hour,),) = connection.execute(
         "select coalesce(max_by(hour_utc, (slowdown, hour_utc)) filter (slowdown is not null), max(hour_utc)) "
-        "from intermediate.int_drive_hours where drive_id = ?",
+        "from intermediate.int_drive_hours where drive_id = ? and is_data_drive is not null",
         [drive_id],
     ).fetchall()
     return hour if isinstance(hour, datetime) else None
@@ -152,7 +152,7 @@ def _slowness_blocks(connection: duckdb.DuckDBPyConnection, drive_id: str) -> li
         connection,
         """
         select * from intermediate.int_drive_hours
-        where drive_id = ? and slowdown is not null order by slowdown desc, hour_utc desc limit ?
+        where drive_id = ? and slowdown is not null and is_data_drive is not null order by slowdown desc, hour_utc desc limit ?
         """,
         [drive_id, WORST],
     )

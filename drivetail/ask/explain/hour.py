@@ -25,7 +25,9 @@ def explain_hour(warehouse: Warehouse, drive: str, hour: str) -> str:
     at, notes = parse_hour(hour)
     with publication_of(warehouse) as connection:
         known_drive(connection, drive)
-        measured = fetch(connection, "select * from intermediate.int_drive_hours where drive_id = ? and hour_utc = ?", [drive, at])
+        # of a pruned row nothing is left, or drive, hour and slowdown alone
+        found = "select * from intermediate.int_drive_hours where drive_id = ? and hour_utc = ? and is_data_drive is not null"
+        measured = fetch(connection, found, [drive, at])
         if measured:
             parts = _measured_blocks(DriveHour(connection, warehouse, measured[0]))
         else:

@@ -24,7 +24,7 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
         select
             max(hour_utc) filter (hour_utc < $at) as before, min(hour_utc) filter (hour_utc > $at) as after,
             max_by(raid_group_id, hour_utc) filter (hour_utc < $at) as group_before
-        from intermediate.int_drive_hours where drive_id = $drive
+        from intermediate.int_drive_hours where drive_id = $drive and is_data_drive is not null
         """,
         {"drive": drive, "at": at},
     )
