@@ -153,7 +153,7 @@ def _read_parquet(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawC
         raise UnreadableFile(f"not a Parquet file: it starts with {head!r}, expected b'PAR1'")
     if tail != b"PAR1":
         raise UnreadableFile(f"the Parquet file is cut off: it ends with {tail!r}, expected the footer b'PAR1'")
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, pre_buffer=False) as file:
         names = file.schema_arrow.names
         columns = contract_columns(names, layout, notes)
         limit = unpacked_limit(path)
