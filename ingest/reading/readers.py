@@ -29,7 +29,8 @@ from ingest.contract.fleet import TEXT, Layout
 from ingest.reading.limits import LEAST_ROW_BYTES, too_large, unpacked_limit
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst")
-CHUNK_ROWS = 1_000_000
+# larger chunks are slower: their memory goes back to the system and is cleared again for the next one
+CHUNK_ROWS = 500_000
 BLOCK_BYTES = 64 << 20
 LONGEST_LINE_BYTES = 256 << 20
 SHOWN_VALUE_CHARS = 200
@@ -70,7 +71,7 @@ def format_of(name: str) -> str | None:
 
 
 def read_chunks(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawChunk]:
-    """Yield the rows of `path` in file order, in chunks of about a million.
+    """Yield the rows of `path` in file order, in chunks of at most `CHUNK_ROWS` (CSV: of a block of lines).
 
     Columns outside the contract are left out and named in `notes`. A file with columns and no rows yields nothing.
     Raises: UnreadableFile where the file is not what its name says, ends early, or lacks a required column.
@@ -152,7 +153,7 @@ def _read_parquet(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawC
         raise UnreadableFile(f"not a Parquet file: it starts with {head!r}, expected b'PAR1'")
     if tail != b"PAR1":
         raise UnreadableFile(f"the Parquet file is cut off: it ends with {tail!r}, expected the footer b'PAR1'")
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, pre_buffer=False) as file:
         names = file.schema_arrow.names
         columns = contract_columns(names, layout, notes)
         limit = unpacked_limit(path)
