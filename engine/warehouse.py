@@ -33,7 +33,7 @@ class Warehouse:
 
     @property
     def store(self) -> Path:
-        """Computed RAID-hours, one folder of Parquet files per batch; made from raw."""
+        """What is computed, one Parquet file per model and UTC day; made from raw."""
         return self.root / "store"
 
     @property

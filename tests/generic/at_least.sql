@@ -3,5 +3,4 @@
 select {{ column_name }}
 from {{ model }}
 where {{ column_name }} < {{ minimum }}
-limit 100
 {% endtest %}

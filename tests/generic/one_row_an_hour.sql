@@ -5,5 +5,4 @@ select drive_id, day_utc, sum(reported_hours) as row_count, bit_count(bit_or(rep
 from {{ model }}
 group by drive_id, day_utc
 having sum(reported_hours) > bit_count(bit_or(reported_in)) or drive_id is null
-limit 100
 {% endtest %}

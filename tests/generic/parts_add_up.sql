@@ -4,5 +4,4 @@ select {{ by | join(', ') }}, sum({{ part }}) as parts, min({{ whole }}) as whol
 from {{ model }}
 group by {{ by | join(', ') }}
 having sum({{ part }}) <> min({{ whole }}) or min({{ whole }}) <> max({{ whole }})
-limit 100
 {% endtest %}

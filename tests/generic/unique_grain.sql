@@ -5,5 +5,4 @@ select {{ columns | join(', ') }}, count(*) as row_count
 from {{ model }}
 group by {{ columns | join(', ') }}
 having count(*) > 1{% for column in columns %} or {{ column }} is null{% endfor %}
-limit 100
 {% endtest %}
