@@ -174,7 +174,10 @@ def test_a_full_disk_at_any_point_ends_as_if_it_had_not_been(disk: Disk, forks: 
 
 
 def deliver_in_pieces(fleet: Path) -> str:
-    """A fleet in four deliveries: a week, two hours of the next day, each of which replaces that day, and the rest of it. Returns: its slow drive."""
+    """A fleet in four deliveries: a week, two hours of the next day, each of which replaces that day, and the rest of it.
+
+    Returns: its slow drive.
+    """
     simulate(fleet / "all", disk_groups=1, ssd_groups=1, hours=WEEK_HOURS + 25, seed=3)
     rows = pl.concat([pl.read_parquet(path) for path in sorted((fleet / "all").glob("drive_hours*"))])
     drives = pl.concat([pl.read_parquet(path) for path in (fleet / "all").glob("drives*")])
