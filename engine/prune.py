@@ -146,7 +146,7 @@ def _prune(build: Build, before: datetime, raw_rows: int, report: Progress) -> N
 
 
 def _write_reached(connection: duckdb.DuckDBPyConnection, file: Path, target: Path, before: datetime) -> int:
-    """Write drive, hour and what the slowdown is worked out of, of the rows that a chronic window may still reach, the other columns being null.
+    """Write what gives the slowdown of the rows that a chronic window may still reach; the other columns are null.
 
     A window ends with the last valid hour of the drive's RAID group, and a later delivery may move either. So the rows of one window's
     length before the horizon stay. Where the group stopped earlier, the rows of its own window stay too. Returns: number of rows.
