@@ -71,7 +71,6 @@ def test_only_one_task_writes_at_a_time(bag: Any):
     assert writers == {
         "fleet_hourly raw.land",
         "fleet_hourly marts.build",
-        "fleet_maintenance store.compact",
         "fleet_maintenance expire",
         "fleet_maintenance proofs.sums",
         "fleet_maintenance proofs.rebuild",

@@ -43,8 +43,7 @@ TASK_SECONDS = {
     "fleet_hourly.marts.complete_weeks": 0.5,
     "fleet_hourly.watch.new_alerts": 0.5,
     "fleet_weekly_report.write": 2.0,
-    "fleet_maintenance.store.compact": 1.0,
-    "fleet_maintenance.store.expire": 0.5,
+    "fleet_maintenance.expire": 0.5,
     "fleet_maintenance.proofs.sums": 2.0,
     "fleet_maintenance.proofs.rebuild": 4.0,
 }

@@ -188,9 +188,7 @@ def test_an_inbox_takes_every_part_of_what_hosts_deliver(host: Host, tmp_path: P
     assert of_host(tmp_path) == of_host(at_once)
     lines = [line for line in Register(Warehouse(tmp_path), "inbox").read() if line["outcome"] != "begun"]
     # 4 drives, 4 aliases or more, 3 looks of 4 drives each, and one event when sdb failed
-    assert [(line["outcome"], line["rows_delivered"] > 12, line["last_hour"]) for line in lines] == [
-        ("landed", True, "2026-01-05T10:00:00")
-    ] * 2
+    assert [(line["outcome"], line["rows_delivered"] > 12) for line in lines] == [("landed", True)] * 2
 
     count = len(list_deliveries(tmp_path))
     Register(Warehouse(tmp_path), "inbox").path.unlink()

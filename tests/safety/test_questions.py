@@ -117,7 +117,7 @@ def test_another_user_reads_it_and_cannot_open_it_for_writing(attacked: Attacked
         shutil.copy(attacked.warehouse.published, file)
         program = (
             "import os, duckdb, sys\nos.setgid(65534); os.setuid(65534)\nfile = sys.argv[1]\n"
-            "print(duckdb.connect(file, read_only=True).execute('select count(*) from plan.publication').fetchall())\n"
+            "print(duckdb.connect(file, read_only=True).execute('select count(*) from raw.publication').fetchall())\n"
             "try:\n    duckdb.connect(file)\nexcept duckdb.Error as error:\n    print('refused', error)\n"
         )
         done = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, timeout=60)
