@@ -130,6 +130,7 @@ def test_json_holds_the_same(published: Published) -> None:
         "freshness",
         "inventory",
         "window",
+        "custom_failures",
     ]
     assert content["publication"]["last_hour_utc"] == "2026-01-06T05:00:00"
     assert content["freshness"]["lagging_groups"]["rows"][0]["raid_group_id"] == "g3"
