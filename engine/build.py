@@ -338,8 +338,6 @@ class Build:
         make_day_folders(self.warehouse, stored_models(self.project.manifest), recounted)
         for batch in batches(self.deliveries, recounted):
             self.project.run("build", "--select", *COUNTS_BY_CLASS, days=batch)
-        # the views of all days, which the publication copies
-        self.project.run("run-operation", "register_raw")
 
     def computed_hours(self, connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
         """RAID-hours and drive-hours of the days computed."""

@@ -62,10 +62,10 @@
     {{- return(found | unique | sort) }}
 {% endmacro %}
 
-{#- Makes every stored model a view over its live files: of the days to compute, or of all. -#}
-{% macro show_store() %}
+{#- Makes every stored model a view over its live files of some days, none for all. -#}
+{% macro show_store(days) %}
     {%- for node in graph.nodes.values() if node.config.materialized == 'by_day' %}
-        {%- do run_query(store_view(node, days_to_compute())) %}
+        {%- do run_query(store_view(node, days)) %}
     {%- endfor %}
 {% endmacro %}
 

@@ -1,5 +1,5 @@
 {#- A model that several stored models of the same days read: computed once, as a table in memory, for the length of the run. When the run ends,
-    a view takes its place (keep_as_views). -#}
+    a view takes its place (end_run). -#}
 {% materialization in_run, adapter='duckdb' %}
     {#- dbt lists a schema when it is first asked for it, unless something has been made there: then a table of an earlier run is overlooked -#}
     {%- do load_cached_relation(this) -%}
@@ -17,8 +17,8 @@
     {{ return({'relations': []}) }}
 {% endmaterialization %}
 
-{#- When a run ends (dbt_project.yml, on-run-end): what it held in memory is a view again. -#}
-{% macro keep_as_views(results) %}
+{#- When a run ends (dbt_project.yml, on-run-end): what it held in memory is a view again, and the views show all days again. -#}
+{% macro end_run(results) %}
     {%- if execute %}
     {%- for result in results if result.node.config.materialized == 'in_run' and result.node.compiled_code %}
         {%- do run_query('create or replace view ' ~ result.node.schema ~ '.' ~ result.node.name ~ ' as ' ~ result.node.compiled_code) %}
@@ -27,5 +27,6 @@
     {%- for result in results if result.node.config.materialized == 'in_run' and result.node.compiled_code %}
         {%- do run_query('drop table if exists run_tables.main.' ~ result.node.name) %}
     {%- endfor %}
+    {%- if days_to_compute() is not none %}{% do register_days(none) %}{% endif %}
     {%- endif %}
 {% endmacro %}

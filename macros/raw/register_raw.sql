@@ -1,12 +1,16 @@
 {#- Makes the sources that models read: `raw.*` as views over the files of a raw folder, `plan.*` as tables, the stored models as views over
-    the files that are there. Runs when dbt starts (dbt_project.yml, on-run-start). What it reads and how much is said by the environment:
+    the files that are there. Runs when dbt starts (dbt_project.yml, on-run-start). The environment says what it reads and how much:
     DRIVETAIL_RAW         the raw folder; the demo's unless given
     DRIVETAIL_DELIVERIES  number of the last delivery that counts; all unless given: what lands during a build waits for the next
-    DRIVETAIL_DAYS        UTC days to compute, separated by commas; all unless given
+    DRIVETAIL_DAYS        UTC days to compute and, while they are computed, to see, separated by commas; all unless given
     DRIVETAIL_HORIZON     UTC day before which drive-hours are pruned, and their files of raw about to go; none unless given
     DRIVETAIL_STORE       folder of the stored models; target unless given -#}
 {% macro register_raw() %}
-{%- if execute %}
+    {%- if execute %}{% do register_days(days_to_compute()) %}{% endif %}
+{% endmacro %}
+
+{#- See register_raw(). days: those that are shown; none for all. -#}
+{% macro register_days(days) %}
     {%- set tables = sources_of('raw') %}
     {%- for schema in ('raw', 'plan', 'staging', 'intermediate', 'marts') %}{% do run_query('create schema if not exists ' ~ schema) %}{% endfor %}
     {%- for table in sources_of('plan').values() %}
@@ -14,12 +18,11 @@
     {%- endfor %}
     {%- set files = raw_files() %}
     {%- for table in tables.values() if table.name not in ('decisions', 'publication') %}
-        {%- do run_query('create or replace view raw.' ~ table.name ~ ' as ' ~ raw_rows(table, files)) %}
+        {%- do run_query('create or replace view raw.' ~ table.name ~ ' as ' ~ raw_rows(table, files, days)) %}
     {%- endfor %}
     {%- do register_decisions(tables['decisions']) %}
     {%- do run_query("create or replace table raw.publication as select 'dbt' as publication_id, cast(current_timestamp at time zone 'UTC' as timestamp) as published_at, cast(null as timestamp) as last_hour_utc, cast(" ~ ("'" ~ env_var('DRIVETAIL_HORIZON') ~ "'" if env_var('DRIVETAIL_HORIZON', '') else 'null') ~ " as timestamp) as pruned_before_utc") %}
-    {%- do show_store() %}
-{%- endif %}
+    {%- do show_store(days) %}
 {% endmacro %}
 
 {#- The tables of a source, by name. -#}
@@ -63,8 +66,7 @@
 {% endmacro %}
 
 {#- SQL for the rows of a raw table. Of drive-hours and samples those of the days to compute, and of drive-hours the hour before each. -#}
-{% macro raw_rows(table, files) %}
-    {%- set days = days_to_compute() %}
+{% macro raw_rows(table, files, days) %}
     {%- set is_by_day = table.name in ('drive_hours', 'drive_samples') %}
     {%- set before = [] %}
     {%- set spans = [] %}
