@@ -170,6 +170,11 @@ class Build:
         warehouse.note("plan", deliveries=len(self.deliveries), new=len(self.new))
 
     @property
+    def has_inventory(self) -> bool:
+        """Whether the new deliveries say something of where drives are."""
+        return any(table_files(self.new, table) for table in INVENTORY)
+
+    @property
     def horizon(self) -> date | None:
         """Day before which drive-hours are pruned."""
         return None if self.past is None else self.past.before_utc.date()
@@ -264,7 +269,7 @@ class Build:
             counts = self.computed_hours(connection)
             if self.new:
                 connection.execute("begin")
-                for table in ("places", "classes"):
+                for table in ("places", "classes") if self.has_inventory else ("classes",):
                     connection.execute(f"create or replace table plan.last_{table} as select * from plan.plan_{table}")
                 connection.execute("insert or ignore into state.finished_deliveries select delivery_seq from plan.new_deliveries")
                 connection.execute("commit")
@@ -295,13 +300,14 @@ class Build:
 
     def changed_days(self) -> list[date]:
         """Ask the models which days the new deliveries change."""
-        has_inventory = any(table_files(self.new, table) for table in INVENTORY)
         with self.connect() as connection:
             tell(connection, self.new, self.deliveries, self.horizon)
-            if not has_inventory:  # no place has changed
-                connection.execute("delete from plan.plan_places__changed")
-        if has_inventory:
-            self.project.run("build", "--select", *TABLES_OF_INVENTORY, "test_type:unit")
+            (is_stored,) = connection.execute("select count(*) > 0 from plan.files").fetchone() or (False,)
+            # without inventory no place has changed, and without a stored day none needs another one
+            connection.execute("delete from plan.plan_places__changed")
+        if self.has_inventory:
+            moved = () if is_stored else ("plan_places__changed",)
+            self.project.run("build", "--select", *TABLES_OF_INVENTORY, "test_type:unit", *moved)
         else:
             self.project.run("run-operation", "register_raw")
         with self.connect() as connection:

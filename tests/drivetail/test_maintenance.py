@@ -121,7 +121,7 @@ def newest_drive_hours(warehouse: Warehouse) -> tuple[Path, date]:
     with duckdb.connect(str(warehouse.build_database)) as connection:
         query = "select file, day_utc from plan.files where model = 'int_drive_hours' order by day_utc desc limit 1"
         ((file, day),) = connection.execute(query).fetchall()
-    return Path(file), day
+    return warehouse.store / file, day
 
 
 def test_a_stored_file_that_was_touched_is_found(hourly: Warehouse):
