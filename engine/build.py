@@ -155,6 +155,10 @@ class Build:
     """One build: the deliveries to take in and the project to run over them."""
 
     def __init__(self, warehouse: Warehouse, target: str, report: Progress, *, keep_pruned: bool = False) -> None:
+        if set("*?[") & set(str(warehouse.root)):
+            raise ModelError(
+                f"{warehouse.root}: DuckDB reads *, ? and [ in a path as a pattern; move the warehouse to a folder without them"
+            )
         self.started = time.monotonic()
         self.warehouse = warehouse
         self.report = report
