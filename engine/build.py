@@ -46,8 +46,11 @@ DAYS = (
 )  # fmt: skip
 """What is stored by day from raw, and the sums that must hold."""
 
-COUNTS_BY_CLASS = ("int_drives__kinds+,config.materialized:by_day", "--exclude", "test_type:unit", "test_type:singular")
-"""What is stored by day and depends on how drives are grouped now."""
+COUNTS_BY_CLASS = (
+    "int_drives__kinds+,config.materialized:by_day", "int_drives__kinds+,test_type:singular",
+    "--exclude", "test_type:unit",
+)  # fmt: skip
+"""What is stored by day and depends on how drives are grouped now, and the sums that need to know every drive."""
 
 OPEN_ELSEWHERE = "could not set lock"
 """What DuckDB says of a database that another process has open."""
@@ -191,7 +194,8 @@ class Build:
 
     def _last_build(self) -> int:
         """The greatest number that names a file of the store."""
-        return max((int(path.name.split(".")[0]) for path in self.warehouse.store.glob("*/day_utc=*/*.parquet")), default=0)
+        names = (path.name.split(".")[0] for path in self.warehouse.store.glob("*/day_utc=*/*.parquet"))
+        return max((int(name) for name in names if name.isdigit()), default=0)
 
     def open_state(self, *, keep_pruned: bool) -> tuple[set[int], bool]:
         """Make or read the build database's state. One made by other definitions is forgotten: its numbers would mix with new ones.
@@ -275,6 +279,7 @@ class Build:
                 connection.execute("begin")
                 for table in ("places", "classes") if self.has_inventory else ("classes",):
                     connection.execute(f"create or replace table plan.last_{table} as select * from plan.plan_{table}")
+                connection.execute("delete from plan.unfinished_days")
                 connection.execute("insert or ignore into state.finished_deliveries select delivery_seq from plan.new_deliveries")
                 connection.execute("commit")
         self.warehouse.note("finished", deliveries=len(self.new), publication=publication.publication_id)
@@ -322,6 +327,7 @@ class Build:
         cut = batches(self.deliveries, days)
         models = stored_models(self.project.manifest)
         make_day_folders(self.warehouse, models, days)
+        self.begin_days(days)
         for number, batch in enumerate(cut):
             self.report("days", number, len(cut))
             self.warehouse.note("days", first=batch[0], last=batch[-1], days=len(batch))
@@ -336,6 +342,11 @@ class Build:
         self.report("days", len(cut), len(cut))
         self.computed = days
 
+    def begin_days(self, days: Iterable[date]) -> None:
+        """Note days that are about to be stored: if this build does not finish, the next one computes them again."""
+        with self.connect() as connection:
+            connection.execute("insert into plan.unfinished_days select unnest(?::date[])", [list(days)])
+
     def summarize(self, days: list[date]) -> None:
         """Bring up to date what is made over all days, and the counts by class of the days that need it."""
         self.warehouse.note("summarize")
@@ -346,6 +357,7 @@ class Build:
             landed = {day for (day,) in connection.execute("select day_utc from plan.landed_days").fetchall()}
         recounted = {*days, *(day for (day,) in changed)} & landed
         make_day_folders(self.warehouse, stored_models(self.project.manifest), recounted)
+        self.begin_days(recounted)
         for batch in batches(self.deliveries, recounted):
             self.project.run("build", "--select", *COUNTS_BY_CLASS, days=batch)
 

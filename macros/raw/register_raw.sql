@@ -52,7 +52,9 @@
         {%- set parts = path[folder | length + 1:].split('/') %}
         {%- set words = parts[-1].split('.')[:-1] %}
         {%- set source = words[-1] if words | length > 1 and not words[-1].isdigit() else none %}
-        {%- if not last or parts[0].split('.')[0] | int <= last | int %}
+        {#- what else lies there, such as a copy of a delivery under another name, is none #}
+        {%- set is_delivery = modules.re.fullmatch('[0-9]{6,}[.](no-hours|[0-9-]{10}T[0-9]{2}[.][0-9-]{10}T[0-9]{2})', parts[0]) is not none %}
+        {%- if is_delivery and (not last or parts[0].split('.')[0] | int <= last | int) %}
             {%- do found.append({'path': path, 'table': parts[1] if parts | length > 2 else words[0], 'day': words[0] if parts | length > 2 else none, 'source': source}) %}
         {%- endif %}
     {%- endfor %}
@@ -76,7 +78,7 @@
             {%- set looks_back = table.name == 'drive_hours' and start > modules.datetime.datetime(1, 1, 2) %}
             {%- set begin = start - modules.datetime.timedelta(hours=1) if looks_back else start %}
             {%- if looks_back %}{% do before.append(begin.strftime('%Y-%m-%d').rjust(10, '0')) %}{% endif %}
-            {%- do spans.append((begin, start + modules.datetime.timedelta(days=1))) %}
+            {%- do spans.append((begin, start + modules.datetime.timedelta(hours=23, minutes=59, seconds=59, microseconds=999999))) %}
         {%- endfor %}
     {%- endif %}
     {%- set own, others = [], [] %}
@@ -97,7 +99,7 @@
         {%- set at = 'hour_utc' if table.name == 'drive_hours' else 'from_utc' %}
         {%- set conditions = [] %}
         {%- for begin, end in spans %}
-            {%- do conditions.append(at ~ " >= timestamp '" ~ begin ~ "' and " ~ at ~ " < timestamp '" ~ end ~ "'") %}
+            {%- do conditions.append(at ~ " >= timestamp '" ~ begin ~ "' and " ~ at ~ " <= timestamp '" ~ end ~ "'") %}
         {%- endfor %}
         {%- set rows = 'select * from (' ~ rows ~ ') where (' ~ conditions | join(') or (') ~ ')' %}
     {%- endif %}

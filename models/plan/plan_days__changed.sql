@@ -40,6 +40,9 @@ changed as (
 affected as (
     select day_utc from changed
     union
+    -- a build that did not finish has left them as it saw places and classes then
+    select day_utc from {{ source('plan', 'unfinished_days') }}
+    union
     -- the first hour of the next day looks back at this day's last
     select cast(day_utc + interval 1 day as date) as day_utc from changed where has_last_hour
 )
