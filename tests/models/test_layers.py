@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from engine.dbt import Project
+from engine.sources import SQL_TYPES, TABLES
 from engine.warehouse import PROJECT
 from tests.once import parse_project
 
@@ -71,3 +72,13 @@ def test_only_the_plan_knows_what_a_build_is(arrows: list[Arrow]) -> None:
 
 def test_only_marts_read_marts(arrows: list[Arrow]) -> None:
     assert not [arrow for arrow in arrows if arrow.parent_layer == "marts" and arrow.layer != "marts"]
+
+
+def test_raw_tables_are_declared_as_ingest_writes_them() -> None:
+    """The columns of _raw__sources.yml make the views of a table without a file: those that ingest writes, in the same types."""
+    parse_project()
+    manifest = Project.parsed("duckdb", PROJECT / "target" / "tests", PROJECT / "target" / "tests" / "logs")
+    declared = {source.name: source.columns for source in manifest.sources.values() if source.source_name == "raw"}
+    for table, columns in TABLES.items():
+        types = {name: SQL_TYPES[kind] for name, kind in columns.items()}
+        assert {name: column.data_type for name, column in declared[table].items()} == types
