@@ -12,15 +12,14 @@ select * from ranked{% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
 {% macro counted(condition) %}sum(case when {{ condition }} then sign else 0 end){% endmacro %}
-{% macro signed_rows(model, condition) %}select sign, a.* from a where {{ condition }}{% endmacro %}
 {% macro counted_hours(condition) %}sum(case when {{ condition }} then sign else 0 end){% endmacro %}
 {% macro hour_bit(instant) %}{{ instant }}{% endmacro %}
+{% macro hours_after(a, b) %}{{ a }} + {{ b }}{% endmacro %}
+{% macro hour_count(a) %}hour_count({{ a }}){% endmacro %}
+{% macro is_on_edge() %}value = edge_per_mille{% endmacro %}
 {% macro has_hour(a, b) %}{{ a }} = {{ b }}{% endmacro %}
 {% macro edge_name(edge) %}{{ edge }}{% endmacro %}
 {% macro bin_edge(a) %}floor({{ a }}){% endmacro %}
-{% macro day_totals(keys, counts, stored) %}select {{ (keys + counts) | join(', ') }} from changed
-union all
-select {{ (keys + counts) | join(', ') }} from {{ stored }}{% endmacro %}
 {% macro at_edge(x, edges, prefix) %}case {{ x }} when 1 then {{ prefix }}_1 end{% endmacro %}
 {% macro wanted(measure) %}select class, x from measures where measure = '{{ measure }}'{% endmacro %}
 {% macro wilson_low(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}
