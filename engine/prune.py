@@ -16,7 +16,7 @@ from engine.publish import Publication, clean_up
 from engine.read import QueryError, publication_of
 from engine.retention import PRUNED_MODEL, Kept, Past, enter_past, keep_in_raw, write_past
 from engine.warehouse import Warehouse, quoted
-from engine.words import human, some
+from engine.words import counted_noun, human
 from ingest.raw.quarantine import list_quarantine
 from ingest.raw.store import ingest_lock, pruned_files
 
@@ -85,7 +85,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
 def _check_settled(build: Build) -> None:
     """Raises: QueryError where something has landed that may still change old hours."""
     if build.new:
-        count = some(len(build.new), "delivery", "deliveries")
+        count = counted_noun(len(build.new), "delivery", "deliveries")
         raise QueryError(f"{count} or the models are newer than the last build; run `drivetail build`, then prune")
     held = [held.number for held in list_quarantine(build.warehouse.root) if held.decision is None]
     if held:
@@ -181,7 +181,7 @@ def sentence(pruned: Pruned, *, is_dry_run: bool) -> str:
         return f"Everything before {day} was pruned already; nothing has changed"
     went = (
         f"{human(pruned.row_count)} drive-hours before {day} (about {human(pruned.stored_bytes)} bytes), and of raw "
-        f"{human(pruned.raw_row_count)} rows in {some(pruned.raw_file_count, 'file')} ({human(pruned.raw_bytes)} bytes)"
+        f"{human(pruned.raw_row_count)} rows in {counted_noun(pruned.raw_file_count, 'file')} ({human(pruned.raw_bytes)} bytes)"
     )
     if is_dry_run:
         return f"Would prune {went}; nothing has changed. Afterwards no record of those hours is taken any more"

@@ -12,7 +12,7 @@ def human(number: int) -> str:
     return f"{number:,}"
 
 
-def some(count: int, noun: str, plural: str | None = None) -> str:
+def counted_noun(count: int, noun: str, plural: str | None = None) -> str:
     """How many of what: `1 file`, `1,200 files`."""
     return f"{human(count)} {noun if count == 1 else plural or noun + 's'}"
 

@@ -15,7 +15,7 @@ from drivetail.console import Columns, table
 from engine.read import publication_of
 from engine.register import Register
 from engine.warehouse import Warehouse
-from engine.words import some, to_minute
+from engine.words import counted_noun, to_minute
 from ingest.raw.store import utc_now
 
 REPLACE, WATCH, DISMISS = "replace", "watch", "dismiss"
@@ -111,7 +111,7 @@ def render_decisions(decisions: pl.DataFrame) -> str:
         for heading, column in columns.items()
         if any(row[column if isinstance(column, str) else column[0]] is not None for row in rows)
     }
-    return "\n".join([some(len(rows), "decision"), table(rows, known)])
+    return "\n".join([counted_noun(len(rows), "decision"), table(rows, known)])
 
 
 def _percent(ratio: float) -> str:

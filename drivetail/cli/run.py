@@ -23,7 +23,7 @@ from drivetail.cli.options import (
 )
 from drivetail.console import progress, say
 from engine.warehouse import Warehouse
-from engine.words import human, some
+from engine.words import counted_noun, human
 from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SOURCES, listing
 
@@ -193,7 +193,7 @@ def ingest(
     if failures:
         raise failures[0]
     if strict and rejected:
-        raise Failure(f"--strict was given and {some(rejected, 'record')} rejected; the others have landed")
+        raise Failure(f"--strict was given and {counted_noun(rejected, 'record')} rejected; the others have landed")
 
 
 @click.command("map")
@@ -299,7 +299,7 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_o
         say(table(rows, {"state": "state", "check": "check", "found": "said"}, len(rows)))
         missing += sum(one.state == MISSING for one in findings)
     if missing:
-        raise Failure(f"{some(missing, 'thing')} missing, as said above; {source} cannot be used so")
+        raise Failure(f"{counted_noun(missing, 'thing')} missing, as said above; {source} cannot be used so")
 
 
 @click.command()
@@ -318,7 +318,7 @@ def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bo
         summary = run_build(warehouse, target=target, full_refresh=full_refresh, keep_pruned=keep_pruned, on_progress=advance)
     say(
         f"Built {human(summary.drive_hour_count)} drive-hours in {human(summary.raid_hour_count)} RAID-hours from "
-        f"{some(summary.delivery_count, 'new delivery', 'new deliveries')}; "
+        f"{counted_noun(summary.delivery_count, 'new delivery', 'new deliveries')}; "
         f"published {summary.publication.publication_id} in {warehouse.published}"
     )
     for failure in summary.custom_failures:

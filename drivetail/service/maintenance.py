@@ -19,7 +19,7 @@ from engine.dbt import ModelError
 from engine.publish import clean_up, current_publication
 from engine.read import QueryError, fetch, publication_of
 from engine.warehouse import PROJECT, Warehouse, quoted
-from engine.words import human, some
+from engine.words import counted_noun, human
 from ingest.raw.store import drive_hour_files, list_deliveries, table_files
 
 ACCEPTED_AND_STORED = """
@@ -186,8 +186,8 @@ def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[st
             ]
             if any(counts):
                 found.append(
-                    f"{relation} of {day}: {some(counts[0], 'row')} only in what is published, {counts[1]} only when built again from raw; "
-                    "keep a copy of the warehouse, then run `drivetail build --full-refresh`"
+                    f"{relation} of {day}: {counted_noun(counts[0], 'row')} only in what is published, "
+                    f"{counts[1]} only when built again from raw; keep a copy of the warehouse, then run `drivetail build --full-refresh`"
                 )
     return found
 
@@ -195,14 +195,14 @@ def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[st
 def maintain(warehouse: Warehouse, say: Callable[[str], object] = print) -> list[str]:
     """All of it, in order. `say` is called with a line per step. Returns: what does not hold, a sentence each."""
     problems = []
-    say(f"Removed {some(expire(warehouse), 'publication')}")
+    say(f"Removed {counted_noun(expire(warehouse), 'publication')}")
     try:
         check_sums(warehouse)
         say("The sums hold")
     except ModelError as error:
         problems.append(str(error))
     unequal = reconcile(warehouse)
-    say("Raw and warehouse agree" if not unequal else f"Raw and warehouse differ on {some(len(unequal), 'day')}")
+    say("Raw and warehouse agree" if not unequal else f"Raw and warehouse differ on {counted_noun(len(unequal), 'day')}")
     day, differences = rebuild_check(warehouse)
     say(f"{day}, built again from raw, is as published" if not differences else f"{day}, built again from raw, differs")
     return [*problems, *unequal, *differences]

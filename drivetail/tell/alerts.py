@@ -18,7 +18,7 @@ from drivetail.console import Columns, table
 from engine.read import Row, fetch, publication_of
 from engine.register import Record, Register
 from engine.warehouse import Warehouse
-from engine.words import some, to_minute
+from engine.words import counted_noun, to_minute
 from ingest.raw.store import utc_now
 
 SAME_WITHIN = timedelta(hours=24)
@@ -88,8 +88,8 @@ class Alert:
             )
         if 2 * self.imbalanced_hours >= self.slow_hours:
             return (
-                f"Look at its workload first: in {self.imbalanced_hours} of {some(self.slow_hours, 'slow hour')} it did far more I/O, "
-                "or far larger, than its peers"
+                f"Look at its workload first: in {self.imbalanced_hours} of {counted_noun(self.slow_hours, 'slow hour')} "
+                "it did far more I/O, or far larger, than its peers"
             )
         return (
             "Its load is that of its peers: check cabling and reseat it; slow again after that, read its SMART log and plan to replace it"
@@ -239,7 +239,7 @@ def sentence(alert: Alert) -> str:
     facts = [f"{_subject(alert)} {WHAT[alert.reason]} since {to_minute(alert.first_slow_hour_utc)} UTC"]
     if alert.raid_group_id is not None and alert.subject_type != "raid_group":
         facts.append(f"RAID group {alert.raid_group_id}" + (f", slot {alert.slot}" if alert.slot else ""))
-    facts.append(some(alert.slow_hours, "slow drive-hour" if alert.reason == "together" else "slow hour"))
+    facts.append(counted_noun(alert.slow_hours, "slow drive-hour" if alert.reason == "together" else "slow hour"))
     if alert.latency_us is not None and alert.median_latency_us is not None:
         beside = "usually" if alert.reason == "whole_group" else "median of its peers"
         facts.append(f"{round(alert.latency_us)} us at {to_minute(alert.worst_hour_utc)} ({beside} {round(alert.median_latency_us)} us)")
@@ -280,13 +280,13 @@ def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
         heading: key for heading, key in columns.items() if any(row[key if isinstance(key, str) else key[0]] is not None for row in rows)
     }
     checks = [f"{number:>{len(str(len(alerts)))}}. {alert.check}" for number, alert in enumerate(alerts, 1)]
-    return "\n".join([some(len(alerts), "open alert"), table(rows, known), "To check", *checks])
+    return "\n".join([counted_noun(len(alerts), "open alert"), table(rows, known), "To check", *checks])
 
 
 def _subject(alert: Alert) -> str:
     if alert.subject_type == "drive":
         return alert.subject_id
-    return f"{alert.subject_type.replace('_', ' ')} {alert.subject_id} ({some(alert.drive_count, 'drive')})"
+    return f"{alert.subject_type.replace('_', ' ')} {alert.subject_id} ({counted_noun(alert.drive_count, 'drive')})"
 
 
 def _told(alert: Alert) -> str:

@@ -9,7 +9,7 @@ from drivetail.service.settings import Settings
 from drivetail.tell.alerts import Alert, sentence
 from engine.publish import current_publication
 from engine.warehouse import Warehouse
-from engine.words import duration, some, to_minute
+from engine.words import counted_noun, duration, to_minute
 
 HOUR = timedelta(hours=1)
 
@@ -37,4 +37,4 @@ def slow_drives(alerts: Sequence[Alert]) -> str:
     if len(alerts) <= MANY_ALERTS:
         return "\n".join(sentence(alert) for alert in alerts)
     named = ", ".join(alert.subject_id for alert in alerts[:MANY_ALERTS])
-    return f"{some(len(alerts), 'alert')} at once: {named}, ...; `drivetail alerts` lists them with what to check"
+    return f"{counted_noun(len(alerts), 'alert')} at once: {named}, ...; `drivetail alerts` lists them with what to check"

@@ -269,7 +269,7 @@ select
     drive_id,
     started_at,
     '{{ cause }}' as cause,
-    {{ evidence }} || ' in ' || cast({{ hours }} as varchar) || ' of ' || {{ some('interval_hours', 'hour') }} as evidence
+    {{ evidence }} || ' in ' || cast({{ hours }} as varchar) || ' of ' || {{ counted_noun('interval_hours', 'hour') }} as evidence
 from counted
 where 2 * {{ hours }} > interval_hours
 union all

@@ -100,7 +100,7 @@ followed as (
             hour_utc <= lag(hour_utc) over (partition by subject_type, subject_id order by hour_utc) + interval {{ var('alert_clear_hours') }} hour, false
         ) as is_continued,
         coalesce(
-            hour_utc < min(hour_utc) over ({{ so_many_before(var('alert_slow_hours') - 1, 'subject_type, subject_id', 'hour_utc') }})
+            hour_utc < min(hour_utc) over ({{ nth_row_before(var('alert_slow_hours') - 1, 'subject_type, subject_id', 'hour_utc') }})
             + interval {{ var('alert_window_hours') }} hour,
             false
         ) as is_acute
