@@ -54,7 +54,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
     with publication_of(warehouse, must_be_of_these_models=True) as connection:
         ((last_hour,),) = connection.execute("select last_hour_utc from marts.publication").fetchall()
     if last_hour is None:
-        raise QueryError(f"{warehouse.published}: shows no RAID-hour; there is nothing to prune (`drivetail status` says what has landed)")
+        raise QueryError(f"{warehouse.published}: has no RAID-hour, so there is nothing to prune (`drivetail status` says what has landed)")
     # a clock that is ahead must not take everything before it away
     last = min(last_hour, datetime.now(UTC).replace(tzinfo=None))
     before = datetime.combine((last - timedelta(days=days)).date(), time())
@@ -178,15 +178,15 @@ def sentence(pruned: Pruned, *, is_dry_run: bool) -> str:
     """What a prune did, or would do, for the terminal."""
     day = f"{pruned.before_utc:%Y-%m-%d}"
     if pruned.is_there:
-        return f"Everything before {day} was pruned already; nothing has changed"
+        return f"Everything before {day} was already pruned; nothing has changed"
     went = (
         f"{human(pruned.row_count)} drive-hours before {day} (about {human(pruned.stored_bytes)} bytes), and of raw "
         f"{human(pruned.raw_row_count)} rows in {counted_noun(pruned.raw_file_count, 'file')} ({human(pruned.raw_bytes)} bytes)"
     )
     if is_dry_run:
-        return f"Would prune {went}; nothing has changed. Afterwards no record of those hours is taken any more"
+        return f"Would prune {went}; nothing has changed. Afterwards records of those hours are rejected"
     published = f"; published {pruned.publication.publication_id}" if pruned.publication else ""
     return (
-        f"Pruned {went}{published}. The files go when no reader can need them any more: from an hour on, with the next build that "
-        "publishes, `drivetail maintain`, or this command again"
+        f"Pruned {went}{published}. The files are deleted once no reader can need them: after an hour, by the next build that "
+        "publishes, `drivetail maintain` or this command"
     )

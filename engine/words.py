@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-NO_BACKTEST = "No backtest yet: it begins nine weeks after the first data, when an outcome can be held against what was learnt from another"
+NO_BACKTEST = (
+    "No backtest yet: it begins nine weeks after the first data, when outcomes can be compared with predictions from earlier weeks"
+)
 
 
 def human(number: int) -> str:

@@ -20,7 +20,7 @@
     )
 {%- endmacro %}
 
-{#- How many whole bins, so many to 1, a value holds. Multiplied it is rounded: 1.15 * 200 is less than 230, so the next edge is asked itself. -#}
+{#- How many whole bins of width 1 / `bins_per_unit` a value holds. The product is rounded (1.15 * 200 is less than 230), so the next edge is compared, too. -#}
 {% macro whole_bins(value, bins_per_unit) -%}
     floor({{ value }} * {{ bins_per_unit }})
     + case

@@ -28,7 +28,7 @@ def write_pages(warehouse: Path, *days: date, now: datetime | None = None) -> Pa
 
 
 def page_of(warehouse: Path, day: date) -> Path:
-    """Where the page of a day lies."""
+    """Path of the page of a day."""
     return Path(warehouse) / "docs" / "quality" / f"{day}.html"
 
 

@@ -34,7 +34,7 @@ def list_evidence(warehouse: Warehouse, drive: str) -> list[Row]:
         rows = fetch(connection, "select * from marts.candidate_evidence where drive_id = $drive order by step", {"drive": drive})
     if not rows:
         raise QueryError(
-            f"{drive} is no candidate: not slow in the 28 days before the last week boundary, or gone since; "
+            f"{drive} is not a candidate: it was not slow in the 28 days before the last week boundary, or it is gone; "
             "`drivetail candidates --all` lists those that are"
         )
     return rows

@@ -1,4 +1,4 @@
-"""The `sql` command: somebody's question to the published warehouse."""
+"""The `sql` command: a query of the published warehouse."""
 
 from __future__ import annotations
 

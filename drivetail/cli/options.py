@@ -31,7 +31,7 @@ class Instant(click.ParamType[datetime]):
             at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
             return at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else at
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time; give one such as 2026-01-05, 2026-01-05T07 or 2026-01-05T07:30 (UTC)", param, ctx)
+            self.fail(f"{value!r} is not a time; give one such as 2026-01-05, 2026-01-05T07 or 2026-01-05T07:30 (UTC)", param, ctx)
 
 
 INSTANT = Instant()
@@ -127,7 +127,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def not_blank(context: click.Context, parameter: click.Parameter, text: str) -> str:
     """The text of an option that is kept for ever. Raises: BadParameter where it says nothing."""
     if not text.strip():
-        raise click.BadParameter("is blank; it is kept for ever, so that others know who decided and why")
+        raise click.BadParameter("is blank; give a text: it is stored, so that others know who decided and why")
     return text
 
 

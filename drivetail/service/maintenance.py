@@ -78,7 +78,7 @@ LINKED = (
 
 
 def expire(warehouse: Warehouse) -> int:
-    """Remove publications that nobody can be reading any more and what only they needed. Returns: how many went."""
+    """Remove publications that no reader can be using any more, and files only they needed. Returns: how many were removed."""
     with warehouse.only_builder():
         current = current_publication(warehouse)
         if current is None:
@@ -104,9 +104,9 @@ def check_sums(warehouse: Warehouse) -> None:
         with build.connect() as connection:
             (stored,) = connection.execute("select count(*) from intermediate.int_raid_hours").fetchone() or (0,)
         if last_hour is not None and not stored:
-            raise ModelError(f"{warehouse.build_database}: knows of no RAID-hour, though some are published; run `drivetail build`")
+            raise ModelError(f"{warehouse.build_database}: holds no RAID-hour, though some are published; run `drivetail build`")
         if not held.results:
-            raise ModelError(f"{PROJECT}/tests: holds no assert_*.sql, so no law was held; install drivetail again")
+            raise ModelError(f"{PROJECT}/tests: holds no assert_*.sql, so the sums were not checked; install drivetail again")
 
 
 def _opened(warehouse: Warehouse) -> Build:
@@ -141,7 +141,7 @@ def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date |
         return None, []
     day = day or random.choice(days)
     if day not in days:
-        raise QueryError(f"nothing is published of {day}; the days there are go from {days[0]} to {days[-1]}")
+        raise QueryError(f"nothing is published for {day}; the published days go from {days[0]} to {days[-1]}")
     for left in warehouse.build.glob("rebuild-*"):  # by a check that was killed
         shutil.rmtree(left)
     scratch = Warehouse(Path(tempfile.mkdtemp(prefix="rebuild-", dir=warehouse.build)))

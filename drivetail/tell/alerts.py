@@ -1,6 +1,6 @@
-"""`drivetail alerts`: which drives have become slow, each told once (docs/alerts.md).
+"""`drivetail alerts`: which drives have become slow, each shown as new once (docs/alerts.md).
 
-What an alert is, is in models/marts/slowdown/fct_slow_alerts.sql. Here it is decided which of them are told: not those of dismissed
+What an alert is, is in models/marts/slowdown/fct_slow_alerts.sql. This module decides which of them are shown: not those of dismissed
 drives, not those that another alert stands for, and with `new_alerts` none twice.
 """
 
@@ -37,8 +37,8 @@ WHAT = {"acute": "is slow", "together": "are slow together", "whole_group": "is 
 class Alert:
     """An open alert: a row of marts.fct_slow_alerts with what is known of the drive.
 
-    drives: whom it stands for. peers: the other drives of the RAID group in the worst hour (of a chronic drive: in its last one), slowest
-    first (drive_id, latency_us, slowdown). dismissed_by: the decision for which it is not told. Latencies in microseconds, instants UTC
+    drives: the drives it is about. peers: the other drives of the RAID group in the worst hour (of a chronic drive: in its last one),
+    slowest first (drive_id, latency_us, slowdown). dismissed_by: the decision that mutes it. Latencies in microseconds, instants UTC
     without zone.
     """
 
@@ -112,10 +112,10 @@ def open_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime |
 
 
 def new_alerts(warehouse: Warehouse, tell: Callable[[list[Alert]], object] | None = None, *, now: datetime | None = None) -> list[Alert]:
-    """The open alerts that nobody has been told of; from now on they count as told.
+    """The open alerts that were not shown before; from now on they count as shown.
 
-    tell: called with them (if there are any) before they count as told. When it fails, or the process dies in it, they are new again.
-    Calls at the same time wait for each other, so each alert is told by one of them.
+    tell: called with them (if there are any) before they count as shown. When it fails, or the process dies in it, they are new again.
+    Calls at the same time wait for each other, so each alert is returned by one of them.
     """
     register = Register(warehouse, "alerts")
     with publication_of(warehouse) as connection, register.locked():
@@ -174,7 +174,7 @@ def _fetch_open(connection: duckdb.DuckDBPyConnection) -> list[Alert]:
 
 
 def _judged(warehouse: Warehouse, alerts: Sequence[Alert], now: datetime | None) -> list[Alert]:
-    """With the dismissal that keeps an alert from being told: of the drive, or of every drive it stands for."""
+    """With the dismissal that mutes an alert: of the drive, or of every drive it stands for."""
     now = now or utc_now()
     dismissals = {drive: decision for drive, decision in latest_decisions(warehouse).items() if decision.is_dismissal(now)}
 
@@ -190,7 +190,7 @@ def _is_told(alert: Alert) -> bool:
 
 
 def _with_peers(connection: duckdb.DuckDBPyConnection, alerts: Sequence[Alert]) -> list[Alert]:
-    """With the drives beside each in its worst hour, of a chronic drive in its last one; of a RAID group all its drives."""
+    """With the peers of each in its worst hour, of a chronic drive in its last one; of a RAID group all its drives."""
     hour_of = {alert.alert_id: alert.last_slow_hour_utc if alert.reason == "chronic" else alert.worst_hour_utc for alert in alerts}
     asked = [alert for alert in alerts if hour_of[alert.alert_id] is not None]
     if not asked:
@@ -235,7 +235,7 @@ def _with_peers(connection: duckdb.DuckDBPyConnection, alerts: Sequence[Alert]) 
 
 
 def sentence(alert: Alert) -> str:
-    """The alert as a line of text: who, since when, how slow beside whom, what to check."""
+    """The alert as a line of text: who, since when, how slow compared with which peers, what to check."""
     facts = [f"{_subject(alert)} {WHAT[alert.reason]} since {to_minute(alert.first_slow_hour_utc)} UTC"]
     if alert.raid_group_id is not None and alert.subject_type != "raid_group":
         facts.append(f"RAID group {alert.raid_group_id}" + (f", slot {alert.slot}" if alert.slot else ""))

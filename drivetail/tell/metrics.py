@@ -26,7 +26,7 @@ from ingest.raw.store import list_deliveries
 ROWS = {
     "delivered": (CounterMetricFamily, "Rows that were delivered."),
     "rejected": (CounterMetricFamily, "Rows that broke the contract; marts.rejected_records has each."),
-    "duplicate": (CounterMetricFamily, "Rows that had come before, equal in every column."),
+    "duplicate": (CounterMetricFamily, "Rows that had arrived before, equal in every column."),
     "accepted": (GaugeMetricFamily, "Rows that count; one that loses a conflict later is superseded then."),
     "superseded": (GaugeMetricFamily, "Rows that lost a conflict."),
 }
@@ -74,7 +74,7 @@ class _Collected(Collector):
 
 
 def _gauge(name: str, told: str, value: float | None) -> Iterator[Metric]:
-    """One number; nothing where it is not known, which a rule can tell from 0."""
+    """One number; nothing where it is not known, so that a rule can distinguish it from 0."""
     if value is not None:
         yield GaugeMetricFamily(f"drivetail_{name}", told, value=value)
 

@@ -10,7 +10,7 @@ OK, WEAK, MISSING = "ok", "weak", "missing"
 
 @dataclass(frozen=True)
 class Finding:
-    """One check. `state`: ok; weak, the source can be used but tells less; missing, it cannot be used so. `todo`: what then to do."""
+    """One check. `state`: ok; weak, the source can be used but gives less; missing, it cannot be used as it is. `todo`: what to do then."""
 
     check: str
     state: str

@@ -1,10 +1,10 @@
-"""`WAREHOUSE/raw/quarantine`: deliveries that the gate holds back, as they came, until somebody releases or drops them.
+"""`WAREHOUSE/raw/quarantine`: deliveries that the gate holds back, as they arrived, until an operator releases or drops them.
 
 ```text
 raw/quarantine/000001/
   record.json      why, when, source, options and files (name, SHA-256, rows); never changed
   files/0001/NAME  the bytes of each file, removed once it is decided
-  decision.json    absent while held; else released or dropped, by whom, when and why; never changed
+  decision.json    absent while held; else released or dropped, by which operator, when and why; never changed
 ```
 A folder appears by one rename, as a delivery does, and so does a decision (docs/decisions/0005-the-gate.md).
 """

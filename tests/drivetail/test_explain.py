@@ -151,7 +151,7 @@ def test_a_conflict_shows_both_records_and_why_one_counts(published: Published, 
     number = 1 + next(at for at, record in enumerate(first_delivery()) if record.startswith("2026-01-05T07:00:00,d11,"))
     assert re.search(rf"^  row +1 +{number}$", text, re.M)
     assert re.search(r"^  write_latency_us +12000 +9000$", text, re.M)
-    reason = "retired by delivery 2: superseded, the latest counts: its collected_at 2026-01-05 08:00 against 2026-01-05 08:05"
+    reason = "retired by delivery 2: superseded, the latest one counts: its collected_at 2026-01-05 08:00 against 2026-01-05 08:05"
     assert f"row {number} was {reason}" in text
     assert "Raw record\n" in explained["d12", 7]  # an exact duplicate is not stored a second time
 
@@ -189,7 +189,7 @@ def test_when_it_was_computed(published: Published, explained: dict[tuple[str, i
 
 def test_an_hour_without_a_row(published: Published) -> None:
     text = explain(published, "d15", "2026-01-05T16:20+00:00")
-    assert text.startswith("note: 2026-01-05T16:20+00:00 lies within the hour that starts at 2026-01-05 16:00")
+    assert text.startswith("note: 2026-01-05T16:20+00:00 is in the hour that starts at 2026-01-05 16:00")
     assert line(text, "inventory") == "inventory expects one from g1, where it is data"
     assert line(text, "g1") == "4 drives with a slowdown of N = 5 in this hour"
     assert line(text, "unplugged") == "2026-01-05 15:10 to 2026-01-05 17:30"

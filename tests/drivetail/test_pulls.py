@@ -223,8 +223,8 @@ def test_a_server_that_is_down_is_named_and_asked_for_the_hours_later(warehouse:
     server.fault = lambda path, parameters, before: (503, {}, b"down")
     (tmp_path / "inbox/drives.csv").write_text("drive_id,raid_group_id\nd1,g1\n")
     output = inbox(warehouse, 2, code=1)
-    assert "server metrics: " in output and "503" in output and "the next hour's run asks for these hours too" in output
-    assert "drives.csv: landed, 1 rows in" in output and "1 entry of 2 did not land, as said above, the others have landed" in output
+    assert "server metrics: " in output and "503" in output and "the next hourly run pulls these hours again" in output
+    assert "drives.csv: landed, 1 rows in" in output and "1 entry of 2 did not land (see above), the others have landed" in output
     shown = drivetail("inbox", "-w", warehouse.root).output
     assert "2026-01-05 10:00" in shown and "503" in shown and "1 done" in shown
 

@@ -42,7 +42,7 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
     for group in sorted(groups):
         hours = fetch(connection, "select * from intermediate.int_raid_hours where raid_group_id = ? and hour_utc = ?", [group, at])
         counts = [f"{row['reporting_drive_count']} drives with a slowdown of N = {row['data_drive_count']} in this hour" for row in hours]
-        told.append((group, counts[0] if counts else "no drive of it has a row in this hour"))
+        told.append((group, counts[0] if counts else "none of its drives has a row in this hour"))
     outage = fetch(
         connection,
         """
@@ -63,7 +63,7 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
     nearest = near["before"] or near["after"]
     title = f"Drive {drive} has no accepted row in hour {when(at)} UTC"
     if pruned is not None:
-        title = f"The row of drive {drive} in hour {when(at)} UTC was pruned, and with it what its numbers were made of"
+        title = f"The row of drive {drive} in hour {when(at)} UTC was pruned, with the rows that its numbers were computed from"
     return [
         block(title, facts(told)),
         block("Inventory of this hour", table_with_files(period_rows(periods), PERIOD_COLUMNS)) if periods else "",
@@ -73,7 +73,7 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
 
 
 def _pruned(connection: duckdb.DuckDBPyConnection, drive: str, at: datetime) -> Row | None:
-    """What is left of a drive-hour whose row was pruned: its raid_group_id and what is told of it; None where there was no row."""
+    """What is left of a drive-hour whose row was pruned: its raid_group_id and a text on its slowdown; None where there was no row."""
     found = fetch(
         connection,
         """

@@ -1,4 +1,4 @@
-"""Whom a drive-hour is held against: RAID group, role and width, the drives of the group, and their median."""
+"""What a drive-hour is compared with: RAID group, role and width, the drives of the group, and their median."""
 
 from __future__ import annotations
 

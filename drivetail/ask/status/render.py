@@ -84,7 +84,7 @@ def _quarantined_block(row: Row) -> str:
     named = [("source", row["source"]), ("since", since), *(("file" if n == 0 else "", name) for n, name in enumerate(shown))]
     why = [("why" if number == 0 else "", reason) for number, reason in enumerate(row["reasons"])]
     return block(
-        f"Quarantine {row['number']}: nothing of it has landed",
+        f"Quarantine {row['number']}: none of it has landed",
         facts([*named, *why, ("to land it", row["release"]), ("to remove it", row["drop"])]),
     )
 
@@ -103,7 +103,7 @@ def _freshness_blocks(freshness: Row) -> list[str]:
                 f"RAID groups more than {duration(bounds['lagging_hours'])} behind the fleet's last hour, {to_minute(last)}: "
                 f"{human(groups['count'])}",
                 _list(groups, {"RAID group": "raid_group_id", "drives": "drive_count", **behind}),
-                "without a last hour: inventory names the group, and no row of it ever came" if _has_never(groups) else "",
+                "without a last hour: inventory names the group, but none of its rows ever arrived" if _has_never(groups) else "",
             )
         )
     if drives["count"]:
@@ -232,8 +232,8 @@ def _window_blocks(inventory: Row, window: Row) -> list[str]:
         columns: Columns = {"outcome": "outcome", "drive-hours": ("drive_hours", lambda count: f"{count:>11,}"), "  share": "share"}
         undirected = window["slowdowns_without_directions"]
         why = "their source gives one latency for both, or too few peers read or wrote"
-        note = f"{human(undirected)} of those with a slowdown have none of reads or of writes: {why}" if undirected else ""
-        blocks.append(block(f"What {human(total)} accepted drive-hours came to", span, table(rows, columns), note))
+        note = f"{human(undirected)} of those with a slowdown have no slowdown of reads or of writes: {why}" if undirected else ""
+        blocks.append(block(f"What became of {human(total)} accepted drive-hours", span, table(rows, columns), note))
     return blocks
 
 

@@ -1,6 +1,6 @@
 """Source `kernel-log`: what the kernel said of drives, as drive events under HOST/DEVICE.
 
-journald's JSON (`journalctl -k -o json`), syslog files, `journalctl -o short-iso` and dmesg. Which line tells of what is data:
+journald's JSON (`journalctl -k -o json`), syslog files, `journalctl -o short-iso` and dmesg. Which line means which event is data:
 patterns.csv, a literal hint and a regular expression each. Lines that match none are counted and a few are shown.
 """
 
@@ -33,7 +33,7 @@ NAMES = ("syslog", "messages", "kern", "dmesg", "journal")
 EXPECTED = f"*.log, or a name that begins with {', '.join(NAMES)} (also .gz, .zst): lines of the kernel, as text or journald's JSON"
 RECORD_KIND = "lines"
 SHOWN_LINES = 3
-# One plug pulled or pushed in makes several lines (controller, disk, array): those of one kind within a minute tell of it once.
+# One plug pulled or pushed in makes several lines (controller, disk, array): those of one kind within a minute are one event.
 SAME_PLUG = timedelta(minutes=1)
 PLUGS = ("unplug", "replug")
 HALF_YEAR = timedelta(days=182)
@@ -54,7 +54,7 @@ _CTIME = re.compile(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\
 
 @dataclass(frozen=True)
 class Pattern:
-    """What a line tells: `event_type`, or none where it only names a device; `names` are its groups."""
+    """What a line means: `event_type`, or none where it only names a device; `names` are its groups."""
 
     event_type: str
     hint: str
@@ -78,7 +78,7 @@ class Reading:
     """How the lines of a file are to be read: its zone, the year of its first line, when the machine booted (UTC), its folder's name.
 
     `is_tagged`: its lines name their program, so that those of others than the kernel can be left out.
-    `is_collected`: the folder names the host, as `drivetail collect` was told to call it, whatever the lines say.
+    `is_collected`: the folder names the host, as `drivetail collect --host` named it, whatever the lines say.
     """
 
     zone: tzinfo | None
@@ -108,7 +108,7 @@ def identity(file: SourceFile) -> str:
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:
-    """Read every file and stage its events. Counts are lines that tell of a drive."""
+    """Read every file and stage its events. Counts are lines about a drive."""
     zone, year, booted_at = _options(landing.options)
 
     def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
@@ -238,11 +238,11 @@ def _take(
     devices: _Devices,
     plugged: dict[tuple[str, str], datetime],
 ) -> None:
-    """One line that has a hint: learn what it names, and take the event that it tells."""
+    """One line that has a hint: learn what it names, and take its event."""
     try:
         at, host, message = _framed(line, reading, clock, years)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        told.rejected.append((row, "no time that can be read beside the message", "line", line[:SHOWN_VALUE_CHARS]))
+        told.rejected.append((row, "the line has no time that can be read", "line", line[:SHOWN_VALUE_CHARS]))
         return
     except _NotOfTheKernel:
         told.unmatched += 1

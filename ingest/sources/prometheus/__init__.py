@@ -103,7 +103,7 @@ def fetch(
     try:
         is_empty = not pl.scan_parquet([file.path for file in files], glob=False).head(1).collect().height
     except FileNotFoundError as error:
-        raise IngestError(f"{', '.join(urls)}: another call has pulled the same hours and landed them meanwhile; run it again") from error
+        raise IngestError(f"{', '.join(urls)}: another pull of the same hours landed meanwhile; run it again") from error
     if is_empty:
         forget(files)
         raise IngestError(
@@ -120,7 +120,7 @@ def spool(warehouse: Path, url: str, options: Mapping[str, Any]) -> Path:
 
 
 def forget(files: Iterable[SourceFile]) -> None:
-    """Remove pieces that have landed, and what a killed call left; other calls may be at work beside."""
+    """Remove pieces that have landed, and what a killed call left; other calls may be running."""
     pieces = [file.path for file in files if file.record_kind == PULLED]
     for piece in pieces:
         piece.unlink(missing_ok=True)
@@ -210,7 +210,7 @@ def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl
 
 
 def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
-    """Stage what readings come to. Returns: those that later ones follow."""
+    """Stage the records made from readings. Returns: those that later ones follow."""
     if not readings.height:
         return readings
     seconds = seconds_of(landing.options)

@@ -1,10 +1,10 @@
-"""A range of hours from a server -> readings: two scrapes an hour where those tell all, every scrape where they do not.
+"""A range of hours from a server -> readings: two scrapes an hour where those are enough, every scrape where they are not.
 
 The counters at the start and the end of an hour give its increments exactly, unless a counter was reset in between. So a
-range is asked for at its full hours only (`query_range`, step 1 h, with `timestamp()` for when the scrape really was): a
-few numbers per drive and hour, whatever the scrape interval. Only the hours that need it are read scrape by scrape (a
+range is queried at its full hours only (`query_range`, step 1 h, with `timestamp()` for when the scrape really was): a
+few numbers per drive and hour, at any scrape interval. Only the hours that need it are read scrape by scrape (a
 range selector, which gives the stored samples as they are): those in which a counter was reset, the drive was replaced, or
-no scrape lies near enough to a full hour. `increase()` is not used: it extrapolates. Where parts of an hour are to be told apart
+no scrape is near enough to a full hour. `increase()` is not used: it extrapolates. Where samples within an hour are kept
 the step is such a part, and all else the same.
 """
 
@@ -70,7 +70,7 @@ def chunks(first: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]
 def pull(client: Client, selection: Selection, first: datetime, end: datetime, step: int = HOUR) -> pl.DataFrame:
     """The readings (READING) behind the full hours [first, end), UTC, in order of drive and time.
 
-    step: seconds that are to be told apart, a part of an hour.
+    step: length of a sample in seconds, a part of an hour.
     Halves the range where it is too much for the server. Raises: PrometheusError.
     """
     try:
@@ -113,7 +113,7 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
     for ends, drives in unclear.partition_by("seconds", as_dict=True).items():
         frames.append(_every_scrape(client, selection, int(ends[0]), window, drives, hosts))
     readings = pl.concat(frames).unique([*_PLACE, "at"], keep="first").sort(*_PLACE, "at")
-    # of what lies before the range only the reading that its first increment begins with
+    # of what is before the range only the reading that its first increment begins with
     begin = datetime.fromtimestamp(start, UTC).replace(tzinfo=None)
     return readings.filter((pl.col("at") > begin) | (pl.col("at").shift(-1).over(*_PLACE) > begin).fill_null(True))
 
@@ -124,7 +124,9 @@ def _each_once(series: list[Series]) -> list[Series]:
     for one in series:
         labels = frozenset(one.labels.items())
         if labels in seen:
-            raise PrometheusError(f"an answer has the series {json.dumps(one.labels, sort_keys=True)[:200]} twice; which of them is right?")
+            raise PrometheusError(
+                f"an answer has the series {json.dumps(one.labels, sort_keys=True)[:200]} twice, with no way to know which is right"
+            )
         seen.add(labels)
     return series
 

@@ -225,7 +225,7 @@ beside_others as (
     where cohort_days.cohort is not null and kind_days.cohort is null
 ),
 
--- so many of the others would have been slow at the cohort's rate: too many for chance, and too many beside those that were
+-- how many of the others would have been slow at the cohort's rate: too many for chance, and too many compared with those that were
 bad_cohorts as (
     select *
     from beside_others

@@ -64,7 +64,7 @@ at_edge_totals as (
     group by class, kind, raid_group_id, slowdown
 ),
 
--- every class wherever one is asked for: Finding 11 takes two off each other, and intervals of percentiles look at all of them
+-- every class wherever a reference needs one: Finding 11 is the difference of two, and intervals of percentiles use all of them
 edges as (
     select distinct x from ({{ reference_edges('slowdown') }}) as reference_edges
 )

@@ -56,7 +56,7 @@ select
     cast({{ at_edge('edges.x', var('rio_edges'), transition ~ '_rio') }} as bigint) as hits,
     cast({{ transition }}_rio as bigint) as total
 from raid_groups
--- both classes wherever either is asked for: Finding 13 is their difference
+-- both classes wherever a reference needs either: Finding 13 is their difference
 cross join (select distinct x from ({{ reference_edges('rio') }}) as reference_edges) as edges
 {% if not loop.last %}union all{% endif %}
 {%- endfor %}
