@@ -123,12 +123,12 @@ PARAMETERS = {
 def facts(table: str, rows: pl.DataFrame, now: datetime, usual_hour: int | None = None) -> dict[str, Any]:
     """The parameters that come from the rows; `usual_hour`: records of a usual hour, null = not known or not applicable."""
     drives = rows["drive_id"].n_unique() if table in CONTRACT else None
-    told = {"rows": rows.height, "drives": drives, "days_since_1980": (now.date() - date(1980, 1, 1)).days}
+    values = {"rows": rows.height, "drives": drives, "days_since_1980": (now.date() - date(1980, 1, 1)).days}
     if usual_hour is None:
-        return told
+        return values
     # an hour with a tenth of the fullest one's records was not sent yet: a few clocks are ahead
     hours = rows.group_by("hour_utc").len().select((pl.col("len") * 10 > pl.col("len").max()).sum()).item()
-    return {**told, "usual_rows": usual_hour * hours}
+    return {**values, "usual_rows": usual_hour * hours}
 
 
 def without_duplicates(table: str, rows: pl.DataFrame) -> pl.DataFrame:

@@ -165,8 +165,8 @@ def _commonest(landing: Landing) -> str:
     rejected = rejected_records(landing)
     if not rejected.height:
         return ""
-    told = rejected.group_by("reason", maintain_order=True).agg(pl.len(), pl.first("column", "value")).sort("len", descending=True)
-    reason, count, column, value = told.row(0)
+    by_reason = rejected.group_by("reason", maintain_order=True).agg(pl.len(), pl.first("column", "value")).sort("len", descending=True)
+    reason, count, column, value = by_reason.row(0)
     return f" Most often ({count:,} times): {column} = {value!r}: {reason}"
 
 

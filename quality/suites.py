@@ -200,8 +200,8 @@ def _finding(check: Check, result: Any) -> Finding:
     allowed = allowed_text(result.expectation_config.kwargs)
     if "raised_exception" not in failure or failure["raised_exception"]:
         if not check.is_presence:
-            told = failure if "raised_exception" in failure else next(iter(failure.values()))
-            raise _mistaken(check.where, told["exception_message"])
+            fault = failure if "raised_exception" in failure else next(iter(failure.values()))
+            raise _mistaken(check.where, fault["exception_message"])
         observed: Any = "nothing: the column is empty"
     elif "observed_value" in values:
         observed = _plain(values["observed_value"])

@@ -172,8 +172,8 @@ def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, 
     except (GateError, StoreError) as error:
         what, message = HINDERED, str(error)
     except OSError as error:
-        told = f"{error.filename or path}: {error.strerror or error}"
-        what, message = HINDERED, f"{told}; check the path, its permissions and the free space"
+        fault = f"{error.filename or path}: {error.strerror or error}"
+        what, message = HINDERED, f"{fault}; check the path, its permissions and the free space"
     except MemoryError:
         what, message = HINDERED, f"{path}: not enough memory to land it (docs/runbooks/no-memory.md)"
     # a delivery may make ingest fail in any way; a panic of polars is not even an Exception

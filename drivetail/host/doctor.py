@@ -16,7 +16,7 @@ from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, grou
 from ingest.sources.prometheus import selection_of
 from ingest.sources.prometheus.doctor import diagnose
 
-TOLD = {"drives": "inventory", "drive_aliases": "names of devices", "drive_events": "events", "labels": "labels"}
+KINDS = {"drives": "inventory", "drive_aliases": "names of devices", "drive_events": "events", "labels": "labels"}
 LEAST_DRIVES = 3
 """Drives without which a RAID-hour has no median (`min_reporting_drives` of the models)."""
 
@@ -42,8 +42,8 @@ def inventory_of(warehouse: Warehouse) -> Inventory:
 
     def rows(table: str, *columns: str) -> list[dict[str, Any]]:
         files = [pl.read_parquet(path) for path in table_files(deliveries, table)]
-        told = pl.concat([*files, pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))], how="diagonal_relaxed")
-        return told.select(columns).to_dicts()
+        rows = pl.concat([*files, pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))], how="diagonal_relaxed")
+        return rows.select(columns).to_dicts()
 
     drives = rows("drives", "drive_id", "raid_group_id", "is_group_guessed", "valid_to", "source")
     aliases = rows("drive_aliases", "alias", "drive_id", "valid_to")
@@ -66,8 +66,10 @@ def _try_out(source: str, paths: Sequence[str], options: Mapping[str, Any], inve
         except IngestError as error:
             return [*found, Finding("files", MISSING, str(error))]
         # what the files themselves say of drives and groups is added to what has landed
-        told = inventory_of(Warehouse(warehouse))
-        known = Inventory({**inventory.groups, **told.groups}, {**inventory.serials, **told.serials}, {**inventory.mapped, **told.mapped})
+        stored = inventory_of(Warehouse(warehouse))
+        known = Inventory(
+            {**inventory.groups, **stored.groups}, {**inventory.serials, **stored.serials}, {**inventory.mapped, **stored.mapped}
+        )
         return [*found, *_drives(warehouse, known)]
 
 
@@ -107,7 +109,7 @@ def _drives(warehouse: Path, inventory: Inventory) -> list[Finding]:
     deliveries = list_deliveries(warehouse)
     files = [path for delivery in deliveries for path in drive_hour_files(delivery)]
     if not files:
-        kinds = [words for kind, words in TOLD.items() if table_files(deliveries, kind)]
+        kinds = [words for kind, words in KINDS.items() if table_files(deliveries, kind)]
         if not kinds:
             return [Finding("drive-hours", MISSING, "none, and nothing else that could be stored")]
         none = Finding("drive-hours", WEAK, f"none; it has only {', '.join(kinds)}", "ingest a source of latencies too")
@@ -127,10 +129,10 @@ def _placed(files: list[Path], inventory: Inventory) -> list[Finding]:
     from_host = (pl.col("is_alias").is_not_null() if "is_alias" in columns else pl.lit(False)).alias("is_from_host")
     drives = hours.select("drive_id", "raid_group_id", from_host, *(flag.alias(name) for name, flag in flags.items())).unique().collect()
     # what an array says of its own drives stands; a mapping overrides what a host says, and any source that knows overrides its guess
-    told = drives.select(pl.when(~pl.col("is_group_guessed")).then("raid_group_id")).to_series()
+    row_groups = drives.select(pl.when(~pl.col("is_group_guessed")).then("raid_group_id")).to_series()
     groups_known = [
-        inventory.group_of(drive, told=group) if is_from_host else group
-        for drive, group, is_from_host in zip(drives["drive_id"], told, drives["is_from_host"], strict=True)
+        inventory.group_of(drive, named=group) if is_from_host else group
+        for drive, group, is_from_host in zip(drives["drive_id"], row_groups, drives["is_from_host"], strict=True)
     ]
     known = pl.Series(groups_known, dtype=pl.String)
     drives = drives.with_columns(

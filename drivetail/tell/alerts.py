@@ -108,7 +108,7 @@ def open_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime |
     """
     with publication_of(warehouse) as connection:
         alerts = _judged(warehouse, _fetch_open(connection), now)
-        return _with_peers(connection, [alert for alert in alerts if with_all or _is_told(alert)])
+        return _with_peers(connection, [alert for alert in alerts if with_all or _is_shown(alert)])
 
 
 def new_alerts(warehouse: Warehouse, tell: Callable[[list[Alert]], object] | None = None, *, now: datetime | None = None) -> list[Alert]:
@@ -120,7 +120,7 @@ def new_alerts(warehouse: Warehouse, tell: Callable[[list[Alert]], object] | Non
     register = Register(warehouse, "alerts")
     with publication_of(warehouse) as connection, register.locked():
         said = register.read()
-        alerts = [alert for alert in _judged(warehouse, _fetch_open(connection), now) if _is_told(alert)]
+        alerts = [alert for alert in _judged(warehouse, _fetch_open(connection), now) if _is_shown(alert)]
         fresh = _with_peers(connection, [alert for alert in alerts if not any(_is_same(alert, record) for record in said)])
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
         if tell is not None and fresh:
@@ -185,7 +185,7 @@ def _judged(warehouse: Warehouse, alerts: Sequence[Alert], now: datetime | None)
     return [judged(alert) for alert in alerts]
 
 
-def _is_told(alert: Alert) -> bool:
+def _is_shown(alert: Alert) -> bool:
     return alert.dismissed_by is None and alert.part_of is None
 
 
@@ -258,7 +258,9 @@ def alerts_json(alerts: Sequence[Alert]) -> str:
 
 def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
     """The alerts as a table, and what to check for each below it."""
-    rows = [{**asdict(alert), "number": number, "subject": _subject(alert), "told": _told(alert)} for number, alert in enumerate(alerts, 1)]
+    rows = [
+        {**asdict(alert), "number": number, "subject": _subject(alert), "shown": _shown(alert)} for number, alert in enumerate(alerts, 1)
+    ]
     columns: Columns = {
         "": "number",
         "drive": "subject",
@@ -274,7 +276,7 @@ def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
         "peers' median us": ("median_latency_us", round),
     }
     if with_all:
-        columns["told"] = "told"
+        columns["shown"] = "shown"
     # a fleet whose inventory names no host has no column for it
     known = {
         heading: key for heading, key in columns.items() if any(row[key if isinstance(key, str) else key[0]] is not None for row in rows)
@@ -289,7 +291,7 @@ def _subject(alert: Alert) -> str:
     return f"{alert.subject_type.replace('_', ' ')} {alert.subject_id} ({counted_noun(alert.drive_count, 'drive')})"
 
 
-def _told(alert: Alert) -> str:
+def _shown(alert: Alert) -> str:
     if alert.dismissed_by is not None:
         until = to_minute(alert.dismissed_by.until)
         ends = f" until {until}" if until else ""

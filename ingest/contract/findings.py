@@ -28,11 +28,11 @@ class Inventory:
     serials: Mapping[str, str] = field(default_factory=dict)
     mapped: Mapping[str, str] = field(default_factory=dict)
 
-    def group_of(self, *names: str | None, told: str | None = None) -> str | None:
-        """The RAID group of a drive that has these names; null where it is not known. told: the one that its rows name."""
+    def group_of(self, *names: str | None, named: str | None = None) -> str | None:
+        """The RAID group of a drive that has these names; null where it is not known. named: the one that its rows name."""
         known = [name for given in names if given for name in (self.serials.get(given), given) if name]
         mapped = next((self.mapped[name] for name in known if name in self.mapped), None)
-        return mapped or told or next((self.groups[name] for name in known if name in self.groups), None)
+        return mapped or named or next((self.groups[name] for name in known if name in self.groups), None)
 
 
 def some_of(names: list[str], shown: int = 5) -> str:

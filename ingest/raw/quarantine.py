@@ -117,8 +117,8 @@ def withheld(warehouse: Path, source: str, hashes: Mapping[str, str]) -> dict[st
     for held in list_quarantine(warehouse):
         if held.record["source"] != source or (held.decision and held.decision["decision"] == RELEASED):
             continue
-        told = [entry for entry in held.files if entry["rows"] or entry["fault"]]
-        contents, names = {entry["sha256"] for entry in held.files}, {(entry["file"], entry["sha256"]) for entry in told}
+        filled = [entry for entry in held.files if entry["rows"] or entry["fault"]]
+        contents, names = {entry["sha256"] for entry in held.files}, {(entry["file"], entry["sha256"]) for entry in filled}
         is_all = bool(hashes) and set(hashes.values()) <= contents
         found |= {name: held for name, sha256 in hashes.items() if is_all or (name, sha256) in names}
     return found

@@ -129,11 +129,11 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     """
     read = landing.read_each(files, _looks_at_arrays)
     # mdstat knows the layout, an export does not: of an array that both list it has the word
-    told = {
+    in_mdstat = {
         (host, array.uuid) for _, (host, seen, _) in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.uuid
     }
     for result, (host, seen, rejected) in read:
-        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in told]) for look, arrays in seen]
+        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in in_mdstat]) for look, arrays in seen]
         with landing.reading(result):
             landing.take(batch_of("drives", _found(host, listed, result.notes), rejected), result)
             landing.take(batch_of("drive_events", _events(host, listed)), result)

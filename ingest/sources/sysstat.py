@@ -225,10 +225,10 @@ class Run:
 
 def _run_of(options: Mapping[str, Any], zone: tzinfo | None) -> Run | None:
     """What --interval and --began say. Raises: IngestError where one of them is invalid, or given without the other."""
-    interval, told = options.get("interval"), options.get("began")
-    if not interval and not told:
+    interval, began_text = options.get("interval"), options.get("began")
+    if not interval and not began_text:
         return None
-    if not interval or not told:
+    if not interval or not began_text:
         given, other = ("--interval", "--began TIME") if interval else ("--began", "--interval 10s")
         raise IngestError(f"{given} needs {other}: give both, as iostat was run")
     match = re.fullmatch(r"(\d{1,4})([sm]?)", str(interval))
@@ -236,11 +236,11 @@ def _run_of(options: Mapping[str, Any], zone: tzinfo | None) -> Run | None:
     if not 0 < seconds <= LONGEST.total_seconds():
         raise IngestError(f"--interval {interval}: give the seconds or minutes from one report to the next, such as 10s or 1m, 1h at most")
     try:
-        began = datetime.fromisoformat(str(told))
+        began = datetime.fromisoformat(str(began_text))
         began = (began if began.tzinfo else began.replace(tzinfo=zone or UTC)).astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError) as error:
         raise IngestError(
-            f"--began {told}: give a time such as 2026-01-05T10:00:00Z; without an offset it is read in --timezone, or UTC"
+            f"--began {began_text}: give a time such as 2026-01-05T10:00:00Z; without an offset it is read in --timezone, or UTC"
         ) from error
     return Run(began, seconds)
 
@@ -256,13 +256,13 @@ def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, ru
             raise UnreadableFile(f"more than {MAX_BYTES >> 20} MiB; split it by day")
         content = text.decode("utf-8", "replace").lstrip("\r\n")
         if content.lstrip().startswith("{"):
-            return _read_json(content, zone, order or _told_order(content), run)
+            return _read_json(content, zone, order or _unambiguous_order(content), run)
         if content.startswith("#") or _SADF_LINE.match(content):
             found = _read_sadf(content, zone)
         elif _IOSTAT_TEXT.search(content):
             raise UnreadableFile("this is iostat's own text; run it with -o JSON: S_TIME_FORMAT=ISO iostat -xt -o JSON 60")
         else:
-            found = _read_sar(content, zone, order or _told_order(content))
+            found = _read_sar(content, zone, order or _unambiguous_order(content))
     except (OSError, EOFError, MemoryError, RecursionError, ValueError) as error:
         raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
     if not found.row:
@@ -360,7 +360,7 @@ _HEADER = re.compile(r'"(nodename|date|file-date|timezone)"\s*:\s*"([^"]*)"')
 
 
 @dataclass
-class _Told:
+class _Progress:
     """How far the intervals of a host have been read. `previous`: when the one before ended, null where not known."""
 
     host: str
@@ -382,7 +382,7 @@ def _read_json(content: str, zone: tzinfo | None, order: str | None, run: Run | 
     done = 0
     for begin, after in zip(begins, [*begins[1:], None], strict=True):
         header = dict(_HEADER.findall(content[done : begin.start()]))
-        told = _Told(header.get("nodename", "unknown"), "file-date" not in header, Clock(zone), order, run)
+        progress = _Progress(header.get("nodename", "unknown"), "file-date" not in header, Clock(zone), order, run)
         at, ends = begin.end(), after.start() if after else len(content)
         while (at := _skip(content, at)) < len(content) and content[at] != "]":
             try:
@@ -397,10 +397,10 @@ def _read_json(content: str, zone: tzinfo | None, order: str | None, run: Run | 
                 another = _ELEMENT.search(content, at + 1, ends)
                 if another is None:
                     break
-                at, told.previous = another.start(), None
+                at, progress.previous = another.start(), None
             else:
-                _take_element(found, element, told)
-            told.count += 1
+                _take_element(found, element, progress)
+            progress.count += 1
         done = at
     if not found.row:
         raise UnreadableFile("no interval of a drive in it; run sadf with -d after --, or iostat with -x, for more than one interval")
@@ -412,33 +412,33 @@ def _skip(content: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _take_element(found: Found, element: Any, told: _Told) -> None:
+def _take_element(found: Found, element: Any, progress: _Progress) -> None:
     """One interval of all drives."""
     disks = element.get("disk") if isinstance(element, dict) else None
-    if not isinstance(disks, list) and not (told.is_iostat and isinstance(element, dict) and "timestamp" in element):
+    if not isinstance(disks, list) and not (progress.is_iostat and isinstance(element, dict) and "timestamp" in element):
         return
-    before, told.previous = told.previous, None
+    before, progress.previous = progress.previous, None
     try:
-        ends, seconds = _iostat_time(element, before, told) if told.is_iostat else _sadf_time(element, before, told)
+        ends, seconds = _iostat_time(element, before, progress) if progress.is_iostat else _sadf_time(element, before, progress)
     except (ValueError, OverflowError):
         _reject(found, "not a time; the drives of its interval are left out", "timestamp", json.dumps(element.get("timestamp")))
         return
-    told.previous = ends
-    if not isinstance(disks, list) or (told.is_iostat and not told.count):
+    progress.previous = ends
+    if not isinstance(disks, list) or (progress.is_iostat and not progress.count):
         return  # iostat's first are since boot
-    if told.is_iostat and before is None:
+    if progress.is_iostat and before is None:
         _reject(found, "the interval before it is cut off, so the length of this one is not known", "timestamp", f"{ends} UTC")
         return
     for disk in disks:
         if isinstance(disk, dict):
-            _take(found, told.host, str(disk.get("disk_device", disk.get("disk-device", ""))), ends, seconds, disk)
+            _take(found, progress.host, str(disk.get("disk_device", disk.get("disk-device", ""))), ends, seconds, disk)
         else:
             _reject(found, "not the figures of a drive", "disk", json.dumps(disk))
 
 
-def _iostat_time(element: dict[str, Any], previous: datetime | None, told: _Told) -> tuple[datetime, float]:
-    if "timestamp" not in element and told.run is not None:
-        return told.run.began + timedelta(seconds=told.run.seconds * told.count), told.run.seconds
+def _iostat_time(element: dict[str, Any], previous: datetime | None, progress: _Progress) -> tuple[datetime, float]:
+    if "timestamp" not in element and progress.run is not None:
+        return progress.run.began + timedelta(seconds=progress.run.seconds * progress.count), progress.run.seconds
     given = element.get("timestamp")
     if not isinstance(given, str):
         raise UnreadableFile(
@@ -447,17 +447,17 @@ def _iostat_time(element: dict[str, Any], previous: datetime | None, told: _Told
     try:
         ends = datetime.strptime(given, "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC).replace(tzinfo=None)
     except ValueError:
-        ends = told.clock.utc(_local(given, told.order))
+        ends = progress.clock.utc(_local(given, progress.order))
     return ends, (ends - previous).total_seconds() if previous else 0.0
 
 
-def _sadf_time(element: dict[str, Any], previous: datetime | None, told: _Told) -> tuple[datetime, float]:
+def _sadf_time(element: dict[str, Any], previous: datetime | None, progress: _Progress) -> tuple[datetime, float]:
     stamp = element.get("timestamp")
     if not isinstance(stamp, dict):
         raise UnreadableFile("its intervals have no timestamp, as sadf -j gives one")
     local = plain_time(f"{stamp.get('date')} {stamp.get('time')}"[:19])
     is_utc = stamp.get("utc") == 1 or stamp.get("tz") == "UTC"
-    ends = local if is_utc else told.clock.utc(local)
+    ends = local if is_utc else progress.clock.utc(local)
     seconds = _number(stamp.get("interval")) or 0.0
     # it may name more seconds than have passed since the interval before
     return ends, min(seconds, (ends - previous).total_seconds()) if previous and ends > previous else seconds
@@ -468,13 +468,13 @@ def _sadf_time(element: dict[str, Any], previous: datetime | None, told: _Told) 
 _SLASHED = re.compile(r'(?:^Linux \S+ \([^)\n]*\)\s+|"timestamp"\s*:\s*")(\d\d?)/(\d\d?)/\d', re.MULTILINE)
 
 
-def _told_order(content: str) -> str | None:
+def _unambiguous_order(content: str) -> str | None:
     """The order of a file's dates with slashes, where one of them can be read in one order only; else null."""
     pairs = [(int(first), int(second)) for first, second in _SLASHED.findall(content)]
-    told = {"mdy" for _, second in pairs if second > 12} | {"dmy" for first, _ in pairs if first > 12}
-    if not told and all(first == second for first, second in pairs):
+    orders = {"mdy" for _, second in pairs if second > 12} | {"dmy" for first, _ in pairs if first > 12}
+    if not orders and all(first == second for first, second in pairs):
         return "mdy"
-    return told.pop() if len(told) == 1 else None
+    return orders.pop() if len(orders) == 1 else None
 
 
 def _day_formats(text: str, order: str | None) -> tuple[str, ...]:

@@ -38,8 +38,8 @@ def test_a_server_that_does_not_answer_is_missing(status: int, body: bytes, said
 def test_a_mapping_is_believed_before_the_group_that_rows_name() -> None:
     inventory = Inventory({"S1": "md0", "S2": "pool-9"}, {"web1/sda": "S1"}, {"S2": "pool-9"})
     assert inventory.group_of("web1/sda") == "md0"
-    assert inventory.group_of("web1/sda", told="pool-a") == "pool-a"
-    assert inventory.group_of("S2", told="pool-a") == "pool-9"
+    assert inventory.group_of("web1/sda", named="pool-a") == "pool-a"
+    assert inventory.group_of("S2", named="pool-a") == "pool-9"
 
 
 def test_files_are_tried_and_nothing_lands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

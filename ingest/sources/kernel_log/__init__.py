@@ -63,7 +63,7 @@ class Pattern:
 
 
 @dataclass
-class Told:
+class Parsed:
     """One file. `events`: drive_id, occurred_at, event_type, detail, row_no; rows are lines of the file."""
 
     events: list[tuple[str, datetime, str, str, int]] = field(default_factory=list)
@@ -120,13 +120,13 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     landing.read(files, batches)
 
 
-def _events(told: Told, result: FileResult) -> Batch:
-    if told.unmatched:
-        shown = "; ".join(repr(line[:100]) for line in told.examples)
-        result.notes.append(f"{told.unmatched} lines match no pattern, such as {shown}")
-    rejected = pl.DataFrame(told.rejected, schema=REJECTION, orient="row")
+def _events(parsed: Parsed, result: FileResult) -> Batch:
+    if parsed.unmatched:
+        shown = "; ".join(repr(line[:100]) for line in parsed.examples)
+        result.notes.append(f"{parsed.unmatched} lines match no pattern, such as {shown}")
+    rejected = pl.DataFrame(parsed.rejected, schema=REJECTION, orient="row")
     events = pl.DataFrame(
-        told.events,
+        parsed.events,
         schema={
             "drive_id": pl.String(),
             "occurred_at": pl.Datetime("us"),
@@ -136,7 +136,7 @@ def _events(told: Told, result: FileResult) -> Batch:
         },
         orient="row",
     ).with_columns(pl.lit(True).alias("is_alias"), pl.lit(result.file_no, pl.Int64()).alias("file_no"))
-    return Batch("drive_events", completed(events, "drive_events"), rejected, told.repeated)
+    return Batch("drive_events", completed(events, "drive_events"), rejected, parsed.repeated)
 
 
 def _options(options: dict[str, Any]) -> tuple[tzinfo | None, int | None, datetime | None]:
@@ -154,9 +154,9 @@ def _options(options: dict[str, Any]) -> tuple[tzinfo | None, int | None, dateti
 # One file ---------------------------------------------------------------------------------------------------------
 
 
-def read_log(path: Path, reading: Reading) -> Told:
+def read_log(path: Path, reading: Reading) -> Parsed:
     """The events in a file. Raises: UnreadableFile where its times cannot be known."""
-    told = Told()
+    parsed = Parsed()
     hints = [pattern.hint for pattern in patterns()]
     clock = Clock(reading.zone)
     devices = _Devices()
@@ -166,14 +166,14 @@ def read_log(path: Path, reading: Reading) -> Told:
     for block in text_blocks(path, "lines of a log"):
         reading.is_tagged |= _TAGGED.search(block) is not None
         lines = pl.Series("line", block.decode("utf-8", "replace").removesuffix("\n").split("\n"))
-        is_told = lines.str.contains_any(hints) | lines.str.contains(_AS_NUMBERS)
-        if (left := lines.filter(~is_told & (lines.str.strip_chars() != ""))).len():
-            told.unmatched += left.len()
-            told.examples += left.head(SHOWN_LINES - len(told.examples)).to_list()
-        for at in is_told.arg_true().to_list():
-            _take(told, done + at + 1, lines[at], reading, clock, years, devices, plugged)
+        has_hint = lines.str.contains_any(hints) | lines.str.contains(_AS_NUMBERS)
+        if (left := lines.filter(~has_hint & (lines.str.strip_chars() != ""))).len():
+            parsed.unmatched += left.len()
+            parsed.examples += left.head(SHOWN_LINES - len(parsed.examples)).to_list()
+        for at in has_hint.arg_true().to_list():
+            _take(parsed, done + at + 1, lines[at], reading, clock, years, devices, plugged)
         done += lines.len()
-    return told
+    return parsed
 
 
 @dataclass
@@ -229,7 +229,7 @@ class _Years:
 
 
 def _take(
-    told: Told,
+    parsed: Parsed,
     row: int,
     line: str,
     reading: Reading,
@@ -242,10 +242,10 @@ def _take(
     try:
         at, host, message = _framed(line, reading, clock, years)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        told.rejected.append((row, "the line has no time that can be read", "line", line[:SHOWN_VALUE_CHARS]))
+        parsed.rejected.append((row, "the line has no time that can be read", "line", line[:SHOWN_VALUE_CHARS]))
         return
     except _NotOfTheKernel:
-        told.unmatched += 1
+        parsed.unmatched += 1
         return
     host = reading.folder if reading.is_collected else host
     event: Pattern | None = None
@@ -259,16 +259,16 @@ def _take(
             if pattern.event_type:
                 event, groups = pattern, found
     if event is None:
-        told.unmatched += 1  # it only names a device
+        parsed.unmatched += 1  # it only names a device
         return
     device = devices.device(host, groups)
     if device is None and "usb" in groups:
-        told.unmatched += 1  # most of what is plugged into USB is no drive
-        told.examples += [line] if len(told.examples) < SHOWN_LINES else []
+        parsed.unmatched += 1  # most of what is plugged into USB is no drive
+        parsed.examples += [line] if len(parsed.examples) < SHOWN_LINES else []
         return
     if device is None or not is_whole_drive(device):
         reason = "no line before it says which device that is" if device is None else "no whole drive"
-        told.rejected.append((row, reason, "device", message.strip()[:SHOWN_VALUE_CHARS]))
+        parsed.rejected.append((row, reason, "device", message.strip()[:SHOWN_VALUE_CHARS]))
         return
     drive = alias_of(host, device)
     if event.event_type in PLUGS:
@@ -277,9 +277,9 @@ def _take(
         plugged.pop((drive, other), None)
         plugged[drive, event.event_type] = at
         if before is not None and at - before <= SAME_PLUG:
-            told.repeated += 1
+            parsed.repeated += 1
             return
-    told.events.append((drive, at, event.event_type, f"{event.what}: {message.strip()[:SHOWN_VALUE_CHARS]}", row))
+    parsed.events.append((drive, at, event.event_type, f"{event.what}: {message.strip()[:SHOWN_VALUE_CHARS]}", row))
 
 
 class _NotOfTheKernel(Exception):

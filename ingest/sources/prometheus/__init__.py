@@ -30,7 +30,7 @@ from ingest.reading.readers import RawChunk, one_line
 from ingest.reading.resolution import as_samples, seconds_of
 from ingest.sources import SOURCES
 from ingest.sources.prometheus.client import Client, server_url
-from ingest.sources.prometheus.known import untold
+from ingest.sources.prometheus.known import unknown_rows
 from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
 from ingest.sources.prometheus.text import EXPECTED as EXPECTED_TEXT
@@ -115,8 +115,8 @@ def fetch(
 
 def spool(warehouse: Path, url: str, options: Mapping[str, Any]) -> Path:
     """Where the pieces of a pull wait until they have landed: a folder per server and selection."""
-    told = json.dumps([url, {name: options.get(name) for name in SOURCES["prometheus"].all_options}], sort_keys=True)
-    return Path(warehouse) / "pulled" / hashlib.sha256(told.encode()).hexdigest()[:16]
+    key = json.dumps([url, {name: options.get(name) for name in SOURCES["prometheus"].all_options}], sort_keys=True)
+    return Path(warehouse) / "pulled" / hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
 def forget(files: Iterable[SourceFile]) -> None:
@@ -220,7 +220,7 @@ def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     take_back(rolled.unused, landing.by_no, "rows_superseded")
     inventory = (("drives", rolled.drives), ("drive_aliases", rolled.aliases))
     for record_kind, rows in inventory:
-        news = untold(completed(rows, record_kind), record_kind, landing)
+        news = unknown_rows(completed(rows, record_kind), record_kind, landing)
         # what held at the last reading before this span is said again, and now perhaps how long it did
         landing.withdraw(record_kind, news)
         landing.accept(record_kind, news, None)

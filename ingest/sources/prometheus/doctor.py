@@ -174,10 +174,10 @@ class _Doctor:
         guessed = 0
         for drive in self.drives:
             host, device = drive.get(labels.host, ""), drive.get(labels.device, "")
-            told = [drive[name] for name in labels.group if drive.get(name)]
+            values = [drive[name] for name in labels.group if drive.get(name)]
             names = self.infos.get((host, device)), f"{hosts[host]}/{device}"
-            group = "/".join(told) if told and len(told) == len(labels.group) else members.get((host, device))
-            group = self.inventory.group_of(*names, told=group)
+            group = "/".join(values) if values and len(values) == len(labels.group) else members.get((host, device))
+            group = self.inventory.group_of(*names, named=group)
             guessed += group is None
             groups.setdefault(host if group is None else group, set()).add((host, device))
         return group_findings({group: len(drives) for group, drives in groups.items()}, guessed, least_drives)

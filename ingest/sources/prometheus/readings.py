@@ -242,11 +242,11 @@ def _records(totals: pl.DataFrame, span_us: int) -> pl.DataFrame:
 
 def _periods(readings: pl.DataFrame) -> pl.DataFrame:
     """Runs of readings of one device with one identity: the first reading's row, `valid_from`, and `valid_to` where another came."""
-    told = ["drive_id", "is_alias", "serial", "wwn", "model", "firmware", "is_rotating", "raid_group_id", "role"]
+    facts = ["drive_id", "is_alias", "serial", "wwn", "model", "firmware", "is_rotating", "raid_group_id", "role"]
     # of what is carried the last of a device says who is there
     ordered = readings.filter(~pl.col("is_carried") | pl.col("since").is_not_null()).sort("host", "device", "at", "path")
     place = ["host", "device"]
-    changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, *told))
+    changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, *facts))
     starts = ordered.filter(changes | (pl.int_range(pl.len()) == 0))
     return starts.with_columns(
         pl.coalesce("since", pl.col("at").dt.truncate("1h")).alias("valid_from"),

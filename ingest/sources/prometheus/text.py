@@ -202,12 +202,12 @@ def _named(series: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     for text in series.join(known, on="series", how="anti", maintain_order="left")["series"]:
         dumped = _DUMPED.match(text)
         line = f"{dumped[1]}{{{dumped[2]}}} 1\n" if dumped else f"{text} 1\n"
-        told: tuple[str | None, str | None] = (None, None)
+        key: tuple[str | None, str | None] = (None, None)
         # what the parser raises on labels that are none
         with suppress(ValueError, KeyError, IndexError):
             (sample,) = (sample for family in text_string_to_metric_families(line) for sample in family.samples)
-            told = (sample.name, json.dumps(sample.labels, sort_keys=True))
-        rows.append((text, known.height + len(rows), *told))
+            key = (sample.name, json.dumps(sample.labels, sort_keys=True))
+        rows.append((text, known.height + len(rows), *key))
     return pl.DataFrame(rows, schema=_SERIES, orient="row")
 
 
@@ -226,8 +226,8 @@ def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataF
     known = known.filter(pl.col("metric").is_in(_WANTED)).drop("series")
     read = {text: json.loads(text) for text in known["labels"].unique(maintain_order=True)}
     uname = known.filter(pl.col("metric") == UNAME)["labels"].to_list()
-    told = read[uname[0]].get("nodename", "") if uname else ""
-    unlabelled = folder if told in _UNNAMED else told
+    nodename = read[uname[0]].get("nodename", "") if uname else ""
+    unlabelled = folder if nodename in _UNNAMED else nodename
     hosts = named_hosts([one[labels.host] for one in read.values() if labels.host in one])
     located = pl.DataFrame(
         [located_by(text, one, hosts, labels, unlabelled) for text, one in read.items()],
@@ -275,14 +275,14 @@ def located_by(
 ) -> tuple[str, str, str | None, str, str | None]:
     """(labels as text, host, device, path, group) of a series: the path is what is left of its labels."""
     given = labels.get(names.host)
-    told = [labels[name] for name in names.group if labels.get(name)]
+    groups = [labels[name] for name in names.group if labels.get(name)]
     rest = {name: value for name, value in sorted(labels.items()) if name not in ("__name__", names.device)}
     return (
         text,
         hosts[given] if given else unlabelled,
         labels.get(names.device),
         json.dumps(rest) if rest else "",
-        "/".join(told) if told and len(told) == len(names.group) else None,
+        "/".join(groups) if groups and len(groups) == len(names.group) else None,
     )
 
 
@@ -319,12 +319,12 @@ def _said(
     """host, device, at, and what labels say: (device, names) by host, device and labels; asked once a series, not once a sample."""
     place = ["host", "device", "labels"]
     series = lines.select(place).unique(maintain_order=True)
-    told = pl.DataFrame(
+    described = pl.DataFrame(
         [say(host, device, read[text]) for host, device, text in series.iter_rows()],
         schema=dict.fromkeys(("drive", *names), pl.String()),
         orient="row",
     )
-    by_series = pl.concat([series, told], how="horizontal")
+    by_series = pl.concat([series, described], how="horizontal")
     said = lines.select(*place, "at").join(by_series, on=place, nulls_equal=True, maintain_order="left")
     said = said.select("host", pl.col("drive").alias("device"), "at", *names)
     return said.unique(["host", "device", "at"], keep="first", maintain_order=True)
