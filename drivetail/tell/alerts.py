@@ -78,22 +78,20 @@ class Alert:
             return f"Look at what these {self.drive_count} drives share, {self.subject_type} {self.subject_id}: {shared}. They are {named}"
         if self.reason == "whole_group":
             return (
-                f"RAID group {self.subject_id} takes up to {self.max_slowdown:.1f} times what it usually does at that hour of the week; "
-                "no drive stands out: look at its load, a rebuild or scrub, its controller, cables and power"
+                f"RAID group {self.subject_id} takes up to {self.max_slowdown:.1f} times what it usually does at that hour of the week. "
+                "No drive stands out: look at its load, a rebuild or scrub, its controller, cables and power"
             )
         if self.reason == "chronic":
             return (
                 f"It was a little slow in {self.slow_hours} hours of the four weeks to {to_minute(self.last_slow_hour_utc)}, most of "
-                "those it was seen in: compare its firmware, model and workload with its peers'; if it alone differs, plan to replace it"
+                "those it reported. Compare its firmware, model and workload with its peers'; if it alone differs, plan to replace it"
             )
         if 2 * self.imbalanced_hours >= self.slow_hours:
             return (
                 f"Look at its workload first: in {self.imbalanced_hours} of {counted_noun(self.slow_hours, 'slow hour')} "
                 "it did far more I/O, or far larger, than its peers"
             )
-        return (
-            "Its load is that of its peers: check cabling and reseat it; slow again after that, read its SMART log and plan to replace it"
-        )
+        return "Its load is that of its peers: check cabling and reseat it. If it is slow again, read its SMART log and plan to replace it"
 
     def to_json(self) -> Record:
         """Every field, the sentence among them."""

@@ -152,7 +152,7 @@ class Client:
         if 300 <= status < 400:
             raise PrometheusError(
                 f"{self.url} answers {status} {reason} and redirects to another address, where credentials are not sent; "
-                f"`curl -I {shown}` shows which: if it is the server's own, give that one, if a login page, set {TOKEN}"
+                f"`curl -I {shown}` shows which. If it is the server's own, give that one; if it is a login page, set {TOKEN}"
             )
         return self._data(body, status, shown)
 
