@@ -26,7 +26,7 @@
 {#- A value is exactly the lower edge of its bin. -#}
 {% macro is_on_edge() %}value = cast(edge_per_mille as double) / 1000{% endmacro %}
 
-{#- How many whole bins, so many to 1, a value holds. Multiplied it is rounded: 1.15 * 200 is less than 230, so the next edge is asked itself. -#}
+{#- How many whole bins of width 1 / `bins_per_unit` a value holds. The product is rounded (1.15 * 200 is less than 230), so the next edge is compared, too. -#}
 {% macro whole_bins(value, bins_per_unit) -%}
     floor({{ value }} * {{ bins_per_unit }})
     + case

@@ -70,11 +70,11 @@ def _answer(drive_hour: DriveHour) -> str:
     measured, mart = drive_hour.measured, drive_hour.mart
     if measured["slowdown"] is not None:
         level = "slow" if mart and mart["is_slow"] else "mildly slow" if mart and mart["is_slow_15"] else "stable"
-        told = f"{num(measured['slowdown'])}: {level}" if mart else num(measured["slowdown"])
+        slowdown = f"{num(measured['slowdown'])}: {level}" if mart else num(measured["slowdown"])
     elif not measured["is_data_drive"]:
-        told = "none: not a data drive"
+        slowdown = "none: not a data drive"
     else:
-        told = f"none: {measured['exclusion_reason']}"
+        slowdown = f"none: {measured['exclusion_reason']}"
     outside = None
     if mart is None:
         outside = "not a data drive" if not measured["is_data_drive"] else "the RAID group has fewer than 3 data drives"
@@ -82,7 +82,7 @@ def _answer(drive_hour: DriveHour) -> str:
         f"Drive {drive_hour.drive}, hour {when(drive_hour.at)} to {when(shifted(drive_hour.at, HOUR))} UTC, RAID group {drive_hour.group}",
         facts(
             [
-                ("slowdown S", told),
+                ("slowdown S", slowdown),
                 ("latency_us", num(measured["latency_us"])),
                 ("median_latency_us", num(measured["median_latency_us"])),
                 ("tail rank", _tail_rank(drive_hour)),

@@ -8,7 +8,7 @@ with live as (
         coalesce(delivered.source, 'bundle') as source,
         delivered.valid_from,
         delivered.collected_at,
-        -- of a guessed RAID group nobody is sure
+        -- a guessed RAID group cannot contradict
         case when not delivered.is_group_guessed then delivered.raid_group_id end as raid_group_id
 {%- for attribute in attributes[1:] %},
         cast(delivered.{{ attribute }} as varchar) as {{ attribute }}
@@ -21,7 +21,7 @@ with live as (
 ),
 
 names as (
-    -- a wwn is one drive's for ever, a device's name may have passed on unless both speak of the same hour
+    -- a wwn is one drive's for ever, a device's name may have passed to another drive unless both records are of the same hour
     select distinct
         alias,
         source,
