@@ -4,11 +4,11 @@
 select
     drive_hours.day_utc,
     drive_hours.hour_utc,
-    kinds.kind,
-    kinds.timezone,
+    drives.kind,
+    drives.timezone,
     count(*) as slowdown_hours,
     {{ counted('drive_hours.slowdown >= ' ~ var('slow_threshold')) }} as slow_hours
 from {{ ref('int_drive_hours') }} as drive_hours
-inner join {{ ref('int_drives__kinds') }} as kinds on drive_hours.drive_id = kinds.drive_id
+inner join {{ ref('int_drives') }} as drives on drive_hours.drive_id = drives.drive_id
 where drive_hours.is_in_population and drive_hours.slowdown is not null
-group by drive_hours.day_utc, drive_hours.hour_utc, kinds.kind, kinds.timezone
+group by drive_hours.day_utc, drive_hours.hour_utc, drives.kind, drives.timezone

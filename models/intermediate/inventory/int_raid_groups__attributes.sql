@@ -11,8 +11,8 @@ kinds as (
             partition by members.raid_group_id order by count(*) desc, drives.kind asc nulls last
         ) as kind_rank
     from members
-    inner join {{ ref('int_drives__attributes') }} as drives on members.drive_id = drives.drive_id
-    where drives.kind <> 'unknown'
+    inner join {{ ref('int_drives__periods') }} as drives on members.drive_id = drives.drive_id
+    where drives.is_latest and drives.kind is not null
     group by members.raid_group_id, drives.kind
 ),
 

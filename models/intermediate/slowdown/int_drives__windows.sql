@@ -41,5 +41,5 @@ select
     counted.after_hour_utc,
     counted.last_hour_utc,
     counted.raid_hours
-from {{ ref('int_drives__spans') }} as drives
+from {{ ref('int_drives') }} as drives
 inner join counted on drives.last_raid_group_id = counted.raid_group_id
