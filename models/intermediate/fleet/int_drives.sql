@@ -49,7 +49,6 @@ select
     inventory.drive_id is not null as has_inventory,
     spans.first_hour_utc,
     spans.last_hour_utc,
-    spans.last_raid_group_id,
     spans.declared_kind,
     coalesce(spans.last_raid_group_id, inventory.raid_group_id) as current_raid_group_id,
     case

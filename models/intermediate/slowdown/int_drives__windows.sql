@@ -42,4 +42,5 @@ select
     counted.last_hour_utc,
     counted.raid_hours
 from {{ ref('int_drives') }} as drives
-inner join counted on drives.last_raid_group_id = counted.raid_group_id
+inner join counted on drives.current_raid_group_id = counted.raid_group_id
+where drives.last_hour_utc is not null

@@ -8,11 +8,11 @@ with expected as (
         drives.last_hour_utc,
         -- a drive that reports is where its rows say, else where inventory does
         case
-            when not drives.has_inventory then drives.last_raid_group_id
+            when not drives.has_inventory then drives.current_raid_group_id
             when
                 drives.last_hour_utc > status_window.last_hour_utc - interval {{ var('silent_hours') }} hour
                 and segments.raid_group_id is not null
-                then drives.last_raid_group_id
+                then drives.current_raid_group_id
             else segments.raid_group_id
         end as raid_group_id
     from {{ ref('int_drives') }} as drives
@@ -30,7 +30,7 @@ with expected as (
 reported as (
     select raid_group_id, last_hour_utc from {{ ref('fct_recent_raid_groups') }}
     union all
-    select last_raid_group_id as raid_group_id, last_hour_utc from {{ ref('int_drives') }} where last_hour_utc is not null
+    select current_raid_group_id as raid_group_id, last_hour_utc from {{ ref('int_drives') }} where last_hour_utc is not null
 ),
 
 raid_groups as (
