@@ -4,15 +4,15 @@
 with drive_days as (
     select
         drive_days.day_utc,
-        kinds.kind,
-        kinds.timezone,
+        drives.kind,
+        drives.timezone,
         drive_days.in_population_in & drive_days.slowdown_in as slowdown_in,
         drive_days.in_population_in & drive_days.slow_in as slow_in,
         count(*) as drive_count
     from {{ ref('int_drive_days') }} as drive_days
-    inner join {{ ref('int_drives__kinds') }} as kinds on drive_days.drive_id = kinds.drive_id
+    inner join {{ ref('int_drives') }} as drives on drive_days.drive_id = drives.drive_id
     group by
-        drive_days.day_utc, kinds.kind, kinds.timezone,
+        drive_days.day_utc, drives.kind, drives.timezone,
         drive_days.in_population_in & drive_days.slowdown_in, drive_days.in_population_in & drive_days.slow_in
 ),
 

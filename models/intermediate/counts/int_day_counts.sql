@@ -5,15 +5,15 @@
 with drive_hours as (
     select
         drive_hours.day_utc,
-        kinds.kind,
-        kinds.drive_class,
-        {{ age_year('kinds.deployed_on', 'drive_hours.hour_utc') }} as age_year,
+        drives.kind,
+        drives.drive_class,
+        {{ age_year('drives.deployed_on', 'drive_hours.hour_utc') }} as age_year,
         coalesce(drive_hours.rate_imbalance >= {{ var('imbalanced') }}, false) as is_rate_imbalanced,
         coalesce(drive_hours.size_imbalance >= {{ var('imbalanced') }}, false) as is_size_imbalanced,
         drive_hours.slowdown as value,
         {{ bin_edge('drive_hours.slowdown') }} as edge_per_mille
     from {{ ref('int_drive_hours') }} as drive_hours
-    inner join {{ ref('int_drives__kinds') }} as kinds on drive_hours.drive_id = kinds.drive_id
+    inner join {{ ref('int_drives') }} as drives on drive_hours.drive_id = drives.drive_id
     where drive_hours.is_in_population and drive_hours.slowdown is not null
 ),
 

@@ -10,6 +10,7 @@ with decisions as (
     from {{ ref('stg_raw__decisions') }} as decisions
     left join {{ ref('int_drives__segments') }} as segments
         on decisions.drive_id = segments.drive_id
+        and segments.is_believed
         and segments.from_hour_utc <= decisions.hour_utc
         and segments.to_hour_utc > decisions.hour_utc
     left join {{ ref('dim_drives') }} as drives on decisions.drive_id = drives.drive_id
