@@ -86,13 +86,15 @@ def publish(warehouse: Warehouse, project: Project, past: Past | None, started: 
     that were built are published. One that cannot be is added to its failures.
     """
     published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    last = current_publication(warehouse)
+    _remove_never_published(warehouse, last)
     number = 1 + max((int(path.name.split("-")[0]) for path in warehouse.publications.glob("*-*.duckdb")), default=0)
     publication_id = f"{number:06d}-{published_at:%Y%m%dT%H%M%SZ}"
     path = warehouse.publications / f"{publication_id}.duckdb"
     draft = warehouse.publications / "draft.duckdb"
     warehouse.note("publish", publication=publication_id)
     _remove(draft)
-    _begin_draft(warehouse, project, draft)
+    _begin_draft(warehouse, project, last, draft)
     horizon = None if past is None else past.before_utc
     files, last_hour = _write(warehouse, project.manifest, custom, horizon, draft, publication_id, published_at)
     record = {
@@ -120,9 +122,16 @@ def publish(warehouse: Warehouse, project: Project, past: Past | None, started: 
     return Publication(publication_id, published_at, last_hour, horizon, path)
 
 
-def _begin_draft(warehouse: Warehouse, project: Project, draft: Path) -> None:
+def _remove_never_published(warehouse: Warehouse, last: Publication | None) -> None:
+    """Remove what a build left that was killed before the swap. Its age would say that the last publication was replaced that long ago."""
+    if last is not None:
+        for path in warehouse.publications.glob("*-*.duckdb"):
+            if path.stem > last.publication_id:
+                path.unlink()
+
+
+def _begin_draft(warehouse: Warehouse, project: Project, last: Publication | None, draft: Path) -> None:
     """Begin the draft with the views of the last publication of the same models, or of a template: binding them is what takes long."""
-    last = current_publication(warehouse)
     try:
         if last is not None and published_by(warehouse, last.publication_id) == project.version:
             shutil.copyfile(last.path, draft)
@@ -256,6 +265,10 @@ def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECO
             horizons.add(record.get("pruned_before_utc"))
         else:
             horizons.add(None)
+    for record in warehouse.publications.glob("*-*.json"):
+        # of a build or clean-up that was killed
+        if not record.with_suffix(".duckdb").exists():
+            record.unlink()
     past = read_past(warehouse)
     with duckdb.connect(str(warehouse.build_database)) as connection:
         kept |= live_files(warehouse, connection) | files_needed(warehouse, past)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -41,10 +43,14 @@ class Fleet:
 
     def publish_next(self) -> None:
         """Ingest the next delivery and build."""
+        self.take_next()
+        self.build()
+
+    def take_next(self) -> None:
+        """Ingest the next delivery."""
         folder = next(self._coming)
         self.delivered.append(folder)
         self.ingest(folder)
-        self.build()
 
     def ingest(self, *folders: Path) -> None:
         self.forks.run("ingest", "bundle", *folders, "--warehouse", self.warehouse.root)
@@ -141,6 +147,30 @@ def test_building_again_changes_nothing(fleet: Fleet) -> None:
     fleet.ingest(*fleet.delivered)
     assert fleet.build() == first
     assert fleet.warehouse.published.read_bytes() == content
+    fleet.check()
+
+
+def test_builds_killed_before_the_swap_do_not_age_the_publication_they_would_have_replaced(fleet: Fleet) -> None:
+    """Readers on other hosts have an hour from the swap on, whatever was begun before it."""
+    fleet.take_next()
+    build = ("build", "--warehouse", fleet.warehouse.root)
+    # before the draft is given its name, its record is there already; before the swap both are
+    written = fleet.forks.run(*build)["publish"]
+    last = len(written) - 1 - written[::-1].index("os.rename")
+    before = current_publication(fleet.warehouse)
+    assert before
+    fleet.take_next()
+    for phase, step in (("publish", last), ("swap", 0)):
+        fleet.forks.start(*build, phase=phase, step=step)
+        assert fleet.forks.finish()[0] == -signal.SIGKILL
+    names = {path.name for path in fleet.warehouse.publications.glob("*-*.*")}
+    assert len([name for name in names if name[:6] > before.publication_id[:6]]) > 2, names
+    for path in fleet.warehouse.publications.glob("*.duckdb"):
+        os.utime(path, (0, 0))
+    current = fleet.build()
+    kept = {path.stem for path in fleet.warehouse.publications.glob("*-*.duckdb")}
+    assert kept == {before.publication_id, current.publication_id}
+    assert {path.stem for path in fleet.warehouse.publications.glob("*.json")} == kept
     fleet.check()
 
 
