@@ -341,7 +341,7 @@ def test_a_report_is_told_again_with_what_had_landed_then(tmp_path: Path, quiet_
 
 def test_a_pdf_without_a_browser_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("report.page.pdf.which", lambda name: None)
-    with pytest.raises(QueryError, match=r"a PDF needs Chromium, and none of chromium, .* is on the PATH: install it"):
+    with pytest.raises(QueryError, match=r"a PDF needs Chromium, but none of chromium, .* is on the PATH: install it"):
         print_page("<p>page</p>")
 
 
