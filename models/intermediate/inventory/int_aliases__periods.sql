@@ -2,7 +2,7 @@
 -- Where several periods cover an hour an operator's mapping counts, else the one that began last, else the source that is believed first.
 -- An operator may also map one serial number to another; everything reported of the first then belongs to the second.
 with claims as (
-    select *, {{ held_until('alias') }} as held_until
+    select *, {{ valid_until('alias') }} as valid_until
     from {{ ref('stg_raw__drive_aliases') }}
 ),
 
@@ -15,7 +15,7 @@ held as (
         claims.valid_from,
         claims.collected_at,
         coalesce(date_trunc('hour', claims.valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
-        coalesce(date_trunc('hour', claims.held_until), timestamp '{{ var("end_of_time") }}') as to_hour_utc
+        coalesce(date_trunc('hour', claims.valid_until), timestamp '{{ var("end_of_time") }}') as to_hour_utc
     from claims
     left join claims as joined
         on claims.drive_id = joined.alias and joined.source = 'mapping' and joined.valid_from is null and claims.alias <> joined.alias
