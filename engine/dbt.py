@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import logging
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable
@@ -69,8 +70,14 @@ def options(target: str, folder: Path, log: Path, project: Path = PROJECT) -> li
     ]  # fmt: skip
 
 
+_DESCRIPTION = re.compile(
+    rb"""(?m)^( *)description: [>|].*\n(?:\1 +.*\n|\n)*|^ *description: [^>|"'\n].*\n|description: (?:"(?:[^"\\]|\\.)*"|'[^']*'|[^,}\n]*)"""
+)
+"""A description in a .yml file: a block, a line, or one among others in a line."""
+
+
 def models_version() -> str:
-    """Changes when a definition does: SQL, seeds, thresholds. Descriptions do not count."""
+    """Changes when a definition does: SQL, seeds, thresholds, columns and settings. Descriptions and unit tests do not count."""
     digest = hashlib.sha256()
     files = [PROJECT / "dbt_project.yml", *(file for name in ("models", "macros", "seeds") for file in (PROJECT / name).rglob("*"))]
     for file in sorted(files):
@@ -78,6 +85,9 @@ def models_version() -> str:
             continue
         if file.suffix in {".sql", ".py", ".csv"} or file.name == "dbt_project.yml":
             digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes())
+        elif file.suffix == ".yml":
+            stated = file.read_bytes().split(b"\nunit_tests:")[0]
+            digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + _DESCRIPTION.sub(b"", stated))
     return digest.hexdigest()
 
 
