@@ -26,7 +26,7 @@ from tests.proof.forks import Forks, Strain
 from tests.proof.readers import Reader
 from tests.proof.support import command, environment, marts_differences
 from tests.reference.compare import compare
-from tests.reference.fleets import Fleet, Record, Records, join, random_fleet, write_bundle
+from tests.reference.fleets import Fleet, Records, join, random_fleet, write_bundle
 from tests.reference.reference import SCHEMAS, Delivery, compute
 
 PHASES = 6
@@ -231,32 +231,31 @@ def test_a_killed_build_is_simply_done_again(site: Site) -> None:
     site.check_end("days")
 
 
-def test_what_a_killed_build_moved_and_a_later_delivery_moved_back_is_computed_again(tmp_path: Path) -> None:
-    """To the next build no drive is elsewhere than in the last one that finished; yet days are stored as if it were."""
+def test_what_a_killed_build_changed_and_a_later_delivery_undid_is_computed_again(tmp_path: Path) -> None:
+    """To the next build every drive is what it was in the last one that finished; yet a day is stored as if it were not."""
     hours = [
         dict.fromkeys(SCHEMAS["drive_hours"])
-        | {"hour_utc": datetime(2026, 1, 5, number), "drive_id": f"d{drive}", "raid_group_id": f"g{drive // 4}", "read_ios": 10}
-        | {"write_ios": 0, "read_latency_us": 500.0 * (1 + drive)}
+        | {"hour_utc": datetime(2026, 1, 5, number), "drive_id": f"d{drive}", "raid_group_id": "g", "read_ios": 10, "write_ios": 0}
+        | {"read_latency_us": 500.0 * (1 + drive)}
         for number in range(3)
-        for drive in range(8)
+        for drive in range(5)
     ]
-
-    def places(minute: int, moved_to: str) -> list[Record]:
-        group = {f"d{drive}": f"g{drive // 4}" for drive in range(8)} | {"d0": moved_to}
-        stated = {"kind": "ssd", "collected_at": datetime(2026, 1, 6, 0, minute)}
-        return [dict.fromkeys(SCHEMAS["drives"]) | stated | {"drive_id": drive, "raid_group_id": group[drive]} for drive in group]
-
-    option = ("--warehouse", tmp_path / "warehouse")
+    warehouse = tmp_path / "warehouse"
     folders = []
     forks = Forks(tmp_path / "forks")
-    for minute, group in enumerate(("g0", "g1", "g0")):
-        folders.append(write_bundle(([] if minute else hours, places(minute, group), []), tmp_path / f"delivery-{minute}", "parquet"))
-        forks.run("ingest", "bundle", folders[-1], *option)
-        # the second is killed when its days are stored
-        forks.start("build", *option, phase="summarize" if minute == 1 else None, step=0)
+    for minute, role in enumerate(("data", "spare", "data")):
+        stated = {"raid_group_id": "g", "kind": "ssd", "collected_at": datetime(2026, 1, 6, 0, minute)}
+        drives = [
+            dict.fromkeys(SCHEMAS["drives"]) | stated | {"drive_id": f"d{drive}", "role": "data" if drive else role} for drive in range(5)
+        ]
+        folders.append(write_bundle(([] if minute else hours, drives, []), tmp_path / f"delivery-{minute}", "parquet"))
+        forks.run("ingest", "bundle", folders[-1], "--warehouse", warehouse)
+        # the second is killed when the day is stored
+        forks.start("build", "--warehouse", warehouse, phase="summarize" if minute == 1 else None, step=0)
         assert forks.finish()[0] == (-signal.SIGKILL if minute == 1 else 0)
+        assert minute != 1 or len(list(warehouse.glob("store/int_drive_hours/*/*.parquet"))) == 2
     forks.close()
-    assert compare(compute([Delivery(folder) for folder in folders]), tmp_path / "warehouse" / "warehouse.duckdb") == []
+    assert compare(compute([Delivery(folder) for folder in folders]), warehouse / "warehouse.duckdb") == []
 
 
 @pytest.mark.soak
