@@ -12,26 +12,25 @@ select * from ranked{% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
 {% macro counted(condition) %}sum(case when {{ condition }} then sign else 0 end){% endmacro %}
-{% macro signed_rows(model, condition) %}select sign, a.* from a where {{ condition }}{% endmacro %}
 {% macro counted_hours(condition) %}sum(case when {{ condition }} then sign else 0 end){% endmacro %}
 {% macro hour_bit(instant) %}{{ instant }}{% endmacro %}
+{% macro hours_after(a, b) %}{{ a }} + {{ b }}{% endmacro %}
+{% macro hour_count(a) %}hour_count({{ a }}){% endmacro %}
+{% macro is_on_edge() %}value = edge_per_mille{% endmacro %}
 {% macro has_hour(a, b) %}{{ a }} = {{ b }}{% endmacro %}
 {% macro edge_name(edge) %}{{ edge }}{% endmacro %}
 {% macro bin_edge(a) %}floor({{ a }}){% endmacro %}
-{% macro day_totals(keys, counts, stored) %}select {{ (keys + counts) | join(', ') }} from changed
-union all
-select {{ (keys + counts) | join(', ') }} from {{ stored }}{% endmacro %}
 {% macro at_edge(x, edges, prefix) %}case {{ x }} when 1 then {{ prefix }}_1 end{% endmacro %}
-{% macro wanted(measure) %}select class, x from measures where measure = '{{ measure }}'{% endmacro %}
+{% macro reference_edges(measure) %}select class, x from measures where measure = '{{ measure }}'{% endmacro %}
 {% macro wilson_low(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}
 {% macro wilson_high(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}
 {% macro nanoseconds(a) %}floor({{ a }}){% endmacro %}
 {% macro is_multiple(a, b) %}{{ a }} = {{ b }}{% endmacro %}
 {% macro is_in_ticks(a) %}{{ a }} = 0{% endmacro %}
 {% macro median_of(values) %}median_of({{ values | join(', ') }}){% endmacro %}
-{% macro whole(a) %}{{ a }}{% endmacro %}
+{% macro as_decimal(a) %}{{ a }}{% endmacro %}
 {% macro mean_of_group(a) %}avg({{ a }}){% endmacro %}
-{% macro so_many_before(n, keys, order_by) %}partition by {{ keys }} order by {{ order_by }} rows between 1 preceding and 1 preceding{% endmacro %}
+{% macro nth_row_before(n, keys, order_by) %}partition by {{ keys }} order by {{ order_by }} rows between 1 preceding and 1 preceding{% endmacro %}
 {% macro raised_together(alerts) %}select *, true as is_together, 1 as chain_number from {{ alerts }}{% endmacro %}
 {% macro source_rank(aspect, source) %}source_rank({{ source }}){% endmacro %}
 {% macro is_whole_week(instant) %}{{ instant }} > timestamp '2026-01-05'{% endmacro %}
@@ -45,15 +44,15 @@ select * from effective{% endmacro %}
 {% macro merged_io_count() %}io_count{% endmacro %}
 {% macro merged_bytes() %}bytes{% endmacro %}
 {% macro merged_io_size() %}bytes{% endmacro %}
-{% macro told(a) %}told({{ a }}){% endmacro %}
-{% macro some(a, unit) %}some({{ a }}){% endmacro %}
+{% macro format_2dp(a) %}format_2dp({{ a }}){% endmacro %}
+{% macro counted_noun(a, unit) %}counted_noun({{ a }}){% endmacro %}
 {% macro capped_nanoseconds(a) %}floor({{ a }}){% endmacro %}
 {% macro is_beyond_sigma(a) %}{{ a }} > latency_sum_ns{% endmacro %}
 {% macro least_outlying_slowdown() %}3{% endmacro %}
 {% macro running_score(start, order_by, columns, step) %}max({{ columns | join(' + ') }}){% endmacro %}
 {% macro sit_out_counts() %}max(sit_out_rise){% endmacro %}
-{% macro tikv_after(a, b) %}tikv_after({{ a }}, {{ b }}){% endmacro %}
-{% macro iaso_after(a, b) %}iaso_after({{ a }}, {{ b }}){% endmacro %}
+{% macro tikv_score_after(a, b) %}tikv_score_after({{ a }}, {{ b }}){% endmacro %}
+{% macro iaso_score_after(a, b) %}iaso_score_after({{ a }}, {{ b }}){% endmacro %}
 {% macro to_tenths(a) %}cast({{ a }} as varchar){% endmacro %}
 {% macro exclusion_reason() %}case when slowdown is null then 'no_io' end{% endmacro %}
 {% macro drive_costs_by(keys) %}select {{ keys | join(', ') }} from a{% endmacro %}
@@ -73,5 +72,5 @@ select * from effective{% endmacro %}
 {% macro placed_group(drive_hours, segments) %}case when {{ segments }}.is_mapped then {{ segments }}.raid_group_id else {{ drive_hours }}.raid_group_id end{% endmacro %}
 {% macro given_directions(record) %}{{ record }}.read_ios is not null as is_split, {{ record }}.read_blocks is not null as has_blocks{% endmacro %}
 {% macro detectors() %}select 'a' as detector, true as is_of_samples{% endmacro %}
-{% macro held_until(place) %}min(valid_to) over (partition by {{ place }}){% endmacro %}
+{% macro valid_until(place) %}min(valid_to) over (partition by {{ place }}){% endmacro %}
 {% macro joined_texts(text, separator) %}max({{ text }}){% endmacro %}

@@ -2,7 +2,7 @@
 
 | step | does |
 |---|---|
-| `expire` | publications that nobody can be reading any more go, and what only they needed |
+| `expire` | removes publications that no reader can be using any more, and files only they needed |
 | `proofs.sums` | the laws of the domain over everything stored |
 | `proofs.raw_to_warehouse` | every accepted row of raw is stored once |
 | `proofs.rebuild` | a day drawn at random, built again from raw alone, is as published |
@@ -42,7 +42,7 @@ def fleet_maintenance() -> None:
 
         return run(shared.warehouse())
 
-    # each proof is asked whatever the others say
+    # each proof runs, whatever the others find
     @task_group(tooltip="What is published is what was delivered", default_args={"trigger_rule": TriggerRule.ALL_DONE})
     def proofs() -> None:
         @task(pool=shared.WRITER, doc_md="tests/assert_*.sql over everything stored.")

@@ -2,7 +2,7 @@
 
 A week is complete once the publication reaches its Sunday 23:00 UTC. `fleet_hourly` says so through the asset
 `drivetail_complete_weeks`; no clock does, so a late fleet gets its report late and right. Drive-hours that come later for a week
-that has its report make it due again: it is written anew.
+that already has a report make it due again: the report is replaced.
 By hand: `drivetail report --due`, or trigger this DAG, with a week if it is to be one of your choice.
 """
 

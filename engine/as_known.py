@@ -31,15 +31,15 @@ def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Wareh
     past = read_past(warehouse)
     if past is not None:
         raise QueryError(
-            f"what was known at {instant} UTC cannot be built again: the drive-hours before {past.day} are pruned; a publication that is "
-            "kept is shown by --publication"
+            f"what was known at {instant} UTC cannot be built again: the drive-hours before {past.day} are pruned; "
+            "to read a publication that is kept, use --publication"
         )
     landed = landed_by(warehouse, instant)
     if not landed:
         came = [each.record()["committed_at"] for each in list_deliveries(warehouse.root)]
         raise QueryError(
             f"nothing had landed at {instant} UTC; "
-            + (f"the first delivery came at {datetime.fromisoformat(min(came))} UTC" if came else "nor has anything since")
+            + (f"the first delivery landed at {datetime.fromisoformat(min(came))} UTC" if came else "and nothing has landed since")
         )
     with TemporaryDirectory(prefix=".as-known-at-", dir=warehouse.root) as folder:
         then = Warehouse(Path(folder))

@@ -42,12 +42,12 @@ TABLES_OVER_DAYS = ("int_drive_hours__measured+,config.materialized:table", "--e
 
 DAYS = (
     "config.materialized:by_day", "config.materialized:in_run", "int_raid_group_days__fitted", "test_type:singular",
-    "--exclude", "int_drives__kinds+", "test_type:unit",
+    "--exclude", "int_drives+", "test_type:unit",
 )  # fmt: skip
 """What is stored by day from raw, and the sums that must hold."""
 
 COUNTS_BY_CLASS = (
-    "int_drives__kinds+,config.materialized:by_day", "int_drives__kinds+,test_type:singular",
+    "int_drives+,config.materialized:by_day", "int_drives+,test_type:singular",
     "--exclude", "test_type:unit",
 )  # fmt: skip
 """What is stored by day and depends on how drives are grouped now, and the sums that need to know every drive."""

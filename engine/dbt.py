@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import importlib.util
 import logging
 import os
+import pickle
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
+from contextlib import suppress
+from dataclasses import fields
 from datetime import date
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +24,7 @@ import yaml
 
 from engine.template import Template
 from engine.warehouse import PROJECT, Warehouse
+from ingest.raw.durable import replace_file
 
 
 class ModelError(RuntimeError):
@@ -78,16 +84,22 @@ _DESCRIPTION = re.compile(
 
 def models_version() -> str:
     """Changes when a definition does: SQL, seeds, thresholds, columns and settings. Descriptions and unit tests do not count."""
+    return _digest(("models", "macros", "seeds"), {".sql", ".py", ".csv", ".yml"}, _stated)
+
+
+def _stated(file: Path) -> bytes:
+    """What a file of the project defines: of a .yml file all but descriptions and unit tests."""
+    content = file.read_bytes()
+    return _DESCRIPTION.sub(b"", content.split(b"\nunit_tests:")[0]) if file.suffix == ".yml" else content
+
+
+def _digest(folders: Iterable[str], suffixes: Container[str], content: Callable[[Path], bytes] = Path.read_bytes) -> str:
+    """A digest of dbt_project.yml and of the files with these suffixes in these folders of the project, custom models left out."""
     digest = hashlib.sha256()
-    files = [PROJECT / "dbt_project.yml", *(file for name in ("models", "macros", "seeds") for file in (PROJECT / name).rglob("*"))]
+    files = [PROJECT / "dbt_project.yml", *(file for name in folders for file in (PROJECT / name).rglob("*") if file.suffix in suffixes)]
     for file in sorted(files):
-        if PROJECT / "models" / "custom" in file.parents:
-            continue
-        if file.suffix in {".sql", ".py", ".csv"} or file.name == "dbt_project.yml":
-            digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes())
-        elif file.suffix == ".yml":
-            stated = file.read_bytes().split(b"\nunit_tests:")[0]
-            digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + _DESCRIPTION.sub(b"", stated))
+        if PROJECT / "models" / "custom" not in file.parents:
+            digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + content(file))
     return digest.hexdigest()
 
 
@@ -117,6 +129,8 @@ def runner(manifest: Any = None) -> Any:
     os.environ["DO_NOT_TRACK"] = "1"
     # on a full disk its log cannot be written: a traceback for each line of it would hide what is wrong
     logging.raiseExceptions = False
+    # of the objects that dbt makes nearly all live as long as the process: looking through them for garbage takes a tenth of its time
+    gc.set_threshold(50_000, 20, 20)
     from dbt.cli.main import dbtRunner
 
     return dbtRunner(manifest=manifest)
@@ -134,6 +148,35 @@ def _parse(what: str, arguments: list[str], log: Path) -> Any:
     if not result.success:
         raise ModelError(f"{what} do not parse: {result.exception or f'see {log}/dbt.log'}")
     return result.result
+
+
+def _manifest(target: str, folder: Path, log: Path) -> Any:
+    """See Project.parsed(). It takes dbt a second to find that nothing has changed: the manifest is kept while that is so."""
+    beside = beside_the_models(target)
+    place = beside or folder
+    made_of = [
+        str(PROJECT),  # a seed knows where it lies
+        _digest(("models", "macros", "seeds", "tests", "analyses"), {".sql", ".py", ".csv", ".yml", ".md"}),
+        *((PROJECT / name).read_text(encoding="utf-8") for name in ("profiles.yml", ".dbtignore")),
+        *(version(name) for name in ("dbt-core", "dbt-adapters", "dbt-duckdb")),
+    ]
+    kept = place / f"manifest-{hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}.pickle"
+    # to read a pickle is to run it: only one that lies beside the models is trusted as they are
+    if beside:
+        with suppress(OSError, EOFError, pickle.UnpicklingError):
+            content = pickle.loads(kept.read_bytes())
+            from dbt.contracts.graph.manifest import Manifest
+
+            return Manifest(**content)
+    manifest = _parse("the models", options(target, place, log, project_for_parsing(place / "project", with_custom=False)), log)
+    if beside:
+        # what begins with _ is found again; the manifest's own way to be pickled mixes it up
+        content = {field.name: getattr(manifest, field.name) for field in fields(manifest) if field.name[0] != "_"}
+        with suppress(OSError):
+            for other in place.glob("manifest-*.pickle"):
+                other.unlink()
+            replace_file(kept, pickle.dumps(content))
+    return manifest
 
 
 class Project:
@@ -162,14 +205,12 @@ class Project:
     def parsed(cls, target: str, folder: Path, log: Path) -> Any:
         """The manifest of the models, read once by this process.
 
-        What dbt remembers of it lies beside the models, where every warehouse finds it (10 s less for each new one), or in `folder`
+        What dbt makes of them lies beside the models, where every warehouse finds it (10 s less for each new one), or in `folder`
         where an installation may not be written. Connects to nothing.
         Raises: ModelError when the models do not parse.
         """
         if target not in cls._parsed:
-            place = beside_the_models(target) or folder
-            project = project_for_parsing(place / "project", with_custom=False)
-            cls._parsed[target] = _parse("the models", options(target, place, log, project), log)
+            cls._parsed[target] = _manifest(target, folder, log)
         return cls._parsed[target]
 
     def parsed_with_custom(self) -> Any:

@@ -90,7 +90,8 @@ def convert_earlier_past(warehouse: Warehouse) -> None:
         for folder in folders:
             if not folder.is_dir():
                 raise ModelError(
-                    f"{folder}: is gone; nothing else holds what was pruned: put it back from a copy (docs/runbooks/pruned.md)"
+                    f"{folder}: is missing; pruned data are nowhere else in the warehouse: "
+                    "put it back from a copy (docs/runbooks/pruned.md)"
                 )
         version = record["kept"][-1]["models"]
         files = [Kept(model, day, file, version) for model, day, file in _write_days(folders, pruned)]

@@ -1,6 +1,6 @@
 """What a build has to do: which deliveries are new, which UTC days they change, and how many of those are computed at a time.
 
-Which days changed is decided by the models in models/plan/; this module tells them what has landed.
+Which days changed is decided by the models in models/plan/; this module gives them what has landed.
 """
 
 from __future__ import annotations

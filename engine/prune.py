@@ -16,7 +16,7 @@ from engine.publish import Publication, clean_up
 from engine.read import QueryError, publication_of
 from engine.retention import PRUNED_MODEL, Kept, Past, enter_past, keep_in_raw, write_past
 from engine.warehouse import Warehouse, quoted
-from engine.words import human, some
+from engine.words import counted_noun, human
 from ingest.raw.quarantine import list_quarantine
 from ingest.raw.store import ingest_lock, pruned_files
 
@@ -54,7 +54,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
     with publication_of(warehouse, must_be_of_these_models=True) as connection:
         ((last_hour,),) = connection.execute("select last_hour_utc from marts.publication").fetchall()
     if last_hour is None:
-        raise QueryError(f"{warehouse.published}: shows no RAID-hour; there is nothing to prune (`drivetail status` says what has landed)")
+        raise QueryError(f"{warehouse.published}: has no RAID-hour, so there is nothing to prune (`drivetail status` says what has landed)")
     # a clock that is ahead must not take everything before it away
     last = min(last_hour, datetime.now(UTC).replace(tzinfo=None))
     before = datetime.combine((last - timedelta(days=days)).date(), time())
@@ -85,7 +85,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
 def _check_settled(build: Build) -> None:
     """Raises: QueryError where something has landed that may still change old hours."""
     if build.new:
-        count = some(len(build.new), "delivery", "deliveries")
+        count = counted_noun(len(build.new), "delivery", "deliveries")
         raise QueryError(f"{count} or the models are newer than the last build; run `drivetail build`, then prune")
     held = [held.number for held in list_quarantine(build.warehouse.root) if held.decision is None]
     if held:
@@ -178,15 +178,15 @@ def sentence(pruned: Pruned, *, is_dry_run: bool) -> str:
     """What a prune did, or would do, for the terminal."""
     day = f"{pruned.before_utc:%Y-%m-%d}"
     if pruned.is_there:
-        return f"Everything before {day} was pruned already; nothing has changed"
+        return f"Everything before {day} was already pruned; nothing has changed"
     went = (
         f"{human(pruned.row_count)} drive-hours before {day} (about {human(pruned.stored_bytes)} bytes), and of raw "
-        f"{human(pruned.raw_row_count)} rows in {some(pruned.raw_file_count, 'file')} ({human(pruned.raw_bytes)} bytes)"
+        f"{human(pruned.raw_row_count)} rows in {counted_noun(pruned.raw_file_count, 'file')} ({human(pruned.raw_bytes)} bytes)"
     )
     if is_dry_run:
-        return f"Would prune {went}; nothing has changed. Afterwards no record of those hours is taken any more"
+        return f"Would prune {went}; nothing has changed. Afterwards records of those hours are rejected"
     published = f"; published {pruned.publication.publication_id}" if pruned.publication else ""
     return (
-        f"Pruned {went}{published}. The files go when no reader can need them any more: from an hour on, with the next build that "
-        "publishes, `drivetail maintain`, or this command again"
+        f"Pruned {went}{published}. The files are deleted once no reader can need them: after an hour, by the next build that "
+        "publishes, `drivetail maintain` or this command"
     )

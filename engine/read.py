@@ -49,11 +49,9 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
         connection.execute(f"set memory_limit = {quoted(os.environ.get('DRIVETAIL_MEMORY_LIMIT', MEMORY_LIMIT))}")
         ((root,),) = connection.execute("select root from plan.root").fetchall()
     except (duckdb.Error, ValueError) as error:
-        raise QueryError(
-            f"{warehouse.published}: cannot be read ({first_line(error)}); `drivetail build` makes it anew from raw"
-        ) from error
+        raise QueryError(f"{warehouse.published}: cannot be read ({first_line(error)}); `drivetail build` rebuilds it from raw") from error
     if root != str(warehouse.root):
-        raise QueryError(f"{warehouse.root}: was moved here from {root}; run `drivetail build` once, so that the tables are found again")
+        raise QueryError(f"{warehouse.root}: was moved here from {root}; run `drivetail build` once, so that readers find the tables again")
     return connection
 
 
@@ -72,8 +70,8 @@ def publication_of(
         try:
             yield connection
         except duckdb.Error as error:
-            hint = "`drivetail build --full-refresh` makes it anew from raw"
-            why = f"{warehouse.published}: what it shows cannot be read ({first_line(error)}); {hint}"
+            hint = "`drivetail build --full-refresh` rebuilds it from raw"
+            why = f"{warehouse.published}: its tables cannot be read ({first_line(error)}); {hint}"
             raise QueryError(other or why) from error
         except QueryError:  # such as a drive that is not there: it may be in what is built now
             note_other_models(other)
@@ -108,7 +106,7 @@ def stored_files(warehouse: Warehouse, publication_id: str, model: str, day: dat
     folder = f"{day_folder(warehouse, model, day)}/"
     found = [Path(file) for file in record["store"] if file.startswith(folder)]
     if not found:
-        raise QueryError(f"{folder}: publication {publication_id} shows no file of it")
+        raise QueryError(f"{folder}: publication {publication_id} reads none of its files")
     return found
 
 
@@ -125,7 +123,7 @@ def of_other_models(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection)
 
 @cache
 def note_other_models(sentence: str | None) -> None:
-    """Say something beside the answer, once: a command may open the publication more than once."""
+    """Log a remark on stderr, once: a command may open the publication more than once."""
     if sentence:
         logging.getLogger(__name__).warning(sentence)
 
@@ -138,7 +136,7 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequenc
 
 
 def open_for_questions(warehouse: Warehouse, out: Path | None = None) -> duckdb.DuckDBPyConnection:
-    """The current publication for somebody else's SQL: it reads what the warehouse shows and no other file, and loads nothing.
+    """The current publication for a user's SQL: it reads what the warehouse shows and no other file, and loads nothing.
 
     out: the one file that may be written, with `copy`.
     """

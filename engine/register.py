@@ -29,7 +29,7 @@ class Register:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the file's one lock; waits for whoever holds it. A process that dies gives it back."""
+        """Hold the file's one lock; waits while another process holds it. A process that dies releases it."""
         with self.path.with_suffix(".lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

@@ -109,7 +109,9 @@ def bring_back(warehouse: Warehouse, past: Past) -> None:
     for kept in past.files:
         held = held_in_raw(warehouse, kept.file)
         if not held.exists():
-            raise ModelError(f"{held}: is gone; nothing else holds what was pruned: put it back from a copy (docs/runbooks/pruned.md)")
+            raise ModelError(
+                f"{held}: is missing; pruned data are nowhere else in the warehouse: put it back from a copy (docs/runbooks/pruned.md)"
+            )
         if not (warehouse.store / kept.file).exists():
             _link(held, warehouse.store / kept.file)
 

@@ -1,6 +1,6 @@
-"""What a new warehouse begins with: databases in which every model is defined over nothing, kept beside what dbt has read of the models.
+"""What a new warehouse begins with: databases in which every model is defined over nothing, kept with dbt's parsed manifest.
 
-To define them takes ten seconds, whatever comes to lie in the warehouse; whoever does it first keeps a copy. It only saves time: where it
+To define them takes ten seconds, the same for every warehouse; the first process to do it keeps a copy. It only saves time: where it
 cannot be kept or read, the models are defined again.
 """
 
@@ -34,12 +34,12 @@ class Template:
             os.replace(draft, database)
         except OSError:
             draft.unlink(missing_ok=True)
-        except duckdb.Error:  # it is damaged: the next one to define the models makes it anew
+        except duckdb.Error:  # it is damaged: the next process to define the models replaces it
             draft.unlink(missing_ok=True)
             (self.folder / self.name).unlink(missing_ok=True)
 
     def keep(self, database: Path, empty: Callable[[duckdb.DuckDBPyConnection], object]) -> None:
-        """Make it of a database that nobody has open, unless it is there; `empty` takes out what is the warehouse's own."""
+        """Make it from a database that no process has open, unless it is there; `empty` takes out what is the warehouse's own."""
         if self.folder is None or (self.folder / self.name).exists():
             return
         draft = self.folder / f"{self.name}.{os.getpid()}"

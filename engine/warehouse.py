@@ -1,4 +1,4 @@
-"""Where things lie in a warehouse folder, and the lock that keeps writers apart."""
+"""The paths in a warehouse folder, and the lock that keeps writers apart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Warehouse:
     root: Path
 
     def __post_init__(self) -> None:
-        """Make the path absolute: published views and dbt's own folders hang on it."""
+        """Make the path absolute: published views and dbt's own folders depend on it."""
         object.__setattr__(self, "root", Path(self.root).resolve())
 
     @property
@@ -43,7 +43,7 @@ class Warehouse:
 
     @property
     def build_database(self) -> Path:
-        """The database dbt works in. Nobody else reads it: DuckDB locks out readers of a file that is being written."""
+        """The database dbt works in. No other process reads it: DuckDB locks out readers of a file that is being written."""
         return self.build / "build.duckdb"
 
     @property

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-NO_BACKTEST = "No backtest yet: it begins nine weeks after the first data, when an outcome can be held against what was learnt from another"
+NO_BACKTEST = (
+    "No backtest yet: it begins nine weeks after the first data, when outcomes can be compared with predictions from earlier weeks"
+)
 
 
 def human(number: int) -> str:
@@ -12,7 +14,7 @@ def human(number: int) -> str:
     return f"{number:,}"
 
 
-def some(count: int, noun: str, plural: str | None = None) -> str:
+def counted_noun(count: int, noun: str, plural: str | None = None) -> str:
     """How many of what: `1 file`, `1,200 files`."""
     return f"{human(count)} {noun if count == 1 else plural or noun + 's'}"
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ingest.reading.files import FileResult
     from ingest.run import IngestSummary, calls_of, drop, ingest, release
 
-# the lightest first; imported when they are asked for: who catches an error or lists deliveries does not wait for every source's parser
+# the lightest first; imported on first use: code that catches an error or lists deliveries does not wait for every source's parser
 _MODULES = ("contract.errors", "raw.store", "raw.quarantine", "reading.files", "raw.landing", "run")
 
 __all__ = [

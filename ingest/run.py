@@ -33,7 +33,7 @@ PRUNED = "before the horizon of `drivetail prune`"
 
 Progress = Callable[[str, int, int], None]
 FindFiles = Callable[[Path], tuple[list[SourceFile], list[str]]]
-"""Where the files of a call lie: folder to unpack archives into -> files, and notes on what was left out."""
+"""The files of a call: folder to unpack archives into -> files, and notes on what was left out."""
 
 
 @dataclass
@@ -117,7 +117,7 @@ def ingest(
     unknown = sorted(set(source_options) - set(SOURCES[source].all_options))
     urls = [str(path) for path in paths if "://" in str(path)] if hasattr(module, "fetch") else []
     if unknown or ((first or end) and not urls):
-        raise IngestError(f"source {source!r} has no use for {', '.join(unknown) or 'a range of hours, which a pull from a server has'}")
+        raise IngestError(f"source {source!r} does not take {', '.join(unknown) or 'a range of hours, which a pull from a server has'}")
     seconds_of(source_options)
     places = [path for path in paths if str(path) not in urls]
     for path in places:  # before a warehouse is made for a call that names nothing

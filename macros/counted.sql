@@ -4,6 +4,9 @@
 {#- Hours of the day that meet a condition, as a set (hour_bit): a drive has one row in an hour, so the sum of the bits is the set. -#}
 {% macro counted_hours(condition) %}cast(sum(case when {{ condition }} then {{ hour_bit('hour_utc') }} else 0 end) as bigint){% endmacro %}
 
+{#- Number of hours in a set of them. -#}
+{% macro hour_count(hours) %}cast(bit_count({{ hours }}) as bigint){% endmacro %}
+
 {#- 1.5 -> "150": an edge as a part of a column name. -#}
 {% macro edge_name(edge) %}{{ (edge * 100) | round | int }}{% endmacro %}
 
@@ -20,7 +23,10 @@
     )
 {%- endmacro %}
 
-{#- How many whole bins, so many to 1, a value holds. Multiplied it is rounded: 1.15 * 200 is less than 230, so the next edge is asked itself. -#}
+{#- A value is exactly the lower edge of its bin. -#}
+{% macro is_on_edge() %}value = cast(edge_per_mille as double) / 1000{% endmacro %}
+
+{#- How many whole bins of width 1 / `bins_per_unit` a value holds. The product is rounded (1.15 * 200 is less than 230), so the next edge is compared, too. -#}
 {% macro whole_bins(value, bins_per_unit) -%}
     floor({{ value }} * {{ bins_per_unit }})
     + case

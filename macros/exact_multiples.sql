@@ -2,7 +2,7 @@
 {% macro nanoseconds(latency_us) %}floor(({{ latency_us }}) * 1000 + 0.5){% endmacro %}
 
 {#- Exactly 1.5, 2 or 3 times the median in whole nanoseconds: firmware that throttles answers in steps of its timer. Most latencies are
-    nowhere near, and told by one comparison: what is at least 1.5 medians in whole nanoseconds is at least 1.5 of them less 1.25 ns. -#}
+    far below, which one comparison shows: what is at least 1.5 medians in whole nanoseconds is at least 1.5 of them less 1.25 ns. -#}
 {% macro is_multiple(latency_us, median_us) -%}
     case
         when {{ latency_us }} < 1.4 * {{ median_us }} - 0.002 then false

@@ -1,4 +1,4 @@
-{#- Whether as many drives of a RAID-hour are slow as slowdowns can show: they are over the median, so of n drives at most floor((n - 1) / 2). -#}
+{#- Whether as many drives of a RAID-hour are slow as is possible. Slow drives are above the median, so of n drives at most floor((n - 1) / 2) can be slow. -#}
 {% macro is_most_of_its_drives(raid_hours) -%}
 {{ raid_hours }}.slow_drive_count >= {{ var('cause_group_drives') }}
         and {{ raid_hours }}.reporting_drive_count <= 2 * {{ raid_hours }}.slow_drive_count + 2

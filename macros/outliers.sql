@@ -1,4 +1,4 @@
-{#- Whole nanoseconds for exact sums of squares, no more than a thousand seconds: nobody waits that long for an I/O on average, and the sums
+{#- Whole nanoseconds for exact sums of squares, no more than a thousand seconds: no mean latency is that long, and the sums
     of ten million drives still fit into 38 digits. Wider than it need be: DuckDB keeps products of decimals of up to 18 digits in 18. -#}
 {% macro capped_nanoseconds(latency_us) -%}
     cast(least({{ nanoseconds(latency_us) }}, 1e12) as decimal(20, 0))
@@ -14,7 +14,7 @@
     )
 {%- endmacro %}
 
-{#- No drive-hour below is an outlier of HDFS, nor one that ZFS counts. HDFS says it itself. A fence of Q3 + k * max(Q3 - Q1, f * Q1) is
+{#- No drive-hour below this is an outlier of HDFS or one that ZFS counts. HDFS has this limit itself. A fence of Q3 + k * max(Q3 - Q1, f * Q1) is
     lowest where both terms meet and Q3 is the median m: there Q1 = m / (1 + f), so the fence is m * (1 + k * f / (1 + f)). -#}
 {% macro least_outlying_slowdown() -%}
     {{ [var('hdfs_median_multiple'), 1 + var('zfs_outlier_insensitivity') * var('zfs_least_iqr') / (1 + var('zfs_least_iqr'))] | min }}

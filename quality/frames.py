@@ -105,7 +105,7 @@ FILES = {"record_kind": pl.String(), "files": pl.Int64(), "rows_delivered": pl.I
 """What the suite `ingested_files` looks at: one row per record kind of the delivery."""
 
 GIVEN: dict[str, Iterable[str]] = {**CONTRACT, "ingested_files": FILES}
-"""The columns of a table that a suite may name beside the derived ones."""
+"""The columns of a table that a suite may name besides the derived ones."""
 
 USUAL = pl.Schema({"drive": pl.UInt64(), "usual_latency_us": pl.Float64(), "had_count": pl.Boolean()})
 """What is joined to the drive-hours: each drive (its id's hash) on the last landed day, mean latency (us), whether a count was known."""
@@ -121,14 +121,14 @@ PARAMETERS = {
 
 
 def facts(table: str, rows: pl.DataFrame, now: datetime, usual_hour: int | None = None) -> dict[str, Any]:
-    """The parameters that the rows tell; `usual_hour`: records of a usual hour, null = not known or not to be asked."""
+    """The parameters that come from the rows; `usual_hour`: records of a usual hour, null = not known or not applicable."""
     drives = rows["drive_id"].n_unique() if table in CONTRACT else None
-    told = {"rows": rows.height, "drives": drives, "days_since_1980": (now.date() - date(1980, 1, 1)).days}
+    values = {"rows": rows.height, "drives": drives, "days_since_1980": (now.date() - date(1980, 1, 1)).days}
     if usual_hour is None:
-        return told
+        return values
     # an hour with a tenth of the fullest one's records was not sent yet: a few clocks are ahead
     hours = rows.group_by("hour_utc").len().select((pl.col("len") * 10 > pl.col("len").max()).sum()).item()
-    return {**told, "usual_rows": usual_hour * hours}
+    return {**values, "usual_rows": usual_hour * hours}
 
 
 def without_duplicates(table: str, rows: pl.DataFrame) -> pl.DataFrame:

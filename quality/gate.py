@@ -44,7 +44,7 @@ class Gate:
 
     def checks(self, table: str, level: str) -> list[Check]:
         """The checks of a table at a level that are asked of the source at hand. Raises: GateError."""
-        if not self._suites:  # all of them first: a broken one is told before anything is looked at
+        if not self._suites:  # all of them first: a broken one is reported before any check runs
             self._suites = {name: load_suite(name, self.warehouse) for name in TABLES}
         asked = [check for check in self._suites[table] if self._source not in check.not_of]
         return [check for check in asked if check.level == level and not (level == "batch" and self.is_rows_only)]
@@ -165,9 +165,9 @@ def _commonest(landing: Landing) -> str:
     rejected = rejected_records(landing)
     if not rejected.height:
         return ""
-    told = rejected.group_by("reason", maintain_order=True).agg(pl.len(), pl.first("column", "value")).sort("len", descending=True)
-    reason, count, column, value = told.row(0)
-    return f" Most often, {count:,} times: {column} = {value!r}: {reason}"
+    by_reason = rejected.group_by("reason", maintain_order=True).agg(pl.len(), pl.first("column", "value")).sort("len", descending=True)
+    reason, count, column, value = by_reason.row(0)
+    return f" Most often ({count:,} times): {column} = {value!r}: {reason}"
 
 
 class Report:

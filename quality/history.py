@@ -26,7 +26,7 @@ class Usual:
 
 
 class History:
-    """The committed deliveries of one source. Nothing is read before it is asked for."""
+    """The committed deliveries of one source. Nothing is read before it is needed."""
 
     def __init__(self, deliveries: Sequence[Delivery], source: str) -> None:
         self.deliveries = deliveries
@@ -41,7 +41,7 @@ class History:
         return self._is_of_source[delivery.seq]
 
     def last_hour(self, before: datetime = datetime.max) -> datetime | None:
-        """The last hour before an instant that has landed, as far as the folders' names tell."""
+        """The last hour before an instant that has landed, as far as the folders' names say."""
         reach = [(min(d.last_hour, before - HOUR), d) for d in self.deliveries if d.first_hour and d.last_hour and d.first_hour < before]
         return next((hour for hour, delivery in sorted(reach, reverse=True) if self._is_mine(delivery)), None)
 

@@ -28,7 +28,7 @@ def write_pages(warehouse: Path, *days: date, now: datetime | None = None) -> Pa
 
 
 def page_of(warehouse: Path, day: date) -> Path:
-    """Where the page of a day lies."""
+    """Path of the page of a day."""
     return Path(warehouse) / "docs" / "quality" / f"{day}.html"
 
 
@@ -51,7 +51,7 @@ def _looked_at(warehouse: Path, day: date) -> list[dict[str, Any]]:
         gate = held.record["gate"]
         if _day(gate) == day:
             names = [entry["file"] for entry in held.files]
-            found.append({**_told(gate), "title": f"Quarantine {held.number}", "source": held.record["source"], "names": names,
+            found.append({**_gate_fields(gate), "title": f"Quarantine {held.number}", "source": held.record["source"], "names": names,
                           "reasons": held.reasons, "decision": held.decision})  # fmt: skip
     for delivery in reversed(list_deliveries(warehouse)):
         path = delivery.path / "gate.json"
@@ -60,7 +60,7 @@ def _looked_at(warehouse: Path, day: date) -> list[dict[str, Any]]:
         gate = json.loads(path.read_text(encoding="utf-8"))
         if _day(gate) == day:
             record = delivery.record()
-            found.append({**_told(gate), "title": f"Delivery {delivery.seq}", "source": record["source"], "names": record["paths"],
+            found.append({**_gate_fields(gate), "title": f"Delivery {delivery.seq}", "source": record["source"], "names": record["paths"],
                           "reasons": [], "decision": record.get("released")})  # fmt: skip
         elif _day(gate) < day:
             break  # deliveries are numbered in the order they came
@@ -71,7 +71,7 @@ def _day(gate: dict[str, Any]) -> date:
     return datetime.fromisoformat(gate["checked_at"]).date()
 
 
-def _told(gate: dict[str, Any]) -> dict[str, Any]:
+def _gate_fields(gate: dict[str, Any]) -> dict[str, Any]:
     order = {"broken": 0, "passed": 1, "left out": 2}
     checks = [{**check, "state": next((state for state in order if check[state]), "left out")} for check in gate["checks"]]
     return {"checked_at": gate["checked_at"][:19].replace("T", " "), "checks": sorted(checks, key=lambda check: order[check["state"]])}

@@ -1,6 +1,6 @@
 """Suites as data: `suites/TABLE.json` in Great Expectations' own form, or the file of that name in `WAREHOUSE/suites`.
 
-Beside what Great Expectations knows, the `meta` of an expectation says what follows when it breaks: `level` `row` (those
+The `meta` of an expectation says what follows when it breaks, in keys that Great Expectations ignores: `level` `row` (those
 rows are rejected) or `batch` (the whole delivery is quarantined), `at_least_rows`, below which it is left out, and `not_of`, the
 sources that it is not asked of.
 """
@@ -34,7 +34,7 @@ _FUNCTIONS = {"trunc", "round", "abs", "PI", "E"}
 
 @dataclass(frozen=True)
 class Check:
-    """One expectation of a suite. `sentence` is what to tell the operator when it breaks, `where` the file and its place in it."""
+    """One expectation of a suite. `sentence` is the message for the operator when it breaks, `where` the file and its place in it."""
 
     where: str
     table: str
@@ -70,7 +70,7 @@ class Finding:
 
 @cache
 def _great_expectations() -> Any:
-    """Great Expectations, silent: imported when first needed, because that takes seconds; tells nobody, draws no progress."""
+    """Great Expectations, silent: imported when first needed, because that takes seconds; without telemetry or progress bars."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     try:
         import great_expectations as gx
@@ -110,7 +110,7 @@ def _check(table: str, entry: dict[str, Any], where: str) -> Check:
             f"{where}: meta.level is {meta.get('level')!r}; give 'row' (reject those rows) or 'batch' (quarantine the delivery)"
         )
     if not entry.get("description"):
-        raise GateError(f"{where}: no description; say in a sentence what it means when it breaks")
+        raise GateError(f"{where}: no description; say in one sentence what a failure means")
     named = tuple(
         name for key in ("column", "column_A", "column_B", "column_list") if (value := kwargs.get(key))
         for name in ([value] if isinstance(value, str) else value)
@@ -136,7 +136,7 @@ def _check(table: str, entry: dict[str, Any], where: str) -> Check:
     if meta["level"] == "row" and not issubclass(
         implementation, e.ColumnMapExpectation | e.ColumnPairMapExpectation | e.MulticolumnMapExpectation
     ):
-        raise GateError(f"{where}: looks at no single row; make meta.level 'batch'")
+        raise GateError(f"{where}: does not check single rows; make meta.level 'batch'")
     least, not_of = int(meta.get("at_least_rows", 0)), frozenset(meta.get("not_of", ()))
     if unknown := sorted(not_of - set(SOURCES)):
         raise GateError(f"{where}: no source {unknown[0]!r} for meta.not_of; there are {', '.join(sorted(SOURCES))}")
@@ -191,7 +191,7 @@ def validate(checks: Sequence[Check], rows: pl.DataFrame, parameters: dict[str, 
 
 
 def _mistaken(where: str, error: object) -> GateError:
-    return GateError(f"{where}: Great Expectations cannot look: {' '.join(str(error).split())[:300]}; correct it, or remove the file")
+    return GateError(f"{where}: Great Expectations failed: {' '.join(str(error).split())[:300]}; correct it, or remove the file")
 
 
 def _finding(check: Check, result: Any) -> Finding:
@@ -200,8 +200,8 @@ def _finding(check: Check, result: Any) -> Finding:
     allowed = allowed_text(result.expectation_config.kwargs)
     if "raised_exception" not in failure or failure["raised_exception"]:
         if not check.is_presence:
-            told = failure if "raised_exception" in failure else next(iter(failure.values()))
-            raise _mistaken(check.where, told["exception_message"])
+            fault = failure if "raised_exception" in failure else next(iter(failure.values()))
+            raise _mistaken(check.where, fault["exception_message"])
         observed: Any = "nothing: the column is empty"
     elif "observed_value" in values:
         observed = _plain(values["observed_value"])

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from report.weekly.due import due_weeks
     from report.weekly.write import write_report
 
-# imported when they are asked for: the words of the study need no library that draws
+# imported on first use: the words of the study need no library that draws
 _MODULES = {"due_weeks": "report.weekly.due", "write_report": "report.weekly.write", "write_study": "report.study.write"}
 
 __all__ = ["due_weeks", "write_report", "write_study"]

@@ -11,7 +11,7 @@ from drivetail.ask.explain.question import known_drive
 from drivetail.console import Columns, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
-from engine.words import NO_BACKTEST, some
+from engine.words import NO_BACKTEST, counted_noun
 
 
 def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:
@@ -34,7 +34,7 @@ def list_evidence(warehouse: Warehouse, drive: str) -> list[Row]:
         rows = fetch(connection, "select * from marts.candidate_evidence where drive_id = $drive order by step", {"drive": drive})
     if not rows:
         raise QueryError(
-            f"{drive} is no candidate: not slow in the 28 days before the last week boundary, or gone since; "
+            f"{drive} is not a candidate: it was not slow in the 28 days before the last week boundary, or it is gone; "
             "`drivetail candidates --all` lists those that are"
         )
     return rows
@@ -64,9 +64,8 @@ def candidates_table(rows: Sequence[Row]) -> str:
         "shared": "together_hours_28d",
         "decided": "decision",
     }
-    head = (
-        f"{some(len(rows), 'drive')}; tail hours expected in the 28 days from {rows[0]['boundary_utc']:%Y-%m-%d} (UTC), cost in tail hours"
-    )
+    since = f"{rows[0]['boundary_utc']:%Y-%m-%d} (UTC)"
+    head = f"{counted_noun(len(rows), 'drive')}; tail hours expected in the 28 days from {since}, cost in tail hours"
     return "\n".join([head, table(rows, columns)])
 
 

@@ -15,7 +15,7 @@ from drivetail.console import Columns, table
 from engine.read import publication_of
 from engine.register import Register
 from engine.warehouse import Warehouse
-from engine.words import some, to_minute
+from engine.words import counted_noun, to_minute
 from ingest.raw.store import utc_now
 
 REPLACE, WATCH, DISMISS = "replace", "watch", "dismiss"
@@ -37,7 +37,7 @@ class Decision:
     publication_id: str
 
     def is_dismissal(self, now: datetime) -> bool:
-        """Whether the drive's alerts are not to be told now: somebody knows, and has said what is to be done."""
+        """Whether the drive's alerts are muted now, because a decision on it stands."""
         return self.verdict in (DISMISS, REPLACE) and (self.until is None or now < self.until)
 
 
@@ -65,7 +65,7 @@ def latest_decisions(warehouse: Warehouse) -> dict[str, Decision]:
 def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bool = False) -> pl.DataFrame:
     """Decisions and what became of them, the latest first: rows of marts.fct_drive_decisions with what a ticket says of the drive.
 
-    is_pending: only replacements that nobody has made yet. is_all: also what a later decision has superseded.
+    is_pending: only replacements not done yet. is_all: also decisions that a later one has superseded.
     Raises: QueryError when there is no publication, it cannot be read, or the register is damaged.
     """
     Register(warehouse, "decisions").read()
@@ -111,7 +111,7 @@ def render_decisions(decisions: pl.DataFrame) -> str:
         for heading, column in columns.items()
         if any(row[column if isinstance(column, str) else column[0]] is not None for row in rows)
     }
-    return "\n".join([some(len(rows), "decision"), table(rows, known)])
+    return "\n".join([counted_noun(len(rows), "decision"), table(rows, known)])
 
 
 def _percent(ratio: float) -> str:

@@ -13,7 +13,7 @@ from engine.warehouse import Warehouse
 
 
 def write_docs(out: Path) -> Path:
-    """Write the file. It tells of an empty warehouse made for it: no name or number of a fleet is in it.
+    """Write the file. It is made from an empty warehouse, so no name or number of a fleet is in it.
 
     Raises: ModelError when dbt cannot make it.
     """

@@ -1,4 +1,4 @@
-"""The `sql` command: somebody's question to the published warehouse."""
+"""The `sql` command: a query of the published warehouse."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, l
             else:
                 rendered = relation.pl().write_csv().rstrip("\n")
         except duckdb.Error as error:
-            told = f'{_with_hint(error)}; `drivetail sql "show all tables"` lists what there is'
-            raise QueryError(f"{told}; {other}" if other else told) from error
+            message = f'{_with_hint(error)}; `drivetail sql "show all tables"` lists what there is'
+            raise QueryError(f"{message}; {other}" if other else message) from error
     note_other_models(other)
     if out is None:
         return rendered

@@ -1,4 +1,4 @@
-"""`drivetail study`: this fleet beside the study (The Tail at Store, FAST'16), as a table for the terminal."""
+"""`drivetail study`: this fleet compared with the study (The Tail at Store, FAST'16), as a table for the terminal."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ SHOWN = {
 
 @dataclass(frozen=True)
 class Question:
-    """What is changed: drives replaced, by id or so many of the worst of each RAID group; how many of the longest tails reads go round.
+    """What is changed: drives replaced, by id or a number of the worst of each RAID group; how many of the longest tails reads skip.
 
     Hours from `since` and before `until` count, UTC, None for all.
     """
@@ -50,7 +50,7 @@ def ask(warehouse: Warehouse, question: Question) -> list[Row]:
 
     Where drives are replaced it begins at the horizon of `drivetail prune` (`pruned_before_utc`, null without one).
 
-    Raises: QueryError without a publication, for a drive that nobody has seen, and where the span holds nothing.
+    Raises: QueryError without a publication, for an unknown drive, and where the span holds nothing.
     """
     with publication_of(warehouse) as connection:
         query = "select drive_id from marts.dim_drives where drive_id in (select unnest($replaced))"

@@ -163,7 +163,7 @@ def what_if(
     if not (replaced or worst or skipped):
         raise click.UsageError("nothing is changed: give --replace DRIVE, --worst 1 or --skip-slowest 1")
     if replaced and worst:
-        raise click.UsageError("--replace names the drives, --worst chooses them: give one of them")
+        raise click.UsageError("--replace and --worst cannot be used together")
     if since is not None and until is not None and until <= since:
         raise click.UsageError(f"--until {until} is not after --since {since}")
     rows = ask(warehouse, Question(replaced, worst or 0, skipped or 0, since, until))
@@ -191,7 +191,7 @@ def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtes
     from drivetail.ask.candidates import backtest_table, candidates_table, evidence_table, list_backtest, list_candidates, list_evidence
 
     if is_all + is_backtest + (drive is not None) > 1:
-        raise click.UsageError("--all, --explain and --backtest ask different things: give one of them")
+        raise click.UsageError("--all, --explain and --backtest cannot be used together")
     if is_backtest:
         rows, written = list_backtest(warehouse), backtest_table
     elif drive is not None:

@@ -21,7 +21,7 @@ from drivetail.cli.options import (
 )
 from drivetail.console import progress, say
 from engine.warehouse import Warehouse
-from engine.words import some
+from engine.words import counted_noun
 from ingest.sources import COLLECTED, SOURCES
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "folder",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder where deliveries come in; made if absent.",
+    help="Folder where deliveries arrive; created if missing.",
 )
 @click.option("--source", type=click.Choice([*SOURCES, COLLECTED]), default="bundle", show_default=True, help="Source of the deliveries.")
 @click.option(
@@ -50,7 +50,7 @@ def init(warehouse: Warehouse, folder: Path, source: str, start: datetime | None
 
     \b
     drivetail init --inbox /srv/deliveries
-    drivetail inbox                             what lies there
+    drivetail inbox                             list the entries
     make airflow                                run it, every hour
     """
     from drivetail.service.settings import this_hour, write_settings
@@ -68,7 +68,7 @@ def init(warehouse: Warehouse, folder: Path, source: str, start: datetime | None
 def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> None:
     """List what is in the inboxes, or land what is new.
 
-    Shows the inboxes and servers of DIR/drivetail.toml: what is new, still being written, or needs somebody.
+    Shows the inboxes and servers of DIR/drivetail.toml: what is new, still being written, or needs an operator.
     With --land, everything new is ingested through the gate, each entry as a delivery of its own, and servers are pulled up to the last
     full hour. Repeating it changes nothing. Without a scheduler, an hourly cron line can do it:
     drivetail inbox --land && drivetail build && drivetail report --due
@@ -90,9 +90,9 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
             say(outcome.sentence)
         if troubled:
             others = others_landed(troubled, len(taken))
-            raise Failure(f"{some(troubled, 'entry', 'entries')} of {len(taken)} did not land, as said above{others}")
-        pulled = f"; {some(len(pulls), 'server')} pulled" if pulls else ""
-        say(f"{some(len(entries), 'new entry', 'new entries')} landed{pulled}")
+            raise Failure(f"{counted_noun(troubled, 'entry', 'entries')} of {len(taken)} did not land (see above){others}")
+        pulled = f"; {counted_noun(len(pulls), 'server')} pulled" if pulls else ""
+        say(f"{counted_noun(len(entries), 'new entry', 'new entries')} landed{pulled}")
         return
     entries, missing = apart(list_entries(warehouse, settings, until=until))
     shown = [entry for entry in entries if entry.state != DONE]
@@ -108,7 +108,7 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
     counts = ", ".join(
         f"{sum(entry.state == state for entry in entries)} {state}" for state in ("new", "settling", "ahead", "failed", "done")
     )
-    say(f"{some(len(entries), 'entry', 'entries')}: {counts}")
+    say(f"{counted_noun(len(entries), 'entry', 'entries')}: {counts}")
     if missing:
         raise Failure("; ".join((entry.outcome or {})["message"] for entry in missing))
 
@@ -163,7 +163,8 @@ def drop(warehouse: Warehouse, number: int, by: str, note: str) -> None:
     held = forget(warehouse.root, number, by=by, note=note)
     write_pages(warehouse.root, held.since.date())
     assert held.decision is not None
-    say(f"Dropped {some(len(held.files), 'file')} of quarantine {number}, by {held.decision['by']}; the record stays in {held.path}")
+    files = counted_noun(len(held.files), "file")
+    say(f"Dropped {files} of quarantine {number}, by {held.decision['by']}; the record stays in {held.path}")
 
 
 @click.command()

@@ -13,7 +13,7 @@ import click
 
 from drivetail.console import ingest_table, progress, say, visible
 from engine.warehouse import Warehouse
-from engine.words import human, some
+from engine.words import counted_noun, human
 
 if TYPE_CHECKING:
     from ingest import IngestSummary
@@ -31,7 +31,7 @@ class Instant(click.ParamType[datetime]):
             at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
             return at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else at
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time; give one such as 2026-01-05, 2026-01-05T07 or 2026-01-05T07:30 (UTC)", param, ctx)
+            self.fail(f"{value!r} is not a time; give one such as 2026-01-05, 2026-01-05T07 or 2026-01-05T07:30 (UTC)", param, ctx)
 
 
 INSTANT = Instant()
@@ -127,7 +127,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def not_blank(context: click.Context, parameter: click.Parameter, text: str) -> str:
     """The text of an option that is kept for ever. Raises: BadParameter where it says nothing."""
     if not text.strip():
-        raise click.BadParameter("is blank; it is kept for ever, so that others know who decided and why")
+        raise click.BadParameter("is blank; give a text: it is stored, so that others know who decided and why")
     return text
 
 
@@ -160,7 +160,7 @@ def say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_g
     for note in [*summary.notes, *(f"{file.file}: {file.note}" for file in summary.files if file.note)]:
         say(f"note: {note}")
     say(
-        f"{some(len(summary.files), 'file')}: {human(summary.rows_delivered)} rows in, {human(summary.rows_accepted)} accepted, "
+        f"{counted_noun(len(summary.files), 'file')}: {human(summary.rows_delivered)} rows in, {human(summary.rows_accepted)} accepted, "
         f"{human(summary.rows_rejected)} rejected, {human(summary.rows_duplicate)} duplicate, {human(summary.rows_superseded)} superseded"
         + ("" if summary.delivery_seq else "; nothing new, so nothing changed")
     )
@@ -173,13 +173,13 @@ def say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_g
 
         first = summary.held[0]
         raise Failure(
-            f"{some(len(first.files), 'file')} held in quarantine {first.number}: {in_short(first.reasons)}; "
+            f"{counted_noun(len(first.files), 'file')} held in quarantine {first.number}: {in_short(first.reasons)}; "
             + " or ".join(commands(warehouse, first).values())
         )
     if summary.unreadable:
         first_unread = summary.unreadable[0]
         counts = len(summary.unreadable), len(summary.files)
-        unread = f"{human(counts[0])} of {some(counts[1], 'file')} could not be read{others_landed(*counts)}"
+        unread = f"{human(counts[0])} of {counted_noun(counts[1], 'file')} could not be read{others_landed(*counts)}"
         raise Failure(f"{unread}; first: {first_unread.file}: {first_unread.note}")
 
 

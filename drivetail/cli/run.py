@@ -23,7 +23,7 @@ from drivetail.cli.options import (
 )
 from drivetail.console import progress, say
 from engine.warehouse import Warehouse
-from engine.words import human, some
+from engine.words import counted_noun, human
 from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SOURCES, listing
 
@@ -80,7 +80,7 @@ def demo(out: Path) -> None:
     type=click.Choice(["tail-at-store", "tail-at-store-disk", "tail-at-store-ssd"]),
     default="tail-at-store",
     show_default=True,
-    help="Drives that behave as in the paper of that name: both kinds, or one of them only.",
+    help="Simulate drives that behave as in the paper of that name: both kinds, or only one.",
 )
 @click.option(
     "--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON file of numbers of the preset to change."
@@ -193,7 +193,7 @@ def ingest(
     if failures:
         raise failures[0]
     if strict and rejected:
-        raise Failure(f"--strict was given and {some(rejected, 'record')} rejected; the others have landed")
+        raise Failure(f"--strict was given and {counted_noun(rejected, 'record')} rejected; the others have landed")
 
 
 @click.command("map")
@@ -202,7 +202,7 @@ def ingest(
 def map_drives(warehouse: Warehouse, paths: tuple[Path, ...]) -> None:
     """Map devices to serial numbers and RAID groups.
 
-    A mapping is believed before every source and kept for ever.
+    A mapping takes precedence over every source and is kept for ever.
 
     CSV (or Parquet, NDJSON) with `drive_id` (serial number), or `host` and `device`, or all three; `raid_group_id` and any column of
     the inventory (role, kind, slot, enclosure, model, deployed_on, ...), from `valid_from` to `valid_to` (docs/sources/mapping.md).
@@ -267,7 +267,7 @@ def _seconds(text: str) -> int:
     match = re.fullmatch(r"(\d{1,4})([sm]?)", text)
     seconds = int(match[1]) * (60 if match[2] == "m" else 1) if match else 0
     if not 1 <= seconds <= 900:
-        raise click.UsageError(f"--every {text}: give 1s to 15m; snapshots further apart say too little of the hour")
+        raise click.UsageError(f"--every {text}: give 1s to 15m; snapshots further apart miss too much of the hour")
     return seconds
 
 
@@ -299,7 +299,7 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_o
         say(table(rows, {"state": "state", "check": "check", "found": "said"}, len(rows)))
         missing += sum(one.state == MISSING for one in findings)
     if missing:
-        raise Failure(f"{some(missing, 'thing')} missing, as said above; {source} cannot be used so")
+        raise Failure(f"{counted_noun(missing, 'thing')} missing (see above); {source} cannot be used until that is fixed")
 
 
 @click.command()
@@ -323,7 +323,7 @@ def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bo
         summary = run_build(warehouse, target=target, full_refresh=full_refresh, keep_pruned=keep_pruned, on_progress=advance)
     say(
         f"Built {human(summary.drive_hour_count)} drive-hours in {human(summary.raid_hour_count)} RAID-hours from "
-        f"{some(summary.delivery_count, 'new delivery', 'new deliveries')}; "
+        f"{counted_noun(summary.delivery_count, 'new delivery', 'new deliveries')}; "
         f"published {summary.publication.publication_id} in {warehouse.published}"
     )
     for failure in summary.custom_failures:

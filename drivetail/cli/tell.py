@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--new", "is_new", is_flag=True, help="Show only alerts not seen before, and mark them as seen.")
 @click.option("--all", "is_all", is_flag=True, help="Include dismissed drives and drives grouped under a host alert.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: every field, the drives an alert stands for and their peers.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: every field, with the drives of a grouped alert and their peers.")
 @warehouse_option
 def alerts(warehouse: Warehouse, is_new: bool, is_all: bool, as_json: bool) -> None:
     """List the drives that have become slow.
@@ -67,7 +67,7 @@ def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, u
     The latest decision counts; none is ever edited. `drivetail decisions` lists them.
 
     \b
-    replace   it is to be swapped: pending until another serial number is in its slot; until then it raises no alerts
+    replace   it will be swapped: pending until another serial number is in its slot; until then it raises no alerts
     dismiss   it raises no alerts
     watch     it raises alerts, as before any decision
     """
@@ -80,11 +80,11 @@ def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, u
         )
     decision = record(warehouse, drive, verdict, by=by, note=note, until=until)
     ends = "" if decision.until is None else f" until {decision.until:%Y-%m-%d %H:%M} UTC"
-    say(f"{drive}: {verdict}{ends}, by {by}; alerts of it are {'told' if verdict == 'watch' else 'not told'}")
+    say(f"{drive}: {verdict}{ends}, by {by}; its alerts are {'shown' if verdict == 'watch' else 'muted'}")
 
 
 @click.command()
-@click.option("--pending", "is_pending", is_flag=True, help="Show only replacements that nobody has made yet.")
+@click.option("--pending", "is_pending", is_flag=True, help="Show only replacements that are not done yet.")
 @click.option("--all", "is_all", is_flag=True, help="Include decisions that a later one has superseded.")
 @format_option("How to print them; csv and json hold every column, for a ticket system.")
 @warehouse_option

@@ -1,7 +1,7 @@
-"""What lies in the inboxes, and landing it: which entries have arrived, which are still being written, which have been dealt with.
+"""The entries of the inboxes, and landing them: which have arrived, which are still being written, which are done.
 
 An entry is one delivery: a file, an archive or a folder of an inbox. It is known by its path and its *signature*, made of the names,
-sizes and modification times of its files; nothing is read to tell whether it is new. What became of it is written down after it has
+sizes and modification times of its files; no content is read to decide whether it is new. What became of it is written down after it has
 landed (outcomes.py). An entry that changes later has another signature and is taken again: ingest leaves out what has landed.
 What is pulled from a server lands here as well.
 """
@@ -31,7 +31,7 @@ from ingest.raw.store import utc_now
 from ingest.sources import COLLECTED
 
 NEW, SETTLING, AHEAD, DONE, FAILED, MISSING = "new", "settling", "ahead", "done", "failed", "missing"
-"""Where an entry stands: to be landed; still being written; of hours that have not ended; landed; tried, and needs somebody; no entry but
+"""State of an entry: to be landed; still being written; of hours that have not ended; landed; tried, and needs an operator; no entry but
 the inbox, which cannot be read.
 """
 
@@ -43,7 +43,7 @@ _HOUR = re.compile(r"(?<!\d)(\d{4})(-?)(\d\d)\2(\d\d)(?:[T_ ]?(\d\d)(?!\d)(?::?\
 
 @dataclass(frozen=True)
 class Entry:
-    """One delivery in an inbox. The hours are those its name tells, if any; `changed_at` is its newest file's. UTC without zone."""
+    """One delivery in an inbox. The hours are those in its name, if any; `changed_at` is its newest file's. UTC without zone."""
 
     inbox: str
     path: str
@@ -61,9 +61,9 @@ class Entry:
 
 
 def list_entries(warehouse: Warehouse, settings: Settings, *, until: datetime | None = None, now: datetime | None = None) -> list[Entry]:
-    """Everything that lies in the inboxes, by inbox and path.
+    """Every entry of the inboxes, by inbox and path.
 
-    until: entries whose name tells hours from here on are `ahead`: they wait for the run of their hour.
+    until: entries whose name has hours from here on are `ahead`: they wait for the run of their hour.
     now: the clock's time where not given.
     """
     now = now or utc_now()
@@ -123,7 +123,7 @@ def _sign(path: Path) -> tuple[str, datetime]:
 
 
 def hours_of_name(name: str) -> tuple[datetime | None, datetime | None]:
-    """First and last hour (UTC) that a name tells: `2026-01-05T07` one hour, `2026-01-05` a day, two of them a span; else None."""
+    """First and last hour (UTC) in a name: `2026-01-05T07` one hour, `2026-01-05` a day, two of them a span; else None."""
     spans = []
     for year, _, month, day, hour in _HOUR.findall(name):
         try:
@@ -135,7 +135,7 @@ def hours_of_name(name: str) -> tuple[datetime | None, datetime | None]:
 
 
 def arrived(warehouse: Warehouse, settings: Settings, *, until: datetime | None = None, now: datetime | None = None) -> list[Entry]:
-    """The entries to land now: first those whose name tells no hour, such as inventory, then by hour. See list_entries().
+    """The entries to land now: first those without an hour in their name, such as inventory, then by hour. See list_entries().
 
     An inbox that cannot be read is among them: to land it says so, and holds up no other.
     """
@@ -154,7 +154,7 @@ def land_each(
     Those whose landing was begun and has not ended come last, who has waited longest first: they may end this process, too.
     progress: opened around each landing with its path; gives land() its `on_progress`.
     """
-    # read once: the register grows by the hour, and what lands beside us is known to raw
+    # read once: the register grows by the hour, and raw knows what other processes land
     known = _known(warehouse)
     begun = {path: number for number, ((path, _), record) in enumerate(known.items()) if record["outcome"] == BEGUN}
     for name, path in sorted(taken, key=lambda each: begun.get(each[1], -1)):
@@ -172,11 +172,11 @@ def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, 
     except (GateError, StoreError) as error:
         what, message = HINDERED, str(error)
     except OSError as error:
-        told = f"{error.filename or path}: {error.strerror or error}"
-        what, message = HINDERED, f"{told}; check the path, its permissions and the free space"
+        fault = f"{error.filename or path}: {error.strerror or error}"
+        what, message = HINDERED, f"{fault}; check the path, its permissions and the free space"
     except MemoryError:
         what, message = HINDERED, f"{path}: not enough memory to land it (docs/runbooks/no-memory.md)"
-    # nobody knows what a delivery may bring ingest to; a panic of polars is not even an Exception
+    # a delivery may make ingest fail in any way; a panic of polars is not even an Exception
     except (Exception, pl.exceptions.PanicException) as error:
         logging.getLogger(__name__).exception("%s", path)
         what, message = NOT_LANDED, f"{path}: landing it failed ({type(error).__name__}: {error}); move it out of {name}, and report it"
@@ -190,9 +190,9 @@ def land(
 
     known: read where it is not given.
 
-    An entry that is held, unreadable or of another source is no error, nor is a server that does not answer: the outcome says so and what
-    to do. Raises: SettingsError for an inbox that cannot be read, GateError when the gate cannot work, OSError when raw cannot be written;
-    nothing is then written down.
+    An entry that is held, unreadable or of another source is no error, and a server that does not answer is none: the outcome says so
+    and what to do. Raises: SettingsError for an inbox that cannot be read, GateError when the gate cannot work, OSError when raw cannot
+    be written; nothing is then written down.
     """
     from quality import Gate, write_pages
 
@@ -207,7 +207,7 @@ def land(
         except OSError as error:
             raise SettingsError(_unreadable(feed, error)) from error
         if not Path(path).exists():
-            raise SettingsError(f"{path}: has gone from the inbox {name} before it was landed; put it back")
+            raise SettingsError(f"{path}: was removed from the inbox {name} before it landed; put it back")
         signature, _ = _sign(Path(path))  # before it is read: what changes meanwhile is new again
         then = _ended(_known(warehouse) if known is None else known, path, signature)
         if then is not None:
@@ -229,7 +229,7 @@ def land(
         write_pages(warehouse.root)
     except IngestError as error:
         if isinstance(feed, Server):
-            outcome = Outcome(**about, outcome=UNANSWERED, message=f"server {name}: {error}; the next hour's run asks for these hours too")
+            outcome = Outcome(**about, outcome=UNANSWERED, message=f"server {name}: {error}; the next hourly run pulls these hours again")
         else:
             outcome = Outcome(**about, outcome=REFUSED, message=f"{error}; move it out of {feed.folder}")
     else:
@@ -252,9 +252,9 @@ def apart(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
 
 
 def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
-    """The entries in at most so many parts, one each as long as that is enough; neighbours stay together.
+    """The entries in at most that many parts, one entry a part if they are few; neighbours stay together.
 
-    An inbox that cannot be read is one more part: whoever takes that fails.
+    An inbox that cannot be read is one more part: the task that takes it fails.
     """
     there, missing = apart(entries)
     size = -(-len(there) // hands) or 1

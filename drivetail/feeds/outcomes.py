@@ -16,7 +16,7 @@ from engine.words import human
 from ingest import IngestSummary
 
 LANDED, NOTHING_NEW, HELD, UNREADABLE, REFUSED, UNANSWERED = "landed", "nothing new", "held", "unreadable", "refused", "unanswered"
-"""What became of it. All but the first two need somebody; an entry is taken again when it changes, a server is asked again every hour."""
+"""What became of it. All but the first two need an operator; an entry is retried when it changes, a server every hour."""
 
 HINDERED, NOT_LANDED = "hindered", "not landed"
 """A landing that has not ended: for a reason that may pass, such as a full disk, or for one that trying again meets again. Neither is
@@ -30,7 +30,7 @@ BEGUN = "begun"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one delivery. Rows are counted as `drivetail ingest` counts them; `message` says what to do where somebody must.
+    """What became of one delivery. Rows are counted as `drivetail ingest` counts them; `message` says what to do, if anything.
 
     Of a pull `inbox` is the server, `path` says which hours (drivetail/feeds/pulls.py), and there is no `signature`. `held`: the numbers of
     what is in quarantine; of what was collected each source is one delivery.
@@ -63,12 +63,12 @@ class Outcome:
 
     @property
     def sentence(self) -> str:
-        """What became of it, for a log: what to do where somebody must, else how many rows."""
+        """What became of it, for a log: what to do, if anything, else how many rows."""
         counts = f"{human(self.rows_delivered)} rows in, {human(self.rows_accepted)} accepted"
         return self.message or f"{self.path}: {self.outcome}, {counts}"
 
     def is_decided(self, decided: Collection[int]) -> bool:
-        """Whether all that it needed was to decide on quarantined deliveries, and somebody has: `decided` are their numbers."""
+        """Whether all it needed was a decision on quarantined deliveries, and that is made: `decided` are their numbers."""
         return self.outcome == HELD and set(self.held) <= set(decided)
 
 

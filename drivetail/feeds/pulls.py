@@ -1,8 +1,8 @@
-"""What servers are asked for: the hours of a run, and those before it that no pull has brought yet.
+"""The hours to pull from servers: those of a run, and those before it that no pull has brought yet.
 
 A pull is written down as an entry of an inbox is (outcomes.py). Its path is `URL!FIRST.END`, two hours (UTC) of which the second
-is not of it. The last `hours` are asked for every time: scrapes may reach a server late, and of two records of a drive-hour raw keeps the
-fuller one. Hours that a server did not give when it was asked are asked for with the next ones, so nobody has to run them again.
+is not of it. The last `hours` are pulled every time: scrapes may reach a server late, and of two records of a drive-hour raw keeps the
+fuller one. Hours that a server did not answer are pulled with the next ones, so no run has to be repeated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.warehouse import Warehouse
 
 HOUR = timedelta(hours=1)
 BROUGHT = (LANDED, NOTHING_NEW, HELD)
-"""Outcomes of a pull that was answered. What is held is brought: asked for again and again it would hold up all later hours."""
+"""Outcomes of a pull that was answered. A held delivery counts as pulled: repeating it would hold up all later hours."""
 
 _INSTANT = "%Y-%m-%dT%H"
 
@@ -47,7 +47,7 @@ class Pulled:
 
 
 def due(warehouse: Warehouse, settings: Settings, until: datetime) -> list[Pull]:
-    """What each server is to be asked for by the run whose hour ends at `until` (UTC); no later than now."""
+    """The hours to pull from each server in the run whose hour ends at `until` (UTC); no later than now."""
     records, until = outcomes(warehouse), min(until, this_hour())
     return [_due(server, _ends(server, records), until) for server in settings.servers]
 

@@ -3,7 +3,7 @@
 A delivery is a folder `OUT/HOST.20260105T102000Z`, renamed into place when it is whole: diskstats and mdstat (every look since the hour
 began, so that a later delivery of the hour is a fuller one), `mdadm --detail --export`, lsblk, smartctl and what the kernel said since the
 last one, from journald or, where that keeps nothing of it, from dmesg. Inventory is written when it has changed, and once a day. What is
-between deliveries lies in `OUT/.collect`.
+between deliveries is in `OUT/.collect`.
 
 A command that is missing, fails or hangs costs what it would have said, never the delivery. Nothing is written to any drive.
 """
@@ -99,7 +99,7 @@ class Collector:
         self._uuids: dict[str, str] = {}
         self._torn: list[str] = []
         if not re.fullmatch(r"[\w][\w.-]*", self.host):
-            raise CollectError(f"host name {self.host!r} is no name of a folder; give one with --host")
+            raise CollectError(f"host name {self.host!r} cannot be the name of a folder; give one with --host")
         try:
             self.spool.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -113,7 +113,7 @@ class Collector:
                 text = (self.proc / name).read_text(encoding="utf-8", errors="replace")
             except FileNotFoundError:
                 if name == "diskstats":
-                    raise CollectError(f"{self.proc / name} is not there; drivetail collect reads Linux hosts") from None
+                    raise CollectError(f"{self.proc / name} does not exist; drivetail collect runs on Linux hosts only") from None
                 continue
             except OSError as error:
                 raise CollectError(f"{self.proc / name}: cannot be read ({error.strerror})") from error
@@ -152,7 +152,7 @@ class Collector:
         since = int(state.get("kernel_until", at - HOUR))
         name, kernel, state["kernel_until"] = self._kernel(since, at)
         if kernel is None:
-            missing.append(f"neither journalctl nor dmesg says anything of the kernel since {_shown(since)}; the next delivery asks again")
+            missing.append(f"neither journalctl nor dmesg gave kernel messages since {_shown(since)}; the next delivery tries again")
         if kernel:
             (draft / name).write_text(kernel, encoding="utf-8")
         target = self.out / f"{self.host}.{datetime.fromtimestamp(at, UTC):%Y%m%dT%H%M%SZ}"
@@ -160,14 +160,14 @@ class Collector:
         try:
             put_folder(draft, target)
         except OSError as error:
-            raise CollectError(f"{target}: cannot be put there ({error.strerror}); two deliveries of one second?") from error
+            raise CollectError(f"{target}: cannot be written ({error.strerror}); were two deliveries made in the same second?") from error
         self._keep()
         self._replace("state.json", json.dumps(state))
         return Collected(target, files, missing)
 
     def _kernel(self, since: int, at: int) -> tuple[str, str | None, int]:
-        """What the kernel said since then: the file it belongs into, its text or null where nobody tells, and until when it is told."""
-        # a day at a time: a span that takes journalctl longer than it is waited for would never be told
+        """Kernel messages since then: the file they belong into, the text (null where no tool gives it), and until when it goes."""
+        # a day at a time: a span that takes journalctl longer than its timeout would never be delivered
         until = min(at, since + DAY)
         kernel = self.runner([*KERNEL, f"--since=@{since}", f"--until=@{until}"])
         # without journald it prints nothing and succeeds
@@ -205,18 +205,18 @@ class Collector:
             kept += [look] if is_whole else []
             torn += bool(look) and not is_whole
         if torn:
-            self._torn.append(f"{self.spool / name} was torn, as by a power cut: {torn} of its looks are left out")
+            self._torn.append(f"{self.spool / name} was cut off, as by a power cut: {torn} of its snapshots are left out")
             self._replace(name, "".join(kept))
         return "".join(kept)
 
     def _keep(self) -> None:
-        """Leave the looks of the hour of the last one, and the one before them to count from; of mdstat what the next is held against."""
+        """Leave the looks of the hour of the last one, and the one before them to count from; of mdstat what the next is compared with."""
         for name in ("diskstats", "mdstat"):
             path = self.spool / name
             if not path.exists():
                 continue
             found = looks(path.read_text(encoding="utf-8"))
-            if name == "mdstat":  # a change is told once
+            if name == "mdstat":  # a change is delivered once
                 kept, again = to_compare(found), " again"
             else:
                 hours = [_second(look) // HOUR for look in found]
@@ -229,7 +229,7 @@ class Collector:
         devices = self._devices(missing)
         exports = {array.name: text for array in self.arrays() if (text := self._export(array.name))}
         if not exports and self.arrays():
-            missing.append("mdadm says nothing: RAID groups are HOST/mdN, as /proc/mdstat has them; run it as root")
+            missing.append("mdadm gave no output: RAID groups are named HOST/mdN as in /proc/mdstat; run drivetail collect as root")
         seen = json.dumps([devices, exports], sort_keys=True)
         known = f"{at // DAY}:{hashlib.sha256(seen.encode()).hexdigest()}"
         if state.get("inventory") == known:
@@ -250,7 +250,7 @@ class Collector:
                 silent.append(name)
         if silent:
             missing.append(
-                f"smartctl says nothing of {', '.join(silent)}: firmware and age stay unknown; install smartmontools, run it as root"
+                f"smartctl gave no output for {', '.join(silent)}: firmware and age stay unknown; install smartmontools, run it as root"
             )
 
     def _devices(self, missing: list[str]) -> list[dict[str, object]] | None:
@@ -258,7 +258,7 @@ class Collector:
         try:
             found = json.loads(text or "")["blockdevices"]
         except (ValueError, KeyError, TypeError):
-            missing.append("lsblk says nothing: drives have no serial numbers; install util-linux")
+            missing.append("lsblk gave no output: drives have no serial numbers; install util-linux")
             return None
         return [device for device in found if isinstance(device, dict)]
 

@@ -1,4 +1,4 @@
-"""`drivetail doctor`: what a source can tell, and what is missing, before anything of it is landed."""
+"""`drivetail doctor`: what a source has and what is missing, before any of it lands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, grou
 from ingest.sources.prometheus import selection_of
 from ingest.sources.prometheus.doctor import diagnose
 
-TOLD = {"drives": "inventory", "drive_aliases": "names of devices", "drive_events": "events", "labels": "labels"}
+KINDS = {"drives": "inventory", "drive_aliases": "names of devices", "drive_events": "events", "labels": "labels"}
 LEAST_DRIVES = 3
 """Drives without which a RAID-hour has no median (`min_reporting_drives` of the models)."""
 
@@ -42,8 +42,8 @@ def inventory_of(warehouse: Warehouse) -> Inventory:
 
     def rows(table: str, *columns: str) -> list[dict[str, Any]]:
         files = [pl.read_parquet(path) for path in table_files(deliveries, table)]
-        told = pl.concat([*files, pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))], how="diagonal_relaxed")
-        return told.select(columns).to_dicts()
+        rows = pl.concat([*files, pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))], how="diagonal_relaxed")
+        return rows.select(columns).to_dicts()
 
     drives = rows("drives", "drive_id", "raid_group_id", "is_group_guessed", "valid_to", "source")
     aliases = rows("drive_aliases", "alias", "drive_id", "valid_to")
@@ -65,9 +65,11 @@ def _try_out(source: str, paths: Sequence[str], options: Mapping[str, Any], inve
                 found += of_part if part == source else [replace(one, check=f"{part} {one.check}") for one in of_part]
         except IngestError as error:
             return [*found, Finding("files", MISSING, str(error))]
-        # what the files say themselves of drives and groups counts beside what has landed
-        told = inventory_of(Warehouse(warehouse))
-        known = Inventory({**inventory.groups, **told.groups}, {**inventory.serials, **told.serials}, {**inventory.mapped, **told.mapped})
+        # what the files themselves say of drives and groups is added to what has landed
+        stored = inventory_of(Warehouse(warehouse))
+        known = Inventory(
+            {**inventory.groups, **stored.groups}, {**inventory.serials, **stored.serials}, {**inventory.mapped, **stored.mapped}
+        )
         return [*found, *_drives(warehouse, known)]
 
 
@@ -107,12 +109,12 @@ def _drives(warehouse: Path, inventory: Inventory) -> list[Finding]:
     deliveries = list_deliveries(warehouse)
     files = [path for delivery in deliveries for path in drive_hour_files(delivery)]
     if not files:
-        kinds = [words for kind, words in TOLD.items() if table_files(deliveries, kind)]
+        kinds = [words for kind, words in KINDS.items() if table_files(deliveries, kind)]
         if not kinds:
-            return [Finding("drive-hours", MISSING, "none, nor anything else that could be kept")]
-        none = Finding("drive-hours", WEAK, f"none; it tells of {', '.join(kinds)}", "ingest a source of latencies beside it")
+            return [Finding("drive-hours", MISSING, "none, and nothing else that could be stored")]
+        none = Finding("drive-hours", WEAK, f"none; it has only {', '.join(kinds)}", "ingest a source of latencies too")
         files = table_files(deliveries, "drives")
-        # of no drive-hours nothing is compared: peers may be told of by another file
+        # without drive-hours nothing is compared: peers may be in another file
         return [none, *(replace(one, state=WEAK if one.state == MISSING else one.state) for one in _placed(files, inventory))]
     return _placed(files, inventory)
 
@@ -126,11 +128,11 @@ def _placed(files: list[Path], inventory: Inventory) -> list[Finding]:
     flags = {name: pl.col(name).fill_null(False) if name in columns else pl.lit(False) for name in ("is_alias", "is_group_guessed")}
     from_host = (pl.col("is_alias").is_not_null() if "is_alias" in columns else pl.lit(False)).alias("is_from_host")
     drives = hours.select("drive_id", "raid_group_id", from_host, *(flag.alias(name) for name, flag in flags.items())).unique().collect()
-    # what an array says of its own drives stands; a host's word gives way to a mapping, its guess to whoever knows
-    told = drives.select(pl.when(~pl.col("is_group_guessed")).then("raid_group_id")).to_series()
+    # what an array says of its own drives stands; a mapping overrides what a host says, and any source that knows overrides its guess
+    row_groups = drives.select(pl.when(~pl.col("is_group_guessed")).then("raid_group_id")).to_series()
     groups_known = [
-        inventory.group_of(drive, told=group) if is_from_host else group
-        for drive, group, is_from_host in zip(drives["drive_id"], told, drives["is_from_host"], strict=True)
+        inventory.group_of(drive, named=group) if is_from_host else group
+        for drive, group, is_from_host in zip(drives["drive_id"], row_groups, drives["is_from_host"], strict=True)
     ]
     known = pl.Series(groups_known, dtype=pl.String)
     drives = drives.with_columns(
@@ -140,14 +142,14 @@ def _placed(files: list[Path], inventory: Inventory) -> list[Finding]:
     )
     unnamed = drives.filter("is_alias")["drive_id"].n_unique()
     total = drives["drive_id"].n_unique()
-    todo = "ingest a source that tells serial numbers (smartctl, prometheus), or give a mapping (`drivetail map`)"
+    todo = "ingest a source with serial numbers (smartctl, prometheus), or give a mapping (`drivetail map`)"
     serials = Finding("serials", WEAK, f"{unnamed} of {total} drives have no serial number; they are called HOST/DEVICE", todo)
     named = Finding("serials", OK, f"all {total} drives have a name of their own")
     placed = drives.drop_nulls("raid_group_id")
     if placed.is_empty():
         return [
             serials if unnamed else named,
-            Finding("groups", WEAK, f"it names none of {total} drives; they stay as others know or guess them"),
+            Finding("groups", WEAK, f"it names no RAID group of {total} drives; they keep the group that other sources name or guess"),
         ]
     groups = dict(placed.group_by("raid_group_id").agg(pl.col("drive_id").n_unique()).iter_rows())
     guessed = placed.filter("is_group_guessed")["drive_id"].n_unique()

@@ -1,4 +1,4 @@
-"""A command of Airflow's own, such as `backfill create`, beside a scheduler that writes to the same SQLite.
+"""A command of Airflow's own, such as `backfill create`, while a scheduler writes to the same SQLite.
 
 A savepoint that begins a transaction there takes the lock for writing only when something is written; what the scheduler wrote since
 the first read then ends the command with `database is locked`, and for minutes no backfill can be begun. So the lock is taken first.

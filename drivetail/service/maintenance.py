@@ -19,7 +19,7 @@ from engine.dbt import Hindered, ModelError
 from engine.publish import clean_up, current_publication
 from engine.read import QueryError, fetch, open_published, publication_of
 from engine.warehouse import PROJECT, Warehouse, quoted
-from engine.words import human, some
+from engine.words import counted_noun, human
 from ingest.raw.store import drive_hour_files, list_deliveries, table_files
 
 ACCEPTED_AND_STORED = """
@@ -78,7 +78,7 @@ LINKED = (
 
 
 def expire(warehouse: Warehouse) -> int:
-    """Remove publications that nobody can be reading any more and what only they needed. Returns: how many went."""
+    """Remove publications that no reader can be using any more, and files only they needed. Returns: how many were removed."""
     with warehouse.only_builder():
         current = current_publication(warehouse)
         if current is None:
@@ -108,9 +108,9 @@ def check_sums(warehouse: Warehouse) -> None:
         with build.connect() as connection:
             (stored,) = connection.execute("select count(*) from intermediate.int_raid_hours").fetchone() or (0,)
         if last_hour is not None and not stored:
-            raise ModelError(f"{warehouse.build_database}: knows of no RAID-hour, though some are published; run `drivetail build`")
+            raise ModelError(f"{warehouse.build_database}: holds no RAID-hour, though some are published; run `drivetail build`")
         if not held.results:
-            raise ModelError(f"{PROJECT}/tests: holds no assert_*.sql, so no law was held; install drivetail again")
+            raise ModelError(f"{PROJECT}/tests: holds no assert_*.sql, so the sums were not checked; install drivetail again")
 
 
 def _opened(warehouse: Warehouse) -> Build:
@@ -145,7 +145,7 @@ def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date |
         return None, []
     day = day or random.choice(days)
     if day not in days:
-        raise QueryError(f"nothing is published of {day}; the days there are go from {days[0]} to {days[-1]}")
+        raise QueryError(f"nothing is published for {day}; the published days go from {days[0]} to {days[-1]}")
     for left in warehouse.build.glob("rebuild-*"):  # by a check that was killed
         shutil.rmtree(left)
     scratch = Warehouse(Path(tempfile.mkdtemp(prefix="rebuild-", dir=warehouse.build)))
@@ -190,8 +190,8 @@ def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[st
             ]
             if any(counts):
                 found.append(
-                    f"{relation} of {day}: {some(counts[0], 'row')} only in what is published, {counts[1]} only when built again from raw; "
-                    "keep a copy of the warehouse, then run `drivetail build --full-refresh`"
+                    f"{relation} of {day}: {counted_noun(counts[0], 'row')} only in what is published, "
+                    f"{counts[1]} only when built again from raw; keep a copy of the warehouse, then run `drivetail build --full-refresh`"
                 )
     return found
 
@@ -203,14 +203,14 @@ def maintain(warehouse: Warehouse, say: Callable[[str], object] = print) -> list
     """
     open_published(warehouse).close()
     problems = []
-    say(f"Removed {some(expire(warehouse), 'publication')}")
+    say(f"Removed {counted_noun(expire(warehouse), 'publication')}")
     try:
         check_sums(warehouse)
         say("The sums hold")
     except ModelError as error:
         problems.append(str(error))
     unequal = reconcile(warehouse)
-    say("Raw and warehouse agree" if not unequal else f"Raw and warehouse differ on {some(len(unequal), 'day')}")
+    say("Raw and warehouse agree" if not unequal else f"Raw and warehouse differ on {counted_noun(len(unequal), 'day')}")
     day, differences = rebuild_check(warehouse)
     say(f"{day}, built again from raw, is as published" if not differences else f"{day}, built again from raw, differs")
     return [*problems, *unequal, *differences]

@@ -36,9 +36,9 @@ TEMPLATE = """\
 # One drivetail installation. Changes take effect within a minute; `drivetail inbox` says whether the file is right.
 
 [schedule]
-start = {start}     # the first hour (UTC) that is run; hours missed since are caught up, one run each
+start = {start}     # first hour (UTC) to run; missed hours since are caught up, one run each
 wait_minutes = 10                # how long after an hour has ended its run waits for uploads
-retries = 3                      # of a step that failed, waiting retry_minutes, twice that, four times that
+retries = 3                      # of a failed step, after retry_minutes, twice that, four times that
 retry_minutes = 2
 
 [alarms]
@@ -56,7 +56,7 @@ fresh_hours = 3                  # no newer hour published for this long turns t
 # notifier = "airflow.providers.http.notifications.http.HttpNotifier"   # a webhook; the connection "webhook" has its host and path
 # arguments = {{http_conn_id = "webhook", endpoint = "{{{{ conn.webhook.password }}}}", json = {{text = "{{{{ drivetail_message }}}}"}}}}
 
-# Where deliveries come in; as many inboxes as there are feeds, each with a name of its own.
+# Where deliveries arrive: an inbox for each feed, each with its own name.
 [[inboxes]]
 name = "fleet"
 source = "{source}"
@@ -75,11 +75,11 @@ folder = "{folder}"
 # source = "collected"
 # folder = "/srv/collected"
 
-# Servers that are asked for every hour. Credentials are in the environment, never here: docs/sources/prometheus.md.
+# Servers that are pulled every hour. Credentials are in the environment, never here: docs/sources/prometheus.md.
 # [[servers]]
 # name = "metrics"
 # url = "http://prometheus:9090"
-# hours = 2                      # how many, up to the end of the run's hour: of the one before, scrapes may have come late
+# hours = 2                      # how many to pull, up to the end of the run's hour; more than 1 picks up late scrapes
 # group_label = ["pool"]         # label that names a drive's RAID group; several, together
 # device_label = "device"
 # host_label = "instance"
@@ -96,7 +96,7 @@ class SettingsError(ValueError):
 
 
 def _path(value: object, info: ValidationInfo) -> Path:
-    """A path of the file; a relative one lies beside the file."""
+    """A path of the file; a relative one is relative to the file's folder."""
     if not isinstance(value, str | Path) or not str(value):
         raise ValueError("give a path")
     return (info.context or Path()) / value
@@ -104,7 +104,7 @@ def _path(value: object, info: ValidationInfo) -> Path:
 
 def _metrics_file(path: Path) -> Path:
     if path.suffix != METRICS_SUFFIX:
-        raise ValueError(f"give a file that ends in {METRICS_SUFFIX}: node_exporter reads no other")
+        raise ValueError(f"give a file that ends in {METRICS_SUFFIX}: node_exporter reads no others")
     return path
 
 
@@ -264,7 +264,7 @@ class Settings(_Section):
 
 
 def settings_file(warehouse: Warehouse) -> Path:
-    """Where the settings of a warehouse lie."""
+    """Path of a warehouse's settings."""
     return warehouse.root / "drivetail.toml"
 
 
@@ -278,7 +278,7 @@ def write_settings(warehouse: Warehouse, folder: Path, source: str, start: datet
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as handle:
             handle.write(text)
     except FileExistsError as error:
-        raise SettingsError(f"{path}: is there already; edit it, or remove it first") from error
+        raise SettingsError(f"{path}: already exists; edit it, or remove it first") from error
     return path
 
 
@@ -290,9 +290,7 @@ def load_settings(warehouse: Warehouse) -> Settings:
     except FileNotFoundError as error:
         raise SettingsError(f"{path}: no such file; `drivetail init --inbox FOLDER` writes one") from error
     except OSError as error:
-        raise SettingsError(
-            f"{path}: cannot be read ({error.strerror}); it belongs to the user who runs drivetail, and to nobody else"
-        ) from error
+        raise SettingsError(f"{path}: cannot be read ({error.strerror}); it must belong to the user who runs drivetail") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: {error}; see docs/airflow.md") from error
     try:
@@ -324,7 +322,7 @@ def _sentence(error: ErrorDetails, content: Any) -> str:
     if error["type"] == "missing":
         return f"{where} is missing"
     if error["type"] == "extra_forbidden":
-        return f"{where}: there is no such key; see docs/airflow.md"
+        return f"{where}: unknown key; see docs/airflow.md"
     message = HINTS.get(error["type"], error["msg"].removeprefix("Value error, ").replace("Input should be", "it should be", 1))
     # a url may hold credentials, and so may an argument of a notifier
     is_shown = isinstance(error["input"], str | int | float | date) and not {"url", "arguments"} & set(place)

@@ -1,6 +1,6 @@
-"""`drivetail alerts`: which drives have become slow, each told once (docs/alerts.md).
+"""`drivetail alerts`: which drives have become slow, each shown as new once (docs/alerts.md).
 
-What an alert is, is in models/marts/slowdown/fct_slow_alerts.sql. Here it is decided which of them are told: not those of dismissed
+What an alert is, is in models/marts/slowdown/fct_slow_alerts.sql. This module decides which of them are shown: not those of dismissed
 drives, not those that another alert stands for, and with `new_alerts` none twice.
 """
 
@@ -18,7 +18,7 @@ from drivetail.console import Columns, table
 from engine.read import Row, fetch, publication_of
 from engine.register import Record, Register
 from engine.warehouse import Warehouse
-from engine.words import some, to_minute
+from engine.words import counted_noun, to_minute
 from ingest.raw.store import utc_now
 
 SAME_WITHIN = timedelta(hours=24)
@@ -37,8 +37,8 @@ WHAT = {"acute": "is slow", "together": "are slow together", "whole_group": "is 
 class Alert:
     """An open alert: a row of marts.fct_slow_alerts with what is known of the drive.
 
-    drives: whom it stands for. peers: the other drives of the RAID group in the worst hour (of a chronic drive: in its last one), slowest
-    first (drive_id, latency_us, slowdown). dismissed_by: the decision for which it is not told. Latencies in microseconds, instants UTC
+    drives: the drives it is about. peers: the other drives of the RAID group in the worst hour (of a chronic drive: in its last one),
+    slowest first (drive_id, latency_us, slowdown). dismissed_by: the decision that mutes it. Latencies in microseconds, instants UTC
     without zone.
     """
 
@@ -78,22 +78,20 @@ class Alert:
             return f"Look at what these {self.drive_count} drives share, {self.subject_type} {self.subject_id}: {shared}. They are {named}"
         if self.reason == "whole_group":
             return (
-                f"RAID group {self.subject_id} takes up to {self.max_slowdown:.1f} times what it usually does at that hour of the week; "
-                "no drive stands out: look at its load, a rebuild or scrub, its controller, cables and power"
+                f"RAID group {self.subject_id} takes up to {self.max_slowdown:.1f} times what it usually does at that hour of the week. "
+                "No drive stands out: look at its load, a rebuild or scrub, its controller, cables and power"
             )
         if self.reason == "chronic":
             return (
                 f"It was a little slow in {self.slow_hours} hours of the four weeks to {to_minute(self.last_slow_hour_utc)}, most of "
-                "those it was seen in: compare its firmware, model and workload with its peers'; if it alone differs, plan to replace it"
+                "those it reported. Compare its firmware, model and workload with its peers'; if it alone differs, plan to replace it"
             )
         if 2 * self.imbalanced_hours >= self.slow_hours:
             return (
-                f"Look at its workload first: in {self.imbalanced_hours} of {some(self.slow_hours, 'slow hour')} it did far more I/O, "
-                "or far larger, than its peers"
+                f"Look at its workload first: in {self.imbalanced_hours} of {counted_noun(self.slow_hours, 'slow hour')} "
+                "it did far more I/O, or far larger, than its peers"
             )
-        return (
-            "Its load is that of its peers: check cabling and reseat it; slow again after that, read its SMART log and plan to replace it"
-        )
+        return "Its load is that of its peers: check cabling and reseat it. If it is slow again, read its SMART log and plan to replace it"
 
     def to_json(self) -> Record:
         """Every field, the sentence among them."""
@@ -108,19 +106,19 @@ def open_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime |
     """
     with publication_of(warehouse) as connection:
         alerts = _judged(warehouse, _fetch_open(connection), now)
-        return _with_peers(connection, [alert for alert in alerts if with_all or _is_told(alert)])
+        return _with_peers(connection, [alert for alert in alerts if with_all or _is_shown(alert)])
 
 
 def new_alerts(warehouse: Warehouse, tell: Callable[[list[Alert]], object] | None = None, *, now: datetime | None = None) -> list[Alert]:
-    """The open alerts that nobody has been told of; from now on they count as told.
+    """The open alerts that were not shown before; from now on they count as shown.
 
-    tell: called with them (if there are any) before they count as told. When it fails, or the process dies in it, they are new again.
-    Calls at the same time wait for each other, so each alert is told by one of them.
+    tell: called with them (if there are any) before they count as shown. When it fails, or the process dies in it, they are new again.
+    Calls at the same time wait for each other, so each alert is returned by one of them.
     """
     register = Register(warehouse, "alerts")
     with publication_of(warehouse) as connection, register.locked():
         said = register.read()
-        alerts = [alert for alert in _judged(warehouse, _fetch_open(connection), now) if _is_told(alert)]
+        alerts = [alert for alert in _judged(warehouse, _fetch_open(connection), now) if _is_shown(alert)]
         fresh = _with_peers(connection, [alert for alert in alerts if not any(_is_same(alert, record) for record in said)])
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
         if tell is not None and fresh:
@@ -174,7 +172,7 @@ def _fetch_open(connection: duckdb.DuckDBPyConnection) -> list[Alert]:
 
 
 def _judged(warehouse: Warehouse, alerts: Sequence[Alert], now: datetime | None) -> list[Alert]:
-    """With the dismissal that keeps an alert from being told: of the drive, or of every drive it stands for."""
+    """With the dismissal that mutes an alert: of the drive, or of every drive it stands for."""
     now = now or utc_now()
     dismissals = {drive: decision for drive, decision in latest_decisions(warehouse).items() if decision.is_dismissal(now)}
 
@@ -185,12 +183,12 @@ def _judged(warehouse: Warehouse, alerts: Sequence[Alert], now: datetime | None)
     return [judged(alert) for alert in alerts]
 
 
-def _is_told(alert: Alert) -> bool:
+def _is_shown(alert: Alert) -> bool:
     return alert.dismissed_by is None and alert.part_of is None
 
 
 def _with_peers(connection: duckdb.DuckDBPyConnection, alerts: Sequence[Alert]) -> list[Alert]:
-    """With the drives beside each in its worst hour, of a chronic drive in its last one; of a RAID group all its drives."""
+    """With the peers of each in its worst hour, of a chronic drive in its last one; of a RAID group all its drives."""
     hour_of = {alert.alert_id: alert.last_slow_hour_utc if alert.reason == "chronic" else alert.worst_hour_utc for alert in alerts}
     asked = [alert for alert in alerts if hour_of[alert.alert_id] is not None]
     if not asked:
@@ -235,11 +233,11 @@ def _with_peers(connection: duckdb.DuckDBPyConnection, alerts: Sequence[Alert]) 
 
 
 def sentence(alert: Alert) -> str:
-    """The alert as a line of text: who, since when, how slow beside whom, what to check."""
+    """The alert as a line of text: who, since when, how slow compared with which peers, what to check."""
     facts = [f"{_subject(alert)} {WHAT[alert.reason]} since {to_minute(alert.first_slow_hour_utc)} UTC"]
     if alert.raid_group_id is not None and alert.subject_type != "raid_group":
         facts.append(f"RAID group {alert.raid_group_id}" + (f", slot {alert.slot}" if alert.slot else ""))
-    facts.append(some(alert.slow_hours, "slow drive-hour" if alert.reason == "together" else "slow hour"))
+    facts.append(counted_noun(alert.slow_hours, "slow drive-hour" if alert.reason == "together" else "slow hour"))
     if alert.latency_us is not None and alert.median_latency_us is not None:
         beside = "usually" if alert.reason == "whole_group" else "median of its peers"
         facts.append(f"{round(alert.latency_us)} us at {to_minute(alert.worst_hour_utc)} ({beside} {round(alert.median_latency_us)} us)")
@@ -258,7 +256,9 @@ def alerts_json(alerts: Sequence[Alert]) -> str:
 
 def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
     """The alerts as a table, and what to check for each below it."""
-    rows = [{**asdict(alert), "number": number, "subject": _subject(alert), "told": _told(alert)} for number, alert in enumerate(alerts, 1)]
+    rows = [
+        {**asdict(alert), "number": number, "subject": _subject(alert), "shown": _shown(alert)} for number, alert in enumerate(alerts, 1)
+    ]
     columns: Columns = {
         "": "number",
         "drive": "subject",
@@ -274,22 +274,22 @@ def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
         "peers' median us": ("median_latency_us", round),
     }
     if with_all:
-        columns["told"] = "told"
+        columns["shown"] = "shown"
     # a fleet whose inventory names no host has no column for it
     known = {
         heading: key for heading, key in columns.items() if any(row[key if isinstance(key, str) else key[0]] is not None for row in rows)
     }
     checks = [f"{number:>{len(str(len(alerts)))}}. {alert.check}" for number, alert in enumerate(alerts, 1)]
-    return "\n".join([some(len(alerts), "open alert"), table(rows, known), "To check", *checks])
+    return "\n".join([counted_noun(len(alerts), "open alert"), table(rows, known), "To check", *checks])
 
 
 def _subject(alert: Alert) -> str:
     if alert.subject_type == "drive":
         return alert.subject_id
-    return f"{alert.subject_type.replace('_', ' ')} {alert.subject_id} ({some(alert.drive_count, 'drive')})"
+    return f"{alert.subject_type.replace('_', ' ')} {alert.subject_id} ({counted_noun(alert.drive_count, 'drive')})"
 
 
-def _told(alert: Alert) -> str:
+def _shown(alert: Alert) -> str:
     if alert.dismissed_by is not None:
         until = to_minute(alert.dismissed_by.until)
         ends = f" until {until}" if until else ""

@@ -26,7 +26,7 @@ from ingest.raw.store import list_deliveries
 ROWS = {
     "delivered": (CounterMetricFamily, "Rows that were delivered."),
     "rejected": (CounterMetricFamily, "Rows that broke the contract; marts.rejected_records has each."),
-    "duplicate": (CounterMetricFamily, "Rows that had come before, equal in every column."),
+    "duplicate": (CounterMetricFamily, "Rows that had arrived before, equal in every column."),
     "accepted": (GaugeMetricFamily, "Rows that count; one that loses a conflict later is superseded then."),
     "superseded": (GaugeMetricFamily, "Rows that lost a conflict."),
 }
@@ -73,14 +73,14 @@ class _Collected(Collector):
         return self._content
 
 
-def _gauge(name: str, told: str, value: float | None) -> Iterator[Metric]:
-    """One number; nothing where it is not known, which a rule can tell from 0."""
+def _gauge(name: str, help_: str, value: float | None) -> Iterator[Metric]:
+    """One number; nothing where it is not known, so that a rule can distinguish it from 0."""
     if value is not None:
-        yield GaugeMetricFamily(f"drivetail_{name}", told, value=value)
+        yield GaugeMetricFamily(f"drivetail_{name}", help_, value=value)
 
 
-def _instant(name: str, told: str, at: datetime | None) -> Iterator[Metric]:
-    yield from _gauge(f"{name}_timestamp_seconds", f"{told}, unix time.", None if at is None else at.replace(tzinfo=UTC).timestamp())
+def _instant(name: str, help_: str, at: datetime | None) -> Iterator[Metric]:
+    yield from _gauge(f"{name}_timestamp_seconds", f"{help_}, unix time.", None if at is None else at.replace(tzinfo=UTC).timestamp())
 
 
 def _end_of(hour: datetime | None) -> datetime | None:
@@ -122,11 +122,11 @@ def _of_raw(status: Status) -> Iterator[Metric]:
     landed = status.landed
     labels = {"source": "source", "record_kind": "record_kind"}
     rows = [row for row in landed["by_source"] if row["status"] == "landed"]
-    for name, (family, told) in ROWS.items():
-        yield _labelled(family(f"drivetail_rows_{name}", told, labels=list(labels)), labels, name, rows)
+    for name, (family, help_) in ROWS.items():
+        yield _labelled(family(f"drivetail_rows_{name}", help_, labels=list(labels)), labels, name, rows)
     files = [{"status": state, "count": count} for state, count in landed["files"].items()]
-    told = "Files that were delivered, landed or unreadable."
-    yield _labelled(CounterMetricFamily("drivetail_files", told, labels=["status"]), {"status": "status"}, "count", files)
+    help_ = "Files that were delivered, landed or unreadable."
+    yield _labelled(CounterMetricFamily("drivetail_files", help_, labels=["status"]), {"status": "status"}, "count", files)
     yield CounterMetricFamily("drivetail_deliveries", "Deliveries that have landed.", value=landed["delivery_count"])
     last = landed["last_delivery"]
     yield from _instant("last_delivery", "When the last delivery landed", last and last["ingested_at"])
@@ -141,10 +141,10 @@ def _of_freshness(status: Status) -> Iterator[Metric]:
     yield from _gauge("raid_groups_lagging", "RAID groups behind the fleet's last hour, those that stopped among them.", groups["count"])
     yield from _gauge("raid_groups_stopped", "RAID groups that stopped reporting.", freshness["stopped_group_count"])
     yield from _gauge("drives_silent", "Drives of the inventory that are missing in their RAID group.", freshness["silent_drives"]["count"])
-    told = "How far a RAID group is behind the fleet's last hour; only those that are, at most the first 200."
+    help_ = "How far a RAID group is behind the fleet's last hour; only those that are, at most the first 200."
     rows = [{**row, "seconds": None if row["lag_hours"] is None else row["lag_hours"] * HOUR.total_seconds()} for row in groups["rows"]]
     labels = {"raid_group_id": "raid_group_id"}
-    yield _labelled(GaugeMetricFamily("drivetail_raid_group_lag_seconds", told, labels=list(labels)), labels, "seconds", rows)
+    yield _labelled(GaugeMetricFamily("drivetail_raid_group_lag_seconds", help_, labels=list(labels)), labels, "seconds", rows)
 
 
 def _of_durations(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
@@ -157,8 +157,8 @@ def _of_durations(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
         record = _record(warehouse.publications / f"{status.publication['publication_id']}.json")
         yield from _gauge("build_duration_seconds", "How long the build of the last publication took.", record.get("build_seconds"))
         rows = [{"model": model, "seconds": seconds} for model, seconds in record.get("model_seconds", {}).items()]
-        told = "How long each model took in the build of the last publication, with its tests."
-        yield _labelled(GaugeMetricFamily("drivetail_model_duration_seconds", told, labels=["model"]), {"model": "model"}, "seconds", rows)
+        help_ = "How long each model took in the build of the last publication, with its tests."
+        yield _labelled(GaugeMetricFamily("drivetail_model_duration_seconds", help_, labels=["model"]), {"model": "model"}, "seconds", rows)
 
 
 def _record(path: Path) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def _of_fleet(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
     with publication_of(warehouse) as connection:
         tails = fetch(connection, "select * from marts.fct_recent_tails order by kind")
         drives = fetch(connection, "select * from marts.fct_recent_slowness order by slowness_rank")
-    for name, key, told in (
+    for name, key, help_ in (
         ("raid_group_samples", "raid_hours", "Valid RAID-hours of the last day."),
         ("tail_samples", "tail_hours", "RAID-hours of the last day with a slow drive."),
         ("tail_ratio", "tail_ratio", "Share of RAID-hours of the last day with a slow drive."),
@@ -185,10 +185,10 @@ def _of_fleet(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
         ("slow_samples", "slow_drive_hours", "Slow drive-hours of the last day."),
         ("slow_ratio", "slow_ratio", "Share of slow drive-hours of the last day."),
     ):
-        yield _labelled(GaugeMetricFamily(f"drivetail_{name}", told, labels=["kind"]), {"kind": "kind"}, key, tails)
+        yield _labelled(GaugeMetricFamily(f"drivetail_{name}", help_, labels=["kind"]), {"kind": "kind"}, key, tails)
     labels = {name: name for name in ("drive_id", "raid_group_id", "kind", "model", "host")}
-    told = "Greatest slowdown of the last day against the drives of the same RAID group; the 200 slowest drives, of those at 1.5 or more."
-    yield _labelled(GaugeMetricFamily("drivetail_drive_slowdown_ratio", told, labels=list(labels)), labels, "slowdown", drives)
+    help_ = "Greatest slowdown of the last day against the drives of the same RAID group; the 200 slowest drives, of those at 1.5 or more."
+    yield _labelled(GaugeMetricFamily("drivetail_drive_slowdown_ratio", help_, labels=list(labels)), labels, "slowdown", drives)
 
 
 def _of_alerts(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
@@ -197,5 +197,5 @@ def _of_alerts(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
         return
     labels = {name: name for name in ("reason", "subject_type", "subject_id", "raid_group_id", "host")}
     rows = [{**{name: getattr(alert, name) for name in labels}, "is_open": 1} for alert in open_alerts(warehouse)]
-    told = "Drives, hosts, enclosures and RAID groups that have become slow; not those dismissed or covered by another alert."
-    yield _labelled(GaugeMetricFamily("drivetail_slow_alert", told, labels=list(labels)), labels, "is_open", rows)
+    help_ = "Drives, hosts, enclosures and RAID groups that have become slow; not those dismissed or covered by another alert."
+    yield _labelled(GaugeMetricFamily("drivetail_slow_alert", help_, labels=list(labels)), labels, "is_open", rows)

@@ -9,7 +9,7 @@ from drivetail.service.settings import Settings
 from drivetail.tell.alerts import Alert, sentence
 from engine.publish import current_publication
 from engine.warehouse import Warehouse
-from engine.words import duration, some, to_minute
+from engine.words import counted_noun, duration, to_minute
 
 HOUR = timedelta(hours=1)
 
@@ -18,17 +18,17 @@ MANY_ALERTS = 20
 
 
 def staleness(warehouse: Warehouse, settings: Settings, interval_end: datetime) -> str | None:
-    """What to say when the publication's last hour lies further behind the end of an interval than allowed; None while it is fresh."""
+    """What to say when the publication's last hour is further behind the end of an interval than allowed; None while it is fresh."""
     publication = current_publication(warehouse)
     places = ", ".join([*(f"in {inbox.folder}" for inbox in settings.inboxes), *(f"at {server.url}" for server in settings.servers)])
     if publication is None or publication.last_hour_utc is None:
-        return f"no hour is published yet; look whether anything comes {places}: `drivetail inbox`, then `drivetail status`"
+        return f"no hour is published yet; check whether anything arrives {places}: `drivetail inbox`, then `drivetail status`"
     behind = interval_end - publication.last_hour_utc - HOUR
     if behind <= settings.alarms.fresh_hours * HOUR:
         return None
     return (
         f"the last hour published is {to_minute(publication.last_hour_utc)}, {duration(behind / HOUR)} before {to_minute(interval_end)}; "
-        f"look whether anything comes {places}: `drivetail inbox`, then `drivetail status`"
+        f"check whether anything arrives {places}: `drivetail inbox`, then `drivetail status`"
     )
 
 
@@ -37,4 +37,4 @@ def slow_drives(alerts: Sequence[Alert]) -> str:
     if len(alerts) <= MANY_ALERTS:
         return "\n".join(sentence(alert) for alert in alerts)
     named = ", ".join(alert.subject_id for alert in alerts[:MANY_ALERTS])
-    return f"{some(len(alerts), 'alert')} at once: {named}, ...; `drivetail alerts` lists them with what to check"
+    return f"{counted_noun(len(alerts), 'alert')} at once: {named}, ...; `drivetail alerts` lists them with what to check"

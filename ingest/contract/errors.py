@@ -1,4 +1,4 @@
-"""What can go wrong, for whom it is."""
+"""The errors of ingest."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ OK, WEAK, MISSING = "ok", "weak", "missing"
 
 @dataclass(frozen=True)
 class Finding:
-    """One check. `state`: ok; weak, the source can be used but tells less; missing, it cannot be used so. `todo`: what then to do."""
+    """One check. `state`: ok; weak, the source can be used but gives less; missing, it cannot be used as it is. `todo`: what to do then."""
 
     check: str
     state: str
@@ -28,11 +28,11 @@ class Inventory:
     serials: Mapping[str, str] = field(default_factory=dict)
     mapped: Mapping[str, str] = field(default_factory=dict)
 
-    def group_of(self, *names: str | None, told: str | None = None) -> str | None:
-        """The RAID group of a drive that has these names; null where it is not known. told: the one that its rows name."""
+    def group_of(self, *names: str | None, named: str | None = None) -> str | None:
+        """The RAID group of a drive that has these names; null where it is not known. named: the one that its rows name."""
         known = [name for given in names if given for name in (self.serials.get(given), given) if name]
         mapped = next((self.mapped[name] for name in known if name in self.mapped), None)
-        return mapped or told or next((self.groups[name] for name in known if name in self.groups), None)
+        return mapped or named or next((self.groups[name] for name in known if name in self.groups), None)
 
 
 def some_of(names: list[str], shown: int = 5) -> str:

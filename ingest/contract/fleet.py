@@ -15,9 +15,9 @@ TEXT, COUNT, REAL, TIME, DAY, FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.D
 
 RECORD_KINDS = ("drive_hours", "drive_events", "drives")
 COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases", "labels")
-"""What deliveries are made of: the kinds of the bundle, the names under which hosts know drives, what somebody found of a drive."""
+"""What deliveries are made of: the kinds of the bundle, the names under which hosts know drives, labels of drives."""
 RAW_KINDS = (*COUNTED_KINDS, "drive_samples")
-"""What raw keeps: those, and what was measured within an hour where it was asked for (docs/decisions/0010)."""
+"""What raw keeps: those, and samples within an hour with `--resolution` (docs/decisions/0010)."""
 TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc"}
 """Kinds that are kept by UTC day and looked up by the hours of a delivery, and the instant that says which day."""
 
@@ -143,7 +143,7 @@ OPTIONS: dict[str, dict[str, pl.DataType]] = {
 
 RAW: dict[str, dict[str, pl.DataType]] = {kind: {**CONTRACT[kind], **OPTIONS[kind], **ORIGIN} for kind in RAW_KINDS}
 
-# What a record of a source that sees drives from a host says beside: whose word it is, whether drive_id is an alias
+# Further columns of a record from a source that sees drives from a host: its source, whether drive_id is an alias
 # (`HOST/DEVICE`, `wwn:...`) and not a serial number, whether raid_group_id is only the host the drive is in.
 IDENTITY: dict[str, dict[str, pl.DataType]] = {
     "drive_hours": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},

@@ -15,7 +15,7 @@ from ingest.reading.readers import one_line
 
 
 class Arrivals:
-    """The files of a call beside those of earlier ones. `sha256`: by name, empty for a file that cannot be opened."""
+    """The files of a call compared with those of earlier ones. `sha256`: by name, empty for a file that cannot be opened."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Arrivals:
         name, sha256 = self._identity(file), self.sha256[file.file]
         for known, status, note in self._by_hash.get(sha256, []):
             if known == file.file or known.endswith(("/" + name, "!" + name)):
-                # known by its content and its name within what was given, wherever that lies now
+                # known by its content and its name within what was given, whatever its path is now
                 return (UNREADABLE, [note] if note else []) if status == UNREADABLE else (ALREADY_LANDED, [])
         held = self._withheld.get(file.file)
         if held is None:
@@ -69,7 +69,7 @@ class Arrivals:
             return None
         if held.decision is None:
             return QUARANTINED, [f"held in quarantine {held.number}"]
-        said = f"dropped by {held.decision['by']}: {held.decision['note']}; ingested without the gate it would land"
+        said = f"dropped by {held.decision['by']}: {held.decision['note']}; to land it, ingest it without the gate"
         return DROPPED, [said]
 
     def fault_of(self, file: SourceFile) -> str | None:

@@ -1,4 +1,4 @@
-"""Files that survive a power cut: written beside their place, brought to the disk, renamed into it."""
+"""Files that survive a power cut: written next to their place, synced to disk, renamed into it."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Landing:
 
     @contextmanager
     def reading(self, result: FileResult) -> Iterator[None]:
-        """Read one delivered file: whatever is wrong with its content makes it unreadable, and costs the files beside it nothing."""
+        """Read one delivered file: any error in its content makes it unreadable and does not affect other files."""
         try:
             yield
         except UnreadableFile as error:

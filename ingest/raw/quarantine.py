@@ -1,10 +1,10 @@
-"""`WAREHOUSE/raw/quarantine`: deliveries that the gate holds back, as they came, until somebody releases or drops them.
+"""`WAREHOUSE/raw/quarantine`: deliveries that the gate holds back, as they arrived, until an operator releases or drops them.
 
 ```text
 raw/quarantine/000001/
   record.json      why, when, source, options and files (name, SHA-256, rows); never changed
   files/0001/NAME  the bytes of each file, removed once it is decided
-  decision.json    absent while held; else released or dropped, by whom, when and why; never changed
+  decision.json    absent while held; else released or dropped, by which operator, when and why; never changed
 ```
 A folder appears by one rename, as a delivery does, and so does a decision (docs/decisions/0005-the-gate.md).
 """
@@ -117,8 +117,8 @@ def withheld(warehouse: Path, source: str, hashes: Mapping[str, str]) -> dict[st
     for held in list_quarantine(warehouse):
         if held.record["source"] != source or (held.decision and held.decision["decision"] == RELEASED):
             continue
-        told = [entry for entry in held.files if entry["rows"] or entry["fault"]]
-        contents, names = {entry["sha256"] for entry in held.files}, {(entry["file"], entry["sha256"]) for entry in told}
+        filled = [entry for entry in held.files if entry["rows"] or entry["fault"]]
+        contents, names = {entry["sha256"] for entry in held.files}, {(entry["file"], entry["sha256"]) for entry in filled}
         is_all = bool(hashes) and set(hashes.values()) <= contents
         found |= {name: held for name, sha256 in hashes.items() if is_all or (name, sha256) in names}
     return found

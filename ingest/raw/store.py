@@ -42,7 +42,7 @@ class Delivery:
     path: Path
 
     def overlaps(self, first: datetime, last: datetime) -> bool:
-        """Whether its drive-hours may lie in the closed range of hours [first, last]."""
+        """Whether its drive-hours may be in the closed range of hours [first, last]."""
         return self.first_hour is not None and self.last_hour is not None and self.first_hour <= last and first <= self.last_hour
 
     def record(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Delivery:
 
 
 def raw_root(warehouse: Path) -> Path:
-    """Where the raw store of a warehouse lies."""
+    """Path of a warehouse's raw store."""
     return Path(warehouse) / "raw"
 
 
@@ -173,7 +173,7 @@ class Part:
     hashes: NDArray[np.uint64]
 
     def overlaps(self, first: datetime, last: datetime) -> bool:
-        """Whether any row may lie in the closed range of hours [first, last]."""
+        """Whether any row may be in the closed range of hours [first, last]."""
         return self.first_hour <= last and first <= self.last_hour
 
 

@@ -43,7 +43,7 @@ def _shortage(error: BaseException, warehouse: Path) -> Shortage | None:
         return _no_room(error, warehouse)
     if isinstance(error, MemoryError) or any(sign in text for sign in NO_MEMORY):
         return Shortage(
-            f"{warehouse}: not enough memory ({_in_short(error)}); give it more, DRIVETAIL_MEMORY_LIMIT=8GB for one, then run it again: "
+            f"{warehouse}: not enough memory ({_in_short(error)}); give it more, such as DRIVETAIL_MEMORY_LIMIT=8GB, then run it again: "
             "nothing is lost, readers see the last publication (docs/runbooks/no-memory.md)"
         )
     return None

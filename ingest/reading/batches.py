@@ -82,6 +82,6 @@ def batch_of(record_kind: str, records: Iterable[dict[str, Any]], rejected: Iter
         if torn is None:
             good.append(numbered)
         else:
-            broken.append((numbered["row_no"], "half a surrogate pair is in it, which is no text", torn, record[torn]))
+            broken.append((numbered["row_no"], "it contains half a surrogate pair, which is not valid text", torn, record[torn]))
     rows = pl.DataFrame(good, schema={**CONTRACT[record_kind], **flags, "row_no": pl.Int64()})
     return Batch(record_kind, rows, rejections(broken))

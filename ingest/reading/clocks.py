@@ -39,7 +39,7 @@ class Clock:
 
     def utc(self, local: datetime) -> datetime:
         if self.zone is None:
-            raise UnreadableFile("its times are local and do not say of which zone; give --timezone, such as Europe/Berlin or UTC")
+            raise UnreadableFile("its times are local without a time zone; give --timezone, such as Europe/Berlin or UTC")
         first = local.replace(tzinfo=self.zone).astimezone(UTC).replace(tzinfo=None)
         if self.last is not None and first < self.last:
             first = max(first, local.replace(tzinfo=self.zone, fold=1).astimezone(UTC).replace(tzinfo=None))

@@ -26,7 +26,7 @@ LANDED, UNREADABLE, ALREADY_LANDED, QUARANTINED = "landed", "unreadable", "alrea
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One delivered file: `path` is where its bytes lie now, `file` the name it is known by (absolute path, archive
+    """One delivered file: `path` is where its bytes are now, `file` the name it is known by (absolute path, archive
     members as `/path/a.tar.gz!member`), `name` its path relative to what was given, `record_kind` what it holds.
     `fault` is set where the file cannot be read at all, such as a hostile archive; with `is_outside` it is not even opened.
     """
@@ -115,7 +115,7 @@ def _take(
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    """Regular files below a folder, in order; hidden ones and half-written ones (`_`, `.`) are nobody's delivery.
+    """Regular files below a folder, in order; hidden ones and half-written ones (`_`, `.`) are no delivery.
 
     A link to a folder is not entered.
     """
@@ -185,7 +185,7 @@ def unpack(archive: Path, into: Path, recognise: Recognise) -> list[tuple[Path, 
 def _checked(name: str) -> str:
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or "\0" in name or (len(name) > 1 and name[1] == ":"):
-        raise UnreadableFile(f"archive member {name!r} would leave the archive; nothing of it was taken")
+        raise UnreadableFile(f"archive member {name!r} would be written outside the archive; nothing was taken from the archive")
     return str(path)
 
 

@@ -41,18 +41,18 @@ def parts_of(file: SourceFile) -> tuple[str, ...]:
 
 
 def identity(file: SourceFile) -> str:
-    """host/name: what a file is known by wherever it lies."""
+    """host/name: what a file is known by in any folder."""
     return "/".join(parts_of(file)[-2:])
 
 
 def host_of(file: SourceFile) -> str:
     """The host that a file is of: its folder's name, without the instant that `drivetail collect` adds.
 
-    Raises: UnreadableFile for a file that lies in no folder.
+    Raises: UnreadableFile for a file that is in no folder.
     """
     parts = parts_of(file)
     if len(parts) < 3:
-        raise UnreadableFile("the file lies in no folder that names its host; expected HOST/FILE")
+        raise UnreadableFile("the file is not in a folder that names its host; expected HOST/FILE")
     match = _FOLDER.fullmatch(parts[-2])
     return match[1] if match else parts[-2]
 
@@ -71,13 +71,13 @@ def read_text(file: SourceFile) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UnreadableFile(f"byte {error.start} is no UTF-8; expected the text as the command prints it") from error
+        raise UnreadableFile(f"byte {error.start} is not UTF-8; expected the text as the command prints it") from error
 
 
 def instant(seconds: float) -> datetime:
     """Unix seconds as raw keeps instants. Raises: UnreadableFile outside the years 1970 to 2999."""
     if not FIRST_TS <= seconds < END_TS:
-        raise UnreadableFile(f"{str(seconds)[:40]} is no unix time of the years 1970 to 2999")
+        raise UnreadableFile(f"{str(seconds)[:40]} is not a unix time of the years 1970 to 2999")
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
 
 
@@ -94,6 +94,6 @@ def looks(text: str) -> list[Look]:
             found[-1].lines.append((number, line))
         elif line.strip():
             raise UnreadableFile(
-                f"line {number} comes before any `TS seconds`; put the unix time first: `(date +'TS %s'; COMMAND) > HOST/FILE`"
+                f"line {number} is not below a `TS seconds` line; put the unix time first: `(date +'TS %s'; COMMAND) > HOST/FILE`"
             )
     return found

@@ -120,7 +120,7 @@ def contract_columns(names: list[str], layout: Layout, notes: list[str]) -> dict
     cleaned = [name.strip().lower() for name in names]
     twice = sorted({name for name in cleaned if name and cleaned.count(name) > 1}) if len(set(cleaned)) < len(cleaned) else []
     if twice:
-        raise UnreadableFile(f"column {twice[0]!r} comes twice in the header; expected each name once")
+        raise UnreadableFile(f"column {twice[0]!r} appears twice in the header; expected each name once")
     known = layout.columns
     _require(set(cleaned), layout, cleaned)
     extra = [name for name in cleaned if name not in known]

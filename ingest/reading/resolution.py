@@ -1,4 +1,4 @@
-"""What was measured within an hour, kept where it is asked for: `--resolution 5m` (docs/decisions/0010-finer-samples.md).
+"""What was measured within an hour, kept with `--resolution 5m` (docs/decisions/0010-finer-samples.md).
 
 A source totals the same increments twice, by the hour and by a part of it, so that the hour is the same whether its parts are kept or not.
 """
@@ -18,7 +18,7 @@ HOUR_SECONDS = 3600
 
 
 def seconds_of(options: Mapping[str, Any]) -> int | None:
-    """Seconds of a sample that the options of a call ask for; null where only hours are kept. Raises: IngestError."""
+    """Seconds of a sample, by the options of a call; null where only hours are kept. Raises: IngestError."""
     given = options.get("resolution")
     if given is None:
         return None
@@ -28,6 +28,6 @@ def seconds_of(options: Mapping[str, Any]) -> int | None:
 
 
 def as_samples(totals: pl.DataFrame, seconds: int) -> pl.DataFrame:
-    """Records of drive-hours' columns, `hour_utc` being where their so many seconds begin -> drive_samples."""
+    """Records of drive-hours' columns, `hour_utc` being where their sample begins -> drive_samples."""
     spans = totals.rename({"hour_utc": "from_utc"}).with_columns((pl.col("from_utc") + pl.duration(seconds=seconds)).alias("to_utc"))
     return completed(spans, "drive_samples")

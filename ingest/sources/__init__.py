@@ -20,8 +20,8 @@ COLLECTED = "collected"
 class Source:
     """A source as its users see it; `docs/sources/NAME.md` is its page.
 
-    help: one line of `drivetail ingest --help`. options: what else it can be told, by the command and by an inbox.
-    asked_options: the same of a server that is asked for it; null where it only reads files.
+    help: one line of `drivetail ingest --help`. options: its options, of the command and of an inbox.
+    asked_options: the same when it is pulled from a server; null where it only reads files.
     is_self_named: its records name drive and RAID group themselves; what another says is weighed against the rest
     (docs/decisions/0009). is_collected: `drivetail collect` delivers files of it.
     """
@@ -35,7 +35,7 @@ class Source:
 
     @property
     def all_options(self) -> tuple[str, ...]:
-        """What `drivetail ingest` can be told of it."""
+        """Its options of `drivetail ingest`."""
         return (*self.options, *(self.asked_options or ()))
 
 
@@ -59,13 +59,13 @@ _TABLE = (
     Source("diskstats", "snapshots of /proc/diskstats", ("resolution",), is_collected=True),
     Source(
         "kernel-log",
-        "what the kernel said of drives: journald's JSON, syslog, dmesg",
+        "kernel messages about drives: journald's JSON, syslog, dmesg",
         ("timezone", "year", "boot_time"),
         is_collected=True,
     ),
-    Source("mapping", "what an operator says of drives (`drivetail map`)"),
+    Source("mapping", "an operator's own list of drives (`drivetail map`)"),
     Source("tickets", "CSV files of drive trouble tickets"),
-    Source("labels", "which drives somebody found slow or healthy, to score detectors"),
+    Source("labels", "drives that a person found slow or healthy, to score detectors"),
     Source("backblaze", "the public daily CSVs of drive stats: inventory, age, and proxies of events"),
     Source(
         "fio",
@@ -87,7 +87,7 @@ INBOX_OPTIONS = {
     **{source.name: source.options for source in _TABLE},
     COLLECTED: tuple(dict.fromkeys(option for source in _TABLE if source.is_collected for option in source.options)),
 }
-"""What an inbox of a source can be told beside its folder, as `drivetail ingest` can."""
+"""Options of a source's inbox besides its folder, as in `drivetail ingest`."""
 SERVER_OPTIONS = {source.name: source.all_options for source in _TABLE if source.asked_options is not None}
 """The same of a server, by its source."""
 
@@ -102,7 +102,7 @@ class SourceModule(Protocol):
         """What a file holds, by its name; null where it is not of this source."""
 
     def identity(self, file: SourceFile) -> str:
-        """What a file is known by, wherever it lies."""
+        """What a file is known by, in any folder."""
 
     def land(self, files: list[SourceFile], landing: Landing) -> None:
         """Read the files into a delivery."""

@@ -1,6 +1,6 @@
 """Source `backblaze`: the public daily CSVs of drive stats, a row per drive and day: inventory, age, and proxies of events.
 
-The days tell no latency, and no event: that a drive is missing on a day and is there on a later one looks like an unplug and a
+The days have no latency and no event: that a drive is missing on a day and is there on a later one looks like an unplug and a
 replug, and one marked failed was taken out. Such events say `proxy` in their detail.
 """
 

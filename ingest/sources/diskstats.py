@@ -59,7 +59,7 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every snapshot, take the differences of each drive over all files of its host, and stage its hours.
 
-    Counts are in lines of drives; those of partitions, loop, ram, dm and md devices are nobody's drive and not counted.
+    Counts are in lines of drives; those of partitions, loop, ram, dm and md devices are not drives and not counted.
     """
     seconds = seconds_of(landing.options)
     read = [rows.select(*_SNAPSHOT) for rows in landing.read(files, _batches)]
@@ -154,7 +154,7 @@ def roll_up(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def totals(intervals: pl.DataFrame, seconds: int) -> pl.DataFrame:
-    """Intervals -> what each drive did in an hour, or in each so many seconds of it.
+    """Intervals -> what each drive did in an hour, or in each sample of it.
 
     A part of an hour has no interval that began before the part before. A row is named by the file and row of the snapshot that ends
     its first interval; `hour_utc` is where it begins.

@@ -64,7 +64,7 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 
 
 def identity(file: SourceFile) -> str:
-    """folder/folder/name: what a file is known by wherever it lies."""
+    """folder/folder/name: what a file is known by in any folder."""
     return "/".join(_parts(file)[-3:])
 
 

@@ -1,4 +1,4 @@
-"""Source `mapping`: what an operator says of drives (`drivetail map`), believed before every other source.
+"""Source `mapping`: an operator's own list of drives (`drivetail map`), believed before every other source.
 
 CSV, NDJSON or Parquet, a row per drive and period. A drive is named by `drive_id` (serial number), or by `host` and `device`, or by
 both: then the row also says which drive that device is. `raid_group_id` puts it into a RAID group; every other column of the inventory
@@ -32,7 +32,7 @@ EXPECTED = "a CSV, NDJSON or Parquet file with drive_id, or host and device, and
 RECORD_KIND = "mappings"
 _TYPES = {"device": TEXT, "alias_serial": TEXT, **CONTRACT["drives"]}
 _LAYOUT = Layout(tuple(_TYPES), (("drive_id",), ("host", "device")))
-# what is said of the drive itself; a host beside a device only names it
+# what describes the drive itself; host and device only name it
 _SAID = [name for name in CONTRACT["drives"] if name not in ("drive_id", "host", "valid_from", "valid_to", "collected_at")]
 
 
@@ -88,13 +88,13 @@ def _checks(unreadable: dict[str, str]) -> list[Check]:
     names_drive = pl.col("drive_id").is_not_null()
     return [
         *type_checks(unreadable),
-        Check("drive_id", "neither drive_id nor host and device are given", ~names_drive & ~has_device),
+        Check("drive_id", "neither drive_id nor host and device is given", ~names_drive & ~has_device),
         Check(
             "raid_group_id",
-            "null, and nothing else says what the row is for",
+            "null, and no other column says what the row is for",
             ~_describes() & ~(names_drive & has_device) & pl.col("alias_serial").is_null(),
         ),
-        Check("alias_serial", "of which drive is not said: drive_id is null", pl.col("alias_serial").is_not_null() & ~names_drive),
+        Check("alias_serial", "drive_id is null, so the drive is not known", pl.col("alias_serial").is_not_null() & ~names_drive),
         Check("role", f"not one of {', '.join(ROLES)}", ~pl.col("role").is_in(ROLES)),
         Check("kind", f"not one of {', '.join(DRIVE_KINDS)}", ~pl.col("kind").is_in(DRIVE_KINDS)),
         Check("valid_to", "not after valid_from", pl.col("valid_to") <= pl.col("valid_from")),

@@ -3,7 +3,7 @@
 Reads `mdadm --detail --export`, plain `mdadm --detail` and `/proc/mdstat`, each in `HOST/FILE` under a line `TS seconds`
 (docs/sources/mdadm.md). A drive is known by its device, so drive_id is an alias. A RAID group is the array's UUID; `/proc/mdstat`
 names none, so that alone it gives `HOST/mdN`. A look lists an array whole: who is missing from the next one has left it. Text that
-is cut off, or has a message of the kernel within it, says of nobody that it has left.
+is cut off, or has a kernel message within it, never means that a drive has left.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _FIXED_LAYOUTS = {4: "parity-first", 5: "parity-last", 16: "left-asymmetric-6", 
 
 @dataclass
 class Member:
-    """A device of an array: slot null where it has none, or none is told; `is_failed` members belong to it no more."""
+    """A device of an array: slot null where it has none, or none is given; `is_failed` members belong to it no more."""
 
     device: str
     line: int
@@ -129,11 +129,11 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     """
     read = landing.read_each(files, _looks_at_arrays)
     # mdstat knows the layout, an export does not: of an array that both list it has the word
-    told = {
+    in_mdstat = {
         (host, array.uuid) for _, (host, seen, _) in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.uuid
     }
     for result, (host, seen, rejected) in read:
-        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in told]) for look, arrays in seen]
+        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in in_mdstat]) for look, arrays in seen]
         with landing.reading(result):
             landing.take(batch_of("drives", _found(host, listed, result.notes), rejected), result)
             landing.take(batch_of("drive_events", _events(host, listed)), result)
@@ -150,9 +150,9 @@ def _looks_at_arrays(file: SourceFile, result: FileResult) -> tuple[str, list[tu
 
 
 def _seen(text: str, rejected: list[Rejection]) -> Iterator[tuple[Look, list[Array]]]:
-    """The looks of a text by their time, with what stands of the arrays: what a look does not tell whole is as the look before had it.
+    """The looks of a text by their time, with what stands of the arrays: what a look does not give in full stays as in the look before.
 
-    Only an mdstat that has come to its end says that an array is gone; so do the drives of one that are at work in another.
+    Only an mdstat that has come to its end says that an array is gone; so do its drives when they are active in another.
     """
     cut = 0 if text.endswith(("\n", "\r")) else len(text.splitlines())
     known: dict[tuple[bool, str], Array] = {}
@@ -291,7 +291,7 @@ def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]
 
 
 def _name(array: Array, line: int, uuid: str, rejected: list[Rejection]) -> None:
-    """The UUID of an array; of two of them nobody knows whose lines are whose."""
+    """The UUID of an array; with two of them it is not known which lines belong to which."""
     if array.uuid is not None or not re.fullmatch(r"[0-9A-Fa-f]{8}(:[0-9A-Fa-f]{8}){3,}(/\S*)?", uuid):
         _tear(array, rejected, line, "not the one UUID of the array; is a line above it cut off?", "UUID", uuid)
     array.uuid = array.uuid or uuid
@@ -324,7 +324,7 @@ def _take_exported(array: Array, devices: dict[str, tuple[int, str]], rejected: 
         of, _, what = key.rpartition("_")
         other = devices.get(f"{of}_{'DEV' if what == 'ROLE' else 'ROLE'}")
         if other is None:
-            _tear(array, rejected, line, f"has no {'_DEV' if what == 'ROLE' else '_ROLE'} beside it; the output is cut off", key, value)
+            _tear(array, rejected, line, f"has no matching {'_DEV' if what == 'ROLE' else '_ROLE'}; the output is cut off", key, value)
         elif what == "DEV" and not _is_device(value):
             _tear(array, rejected, line, "no name of a device; is the line cut off?", key, value)
         elif what == "ROLE" and not value.isdecimal() and value != "spare":
@@ -334,7 +334,7 @@ def _take_exported(array: Array, devices: dict[str, tuple[int, str]], rejected: 
 
 
 def _count_listed(array: Array, rejected: list[Rejection]) -> None:
-    """Members that are fewer or more than a detail says are at work: it is cut off, or a line of it is lost."""
+    """Members that are fewer or more than the working devices a detail counts: it is cut off, or a line of it is lost."""
     if array.is_torn or array.listed == array.working_count:
         return
     said = "nothing" if array.working_count is None else array.working_count
@@ -358,7 +358,7 @@ def _count_members(array: Array, rejected: list[Rejection]) -> None:
 def _give_slots(array: Array, rejected: list[Rejection]) -> None:
     """Slots of mdstat's members: its number is that of the slot until a drive was replaced, which then gets one beyond the width.
 
-    One such drive has the slot that is left. Of several nobody says which has which: where one of those slots is for parity,
+    One such drive has the slot that is left. With several it is not known which has which: where one of those slots is for parity,
     they are turned away, else they hold data in no slot that is known.
     """
     width = array.width or 0
@@ -370,13 +370,13 @@ def _give_slots(array: Array, rejected: list[Rejection]) -> None:
     for member in late:
         number, member.slot = member.slot, left[0] if len(left) == 1 else None
         if member.slot is None and any(array.role_of(slot) != "data" for slot in left):
-            reason = f"/proc/mdstat does not tell which slot of {array.name} it has; ingest `mdadm --detail` of it, without mdstat"
+            reason = f"/proc/mdstat does not show its slot in {array.name}; ingest `mdadm --detail` of it, without mdstat"
             rejected.append((member.line, reason, "slot", f"{member.device}[{number}]"))
             array.members.remove(member)
 
 
 def _is_whole(array: Array, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> bool:
-    """Whether an array whose last line was read has members that a look can be held against; what is cut off goes to `rejected`."""
+    """Whether an array whose last line was read has members that a look can be compared with; what is cut off goes to `rejected`."""
     _take_exported(array, devices, rejected)
     if array.level in ("container", "faulty") or (array.level is None and not array.is_active):
         return False
@@ -425,7 +425,7 @@ def _members(host: str, look: Look, arrays: list[Array], notes: list[str]) -> It
             device = drive_device(member.device)
             place = (bool(array.uuid), len(array.members), group, not member.is_spare)
             if device in found and found[device][0][2] != group:
-                note = f"{device} is in several arrays, {found[device][0][2]} and {group}; the widest one counts"
+                note = f"{device} belongs to several arrays, {found[device][0][2]} and {group}; the widest one counts"
                 notes += [note] if note not in notes else []
             if device not in found or place > found[device][0]:
                 found[device] = (place, array, member)
@@ -486,16 +486,16 @@ def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[st
         before = now
         known |= {group for group, _ in now.devices}
     for (group, sync), (begun, devices) in running.items():
-        # of one look nobody knows how long; what a later delivery says of the same beginning takes its place
+        # one look does not say how long; what a later delivery says of the same beginning takes its place
         seen_until = look.at if look.at > begun else None
         for device in devices:
             yield _event(host, device, group, _SYNC_EVENTS[sync], begun, seen_until, f"md: {sync}, still running")
 
 
 def to_compare(found: list[Look]) -> list[Look]:
-    """Of looks those that the next is held against: the last, and while arrays are doing something all that found a change in what they do.
+    """The looks that the next is compared with: the last, and while arrays are doing something all that found a change in what they do.
 
-    With them a rebuild is one event with its whole span, however many deliveries tell of it.
+    With them a rebuild is one event with its whole span, however many deliveries report it.
     """
     doing = [{array.name: array.sync for array in arrays_of(look, []) if array.sync} for look in found]
     first = len(found) - 1

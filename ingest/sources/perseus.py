@@ -46,7 +46,7 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 
 
 def identity(file: SourceFile) -> str:
-    """cluster/host/date: what a file is known by wherever it lies."""
+    """cluster/host/date: what a file is known by in any folder."""
     return "/".join(PurePosixPath(file.file.replace("!", "/")).parts[-3:])
 
 
@@ -148,7 +148,7 @@ def roll_up(samples: pl.DataFrame, host: str, kind: str) -> tuple[pl.DataFrame, 
 
 
 def totals(samples: pl.DataFrame, host: str, seconds: int) -> tuple[pl.DataFrame, pl.Series]:
-    """Samples (see roll_up) -> what each disk did in an hour, or in each so many seconds of it, and which of the rows each sample is in.
+    """Samples (see roll_up) -> what each disk did in an hour, or in each sample of it, and which of the rows each sample is in.
 
     A row is named by the file and row of its first sample, and begins at `hour_utc`. Sums run in order of ts, so they repeat to the bit.
     """

@@ -1,7 +1,7 @@
 """Source `smartctl`: what a drive says of itself (`smartctl --json -x`), one document per file, `HOST/*.json`.
 
 A document gives an inventory record under the serial number, an alias `HOST/DEVICE` (and `wwn:...`) for it, and a `media_error` event
-where the drive has counted any. Power-on hours stand for an age: deployed_on is the day so many hours before, which the models
+where the drive has counted any. Power-on hours stand for an age: deployed_on is the day that many hours before, which the models
 believe last.
 """
 
@@ -145,7 +145,7 @@ def _aliases(document: dict[str, Any], serial: str, host: str, at: Any) -> list[
     device, kind = _text(_at(document, "device", "name")), _text(_at(document, "device", "type")) or ""
     if device and "," not in kind:
         name = drive_device(device)
-        # smartctl is told the controller (nvme0), the kernel counts by the namespace
+        # smartctl takes the controller (nvme0), the kernel counts by the namespace
         names.append(f"{host}/{name}n1" if name.startswith("nvme") and name[4:].isdecimal() else f"{host}/{name}")
     naa, oui, number = (_count(_at(document, "wwn", part)) for part in ("naa", "oui", "id"))
     if naa is not None and oui is not None and number is not None:

@@ -1,8 +1,8 @@
 """Source `sysstat`: what sar and iostat measured, interval by interval, rolled up to drive-hours.
 
 `sadf -j`, `sadf -d` and `sar -d` know one latency for reads and writes together (await), so their hours are merged; iostat's JSON
-tells the directions apart. Both give rates over an interval that ends at the time given, so I/Os are rate times seconds, and a
-latency is the mean over those I/Os. An interval counts for the hour in which its middle lies: sar writes a second late.
+has reads and writes apart. Both give rates over an interval that ends at the time given, so I/Os are rate times seconds, and a
+latency is the mean over those I/Os. An interval counts for the hour of its middle: sar writes a second late.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     landing.count_samples(behind)
     landing.accept("drive_hours", completed(hours, "drive_hours"), None)
     if seconds is not None:
-        # a second more, because times are whole seconds; a longer interval tells nothing of so short a time
+        # a second more, because times are whole seconds; a longer interval says nothing of so short a time
         landing.accept("drive_samples", as_samples(totals(used.filter(pl.col("seconds") <= seconds + 1), seconds), seconds), None)
 
 
@@ -117,7 +117,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 def of_one_tool(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Intervals (INTERVAL, `file_no`) -> those that count, with `middle`, by which they belong; and those of the tool that does not count.
 
-    Where both tools saw an hour of a drive, the one counts that saw more of it, of two alike the one that tells directions apart.
+    Where both tools saw an hour of a drive, the one counts that saw more of it, of two alike the one with reads and writes apart.
     """
     middle = pl.col("ends").to_physical() - (pl.col("seconds") * 500_000).cast(pl.Int64)
     steps = intervals.with_columns(middle.alias("middle"), (middle // HOUR_US).alias("hour")).sort("host", "device", "is_split", "ends")
@@ -142,7 +142,7 @@ def roll_up(used: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def totals(used: pl.DataFrame, seconds: int) -> pl.DataFrame:
-    """Intervals of one tool an hour -> what each drive did in an hour, or in each so many seconds of it; `hour_utc` is where it begins."""
+    """Intervals of one tool an hour -> what each drive did in an hour, or in each sample of it; `hour_utc` is where it begins."""
     spans = used.with_columns((pl.col("middle") // (seconds * 1_000_000)).alias("span"))
     summed = spans.group_by("host", "device", "is_split", "span", maintain_order=True).agg(
         pl.col("seconds").sum(),
@@ -224,23 +224,23 @@ class Run:
 
 
 def _run_of(options: Mapping[str, Any], zone: tzinfo | None) -> Run | None:
-    """What --interval and --began say. Raises: IngestError where one of them is no such thing, or is missing beside the other."""
-    interval, told = options.get("interval"), options.get("began")
-    if not interval and not told:
+    """What --interval and --began say. Raises: IngestError where one of them is invalid, or given without the other."""
+    interval, began_text = options.get("interval"), options.get("began")
+    if not interval and not began_text:
         return None
-    if not interval or not told:
+    if not interval or not began_text:
         given, other = ("--interval", "--began TIME") if interval else ("--began", "--interval 10s")
-        raise IngestError(f"{given} says nothing without {other}: give both, as iostat was run")
+        raise IngestError(f"{given} needs {other}: give both, as iostat was run")
     match = re.fullmatch(r"(\d{1,4})([sm]?)", str(interval))
     seconds = int(match[1]) * (60 if match[2] == "m" else 1) if match else 0
     if not 0 < seconds <= LONGEST.total_seconds():
         raise IngestError(f"--interval {interval}: give the seconds or minutes from one report to the next, such as 10s or 1m, 1h at most")
     try:
-        began = datetime.fromisoformat(str(told))
+        began = datetime.fromisoformat(str(began_text))
         began = (began if began.tzinfo else began.replace(tzinfo=zone or UTC)).astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError) as error:
         raise IngestError(
-            f"--began {told}: give a time such as 2026-01-05T10:00:00Z; without offset it is of --timezone, or UTC"
+            f"--began {began_text}: give a time such as 2026-01-05T10:00:00Z; without an offset it is read in --timezone, or UTC"
         ) from error
     return Run(began, seconds)
 
@@ -256,13 +256,13 @@ def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, ru
             raise UnreadableFile(f"more than {MAX_BYTES >> 20} MiB; split it by day")
         content = text.decode("utf-8", "replace").lstrip("\r\n")
         if content.lstrip().startswith("{"):
-            return _read_json(content, zone, order or _told_order(content), run)
+            return _read_json(content, zone, order or _unambiguous_order(content), run)
         if content.startswith("#") or _SADF_LINE.match(content):
             found = _read_sadf(content, zone)
         elif _IOSTAT_TEXT.search(content):
             raise UnreadableFile("this is iostat's own text; run it with -o JSON: S_TIME_FORMAT=ISO iostat -xt -o JSON 60")
         else:
-            found = _read_sar(content, zone, order or _told_order(content))
+            found = _read_sar(content, zone, order or _unambiguous_order(content))
     except (OSError, EOFError, MemoryError, RecursionError, ValueError) as error:
         raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
     if not found.row:
@@ -292,7 +292,7 @@ def _drive(device: str, found: Found) -> str | None:
             # 16 numbers for each drive, the first of them its own; those beyond 256 drives come round again
             return None if minor % 16 else _sd_name(_SD_MAJORS.index(major) * 16 + (minor >> 4 & 15) + (minor & ~255))
         if major not in _NO_DRIVE_MAJORS:
-            _reject(found, "which drive this is cannot be known; name it with sar -p, or sadf FILE -- -d -p", "device", device)
+            _reject(found, "the drive has no name; print names with sar -p, or sadf FILE -- -d -p", "device", device)
     elif is_cut_off(name) or not _A_NAME.fullmatch(name):
         _reject(found, "no name of a device; is it cut off, or another text within it?", "device", device)
     return None
@@ -360,8 +360,8 @@ _HEADER = re.compile(r'"(nodename|date|file-date|timezone)"\s*:\s*"([^"]*)"')
 
 
 @dataclass
-class _Told:
-    """How far the intervals of a host have been read. `previous`: when the one before ended, null where nobody knows."""
+class _Progress:
+    """How far the intervals of a host have been read. `previous`: when the one before ended, null where not known."""
 
     host: str
     is_iostat: bool
@@ -382,21 +382,25 @@ def _read_json(content: str, zone: tzinfo | None, order: str | None, run: Run | 
     done = 0
     for begin, after in zip(begins, [*begins[1:], None], strict=True):
         header = dict(_HEADER.findall(content[done : begin.start()]))
-        told = _Told(header.get("nodename", "unknown"), "file-date" not in header, Clock(zone), order, run)
+        progress = _Progress(header.get("nodename", "unknown"), "file-date" not in header, Clock(zone), order, run)
         at, ends = begin.end(), after.start() if after else len(content)
         while (at := _skip(content, at)) < len(content) and content[at] != "]":
             try:
                 element, at = decoder.raw_decode(content, at)
             except json.JSONDecodeError as error:
-                hint = "; LC_ALL=C prints numbers that are JSON" if re.search(r": \d+,\d\d[,}]", content[at : at + 4000]) else ""
+                hint = (
+                    "; print it with LC_ALL=C, for numbers that are valid JSON"
+                    if re.search(r": \d+,\d\d[,}]", content[at : at + 4000])
+                    else ""
+                )
                 _reject(found, f"no whole JSON ({error.msg}){hint}; is the file cut off?", "statistics", content[at : at + 60])
                 another = _ELEMENT.search(content, at + 1, ends)
                 if another is None:
                     break
-                at, told.previous = another.start(), None
+                at, progress.previous = another.start(), None
             else:
-                _take_element(found, element, told)
-            told.count += 1
+                _take_element(found, element, progress)
+            progress.count += 1
         done = at
     if not found.row:
         raise UnreadableFile("no interval of a drive in it; run sadf with -d after --, or iostat with -x, for more than one interval")
@@ -408,33 +412,33 @@ def _skip(content: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _take_element(found: Found, element: Any, told: _Told) -> None:
+def _take_element(found: Found, element: Any, progress: _Progress) -> None:
     """One interval of all drives."""
     disks = element.get("disk") if isinstance(element, dict) else None
-    if not isinstance(disks, list) and not (told.is_iostat and isinstance(element, dict) and "timestamp" in element):
+    if not isinstance(disks, list) and not (progress.is_iostat and isinstance(element, dict) and "timestamp" in element):
         return
-    before, told.previous = told.previous, None
+    before, progress.previous = progress.previous, None
     try:
-        ends, seconds = _iostat_time(element, before, told) if told.is_iostat else _sadf_time(element, before, told)
+        ends, seconds = _iostat_time(element, before, progress) if progress.is_iostat else _sadf_time(element, before, progress)
     except (ValueError, OverflowError):
         _reject(found, "not a time; the drives of its interval are left out", "timestamp", json.dumps(element.get("timestamp")))
         return
-    told.previous = ends
-    if not isinstance(disks, list) or (told.is_iostat and not told.count):
+    progress.previous = ends
+    if not isinstance(disks, list) or (progress.is_iostat and not progress.count):
         return  # iostat's first are since boot
-    if told.is_iostat and before is None:
-        _reject(found, "the interval before it is not whole, so that nobody knows how long this one was", "timestamp", f"{ends} UTC")
+    if progress.is_iostat and before is None:
+        _reject(found, "the interval before it is cut off, so the length of this one is not known", "timestamp", f"{ends} UTC")
         return
     for disk in disks:
         if isinstance(disk, dict):
-            _take(found, told.host, str(disk.get("disk_device", disk.get("disk-device", ""))), ends, seconds, disk)
+            _take(found, progress.host, str(disk.get("disk_device", disk.get("disk-device", ""))), ends, seconds, disk)
         else:
             _reject(found, "not the figures of a drive", "disk", json.dumps(disk))
 
 
-def _iostat_time(element: dict[str, Any], previous: datetime | None, told: _Told) -> tuple[datetime, float]:
-    if "timestamp" not in element and told.run is not None:
-        return told.run.began + timedelta(seconds=told.run.seconds * told.count), told.run.seconds
+def _iostat_time(element: dict[str, Any], previous: datetime | None, progress: _Progress) -> tuple[datetime, float]:
+    if "timestamp" not in element and progress.run is not None:
+        return progress.run.began + timedelta(seconds=progress.run.seconds * progress.count), progress.run.seconds
     given = element.get("timestamp")
     if not isinstance(given, str):
         raise UnreadableFile(
@@ -443,17 +447,17 @@ def _iostat_time(element: dict[str, Any], previous: datetime | None, told: _Told
     try:
         ends = datetime.strptime(given, "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC).replace(tzinfo=None)
     except ValueError:
-        ends = told.clock.utc(_local(given, told.order))
+        ends = progress.clock.utc(_local(given, progress.order))
     return ends, (ends - previous).total_seconds() if previous else 0.0
 
 
-def _sadf_time(element: dict[str, Any], previous: datetime | None, told: _Told) -> tuple[datetime, float]:
+def _sadf_time(element: dict[str, Any], previous: datetime | None, progress: _Progress) -> tuple[datetime, float]:
     stamp = element.get("timestamp")
     if not isinstance(stamp, dict):
         raise UnreadableFile("its intervals have no timestamp, as sadf -j gives one")
     local = plain_time(f"{stamp.get('date')} {stamp.get('time')}"[:19])
     is_utc = stamp.get("utc") == 1 or stamp.get("tz") == "UTC"
-    ends = local if is_utc else told.clock.utc(local)
+    ends = local if is_utc else progress.clock.utc(local)
     seconds = _number(stamp.get("interval")) or 0.0
     # it may name more seconds than have passed since the interval before
     return ends, min(seconds, (ends - previous).total_seconds()) if previous and ends > previous else seconds
@@ -464,13 +468,13 @@ def _sadf_time(element: dict[str, Any], previous: datetime | None, told: _Told) 
 _SLASHED = re.compile(r'(?:^Linux \S+ \([^)\n]*\)\s+|"timestamp"\s*:\s*")(\d\d?)/(\d\d?)/\d', re.MULTILINE)
 
 
-def _told_order(content: str) -> str | None:
+def _unambiguous_order(content: str) -> str | None:
     """The order of a file's dates with slashes, where one of them can be read in one order only; else null."""
     pairs = [(int(first), int(second)) for first, second in _SLASHED.findall(content)]
-    told = {"mdy" for _, second in pairs if second > 12} | {"dmy" for first, _ in pairs if first > 12}
-    if not told and all(first == second for first, second in pairs):
+    orders = {"mdy" for _, second in pairs if second > 12} | {"dmy" for first, _ in pairs if first > 12}
+    if not orders and all(first == second for first, second in pairs):
         return "mdy"
-    return told.pop() if len(told) == 1 else None
+    return orders.pop() if len(orders) == 1 else None
 
 
 def _day_formats(text: str, order: str | None) -> tuple[str, ...]:
@@ -492,7 +496,7 @@ def _local(text: str, order: str | None) -> datetime:
                 return datetime.strptime(text.strip(), f"{day} {time}")
             except ValueError:
                 continue
-    raise UnreadableFile(f"{text[:40]!r} is no time known here; S_TIME_FORMAT=ISO (iostat) or LC_ALL=C (sar) prints one that is")
+    raise UnreadableFile(f"{text[:40]!r} is not a known time; print it with S_TIME_FORMAT=ISO (iostat) or LC_ALL=C (sar)")
 
 
 # Lines of sadf -d -------------------------------------------------------------------------------------------------
@@ -558,7 +562,7 @@ def _sadf_stamp(text: str, clock: Clock) -> datetime:
 
 # Lines of sar -d --------------------------------------------------------------------------------------------------
 
-# averages, in whatever language
+# averages, in any language
 _SUMMED = re.compile(r"[^\d\[;]+:")
 _A_COLUMN = re.compile(r"[\w%][\w%/.*+-]*")
 _BANNER = re.compile(r"Linux \S+ \(([^)]*)\)\s+(\S+)")
@@ -632,4 +636,4 @@ def _day(text: str, order: str | None) -> datetime:
             continue
         if EARLIEST <= day < LATEST:
             return day
-    raise UnreadableFile(f"{text!r} is no day known here; LC_ALL=C prints one that is")
+    raise UnreadableFile(f"{text!r} is not a known day; print it with LC_ALL=C")

@@ -1,7 +1,7 @@
-"""Source `tickets`: CSV files of drive trouble tickets, as drive events and what they tell of the drives.
+"""Source `tickets`: CSV files of drive trouble tickets, as drive events and what they say of the drives.
 
 Trackers name their columns as they like; those known here are in NAMES, the set that Alibaba published (FAST'21) among them. A
-ticket says that somebody was called, not what the drive did: without a type of the contract's it is `other`.
+ticket says that help was called, not what the drive did: without a type of the contract's it is `other`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _records(chunk: RawChunk) -> tuple[pl.DataFrame, Batch]:
 
 
 def meant(chunk: RawChunk) -> RawChunk:
-    """The rows with their columns named by what they mean; those that tell of no trouble are set aside.
+    """The rows with their columns named by what they mean; those without a trouble are set aside.
 
     A drive that only has a number is called MODEL-NUMBER, as numbers count per model.
     """
@@ -92,7 +92,7 @@ def meant(chunk: RawChunk) -> RawChunk:
     detail = pl.concat_str(pl.lit("ticket"), pl.col("app"), pl.col("detail"), separator=": ", ignore_nulls=True)
     frame = frame.with_columns(pl.col("event_type").fill_null("other"), detail.alias("detail"))
     healthy = frame.filter(pl.col("is_trouble").str.strip_chars().is_in(["0", "0.0", "false"]))
-    broken = [BrokenRow(row, "no trouble: the drive is marked healthy", "failure", "0") for row in healthy["row_no"]]
+    broken = [BrokenRow(row, "not a trouble ticket: the drive is marked healthy", "failure", "0") for row in healthy["row_no"]]
     return RawChunk(frame.join(healthy, on="row_no", how="anti", maintain_order="left"), [*chunk.broken, *broken])
 
 

@@ -1,6 +1,6 @@
 {#- OpenZFS's counts of one RAID group after each of its rises in order, as an array of structs: `total`, the rises since the last drop, and
     `counts`, one per drive by `drive_number` (from 1). The first is the beginning, all 0. A rise drops all counts when the group has had as
-    many as it has children; a count above the limit begins a sit-out, after which all counts begin anew. -#}
+    many as it has children; a count above the limit begins a sit-out, after which all counts start again at 0. -#}
 {% macro sit_out_counts() %}{{ return(adapter.dispatch('sit_out_counts')()) }}{% endmacro %}
 {% macro duckdb__sit_out_counts() -%}
     {#- DuckDB 1.5 folds a list into one of its own elements only: the states so far ride along in each -#}

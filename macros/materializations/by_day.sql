@@ -34,7 +34,7 @@
     {%- endcall %}
     {% do run_query("set disabled_optimizers = ''") %}
     {% do enter_files(this.identifier, folder, build, days, is_one_day) %}
-    {% call statement('view') -%}{{ store_view(model, days_to_compute()) }}{%- endcall %}
+    {% call statement('view') -%}{{ store_views(days_to_compute(), this.identifier) | first }}{%- endcall %}
     {{ run_hooks(post_hooks) }}
     {{ adapter.commit() }}
     {#- none is entered into dbt's cache: it would take the schema for known and not see what else is in it -#}
@@ -69,40 +69,43 @@
     {{- return(found | unique | sort) }}
 {% endmacro %}
 
-{#- Makes every stored model a view over its live files of some days, none for all. -#}
-{% macro show_store(days) %}
-    {%- for node in graph.nodes.values() if node.config.materialized == 'by_day' %}
-        {%- do run_query(store_view(node, days)) %}
-    {%- endfor %}
-{% endmacro %}
-
-{#- SQL that makes a stored model's view over the live files of some days, none for all. -#}
-{% macro store_view(node, days) %}
-    {%- set condition = "" if days is none else " and day_utc in (date '" ~ (days or ['0001-01-01']) | join("', date '") ~ "')" %}
-    {%- set found = run_query("select file, models_version from plan.files where model = '" ~ node.name ~ "'" ~ condition ~ " order by day_utc, file") %}
-    {%- set files = [] %}
-    {%- for file in found.columns[0].values() %}{% do files.append("'" ~ (store_folder() ~ '/' ~ file) | replace("'", "''") ~ "'") %}{% endfor %}
-    {%- set versions = found.columns[1].values() | unique | list %}
-    {%- set rows = no_rows(node.columns) %}
-    {%- if files %}
-        {%- set read = '* from read_parquet([' ~ files | join(', ') ~ "], hive_partitioning = true, hive_types = {'day_utc': date}" %}
-        {#- DuckDB takes a folder above the store such as drive_id=x for a column, too. Below one the day is cut out of the path: a join on it
-            then skips no file. -#}
-        {%- if '=' in store_folder() %}
-            {%- set day = "cast(regexp_extract(filename, '.*/day_utc=([0-9-]+)/', 1) as date) as day_utc" %}
-            {%- set read = '*, ' ~ day ~ ' from read_parquet([' ~ files | join(', ') ~ '], hive_partitioning = false, filename = true' %}
+{#- SQL that makes each stored model, or the one of a name, a view over its live files of some days, none for all. -#}
+{% macro store_views(days, name=none) %}
+    {%- set conditions = ['true'] %}
+    {%- if days is not none %}{% do conditions.append("day_utc in (date '" ~ (days or ['0001-01-01']) | join("', date '") ~ "')") %}{% endif %}
+    {%- if name %}{% do conditions.append("model = '" ~ name ~ "'") %}{% endif %}
+    {%- set live %}
+        select
+            model,
+            string_agg('''' || replace('{{ store_folder() | replace("'", "''") }}/' || file, '''', '''''') || '''', ', ' order by day_utc, file),
+            bool_and(models_version = '{{ env_var('DRIVETAIL_MODELS_VERSION', '') }}')
+        from plan.files
+        where {{ conditions | join(' and ') }}
+        group by model
+    {%- endset %}
+    {%- set stored = {} %}
+    {%- for row in run_query(live).rows %}{% do stored.update({row[0]: {'files': row[1], 'are_of_these_models': row[2]}}) %}{% endfor %}
+    {%- set made = [] %}
+    {%- for node in graph.nodes.values() if node.config.materialized == 'by_day' and name in (none, node.name) %}
+        {%- set found = stored.get(node.name) %}
+        {%- set rows = no_rows(node.columns) %}
+        {%- if found %}
+            {%- set read = 'select * from read_parquet([' ~ found.files ~ "], hive_partitioning = true, hive_types = {'day_utc': date}" %}
+            {#- DuckDB takes a folder above the store such as drive_id=x for a column, too. Below one the day is cut out of the path: a join on
+                it then skips no file. -#}
+            {%- if '=' in store_folder() %}
+                {%- set day = "cast(regexp_extract(filename, '.*/day_utc=([0-9-]+)/', 1) as date) as day_utc" %}
+                {%- set read = 'select *, ' ~ day ~ ' from read_parquet([' ~ found.files ~ '], hive_partitioning = false, filename = true' %}
+            {%- endif %}
+            {#- what is left of a pruned past may be of other models: then by name, a column that it lacks is null -#}
+            {%- set rows = read ~ ')' if found.are_of_these_models else rows ~ ' union all by name ' ~ read ~ ', union_by_name = true)' %}
         {%- endif %}
-        {#- what is left of a pruned past may be of other models: then by name, a column that it lacks is null -#}
-        {%- if versions | length > 1 or versions[0] != env_var('DRIVETAIL_MODELS_VERSION', '') %}
-            {%- set rows = rows ~ ' union all by name select ' ~ read ~ ', union_by_name = true)' %}
-        {%- else %}
-            {%- set rows = 'select ' ~ read ~ ')' %}
-        {%- endif %}
-    {%- endif %}
-    {%- set names = [] %}
-    {%- set ratios = node.config.get('ratios') or {} if files else {} %}
-    {%- for column in node.columns.values() %}
-        {%- do names.append((ratios[column.name] ~ ' as ' if column.name in ratios) ~ '"' ~ column.name ~ '"') %}
+        {%- set names = [] %}
+        {%- set ratios = node.config.get('ratios') or {} if found else {} %}
+        {%- for column in node.columns.values() %}
+            {%- do names.append((ratios[column.name] ~ ' as ' if column.name in ratios) ~ '"' ~ column.name ~ '"') %}
+        {%- endfor %}
+        {%- do made.append('create or replace view ' ~ node.schema ~ '.' ~ node.name ~ ' as select ' ~ names | join(', ') ~ ' from (' ~ rows ~ ')') %}
     {%- endfor %}
-    {{- return('create or replace view ' ~ node.schema ~ '.' ~ node.name ~ ' as select ' ~ names | join(', ') ~ ' from (' ~ rows ~ ')') }}
+    {{- return(made) }}
 {% endmacro %}

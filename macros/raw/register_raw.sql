@@ -9,20 +9,22 @@
     {%- if execute %}{% do register_days(days_to_compute()) %}{% endif %}
 {% endmacro %}
 
-{#- See register_raw(). days: those that are shown; none for all. -#}
+{#- See register_raw(). days: those that are shown; none for all. Statements go together: each that dbt asks for costs more than a view takes. -#}
 {% macro register_days(days) %}
     {%- set tables = sources_of('raw') %}
-    {%- for schema in ('raw', 'plan', 'staging', 'intermediate', 'marts') %}{% do run_query('create schema if not exists ' ~ schema) %}{% endfor %}
+    {%- set made = [] %}
+    {%- for schema in ('raw', 'plan', 'staging', 'intermediate', 'marts') %}{% do made.append('create schema if not exists ' ~ schema) %}{% endfor %}
     {%- for table in sources_of('plan').values() %}
-        {%- do run_query('create table if not exists plan.' ~ table.name ~ ' as ' ~ no_rows(table.columns)) %}
+        {%- do made.append('create table if not exists plan.' ~ table.name ~ ' as ' ~ no_rows(table.columns)) %}
     {%- endfor %}
     {%- set files = raw_files() %}
     {%- for table in tables.values() if table.name not in ('decisions', 'publication') %}
-        {%- do run_query('create or replace view raw.' ~ table.name ~ ' as ' ~ raw_rows(table, files, days)) %}
+        {%- do made.append('create or replace view raw.' ~ table.name ~ ' as ' ~ raw_rows(table, files, days)) %}
     {%- endfor %}
-    {%- do register_decisions(tables['decisions']) %}
-    {%- do run_query("create or replace table raw.publication as select 'dbt' as publication_id, cast(current_timestamp at time zone 'UTC' as timestamp) as published_at, cast(null as timestamp) as last_hour_utc, cast(" ~ ("'" ~ env_var('DRIVETAIL_HORIZON') ~ "'" if env_var('DRIVETAIL_HORIZON', '') else 'null') ~ " as timestamp) as pruned_before_utc") %}
-    {%- do show_store(days) %}
+    {%- do made.append('create or replace view raw.decisions as ' ~ decisions(tables['decisions'])) %}
+    {%- do made.append("create or replace table raw.publication as select 'dbt' as publication_id, cast(current_timestamp at time zone 'UTC' as timestamp) as published_at, cast(null as timestamp) as last_hour_utc, cast(" ~ ("'" ~ env_var('DRIVETAIL_HORIZON') ~ "'" if env_var('DRIVETAIL_HORIZON', '') else 'null') ~ " as timestamp) as pruned_before_utc") %}
+    {%- call statement('sources', auto_begin=false) %}{{ made | join(';\n') }}{% endcall %}
+    {%- call statement('store', auto_begin=false) %}{{ store_views(days) | join(';\n') }}{% endcall %}
 {% endmacro %}
 
 {#- The tables of a source, by name. -#}
@@ -114,9 +116,9 @@
     {{- return(rows) }}
 {% endmacro %}
 
-{#- raw.decisions is the register of decisions as it is when it is read: a decision counts at once, without a build. A line that a killed writer
+{#- SQL for the register of decisions as it is when it is read: a decision counts at once, without a build. A line that a killed writer
     left without its end is no decision. -#}
-{% macro register_decisions(table) %}
+{% macro decisions(table) %}
     {%- set register = raw_folder() ~ '/decisions.jsonl' %}
     {%- set is_there = run_query("select count(*) from glob('" ~ register | replace("'", "''") ~ "')").columns[0].values()[0] > 0 %}
     {%- set rows %}
@@ -128,5 +130,5 @@
             columns = {drive_id: 'varchar', verdict: 'varchar', "by": 'varchar', "at": 'timestamp', note: 'varchar', "until": 'timestamp', publication_id: 'varchar'}
         )
     {%- endset %}
-    {%- do run_query('create or replace view raw.decisions as ' ~ (rows if is_there else no_rows(table.columns))) %}
+    {{- return(rows if is_there else no_rows(table.columns)) }}
 {% endmacro %}

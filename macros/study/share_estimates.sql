@@ -2,7 +2,7 @@
     independent. Its variance gives the number of independent observations that Wilson's interval takes. `clusters`: a relation with
     measure, class, x, kind, cluster_id, hits, total. -#}
 {% macro share_estimates(clusters) -%}
-{%- set hits, total, numerator, denominator = whole('hits'), whole('total'), whole('numerator'), whole('denominator') -%}
+{%- set hits, total, numerator, denominator = as_decimal('hits'), as_decimal('total'), as_decimal('numerator'), as_decimal('denominator') -%}
 shares as (
     select
         measure,
@@ -67,4 +67,4 @@ select
     case when numerator = 0 then 0.0 else {{ wilson_low('share', 'effective_count') }} end as share_low,
     case when numerator = denominator then 1.0 else {{ wilson_high('share', 'effective_count') }} end as share_high
 from effective{% endmacro %}
-{% macro whole(count) %}cast({{ count }} as decimal(19, 0)){% endmacro %}
+{% macro as_decimal(count) %}cast({{ count }} as decimal(19, 0)){% endmacro %}

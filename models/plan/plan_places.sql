@@ -8,6 +8,7 @@ select
     from_hour_utc,
     to_hour_utc
 from {{ ref('int_drives__segments') }}
+where is_believed
 union all
 select
     'own segment' as place_type,
@@ -16,7 +17,8 @@ select
     role,
     from_hour_utc,
     to_hour_utc
-from {{ ref('int_drives__group_segments') }}
+from {{ ref('int_drives__segments') }}
+where not is_believed
 union all
 -- an alias that names another drive than before changes both drives
 select

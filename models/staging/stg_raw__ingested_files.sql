@@ -1,4 +1,4 @@
--- Files of every delivery, with their row counts. Grain: delivery_seq, file_no.
+-- Files of every delivery, with their row counts. Grain: delivery_seq, source, file, sha256.
 select
     source,
     file,
@@ -12,6 +12,5 @@ select
     rows_superseded,
     record_kind,
     note,
-    delivery_seq,
-    file_no
+    delivery_seq
 from {{ source('raw', 'ingested_files') }}

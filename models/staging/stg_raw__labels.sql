@@ -1,4 +1,4 @@
--- What somebody who looked found of each drive, the latest only. Grain: drive_id.
+-- Labels, what a person found of each drive; the latest only. Grain: drive_id.
 select
     delivered.drive_id,
     delivered.verdict,

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from engine.read import Row
 from report.page.numbers import KIND_NAMES
 
-# Okabe and Ito's palette, told apart by colour-blind readers and, by lightness, in print
+# Okabe and Ito's palette, distinct for colour-blind readers and, by lightness, in print
 COLOURS = {"disk": "#0072B2", "ssd": "#009E73", "unknown": "#7A7A7A"}
 SLOW = "#D55E00"
 INK, QUIET, GRID = "#1f2933", "#616e7c", "#e4e7eb"
@@ -62,7 +62,7 @@ def styled(figure: go.Figure, height: int, *, hovermode: str = "x unified") -> g
 
 
 def figure_html(figure: go.Figure, div_id: str, label: str) -> str:
-    """A figure as data, without plotly.js, which the page holds once; the page draws it when somebody comes near it.
+    """A figure as data, without plotly.js, which the page holds once; the page draws it when the reader scrolls near it.
 
     label: what it shows, for those who do not see it.
     """

@@ -81,7 +81,7 @@ def noun(number: int, one: str, many: str) -> str:
 
 
 def of_kind(number: int, kind: str) -> str:
-    """So many drives of a kind: 1 disk, 12 SSDs."""
+    """A number of drives of a kind: 1 disk, 12 SSDs."""
     return noun(number, *KINDS.get(kind, (f"{kind} drive", f"{kind} drives")))
 
 

@@ -1,4 +1,4 @@
-"""The report as PDF: Chromium prints the page, as the browser of whoever reads it would."""
+"""The report as PDF: Chromium prints the page, as a reader's browser would."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def print_page(page: str) -> bytes:
     browser = next((path for name in BROWSERS if (path := which(name))), None)
     if browser is None:
         raise QueryError(
-            f"a PDF needs Chromium, and none of {', '.join(BROWSERS)} is on the PATH: install it (Debian: apt-get install chromium), "
+            f"a PDF needs Chromium, but none of {', '.join(BROWSERS)} is on the PATH: install it (Debian: apt-get install chromium), "
             "or print the HTML report from any browser"
         )
     with TemporaryDirectory(prefix="drivetail-pdf-") as folder:

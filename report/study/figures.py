@@ -16,7 +16,7 @@ from report.page.numbers import kind_name
 POWERS_OF_2 = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 DECADES = (0.001, 0.01, 0.1, 1)
 TURN = 0.04
-"""How far from its kind's own hue a shade may lie, in turns of the colour wheel: still blue, still green."""
+"""How far from its kind's own hue a shade may be, in turns of the colour wheel: still blue, still green."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def curve_colour(figure: Figure, curve: str) -> str:
 
 
 def fleet_path(figure: Figure, rows: Sequence[Row]) -> tuple[list[float], list[float | None]]:
-    """The line of a curve: at every x it steps from P(V < x) to P(V <= x), so both lie on it."""
+    """The line of a curve: at every x it steps from P(V < x) to P(V <= x), so both are on it."""
     x: list[float] = []
     y: list[float | None] = []
     for row in rows:

@@ -54,7 +54,7 @@ IN_WORDS = {
     ("F03-03", "F03-06"): "the share of hours in which a RAID group had three drives or more at least twice as slow as the rest",
     ("F04-01", "F04-02"): "the share of slow spells that lasted longer than an hour",
     ("F04-03", "F04-04"): "the share of slow spells that lasted 8 hours or longer",
-    ("F05-01", "F05-02"): "the share of slow hours that came within a day of the drive's last one",
+    ("F05-01", "F05-02"): "the share of slow hours that began within a day of the drive's last one",
     ("F06-01", "F06-02"): "the share of drives that were ever twice as slow as their group",
     ("F06-03", "F06-04"): "the share of drives that were ever 16 times as slow as their group",
     ("F07-01", "F07-02"): "the share of slow drives that were slow in 100 hours or more",
@@ -76,7 +76,7 @@ IN_WORDS = {
     ("F15-01", "F15-02"): "the share of unplugged drives that were plugged in again",
     ("F15-03", "F15-04"): "the share of drives slow again within a day of being plugged back in",
 }
-"""The findings' main numbers in words that need no paper beside them."""
+"""The findings' main numbers in words that need no knowledge of the paper."""
 
 SPOKEN = {"~": ("about ", ""), ">=": ("", " or more"), "<=": ("", " or less"), ">": ("more than ", ""), "<": ("less than ", "")}
 """An operator of a reference in a sentence: what stands before the number and after it."""
@@ -198,7 +198,7 @@ def variants(facts: StudyFacts) -> list[Variants]:
 
 
 def figures(facts: StudyFacts) -> list[list[tuple[Figure, Markup, str]]]:
-    """Every figure of the paper that shows drives of the kinds asked for, drawn, with what its curves are of; one number's together."""
+    """Every figure of the paper with drives of the requested kinds, drawn, with what its curves show; those of one number together."""
     wanted = [figure for figure in FIGURES if facts.kind is None or figure.kind in (None, facts.kind)]
     result = []
     for _, together in groupby(wanted, key=lambda figure: figure.name.rstrip("abcd")):

@@ -19,7 +19,7 @@ _MARK = re.compile(r'<meta name="drivetail-last-delivery" content="(\d+)">')
 
 
 def due_weeks(warehouse: Warehouse) -> list[str]:
-    """The weeks to report on, oldest first, such as `2026-W03`; told from reports and deliveries alone, so that a killed run loses none.
+    """The weeks to report on, oldest first, such as `2026-W03`; found from reports and deliveries alone, so that a killed run loses none.
 
     A delivery of drive-hours that comes after the report of its week makes that report due again; inventory and events alone do not.
     Raises: QueryError without a publication.
@@ -40,7 +40,7 @@ def due_weeks(warehouse: Warehouse) -> list[str]:
 
 
 def report_file(warehouse: Warehouse, week: str) -> Path:
-    """Where the report of a week lies unless somebody says otherwise."""
+    """Default path of a week's report."""
     return warehouse.root / "reports" / f"{week}.html"
 
 

@@ -91,7 +91,7 @@ def heat_map(rows: Sequence[Row], week: datetime) -> go.Figure:
 
 
 def nines(percentile: float) -> float:
-    """Where a percentile lies on an axis that gives every nine the same room."""
+    """Place of a percentile on an axis that gives every nine the same room."""
     return -math.log10(1 - percentile / 100)
 
 
@@ -303,7 +303,7 @@ def stretches(given: Sequence[bool]) -> list[list[int]]:
 
 
 def durations(rows: Sequence[Row], measure: str, axis: str, of: str, *, height: int = 330) -> go.Figure:
-    """Share of durations of at most so many hours, by kind; steps, on a log axis with room for 0."""
+    """Share of durations of at most x hours, by kind; steps, on a log axis with room for 0."""
     figure = go.Figure()
     mine = [row for row in rows if row["measure"] == measure]
     longest = max((row["hours"] for row in mine), default=1)
@@ -350,5 +350,5 @@ def durations(rows: Sequence[Row], measure: str, axis: str, of: str, *, height: 
 
 
 def axis_hours(value: float) -> float:
-    """Where a duration lies on the log axis: 0 one step below 1."""
+    """Place of a duration on the log axis: 0 one step below 1."""
     return max(float(value), 0.5)

@@ -223,7 +223,7 @@ def duration_figures(facts: WeekFacts) -> dict[str, Markup]:
 
 
 def digest(facts: WeekFacts) -> list[str]:
-    """The week in five lines: how slow, against the budget, by whom, why, and what has changed or is to be done."""
+    """The week in five lines: how slow, against the budget, by whom, why, what has changed, and what to do."""
     lines = [slow_words(facts), slo_words(facts), concentration(facts), cause_digest(facts), change_words(facts)]
     return [line for line in lines if line]
 
@@ -316,7 +316,7 @@ def concentration(facts: WeekFacts) -> str:
 
 
 def cutting_words(facts: WeekFacts) -> str:
-    """What the week would have been if nobody waited for the slowest drive."""
+    """What the week would have been if requests did not wait for the slowest drive."""
     parts = [
         f"{count(row['saved_by_cutting_one_hours'])} of {noun(row['tail_1_hours'], 'tail hour', 'tail hours')} of {plural(row['kind'])}"
         for row in facts.tails
@@ -365,7 +365,7 @@ def coverage_words(facts: WeekFacts) -> list[str]:
         hosts = [row["raid_group_id"] for row in facts.guessed]
         shown = listed(hosts[:5]) + (" and others" if hosts[5:] else "")
         sentences.append(
-            f"Of {noun(len(hosts), 'RAID group', 'RAID groups')} nobody says which drives belong together: each is all drives of one "
+            f"Of {noun(len(hosts), 'RAID group', 'RAID groups')} no source says which drives belong together: each is all drives of one "
             f"host ({shown}). Where a host mixes drives, their slowdown means little; ingest mdadm of the hosts, or say it with "
             "drivetail map."
         )

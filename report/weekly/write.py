@@ -1,4 +1,4 @@
-"""Write the weekly fleet report: one page, the same numbers as JSON beside it, or the page printed as PDF."""
+"""Write the weekly fleet report: one page, with the same numbers as JSON next to it, or the page printed as PDF."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def write_report(
 def _opened(
     warehouse: Warehouse, publication: str | None, as_known_at: datetime | None
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, datetime | None]]:
-    """The publication asked for, and until when decisions count: None for the current one."""
+    """The requested publication, and until when decisions count: None for the current one."""
     if publication is None and as_known_at is None:
         with publication_of(warehouse) as connection:
             yield connection, None
@@ -120,7 +120,7 @@ def as_document(facts: WeekFacts) -> str:
 
 
 def choose_week(weeks: list[Row], wanted: str | None, pruned_before: datetime | None) -> Row:
-    """The week asked for, else the last complete one, else the last one. pruned_before: the horizon of `drivetail prune` (UTC)."""
+    """The requested week, else the last complete one, else the last one. pruned_before: the horizon of `drivetail prune` (UTC)."""
     if not weeks:
         raise QueryError("no week has a valid RAID-hour yet (3 drives of a RAID group with I/O in the same hour); see `drivetail status`")
     if wanted is None:

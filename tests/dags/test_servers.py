@@ -94,7 +94,7 @@ def test_a_run_pulls_its_own_hour_and_says_so_when_nobody_answers(
 
     server.fault = lambda path, parameters, before: (503, {}, b"down")
     tasks("raw.land")(found[0])
-    with pytest.raises(AirflowFailException, match=r"server metrics: .*503.*; the next hour's run asks for these hours too"):
+    with pytest.raises(AirflowFailException, match=r"server metrics: .*503.*; the next hourly run pulls these hours again"):
         tasks("raw.land")(asked)
     server.fault = lambda path, parameters, before: None
     tasks("raw.land")(asked)

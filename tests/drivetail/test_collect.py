@@ -100,7 +100,7 @@ def test_deliveries_of_one_hour_end_as_one_hour(host: Host, tmp_path: Path) -> N
     first = collecting.deliver(T0 + 1200)
     assert (first.path.name, first.files) == ("web1.20260105T102000Z", ["diskstats", "kern.ndjson", "lsblk.json", "mdadm-md0", "mdstat"])
     assert first.missing == [
-        "smartctl says nothing of sda, sdb, sdc, sdd: firmware and age stay unknown; install smartmontools, run it as root"
+        "smartctl gave no output for sda, sdb, sdc, sdd: firmware and age stay unknown; install smartmontools, run it as root"
     ]
     # another process, as cron starts it: the hour so far comes again, what has not changed does not
     again = collector(host, out)
@@ -227,12 +227,12 @@ def test_what_a_host_lacks_is_said_and_costs_only_that(host: Host, tmp_path: Pat
     assert (delivered.files, delivered.missing) == (
         ["diskstats"],
         [
-            "lsblk says nothing: drives have no serial numbers; install util-linux",
-            "neither journalctl nor dmesg says anything of the kernel since 2026-01-05 09:00:00 UTC; the next delivery asks again",
+            "lsblk gave no output: drives have no serial numbers; install util-linux",
+            "neither journalctl nor dmesg gave kernel messages since 2026-01-05 09:00:00 UTC; the next delivery tries again",
         ],
     )
     (host.proc / "diskstats").unlink()
-    with pytest.raises(CollectError, match="reads Linux hosts"):
+    with pytest.raises(CollectError, match="runs on Linux hosts only"):
         collecting.look(T0 + 60)
     with pytest.raises(CollectError, match="--host"):
         Collector(tmp_path, host="../web1")
@@ -248,7 +248,7 @@ def test_what_the_kernel_said_is_asked_for_until_it_is_had(host: Host, tmp_path:
         host.answers["journalctl"] = answer
         looked(host, collecting, 10 * number)
         delivered = collecting.deliver(T0 + 600 * number)
-        assert any("of the kernel since" in sentence for sentence in delivered.missing) == (answer is None)
+        assert any("kernel messages since" in sentence for sentence in delivered.missing) == (answer is None)
         assert ("kern.ndjson" in delivered.files) == bool(answer)
         asked = asked_of_journald(host)[-1].split()
         assert "_TRANSPORT=kernel" in asked and not {"--dmesg", "-k", "-b"} & set(asked)  # of every boot

@@ -38,8 +38,8 @@ def test_a_server_that_does_not_answer_is_missing(status: int, body: bytes, said
 def test_a_mapping_is_believed_before_the_group_that_rows_name() -> None:
     inventory = Inventory({"S1": "md0", "S2": "pool-9"}, {"web1/sda": "S1"}, {"S2": "pool-9"})
     assert inventory.group_of("web1/sda") == "md0"
-    assert inventory.group_of("web1/sda", told="pool-a") == "pool-a"
-    assert inventory.group_of("S2", told="pool-a") == "pool-9"
+    assert inventory.group_of("web1/sda", named="pool-a") == "pool-a"
+    assert inventory.group_of("S2", named="pool-a") == "pool-9"
 
 
 def test_files_are_tried_and_nothing_lands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,13 +84,13 @@ def test_files_are_tried_together_and_inventory_is_looked_at_too(tmp_path: Path,
     code, output = doctor("diskstats", folder / "diskstats-a", folder / "diskstats-b")
     assert code == 0 and "rows can be used" in output and "3 of 3 drives have no serial number" in output
     code, output = doctor("diskstats", folder / "diskstats-a")
-    assert code == 1 and "nor anything else" in output
+    assert code == 1 and "and nothing else" in output
     uuid = "MD_LEVEL=raid5\nMD_DEVICES=3\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n"
     members = "".join(f"MD_DEVICE_dev_sd{d}_ROLE={n}\nMD_DEVICE_dev_sd{d}_DEV=/dev/sd{d}\n" for n, d in enumerate("abc"))
     (folder / "mdadm-md0").write_text(f"TS 1767607200\n{uuid}{members}")
     code, output = doctor("mdadm", folder / "mdadm-md0")
     assert code == 0, output
-    assert code == 0 and "it tells of inventory;" in output and "3 drives in 1 groups" in output and "every group has 3 drives" in output
+    assert code == 0 and "it has only inventory;" in output and "3 drives in 1 groups" in output and "every group has 3 drives" in output
     lsblk = ",".join(f'{{"name":"sd{d}","type":"disk","serial":"S{d}","size":1,"rota":true}}' for d in "abc")
     (folder / "lsblk.json").write_text(f'{{"TS":1767607200,"blockdevices":[{lsblk}]}}')
     code, output = doctor("lsblk", folder)
@@ -107,7 +107,7 @@ def test_files_are_tried_together_and_inventory_is_looked_at_too(tmp_path: Path,
     mapping.write_text("drive_id,enclosure,valid_to,valid_from\nS1,shelf-3,,\nS2,shelf-3,2026-01-04,2026-01-05\n")
     code, output = doctor("mapping", mapping)
     assert code == 0 and "drives.csv, row 2: valid_to '2026-01-04': not after" in output and "datetime" not in output
-    assert "it names none of 1 drives" in output
+    assert "it names no RAID group of 1 drives" in output
 
 
 @pytest.mark.parametrize(
@@ -129,4 +129,4 @@ def test_the_options_of_an_ingest_are_those_of_the_doctor(source: str, text: str
     (tmp_path / "kern.log").write_text(text)
     assert "1 of 1 cannot be read" in doctor(source, tmp_path)[1]
     code, output = doctor(source, tmp_path, *options)
-    assert code == 0 and "all 1 rows can be used" in output and "it tells of events" in output
+    assert code == 0 and "all 1 rows can be used" in output and "it has only events" in output

@@ -36,7 +36,7 @@ HOURS = [
 
 
 @pytest.fixture(scope="module")
-def told(published: Published) -> dict[tuple[str, int], str]:
+def explained(published: Published) -> dict[tuple[str, int], str]:
     """What explain says of those drive-hours."""
     return {(drive, number): explain(published, drive, f"{hour(number):%Y-%m-%d %H:%M}") for drive, number in HOURS}
 
@@ -75,8 +75,8 @@ def computed(expression: str) -> float:
 
 
 @pytest.mark.parametrize(("drive", "number"), HOURS)
-def test_every_number_is_the_marts(published: Published, told: dict[tuple[str, int], str], drive: str, number: int) -> None:
-    text = told[drive, number]
+def test_every_number_is_the_marts(published: Published, explained: dict[tuple[str, int], str], drive: str, number: int) -> None:
+    text = explained[drive, number]
     mart = rows(published, "select * from marts.fct_drive_hours where drive_id = ? and hour_utc = ?", drive, hour(number))
     if not mart:
         assert drive == "p1"
@@ -111,8 +111,8 @@ def test_every_number_is_the_marts(published: Published, told: dict[tuple[str, i
 
 
 @pytest.mark.parametrize(("drive", "number"), HOURS)
-def test_the_raid_hour_is_the_marts(published: Published, told: dict[tuple[str, int], str], drive: str, number: int) -> None:
-    text = told[drive, number]
+def test_the_raid_hour_is_the_marts(published: Published, explained: dict[tuple[str, int], str], drive: str, number: int) -> None:
+    text = explained[drive, number]
     (group,) = re.findall(r"^Drive .* RAID group (\S+)$", text, re.M)
     (row,) = rows(published, "select * from marts.fct_raid_hours where raid_group_id = ? and hour_utc = ?", group, hour(number))
     tails = ", ".join(num(row[name]) for name in ("tail_1", "tail_2", "tail_3"))
@@ -129,8 +129,8 @@ def test_the_raid_hour_is_the_marts(published: Published, told: dict[tuple[str, 
 
 
 @pytest.mark.parametrize(("drive", "number"), HOURS)
-def test_peers_have_their_raw_rows(published: Published, told: dict[tuple[str, int], str], drive: str, number: int) -> None:
-    text = told[drive, number]
+def test_peers_have_their_raw_rows(published: Published, explained: dict[tuple[str, int], str], drive: str, number: int) -> None:
+    text = explained[drive, number]
     text = text[text.index("The drives of ") :]
     peers = re.findall(r"^  [> ] (\w+) +data +([\d.]+) +yes .* (\d+) +(\d+)$", text, re.M)
     files = dict(re.findall(r"^  file (\d+): (.*)$", text.split("\n\n")[0], re.M))
@@ -142,11 +142,11 @@ def test_peers_have_their_raw_rows(published: Published, told: dict[tuple[str, i
         latencies.append((reads * read_us + writes * write_us) / (reads + writes))
         assert num(latencies[-1]) == latency
     assert latencies == sorted(latencies)
-    assert num(statistics.median(latencies)) == line(told[drive, number], "median_latency_us")
+    assert num(statistics.median(latencies)) == line(explained[drive, number], "median_latency_us")
 
 
-def test_a_conflict_shows_both_records_and_why_one_counts(published: Published, told: dict[tuple[str, int], str]) -> None:
-    text = told["d11", 7]
+def test_a_conflict_shows_both_records_and_why_one_counts(published: Published, explained: dict[tuple[str, int], str]) -> None:
+    text = explained["d11", 7]
     assert "(300 * 4000 + 100 * 12000) / 400 = 6000 us" in text
     assert re.search(r"^ +counts +retired$", text, re.M)
     first, second = published.bundle / "first" / "drive_hours.csv", published.bundle / "second" / "drive_hours.csv"
@@ -154,45 +154,45 @@ def test_a_conflict_shows_both_records_and_why_one_counts(published: Published, 
     number = 1 + next(at for at, record in enumerate(first_delivery()) if record.startswith("2026-01-05T07:00:00,d11,"))
     assert re.search(rf"^  row +1 +{number}$", text, re.M)
     assert re.search(r"^  write_latency_us +12000 +9000$", text, re.M)
-    reason = "retired by delivery 2: superseded, the latest counts: its collected_at 2026-01-05 08:00 against 2026-01-05 08:05"
+    reason = "retired by delivery 2: superseded, the latest one counts: its collected_at 2026-01-05 08:00 against 2026-01-05 08:05"
     assert f"row {number} was {reason}" in text
-    assert "Raw record\n" in told["d12", 7]  # an exact duplicate is not stored a second time
+    assert "Raw record\n" in explained["d12", 7]  # an exact duplicate is not stored a second time
 
 
-def test_who_is_not_in_the_median_and_why(told: dict[tuple[str, int], str]) -> None:
-    text = told["d15", 9]
+def test_who_is_not_in_the_median_and_why(explained: dict[tuple[str, int], str]) -> None:
+    text = explained["d15", 9]
     reasons = {"> d15": "coverage below 0.5", "  d14": "no I/O", "  p1": "role parity_p", "  m1": "reports from g2"}
     for drive, why in reasons.items():
         assert re.search(rf"^  {drive} .*no: {why}", text, re.M), why
     assert "0.3 < min_coverage 0.5" in text
-    assert re.search(r"^    s2 .*no: no row in this hour", told["m1", 5], re.M)
+    assert re.search(r"^    s2 .*no: no row in this hour", explained["m1", 5], re.M)
 
 
-def test_group_and_role(told: dict[tuple[str, int], str]) -> None:
-    assert line(told["m1", 5], "RAID group") == "g2: its row names it; inventory names g1, and the row counts"
-    assert line(told["n1", 29], "role") == "data: no inventory period covers the hour"
-    assert line(told["v1", 12], "role") == "data: by the inventory period of g2 from 2026-01-05 12:00"
-    assert line(told["p1", 3], "role") == "parity_p: by the inventory period of g1"
+def test_group_and_role(explained: dict[tuple[str, int], str]) -> None:
+    assert line(explained["m1", 5], "RAID group") == "g2: its row names it; inventory names g1, and the row counts"
+    assert line(explained["n1", 29], "role") == "data: no inventory period covers the hour"
+    assert line(explained["v1", 12], "role") == "data: by the inventory period of g2 from 2026-01-05 12:00"
+    assert line(explained["p1", 3], "role") == "parity_p: by the inventory period of g1"
 
 
-def test_interval_and_events(told: dict[tuple[str, int], str]) -> None:
-    text = told["d15", 14]
+def test_interval_and_events(explained: dict[tuple[str, int], str]) -> None:
+    text = explained["d15", 14]
     assert len(re.findall(r"^  2026-01-05 12:00  2026-01-05 14:00 +(?:2|1\.5) +3 ", text, re.M)) == 2
     assert re.search(r"^  2026-01-05 13:20 +media_error .*sector 7 +yes +1 +1$", text, re.M)
     assert re.search(r"^  file 1: .*first/drive_events.csv$", text, re.M)
     assert "scrub" not in text  # more than 24 h later
-    assert "Slow intervals: the hour is in none" in told["d15", 17]
+    assert "Slow intervals: the hour is in none" in explained["d15", 17]
 
 
-def test_when_it_was_computed(published: Published, told: dict[tuple[str, int], str]) -> None:
+def test_when_it_was_computed(published: Published, explained: dict[tuple[str, int], str]) -> None:
     (publication,) = rows(published, "select * from marts.publication")
-    assert str(publication["publication_id"]) in line(told["d11", 7], "published")
-    assert line(told["d11", 7], "file").endswith("/store/int_drive_hours/day_utc=2026-01-05/000001.0.parquet")
+    assert str(publication["publication_id"]) in line(explained["d11", 7], "published")
+    assert line(explained["d11", 7], "file").endswith("/store/int_drive_hours/day_utc=2026-01-05/000001.0.parquet")
 
 
 def test_an_hour_without_a_row(published: Published) -> None:
     text = explain(published, "d15", "2026-01-05T16:20+00:00")
-    assert text.startswith("note: 2026-01-05T16:20+00:00 lies within the hour that starts at 2026-01-05 16:00")
+    assert text.startswith("note: 2026-01-05T16:20+00:00 is in the hour that starts at 2026-01-05 16:00")
     assert line(text, "inventory") == "inventory expects one from g1, where it is data"
     assert line(text, "g1") == "4 drives with a slowdown of N = 5 in this hour"
     assert line(text, "unplugged") == "2026-01-05 15:10 to 2026-01-05 17:30"

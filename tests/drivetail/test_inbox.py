@@ -168,7 +168,7 @@ def test_a_delivery_fails_alone(site, monkeypatch):
         "good": (NOTHING_NEW, False),
     }
     assert "PanicException: index out of bounds" in outcomes["a"].message and "/inbox/c: Input/output error" in outcomes["c"].message
-    assert outcomes["gone"].message.endswith("has gone from the inbox fleet before it was landed; put it back")
+    assert outcomes["gone"].message.endswith("was removed from the inbox fleet before it landed; put it back")
     # what has not landed is taken again
     assert [entry.name for entry in arrived(site[0], site[1], now=NOW)] == list(faults)
 
@@ -189,14 +189,14 @@ def test_a_delivery_that_ended_the_process_waits_for_the_others(site, monkeypatc
     ("old", "new", "told"),
     [
         ('source = "bundle"', 'source = "bundel"', "inboxes.fleet: source is 'bundel'; give one of backblaze, bundle, diskstats"),
-        ("retries = 3 ", "retrys = 3 ", "schedule.retrys: there is no such key"),
+        ("retries = 3 ", "retrys = 3 ", "schedule.retrys: unknown key"),
         ("fresh_hours = 3", "fresh_hours = -1", "alarms.fresh_hours is -1; it should be greater than or equal to 0"),
         ("start = 2026-01-05T00:00:00Z", "start = 2026-01-05", "give an instant with its offset"),
-        ("[alarms]", "[alarm]", "alarm: there is no such key"),
+        ("[alarms]", "[alarm]", "alarm: unknown key"),
         ("[schedule]", "[schedule", "drivetail.toml"),
         ("[alarms]", '[metrics]\nfile = "metrics.txt"\n[alarms]', "metrics.file is 'metrics.txt'; give a file that ends in .prom"),
         ("[alarms]", "[metrics]\nfile = 7\n[alarms]", "metrics.file is 7; give a path"),
-        ("[alarms]", '[metrics]\nfolder = "x"\n[alarms]', "metrics.folder: there is no such key"),
+        ("[alarms]", '[metrics]\nfolder = "x"\n[alarms]', "metrics.folder: unknown key"),
         (
             'source = "bundle"',
             'source = "bundle"\nresolution = "5m"',
@@ -238,7 +238,7 @@ def test_settings_are_for_their_owner_only(site):
     path.unlink()
     path.mkdir()  # what a test run by root can not read either
     with pytest.raises(
-        SettingsError, match=r"drivetail\.toml: cannot be read \(Is a directory\); it belongs to the user who runs drivetail"
+        SettingsError, match=r"drivetail\.toml: cannot be read \(Is a directory\); it must belong to the user who runs drivetail"
     ):
         load_settings(site[0])
 
@@ -258,7 +258,7 @@ url = "http://prometheus:9090"
         (
             "url =",
             "token = 7\nurl =",
-            "servers.metrics.token: there is no such key",
+            "servers.metrics.token: unknown key",
         ),
         ("url =", "hours = 0\nurl =", "servers.metrics.hours is 0; it should be greater than or equal to 1"),
         ("url =", "hours = 1.5\nurl =", "hours is 1.5"),
@@ -283,7 +283,7 @@ def test_a_server_that_cannot_be_asked_is_named(site, old: str, new: str, told: 
 
 def test_every_setting_of_the_template_can_be_used(site):
     path = settings_file(site[0])
-    before, heading, examples = path.read_text().partition("# Where deliveries come in")
+    before, heading, examples = path.read_text().partition("# Where deliveries arrive")
     lines = [line.removeprefix("# ") if " = " in line or "[[" in line else line for line in examples.splitlines()]
     path.write_text(before + heading + "\n".join(lines).replace('source = "bundle"', 'source = "collected"'))
     settings = load_settings(site[0])
@@ -303,7 +303,7 @@ def test_the_metrics_go_into_the_file_that_is_named(site):
 
 def test_settings_are_written_once(site):
     result = CliRunner().invoke(main, ["init", "--inbox", str(site[2]), "--warehouse", str(site[0].root)])
-    assert result.exit_code == 1 and "is there already" in result.output
+    assert result.exit_code == 1 and "already exists; edit it" in result.output
 
 
 def test_an_inbox_that_cannot_be_read_is_named_and_holds_up_no_other(site):

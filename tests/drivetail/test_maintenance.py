@@ -168,7 +168,7 @@ def test_no_law_holds_where_there_is_nothing_to_hold_it_against(hourly: Warehous
     kept = hourly.build / "kept.duckdb"
     hourly.build_database.rename(kept)
     try:
-        with pytest.raises(ModelError, match=r"build\.duckdb: knows of no RAID-hour, though some are published; run `drivetail build`"):
+        with pytest.raises(ModelError, match=r"build\.duckdb: holds no RAID-hour, though some are published; run `drivetail build`"):
             check_sums(hourly)
     finally:
         forget(hourly)

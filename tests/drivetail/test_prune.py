@@ -127,7 +127,7 @@ def test_a_prune_that_died_after_its_commit_is_done_by_the_next_build(site: Site
     horizon = datetime.fromisoformat(HORIZON)
     assert site.ask("select pruned_before_utc, count(*) from marts.publication, marts.fct_drive_hours group by all") == [(horizon, 44)]
     assert site.ask(raid_hours) == before
-    assert site.does(*PLAN) == f"Everything before {HORIZON} was pruned already; nothing has changed\n"
+    assert site.does(*PLAN) == f"Everything before {HORIZON} was already pruned; nothing has changed\n"
 
 
 def test_drives_are_replaced_from_the_horizon_on(site: Site) -> None:
@@ -182,7 +182,7 @@ def test_a_build_database_made_anew_knows_of_drives_that_raw_knows_no_more(site:
 def test_a_past_that_raw_has_lost_is_told_with_the_page_that_helps(tmp_path: Path) -> None:
     kept = Kept("int_raid_hours", date(2026, 1, 5), "int_raid_hours/day_utc=2026-01-05/000001.0.parquet", "of these models")
     past = Past(datetime(2026, 1, 7), 20, [kept])
-    gone = r"raw/pruned/int_raid_hours/day_utc=2026-01-05/000001.0.parquet: is gone"
+    gone = r"raw/pruned/int_raid_hours/day_utc=2026-01-05/000001.0.parquet: is missing"
     with pytest.raises(ModelError, match=rf"{gone}; .* put it back from a copy \((docs/runbooks/.*)\)") as told:
         bring_back(Warehouse(tmp_path), past)
     page = str(told.value).rpartition("(")[2].rstrip(")")
@@ -230,4 +230,4 @@ def test_raw_and_the_past_survive_the_store_and_other_models(tmp_path: Path, mon
     assert site.ask("select count(*) from marts.fct_raid_hours") == [(15,)]
     shutil.rmtree(site.warehouse.raw / "pruned")
     shutil.rmtree(site.warehouse.build)
-    assert "nothing else holds what was pruned: put it back from a copy" in site.refuses("build", "--keep-pruned")
+    assert "pruned data are nowhere else in the warehouse: put it back from a copy" in site.refuses("build", "--keep-pruned")

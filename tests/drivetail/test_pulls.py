@@ -97,7 +97,7 @@ def test_hours_pulled_one_by_one_are_those_of_one_pull(warehouse: Warehouse, ser
     ]
 
 
-def told(warehouse: Warehouse, table: str = "drives", shown: str = "model") -> list[str]:
+def kept_values(warehouse: Warehouse, table: str = "drives", shown: str = "model") -> list[str]:
     """By delivery what it keeps of drive S1: the column, from when it holds and, where it says so, until when; in order."""
     found = []
     for delivery in list_deliveries(warehouse.root):
@@ -143,8 +143,8 @@ def test_inventory_is_kept_where_it_says_what_was_not_known(
     day = START.replace(hour=0)
     for first, end in spans:
         ingest("prometheus", server.url, warehouse.root, first=day + timedelta(hours=first), end=day + timedelta(hours=end))
-    assert told(warehouse) == kept
-    assert told(warehouse, "drive_aliases", "alias") == [text.replace("A ", "web/sdb ").replace("B ", "web/sdb ") for text in kept]
+    assert kept_values(warehouse) == kept
+    assert kept_values(warehouse, "drive_aliases", "alias") == [text.replace("A ", "web/sdb ").replace("B ", "web/sdb ") for text in kept]
 
 
 def test_a_drive_that_a_finer_look_loses_is_told_again_where_it_comes_back(warehouse: Warehouse, server: Server) -> None:
@@ -154,8 +154,8 @@ def test_a_drive_that_a_finer_look_loses_is_told_again_where_it_comes_back(wareh
     for resolution in (None, "5m"):
         options = {"resolution": resolution} if resolution else {}
         ingest("prometheus", server.url, warehouse.root, first=START, end=START + timedelta(hours=5), source_options=options)
-    assert told(warehouse) == ["A DISK 10", "A DISK 10-12, A DISK 12"]
-    assert told(warehouse, "drive_aliases", "alias") == ["web/sdb 10", "web/sdb 10-12, web/sdb 12"]
+    assert kept_values(warehouse) == ["A DISK 10", "A DISK 10-12, A DISK 12"]
+    assert kept_values(warehouse, "drive_aliases", "alias") == ["web/sdb 10", "web/sdb 10-12, web/sdb 12"]
 
 
 def test_a_group_that_the_settings_name_later_is_told_of_hours_that_were_seen(warehouse: Warehouse, server: Server) -> None:
@@ -170,7 +170,7 @@ def test_a_group_that_the_settings_name_later_is_told_of_hours_that_were_seen(wa
             end=START + timedelta(hours=5),
             source_options=options,
         )
-    assert told(warehouse, shown="raid_group_id") == ["web 10", "node 14"]
+    assert kept_values(warehouse, shown="raid_group_id") == ["web 10", "node 14"]
 
 
 def test_samples_that_came_without_hours_count_once(warehouse: Warehouse, server: Server) -> None:
@@ -222,9 +222,9 @@ def test_a_server_that_is_down_is_named_and_asked_for_the_hours_later(warehouse:
     inbox(warehouse, 1)
     server.fault = lambda path, parameters, before: (503, {}, b"down")
     (tmp_path / "inbox/drives.csv").write_text("drive_id,raid_group_id\nd1,g1\n")
-    told = inbox(warehouse, 2, code=1)
-    assert "server metrics: " in told and "503" in told and "the next hour's run asks for these hours too" in told
-    assert "drives.csv: landed, 1 rows in" in told and "1 entry of 2 did not land, as said above, the others have landed" in told
+    output = inbox(warehouse, 2, code=1)
+    assert "server metrics: " in output and "503" in output and "the next hourly run pulls these hours again" in output
+    assert "drives.csv: landed, 1 rows in" in output and "1 entry of 2 did not land (see above), the others have landed" in output
     shown = drivetail("inbox", "-w", warehouse.root).output
     assert "2026-01-05 10:00" in shown and "503" in shown and "1 done" in shown
 

@@ -178,7 +178,7 @@ def test_a_publication_that_has_lost_what_it_shows(settled: Warehouse) -> None:
         connection.execute("drop view intermediate.int_drive_hours")
     told = drivetail("status", "-w", settled.root)
     assert told.exit_code == 0
-    assert "what it shows cannot be read" in told.output
+    assert "its tables cannot be read" in told.output
     assert "Landed: 2 deliveries" in told.output
     for arguments in (["d15"], ["d15", "2026-01-05 07:00"]):
         explained = drivetail("explain", *arguments, "-w", settled.root)

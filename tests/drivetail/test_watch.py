@@ -19,7 +19,7 @@ SETTINGS = Settings(
     inboxes=[Inbox(name="fleet", source="bundle", folder=Path("/srv/deliveries"))],
     servers=[Server(name="metrics", url="http://prometheus:9090")],
 )
-LOOK = "; look whether anything comes in /srv/deliveries, at http://prometheus:9090: `drivetail inbox`, then `drivetail status`"
+LOOK = "; check whether anything arrives in /srv/deliveries, at http://prometheus:9090: `drivetail inbox`, then `drivetail status`"
 
 
 def said(monkeypatch: pytest.MonkeyPatch, publication: object) -> str | None:

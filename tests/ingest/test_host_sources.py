@@ -242,7 +242,7 @@ def test_what_mdadm_cut_off_is_turned_away_and_the_rest_is_taken(tmp_path: Path,
     rejected = warehouse.table("rejected_records").sort("row").select("row", "column", "value").rows()
     assert rejected == [(7, "MD_DEVICE_sdb_ROLE", "1"), (8, "UUID", None), (13, "MD_DEVICE_sdd_ROLE", "weird")]
     assert [file.note for file in summary.unreadable] == [
-        "line 1 comes before any `TS seconds`; put the unix time first: `(date +'TS %s'; COMMAND) > HOST/FILE`",
+        "line 1 is not below a `TS seconds` line; put the unix time first: `(date +'TS %s'; COMMAND) > HOST/FILE`",
         "no md array is in it; expected what `mdadm --detail [--export]` or `cat /proc/mdstat` prints",
         "line 1 is 'TS soon'; expected `TS` and the unix time",
     ]

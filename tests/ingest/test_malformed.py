@@ -217,7 +217,7 @@ UNREADABLE: dict[str, tuple[str, bytes, str]] = {
     "not Parquet": ("drives.parquet", b"drive_id,raid_group_id\nd1,g1\n", "not a Parquet file"),
     "Parquet with a broken footer": ("drives.parquet", b"PAR1" + b"\xff" * 60 + b"PAR1", "parquet"),
     "Parquet called CSV": ("drives.csv", parquet_bytes(), "binary data"),
-    "Parquet with a column twice": ("drives.parquet", parquet_twice(), "comes twice"),
+    "Parquet with a column twice": ("drives.parquet", parquet_twice(), "appears twice"),
     "gz that is not gz": ("drives.csv.gz", b"drive_id,raid_group_id\nd1,g1\n", "gzip"),
     "gz called CSV": ("drives.csv", gzip.compress(b"drive_id,raid_group_id\n"), "binary data"),
     "truncated gz": ("drives.csv.gz", gzip.compress(b"drive_id,raid_group_id\n" + bytes(range(65, 91)) * 999)[:-20], "cannot be read"),
@@ -227,7 +227,7 @@ UNREADABLE: dict[str, tuple[str, bytes, str]] = {
     "header not UTF-8": ("drives.csv", b"drive_id,raid_group_id,\xff\xfe\xfa\nd1,g1,1\n", "UTF-8"),
     "missing column": ("drives.csv", b"drive_id,group\nd1,g1\n", "required column raid_group_id is missing; found drive_id, group"),
     "no header": ("drives.csv", b"d1,g1\nd2,g2\n", "missing"),
-    "duplicate column": ("drives.csv", b"drive_id,raid_group_id,Drive_ID \nd1,g1,d2\n", "'drive_id' comes twice"),
+    "duplicate column": ("drives.csv", b"drive_id,raid_group_id,Drive_ID \nd1,g1,d2\n", "'drive_id' appears twice"),
     "random bytes": ("drives.csv", bytes(range(128, 256)) * 50, "cannot be read|UTF-8"),
     "NUL bytes only": ("drives.csv", b"\0" * 500, "missing|CSV"),
     "ndjson without JSON": ("drives.ndjson", b"drive_id,raid_group_id\nd1,g1\n", "no line is a JSON object"),
@@ -377,7 +377,7 @@ def test_archive_members_that_leave_it_are_refused(name: str, suffix: str, tmp_p
     members = {"drive_hours.csv": hours(GOOD_ROW).encode(), name: b"drive_id,raid_group_id\nd1,g1\n"}
     archive = zipped(tmp_path / "a.zip", members) if suffix == "zip" else tarred(tmp_path / "a.tar.gz", members)
     summary = land(warehouse, archive)
-    assert "would leave the archive" in (summary.unreadable[0].note or "")
+    assert "would be written outside the archive" in (summary.unreadable[0].note or "")
     assert not warehouse.stored().height
     assert not (tmp_path / "drives.csv").exists()
 

@@ -252,7 +252,7 @@ WHO = {"__name__": "node_disk_reads_completed_total", "instance": "web:9100", "d
         (answer(status="error", errorType="bad_data", error="parse error"), "bad_data: parse error"),
         (matrix(WHO, [[UNIX - 3600, "1"]]), "outside or out of order"),
         (matrix(WHO, [[UNIX + 3600, "2"], [UNIX, "1"]]), "outside or out of order"),
-        (matrix(WHO, [[UNIX + 1, "1"]]), "none of the steps"),
+        (matrix(WHO, [[UNIX + 1, "1"]]), "not one of the steps"),
         (matrix(WHO, [[UNIX, 1]]), "outside or out of order"),
         (matrix(WHO, [["soon", "1"]]), "no known shape"),
         (matrix(WHO, [[None, "1"]]), "no known shape"),
@@ -289,7 +289,7 @@ def test_a_server_that_trickles_or_asks_for_an_hour_is_left(
 ) -> None:
     monkeypatch.setattr(client_module, "ANSWER_SECONDS", 0.5)
     begun = time.monotonic()
-    said = "for one answer; select less" if byte_seconds else "for one answer, and began none"
+    said = "for one answer; select less" if byte_seconds else "for one answer, and sent none"
     with serving(Server(a_fleet(), fault, byte_seconds=byte_seconds)) as server, pytest.raises(PrometheusError, match=said):
         land(server, warehouse, hours=24)
     assert time.monotonic() - begun < 20

@@ -220,7 +220,7 @@ def test_no_credential_is_told_whatever_happens(
         doctor = CliRunner().invoke(main, ["doctor", "prometheus", server.url])
     kept = b"".join(path.read_bytes() for path in warehouse.path.rglob("*") if path.is_file())
     told = f"{done.output}{done.exception!r}{doctor.output}{doctor.exception!r}{caplog.text}{kept!r}"
-    assert server.url in told and "has no use for" not in told
+    assert server.url in told and "does not take" not in told
     # a part of it, or how basic authentication writes it, tells as much
     assert not [part for part in (SENT[:6], *(["YWRhOnMzY3JldC"] if USER in given else [])) if part in told]
 
@@ -239,7 +239,7 @@ def test_credentials_do_not_follow_to_another_server(authority: Authority, wareh
         there = f"{other.url}/api/v1/query_range"
         with (
             https(authority.sign("server"), fault=lambda *_: (307, {"Location": there}, b"")) as server,
-            pytest.raises(IngestError, match="sends on to another address"),
+            pytest.raises(IngestError, match="redirects to another address"),
         ):
             land(server, warehouse)
         assert other.asked == []

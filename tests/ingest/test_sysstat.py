@@ -159,7 +159,7 @@ def test_where_both_tools_saw_an_hour_the_one_that_saw_more_counts(warehouse: Wa
         (sadf({"disk": []}).replace('"file-date"', '"date"'), "run iostat with -t"),
         (sadf(interval(H, utc=0)), "give --timezone"),
         (BANNER + "10:00:00 DEV tps await\n10:10:00 sda 1 1\n", "give --timezone"),
-        (BANNER.replace("2026-01-05", "5 janv. 26") + "10:00:00 DEV tps await\n", "no day known"),
+        (BANNER.replace("2026-01-05", "5 janv. 26") + "10:00:00 DEV tps await\n", "not a known day"),
         ("hello\nworld\n", "no line of a drive"),
     ],
 )
@@ -196,7 +196,7 @@ def test_a_day_that_may_be_another_is_refused(
     path.write_text(text)
     (file,) = ingest("sysstat", path, warehouse.path, source_options={"timezone": "UTC", "date_order": order}).files
     if days is None:
-        assert file.status == "unreadable" and ("--date-order" in (file.note or "") or "known here" in (file.note or ""))
+        assert file.status == "unreadable" and ("--date-order" in (file.note or "") or "is not a known" in (file.note or ""))
     else:
         assert sorted(warehouse.live()["hour_utc"]) == days
 
@@ -288,8 +288,8 @@ def test_iostats_own_text_is_named(warehouse: Warehouse, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"interval": "10s"}, "without --began"),
-        ({"began": "2026-01-05"}, "without --interval"),
+        ({"interval": "10s"}, "needs --began"),
+        ({"began": "2026-01-05"}, "needs --interval"),
         ({"interval": "2h", "began": "x"}, "--interval 2h"),
         ({"interval": "0", "began": "x"}, "--interval 0"),
         ({"interval": "10s", "began": "soon"}, "--began soon"),

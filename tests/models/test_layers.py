@@ -82,3 +82,11 @@ def test_raw_tables_are_declared_as_ingest_writes_them() -> None:
     for table, columns in TABLES.items():
         types = {name: SQL_TYPES[kind] for name, kind in columns.items()}
         assert {name: column.data_type for name, column in declared[table].items()} == types
+
+
+def test_a_slowdown_is_read_through_few_models(arrows: list[Arrow]) -> None:
+    """Whoever asks how a slowdown is made opens these, from staging to the model that divides; what stores it adds nothing."""
+    found = {"int_drive_hours__compared"}
+    while more := {arrow.parent for arrow in arrows if arrow.model in found and arrow.parent_layer in PREFIXES} - found:
+        found |= more
+    assert len(found) <= 11, sorted(found)

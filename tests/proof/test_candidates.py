@@ -204,7 +204,7 @@ def test_the_command_lists_explains_and_judges(whole: Warehouse) -> None:
     assert ask("--backtest", "--format", "csv").startswith("kind,top_ratio,rule")
     assert "most_slow_hours_28d" in ask("--backtest")
     assert "did you mean" in ask("--explain", listed[0]["drive_id"] + "x", fails=True)
-    assert "give one of them" in ask("--all", "--backtest", fails=True)
+    assert "cannot be used together" in ask("--all", "--backtest", fails=True)
 
 
 def cells(page: str, section: str, table: str) -> list[list[str]]:

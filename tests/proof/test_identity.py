@@ -184,7 +184,7 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
     # both say something of 03:00: what drivetail explain walks back to
     explained = explain_hour(warehouse, "S-c", "2026-01-05 03:00")
     assert "delivered as web1/sdc, which names S-c in this hour" in explained
-    assert "set aside: source prometheus is believed before sysstat" in explained
+    assert "set aside: source prometheus takes precedence over sysstat" in explained
     assert "5000" in explained
     assert "web1, only its host" in explain_drive(warehouse, "S-new")
     of_c = explain_drive(warehouse, "S-c")
@@ -237,7 +237,7 @@ def test_an_operators_word_and_an_hour_hardly_seen_move_what_was_built(tmp_path:
     assert measured(warehouse) == expected
     assert reconcile(warehouse) == []
     explained = explain_hour(warehouse, "S-0", "2026-01-05 01:00")
-    assert "its coverage 0.02 is below the 0.5 that was asked for" in explained
+    assert "its coverage 0.02 is below the 0.5, the least that counts" in explained
     build(warehouse, full_refresh=True)
     assert measured(warehouse) == expected
 

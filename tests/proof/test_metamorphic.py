@@ -71,7 +71,7 @@ def accepted(fleet: Fleet) -> Records:
 
 
 @pytest.fixture(scope="module")
-def told(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Study]:
+def study_of(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Study]:
     """The study of the fleet's records as `change` tells them; nothing changed: the study they are held against, made once."""
     made: dict[str, Study] = {}
 
@@ -119,8 +119,8 @@ def renamed(records: Records) -> Records:
 
 
 @pytest.mark.soak
-def test_doubling_every_latency_moves_no_slowdown(told: Callable[..., Study]) -> None:
-    plain, double = told("plain"), told("doubled", doubled)
+def test_doubling_every_latency_moves_no_slowdown(study_of: Callable[..., Study]) -> None:
+    plain, double = study_of("plain"), study_of("doubled", doubled)
     assert any(row[2] is not None and row[2] >= 2 for row in plain.hours.values()), "nothing is slow: the fleet shows nothing"
     assert double.hours == {
         key: (group, None if latency is None else 2 * latency, *rest) for key, (group, latency, *rest) in plain.hours.items()
@@ -131,8 +131,8 @@ def test_doubling_every_latency_moves_no_slowdown(told: Callable[..., Study]) ->
 
 
 @pytest.mark.soak
-def test_renaming_drives_moves_nothing(told: Callable[..., Study], fleet: Fleet) -> None:
-    plain, other = told("plain"), told("renamed", renamed)
+def test_renaming_drives_moves_nothing(study_of: Callable[..., Study], fleet: Fleet) -> None:
+    plain, other = study_of("plain"), study_of("renamed", renamed)
     called = new_names(accepted(fleet))
     assert other.hours == {(called[drive], hour): rest for (drive, hour), rest in plain.hours.items()}
     assert other.intervals == {(called[drive], *rest) for drive, *rest in plain.intervals}
@@ -141,7 +141,7 @@ def test_renaming_drives_moves_nothing(told: Callable[..., Study], fleet: Fleet)
 
 
 @pytest.mark.soak
-def test_a_stable_raid_group_moves_denominators_only(told: Callable[..., Study], fleet: Fleet) -> None:
+def test_a_stable_raid_group_moves_denominators_only(study_of: Callable[..., Study], fleet: Fleet) -> None:
     def joined(records: Records) -> Records:
         hours = [
             {
@@ -160,7 +160,7 @@ def test_a_stable_raid_group_moves_denominators_only(told: Callable[..., Study],
         ]
         return join(records, (hours, drives, []))
 
-    plain, more = told("plain"), told("stable", joined)
+    plain, more = study_of("plain"), study_of("stable", joined)
     assert {key: row for key, row in more.hours.items() if row[0] != "stable"} == plain.hours
     assert more.intervals == plain.intervals
     added = {

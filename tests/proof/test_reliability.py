@@ -132,7 +132,7 @@ def test_a_damaged_file_of_the_store_is_computed_again(site: Site) -> None:
     file = max(site.warehouse.glob("store/*/int_raid_hours.parquet"))
     file.write_bytes(file.read_bytes()[:100])
     code, said = site.forks.said("alerts", "--warehouse", site.warehouse)
-    assert code == 1 and "what it shows cannot be read" in said and "--full-refresh" in said, said
+    assert code == 1 and "its tables cannot be read" in said and "--full-refresh" in said, said
     assert site.build("--full-refresh")[0] == 0
     site.check()
 

@@ -139,5 +139,5 @@ def test_the_command_answers_and_says_what_is_wrong(whole: Warehouse, worst: set
     assert "no drive nobody" in said("--replace", "nobody", code=1)
     assert "no valid RAID-hour" in said("--worst", "1", "--since", "2030-01-01", code=1)
     assert "nothing is changed" in said(code=2)
-    assert "give one of them" in said("--worst", "1", "--replace", drive, code=2)
+    assert "cannot be used together" in said("--worst", "1", "--replace", drive, code=2)
     assert "is not after" in said("--worst", "1", "--since", "2026-01-05", "--until", "2026-01-05", code=2)

@@ -270,7 +270,7 @@ def test_a_publication_that_is_not_kept_names_those_that_are(eventful: Warehouse
     publication = sorted(eventful.publications.glob("*.duckdb"))[-1].stem
     with pytest.raises(QueryError, match=f"publication 000099-x is not kept; kept are: .*{publication}"):
         write_report(eventful, publication="000099-x", out=tmp_path / "r.html")
-    with pytest.raises(QueryError, match=r"nothing had landed at 2020-01-01 00:00:00 UTC; the first delivery came at 20"):
+    with pytest.raises(QueryError, match=r"nothing had landed at 2020-01-01 00:00:00 UTC; the first delivery landed at 20"):
         write_report(eventful, as_known_at=datetime(2020, 1, 1), out=tmp_path / "r.html")
     assert not list(tmp_path.iterdir())
 
@@ -283,8 +283,8 @@ def test_a_publication_that_is_not_kept_names_those_that_are(eventful: Warehouse
         # as messages and marts print them
         ("2020-01-01 07:30:01.5", "nothing had landed at 2020-01-01 07:30:01.500000 UTC"),
         ("2020-01-01T07:30+02:00", "nothing had landed at 2020-01-01 05:30:00 UTC"),
-        ("yesterday", "'yesterday' is no time; give one such as 2026-01-05"),
-        ("0001-01-01T00:00+02:00", "is no time"),
+        ("yesterday", "'yesterday' is not a time; give one such as 2026-01-05"),
+        ("0001-01-01T00:00+02:00", "is not a time"),
     ],
 )
 def test_a_time_is_taken_as_it_is_printed(eventful: Warehouse, given: str, said: str):
@@ -341,7 +341,7 @@ def test_a_report_is_told_again_with_what_had_landed_then(tmp_path: Path, quiet_
 
 def test_a_pdf_without_a_browser_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("report.page.pdf.which", lambda name: None)
-    with pytest.raises(QueryError, match=r"a PDF needs Chromium, and none of chromium, .* is on the PATH: install it"):
+    with pytest.raises(QueryError, match=r"a PDF needs Chromium, but none of chromium, .* is on the PATH: install it"):
         print_page("<p>page</p>")
 
 
@@ -404,7 +404,7 @@ def test_a_fleet_that_never_was_slow(uneventful_report: Path):
         "No RAID group was slow as a whole this week.",
         "No decision was recorded",
         "No slow interval began this week.",
-        "No event was told of this week.",
+        "No event was reported for this week.",
         "No hour of this week had a tail.",
     ):
         assert sentence in words

@@ -84,7 +84,7 @@ def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str
 
 
 def _deployed_text(drive: Row) -> str | None:
-    """Its day of deployment, and whose count it is where nobody wrote it down."""
+    """Its day of deployment, and the source that computed it where it was not given."""
     if drive["deployed_on_source"] in (None, "bundle", "mapping"):
         return drive["deployed_on"] and str(drive["deployed_on"])
     return f"{drive['deployed_on']}, counted back by {drive['deployed_on_source']} from the hours it was switched on: it may be older"
@@ -135,7 +135,7 @@ def _slowness_blocks(connection: duckdb.DuckDBPyConnection, drive_id: str) -> li
             ),
         )
     ]
-    # an interval with a severity is in one bucket only: a mild one that became slow is told once
+    # an interval with a severity is in one bucket only: a mild one that became slow is shown once
     intervals = fetch(
         connection,
         """

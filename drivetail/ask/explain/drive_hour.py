@@ -94,7 +94,8 @@ class DriveHour:
             from intermediate.int_drive_hours as measured
             inner join counted on measured.drive_id = counted.drive_id
             left join intermediate.int_drives__segments as segments
-                on measured.drive_id = segments.drive_id and segments.from_hour_utc <= $at and segments.to_hour_utc > $at
+                on measured.drive_id = segments.drive_id and segments.is_believed
+                and segments.from_hour_utc <= $at and segments.to_hour_utc > $at
             where measured.raid_group_id = $group and measured.hour_utc = $at
             order by measured.latency_us nulls last, measured.drive_id
             """,
@@ -112,7 +113,7 @@ class DriveHour:
             select segments.drive_id, segments.role, elsewhere.raid_group_id as reports_from
             from intermediate.int_drives__segments as segments
             left join elsewhere on segments.drive_id = elsewhere.drive_id
-            where segments.raid_group_id = $group and segments.from_hour_utc <= $at and segments.to_hour_utc > $at
+            where segments.raid_group_id = $group and segments.is_believed and segments.from_hour_utc <= $at and segments.to_hour_utc > $at
                 and segments.role = 'data' and elsewhere.raid_group_id is distinct from $group
             order by segments.drive_id
             """,

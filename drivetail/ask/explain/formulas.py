@@ -33,7 +33,7 @@ def latency_block(drive_hour: DriveHour) -> str:
     if live["coverage"] is None:
         coverage = "not given: all of the hour"
     else:
-        sign, end = (">=", "it counts") if drive_hour.is_covered else ("<", "it is held against nobody")
+        sign, end = (">=", "it counts") if drive_hour.is_covered else ("<", "it is not compared with its peers")
         coverage = f"{num(live['coverage'])} {sign} min_coverage {num(live['min_coverage'])}: {end}"
     return block("Latency", facts([("coverage", coverage), ("merged", merged), ("I/O size", _size_text(drive_hour))]))
 

@@ -17,6 +17,21 @@ from engine.read import fetch, publication_of, stored_files
 from engine.warehouse import Warehouse
 
 
+MEASURED = """
+    select
+        drive_hours.*,
+        case
+            when (days.after_slowdown_in >> hour(drive_hours.hour_utc)) & 1 = 1
+                then (days.after_slow_in >> hour(drive_hours.hour_utc)) & 1 = 1
+        end as was_slow
+    from intermediate.int_drive_hours as drive_hours
+    inner join intermediate.int_drive_days as days
+        on drive_hours.drive_id = days.drive_id and drive_hours.raid_group_id = days.raid_group_id and drive_hours.day_utc = days.day_utc
+    where drive_hours.drive_id = ? and drive_hours.hour_utc = ? and drive_hours.is_data_drive is not null
+"""
+"""A drive-hour, and whether it was slow the hour before: null where it had no slowdown in this group then."""
+
+
 def explain_hour(warehouse: Warehouse, drive: str, hour: str) -> str:
     """Everything that touched the numbers of one drive-hour. `hour` is UTC; one with an offset is converted, a later minute floored.
 
@@ -26,8 +41,7 @@ def explain_hour(warehouse: Warehouse, drive: str, hour: str) -> str:
     with publication_of(warehouse) as connection:
         known_drive(connection, drive)
         # of a pruned row nothing is left, or drive, hour and slowdown alone
-        found = "select * from intermediate.int_drive_hours where drive_id = ? and hour_utc = ? and is_data_drive is not null"
-        measured = fetch(connection, found, [drive, at])
+        measured = fetch(connection, MEASURED, [drive, at])
         if measured:
             parts = _measured_blocks(DriveHour(connection, warehouse, measured[0]))
         else:
@@ -56,11 +70,11 @@ def _answer(drive_hour: DriveHour) -> str:
     measured, mart = drive_hour.measured, drive_hour.mart
     if measured["slowdown"] is not None:
         level = "slow" if mart and mart["is_slow"] else "mildly slow" if mart and mart["is_slow_15"] else "stable"
-        told = f"{num(measured['slowdown'])}: {level}" if mart else num(measured["slowdown"])
+        slowdown = f"{num(measured['slowdown'])}: {level}" if mart else num(measured["slowdown"])
     elif not measured["is_data_drive"]:
-        told = "none: not a data drive"
+        slowdown = "none: not a data drive"
     else:
-        told = f"none: {measured['exclusion_reason']}"
+        slowdown = f"none: {measured['exclusion_reason']}"
     outside = None
     if mart is None:
         outside = "not a data drive" if not measured["is_data_drive"] else "the RAID group has fewer than 3 data drives"
@@ -68,7 +82,7 @@ def _answer(drive_hour: DriveHour) -> str:
         f"Drive {drive_hour.drive}, hour {when(drive_hour.at)} to {when(shifted(drive_hour.at, HOUR))} UTC, RAID group {drive_hour.group}",
         facts(
             [
-                ("slowdown S", told),
+                ("slowdown S", slowdown),
                 ("latency_us", num(measured["latency_us"])),
                 ("median_latency_us", num(measured["median_latency_us"])),
                 ("tail rank", _tail_rank(drive_hour)),

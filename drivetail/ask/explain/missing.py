@@ -36,13 +36,13 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
     else:
         expected = "inventory does not place the drive in this hour"
         groups = groups or {near["group_before"]} - {None}
-    told: list[tuple[str, object]] = [("inventory", expected)]
+    entries: list[tuple[str, object]] = [("inventory", expected)]
     if pruned is not None:
-        told.insert(0, ("reported", f"from {pruned['raid_group_id']}; {pruned['told']}"))
+        entries.insert(0, ("reported", f"from {pruned['raid_group_id']}; {pruned['note']}"))
     for group in sorted(groups):
         hours = fetch(connection, "select * from intermediate.int_raid_hours where raid_group_id = ? and hour_utc = ?", [group, at])
         counts = [f"{row['reporting_drive_count']} drives with a slowdown of N = {row['data_drive_count']} in this hour" for row in hours]
-        told.append((group, counts[0] if counts else "no drive of it has a row in this hour"))
+        entries.append((group, counts[0] if counts else "none of its drives has a row in this hour"))
     outage = fetch(
         connection,
         """
@@ -53,19 +53,19 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
     )
     for episode in outage:
         replugged = when(episode["replugged_at"]) if episode["replugged_at"] else "never replugged"
-        told.append(("unplugged", f"{when(episode['unplugged_at'])} to {replugged}"))
-    told.append(("hour before", when(near["before"]) if near["before"] else "none"))
-    told.append(("hour after", when(near["after"]) if near["after"] else "none"))
+        entries.append(("unplugged", f"{when(episode['unplugged_at'])} to {replugged}"))
+    entries.append(("hour before", when(near["before"]) if near["before"] else "none"))
+    entries.append(("hour after", when(near["after"]) if near["after"] else "none"))
     built = {row[0] for row in connection.execute("select distinct delivery_seq from raw.ingested_files").fetchall()}
     waiting = [delivery for delivery in list_deliveries(warehouse.root) if delivery.seq not in built and delivery.overlaps(at, at)]
     if waiting:
-        told.append(("not yet built", f"{len(waiting)} deliveries that hold this hour; run `drivetail build`"))
+        entries.append(("not yet built", f"{len(waiting)} deliveries that hold this hour; run `drivetail build`"))
     nearest = near["before"] or near["after"]
     title = f"Drive {drive} has no accepted row in hour {when(at)} UTC"
     if pruned is not None:
-        title = f"The row of drive {drive} in hour {when(at)} UTC was pruned, and with it what its numbers were made of"
+        title = f"The row of drive {drive} in hour {when(at)} UTC was pruned, with the rows that its numbers were computed from"
     return [
-        block(title, facts(told)),
+        block(title, facts(entries)),
         block("Inventory of this hour", table_with_files(period_rows(periods), PERIOD_COLUMNS)) if periods else "",
         nearby_events_block(connection, drive, at),
         f'Nearest hour: drivetail explain {drive} "{when(nearest)}"' if nearest else "It has no accepted row in any hour",
@@ -73,7 +73,7 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
 
 
 def _pruned(connection: duckdb.DuckDBPyConnection, drive: str, at: datetime) -> Row | None:
-    """What is left of a drive-hour whose row was pruned: its raid_group_id and what is told of it; None where there was no row."""
+    """What is left of a drive-hour whose row was pruned: its raid_group_id and a text on its slowdown; None where there was no row."""
     found = fetch(
         connection,
         """
@@ -89,5 +89,5 @@ def _pruned(connection: duckdb.DuckDBPyConnection, drive: str, at: datetime) -> 
         return None
     (row,) = found
     if row["slowdown"] is not None:
-        return {**row, "told": f"its slowdown was {num(row['slowdown'])}"}
-    return {**row, "told": "it was not slow; its slowdown is not kept" if row["has_slowdown"] else "it had no slowdown"}
+        return {**row, "note": f"its slowdown was {num(row['slowdown'])}"}
+    return {**row, "note": "it was not slow; its slowdown is not kept" if row["has_slowdown"] else "it had no slowdown"}

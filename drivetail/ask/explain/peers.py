@@ -1,4 +1,4 @@
-"""Whom a drive-hour is held against: RAID group, role and width, the drives of the group, and their median."""
+"""What a drive-hour is compared with: RAID group, role and width, the drives of the group, and their median."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def peers_block(drive_hour: DriveHour) -> str:
     columns["row"] = "row_no"
     latencies = [row["latency_us"] for row in drive_hour.peers if row["latency_us"] is not None]
     if drive_hour.raid_hour["is_valid"]:
-        told = f"median latency: {median_text(latencies)} us"
+        median = f"median latency: {median_text(latencies)} us"
         if statistics.median(latencies) != drive_hour.raid_hour["median_latency_us"]:
-            told += f"; the RAID-hour has {num(drive_hour.raid_hour['median_latency_us'])} us"
+            median += f"; the RAID-hour has {num(drive_hour.raid_hour['median_latency_us'])} us"
     elif len(latencies) < 3:
-        told = f"{len(latencies)} latencies are fewer than 3: no valid median"
+        median = f"{len(latencies)} latencies are fewer than 3: no valid median"
     else:
-        told = f"median latency: {median_text(latencies)} us: nothing can be divided by it"
-    return block(f"The drives of {drive_hour.group} in this hour, by latency", table_with_files(shown, columns), told)
+        median = f"median latency: {median_text(latencies)} us: nothing can be divided by it"
+    return block(f"The drives of {drive_hour.group} in this hour, by latency", table_with_files(shown, columns), median)
 
 
 def _marked(drive_hour: DriveHour, drive_id: str) -> str:

@@ -42,5 +42,5 @@ def parse_hour(text: str) -> tuple[datetime, list[str]]:
         notes.append(f"{text} names a day; this is its first hour")
     start = at.replace(minute=0, second=0, microsecond=0)
     if start != at:
-        notes.append(f"{text} lies within the hour that starts at {when(start)}")
+        notes.append(f"{text} is in the hour that starts at {when(start)}")
     return start, notes

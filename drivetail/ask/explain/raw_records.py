@@ -56,9 +56,9 @@ def _written(value: object) -> str:
 def _why_aside(counts: Row, record: Row) -> str:
     """Why another record of the drive-hour, by another name or from another source, counts."""
     if not DriveHour.covers(record) and DriveHour.covers(counts):
-        return f"its coverage {num(record['coverage'])} is below the {num(record['min_coverage'])} that was asked for"
+        return f"its coverage {num(record['coverage'])} is below the {num(record['min_coverage'])}, the least that counts"
     if record["source"] != counts["source"]:
-        return f"source {counts['source']} is believed before {record['source']}"
+        return f"source {counts['source']} takes precedence over {record['source']}"
     return f"row {counts['row_no']} saw more of the hour, or was sent later"
 
 
@@ -67,10 +67,10 @@ def _why_retired(drive_hour: DriveHour, record: Row) -> str:
     contract = [name for name in CONTRACT["drive_hours"] if name not in ("drive_id", "hour_utc", "collected_at")]
     for name in ("collected_at", *contract, *OPTIONS["drive_hours"]):
         if record[name] != drive_hour.live[name]:
-            told = f"its {name} {_written(record[name])} against {_written(drive_hour.live[name])}"
+            reason = f"its {name} {_written(record[name])} against {_written(drive_hour.live[name])}"
             if name == "collected_at":
-                return f"{record['retired_as']}, the latest counts: {told}"
+                return f"{record['retired_as']}, the latest one counts: {reason}"
             if name in OPTIONS["drive_hours"]:
-                return f"{record['retired_as']}, equal in every column, and of the options the greater decides: {told}"
-            return f"{record['retired_as']}, sent at the same time, so the first greater column decides: {told}"
+                return f"{record['retired_as']}, equal in every column, so the one with the greater option counts: {reason}"
+            return f"{record['retired_as']}, sent at the same time, so the first greater column decides: {reason}"
     return str(record["retired_as"])

@@ -9,7 +9,7 @@ from engine.read import Row
 
 
 def collect_freshness(connection: duckdb.DuckDBPyConnection) -> Row:
-    """Groups behind the fleet and drives behind their group. A drive that inventory no longer places anywhere is missed by nobody."""
+    """Groups behind the fleet and drives behind their group. A drive that inventory no longer places anywhere is not expected."""
     # three listings of one pass
     connection.execute("create temp table freshness as select * from marts.fct_raid_group_freshness where is_lagging")
     connection.execute("create temp table late_drives as select * from marts.fct_drive_freshness where is_silent or not has_inventory")

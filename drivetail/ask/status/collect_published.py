@@ -1,4 +1,4 @@
-"""What the publication tells: how far it is, and by it freshness, inventory and the window."""
+"""Status from the publication: its last hour, freshness, inventory and the window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ingest.raw.store import Delivery
 
 
 def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Delivery]) -> set[int] | None:
-    """What the publication tells. Returns: the deliveries it holds, None without a usable one."""
+    """Add the status from the publication. Returns: the deliveries it holds, None without a usable one."""
     try:
         with publication_of(warehouse) as connection:
             built = _collect_from(status, connection)
@@ -44,7 +44,7 @@ def _collect_from(status: Status, connection: duckdb.DuckDBPyConnection) -> set[
         "drive_count": window["drive_count"],
         "raid_group_count": window["raid_group_count"],
     }
-    # a fleet without a row is as of now, and nobody in it is late
+    # a fleet without a row is as of now, and no drive in it is late
     status.freshness = {"last_hour_utc": last or status.at, **collect_freshness(connection)}
     status.inventory = collect_inventory(connection)
     status.window = {"first_hour_utc": window["first_hour_utc"], "last_hour_utc": last, **collect_window(connection)}

@@ -24,7 +24,7 @@ def in_short(reasons: Sequence[str]) -> str:
 
 
 def collect_quarantined(status: Status, warehouse: Warehouse) -> None:
-    """The deliveries that nobody has decided on, oldest first. Raises: QueryError for a record that cannot be read."""
+    """The undecided deliveries, oldest first. Raises: QueryError for a record that cannot be read."""
     try:
         held = [each for each in list_quarantine(warehouse.root) if each.decision is None]
     except GateError as error:

@@ -1,4 +1,4 @@
-"""What raw itself tells: what has landed, what no publication holds yet, what was turned away."""
+"""Status from raw itself: what has landed, what no publication holds yet, what was rejected."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def collect_landed(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: l
 
 
 def _stored_rows(raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], past: Past | None) -> dict[str, int]:
-    """Live records of each kind that lie in raw, or did until they were pruned: those stored less those retired. Drive-hours are counted by
+    """Live records of each kind in raw, pruned ones included: those stored less those retired. Drive-hours are counted by
     the files' footers alone.
     """
     retired = dict(raw.execute("select record_kind, count(*) from lost_later group by record_kind").fetchall())
@@ -102,7 +102,7 @@ def _stored_rows(raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], pas
 
 
 def _footer_rows(raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], past: Past | None) -> int:
-    # what was pruned may still lie there, for readers
+    # pruned files may still be there, for readers
     gone = set() if past is None else {path for delivery in deliveries for path in pruned_files(delivery, past.before_utc)}
     files = [path for delivery in deliveries for path in drive_hour_files(delivery) if path not in gone]
     if not files:

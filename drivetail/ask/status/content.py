@@ -37,10 +37,10 @@ class Status:
       commands `release` and `drop`.
     - freshness (null without a publication): last_hour_utc of the fleet, lagging_groups, silent_drives, drives_without_inventory:
       listings; stopped_group_count of the lagging groups have stopped reporting.
-    - inventory (null likewise): contradictions: drives whose rows name another group than inventory; the row wins. Of drives that
-      hosts see: unnamed_drives (known by device only), guessed_groups (drives whose group is only their host), disagreements of
-      sources (drive_id, attribute, believed, said); of attribute `serial` drive_id is a device or a wwn.
-    - window (null likewise): first_hour_utc, last_hour_utc of the drive-hours that were looked at; drive_hours by outcome
+    - inventory (null without a publication): contradictions: drives whose rows name another group than inventory; the row wins.
+      Of drives that hosts see: unnamed_drives (known by device only), guessed_groups (drives whose group is only their host),
+      disagreements of sources (drive_id, attribute, believed, said); of attribute `serial` drive_id is a device or a wwn.
+    - window (null without a publication): first_hour_utc, last_hour_utc of the drive-hours that were looked at; drive_hours by outcome
       (`with a slowdown`, or why there is none), groups_with_gaps, drives_with_gaps.
     - custom_failures: a sentence for each custom model or test that failed in the build that published.
     """

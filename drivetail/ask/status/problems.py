@@ -12,7 +12,7 @@ from drivetail.ask.status.collect_quarantine import in_short
 from drivetail.ask.status.collect_raw import DELIVERIES, UNBUILT_AFTER
 from drivetail.ask.status.content import HOUR, Status
 from engine.read import fetch
-from engine.words import duration, human, some, to_minute
+from engine.words import counted_noun, duration, human, to_minute
 from ingest.contract.fleet import COUNTED_KINDS
 from ingest.raw.store import Delivery
 
@@ -44,8 +44,8 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
         late = status.unbuilt["late_count"]
         if late:
             sentence = (
-                f"{some(late, 'delivery', 'deliveries')} landed more than {duration(UNBUILT_AFTER / HOUR)} ago and no build has taken "
-                f"{'it' if late == 1 else 'them'} in: run `drivetail build`"
+                f"{counted_noun(late, 'delivery', 'deliveries')} landed more than {duration(UNBUILT_AFTER / HOUR)} ago and "
+                f"no build has taken {'it' if late == 1 else 'them'} in: run `drivetail build`"
             )
             status.problems.append(sentence)
     status.problems += _quarantine_problems(status)
@@ -56,13 +56,13 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
         rows = status.freshness["lagging_groups"]["rows"][:stopped]
         names = ", ".join(f"{row['raid_group_id']} ({duration(row['lag_hours'])} behind the fleet)" for row in rows[:NAMED])
         more = f" and {human(stopped - NAMED)} more" if stopped > NAMED else ""
-        sentence = f"{some(stopped, 'RAID group')} stopped reporting: {names}{more}"
+        sentence = f"{counted_noun(stopped, 'RAID group')} stopped reporting: {names}{more}"
         status.problems.append(sentence)
     unreadable = [
         row for row in status.unreadable_files["rows"] if not row["is_replaced"] and status.at - row["ingested_at"] < UNREADABLE_FOR
     ]
     if unreadable:
-        others = f" (and {some(len(unreadable) - 1, 'other')})" if len(unreadable) > 1 else ""
+        others = f" (and {counted_noun(len(unreadable) - 1, 'other')})" if len(unreadable) > 1 else ""
         sentence = f"{unreadable[0]['file']} could not be read: {unreadable[0]['note']}{others}; send it again"
         status.problems.append(sentence)
     status.problems += status.custom_failures
@@ -81,9 +81,9 @@ def _quarantine_problems(status: Status) -> list[str]:
         return []
     row, others = status.quarantined["rows"][0], status.quarantined["count"] - 1
     sentence = (
-        f"quarantine {row['number']}, {some(len(row['files']), 'file')} of source {row['source']} held since "
+        f"quarantine {row['number']}, {counted_noun(len(row['files']), 'file')} of source {row['source']} held since "
         f"{to_minute(row['quarantined_at'])}: {in_short(row['reasons'])}; `{row['release']}` or `{row['drop']}`"
-        + (f"; {some(others, 'more delivery', 'more deliveries')} quarantined after it" if others else "")
+        + (f"; {counted_noun(others, 'more delivery', 'more deliveries')} quarantined after it" if others else "")
     )
     return [sentence]
 

@@ -6,7 +6,7 @@ from drivetail.ask.status.content import HOUR, Status
 from drivetail.console import Columns, block, facts, table, table_with_files
 from engine.dbt import variables
 from engine.read import Row
-from engine.words import duration, human, some, to_minute
+from engine.words import counted_noun, duration, human, to_minute
 
 SHOWN = 10
 """Rows that a listing of the text shows."""
@@ -19,7 +19,7 @@ def render_status(status: Status) -> str:
         title = "Landed, not yet built" if status.publication["state"] == "published" else "Landed, in no publication"
         blocks.append(
             block(
-                f"{title}: {some(status.unbuilt['count'], 'delivery', 'deliveries')}",
+                f"{title}: {counted_noun(status.unbuilt['count'], 'delivery', 'deliveries')}",
                 _list(
                     status.unbuilt,
                     {
@@ -52,7 +52,7 @@ def render_status(status: Status) -> str:
 def _problems_block(status: Status) -> str:
     if not status.problems:
         return f"{status.warehouse}: nothing needs an operator"
-    return block(f"{status.warehouse}: {some(len(status.problems), 'problem')}", *(f"- {problem}" for problem in status.problems))
+    return block(f"{status.warehouse}: {counted_noun(len(status.problems), 'problem')}", *(f"- {problem}" for problem in status.problems))
 
 
 def _publication_block(status: Status) -> str:
@@ -61,7 +61,7 @@ def _publication_block(status: Status) -> str:
         return "Publication: none" if publication["state"] == "none" else "Publication: cannot be used"
     age = publication["last_hour_age_hours"]
     last = to_minute(publication["last_hour_utc"])
-    drives, groups = some(publication["drive_count"], "drive"), some(publication["raid_group_count"], "RAID group")
+    drives, groups = counted_noun(publication["drive_count"], "drive"), counted_noun(publication["raid_group_count"], "RAID group")
     return block(
         "Publication",
         facts(
@@ -72,7 +72,7 @@ def _publication_block(status: Status) -> str:
                     f"{to_minute(publication['published_at'])} UTC, {duration((status.at - publication['published_at']) / HOUR)} ago",
                 ),
                 ("last hour", f"{last} UTC, ended {duration(age)} ago" if last else "none yet has enough drives for a median"),
-                ("holds", f"{some(publication['delivery_count'], 'delivery', 'deliveries')}; rows of {drives} in {groups}"),
+                ("holds", f"{counted_noun(publication['delivery_count'], 'delivery', 'deliveries')}; rows of {drives} in {groups}"),
             ]
         ),
     )
@@ -84,7 +84,7 @@ def _quarantined_block(row: Row) -> str:
     named = [("source", row["source"]), ("since", since), *(("file" if n == 0 else "", name) for n, name in enumerate(shown))]
     why = [("why" if number == 0 else "", reason) for number, reason in enumerate(row["reasons"])]
     return block(
-        f"Quarantine {row['number']}: nothing of it has landed",
+        f"Quarantine {row['number']}: none of it has landed",
         facts([*named, *why, ("to land it", row["release"]), ("to remove it", row["drop"])]),
     )
 
@@ -103,7 +103,7 @@ def _freshness_blocks(freshness: Row) -> list[str]:
                 f"RAID groups more than {duration(bounds['lagging_hours'])} behind the fleet's last hour, {to_minute(last)}: "
                 f"{human(groups['count'])}",
                 _list(groups, {"RAID group": "raid_group_id", "drives": "drive_count", **behind}),
-                "without a last hour: inventory names the group, and no row of it ever came" if _has_never(groups) else "",
+                "without a last hour: inventory names the group, but none of its rows ever arrived" if _has_never(groups) else "",
             )
         )
     if drives["count"]:
@@ -232,8 +232,8 @@ def _window_blocks(inventory: Row, window: Row) -> list[str]:
         columns: Columns = {"outcome": "outcome", "drive-hours": ("drive_hours", lambda count: f"{count:>11,}"), "  share": "share"}
         undirected = window["slowdowns_without_directions"]
         why = "their source gives one latency for both, or too few peers read or wrote"
-        note = f"{human(undirected)} of those with a slowdown have none of reads or of writes: {why}" if undirected else ""
-        blocks.append(block(f"What {human(total)} accepted drive-hours came to", span, table(rows, columns), note))
+        note = f"{human(undirected)} of those with a slowdown have no slowdown of reads or of writes: {why}" if undirected else ""
+        blocks.append(block(f"What became of {human(total)} accepted drive-hours", span, table(rows, columns), note))
     return blocks
 
 
@@ -255,7 +255,7 @@ def _landed_block(status: Status) -> str:
     columns["last (UTC)"] = "last_ingested_at"
     rolled_up, pruned = landed["rolled_up_superseded"], landed["pruned"]
     return block(
-        f"Landed: {some(landed['delivery_count'], 'delivery', 'deliveries')}",
+        f"Landed: {counted_noun(landed['delivery_count'], 'delivery', 'deliveries')}",
         facts(
             [
                 (
@@ -267,20 +267,23 @@ def _landed_block(status: Status) -> str:
                 (
                     "pruned",
                     pruned
-                    and f"{some(pruned['row_count'], 'drive-hour')} of raw before {pruned['before_utc']:%Y-%m-%d}; no more are taken",
+                    and f"{counted_noun(pruned['row_count'], 'drive-hour')} of raw before {pruned['before_utc']:%Y-%m-%d}; "
+                    "no more are taken",
                 ),
                 ("files", ", ".join(f"{human(count)} {name}" for name, count in files.items() if count)),
                 (
                     "last delivery",
                     last
                     and f"{last['delivery_seq']}, source {last['source']}, {to_minute(last['ingested_at'])} UTC: "
-                    f"{some(last['rows_delivered'], 'row')} in {some(last['file_count'], 'file')}",
+                    f"{counted_noun(last['rows_delivered'], 'row')} in {counted_noun(last['file_count'], 'file')}",
                 ),
             ]
         ),
         "rows over the warehouse (one that lost a conflict later is superseded here; its file counts it as accepted):",
         table(rows, columns),
-        f"{some(rolled_up, 'rolled-up drive-hour')} lost a conflict later; their samples stay among the accepted" if rolled_up else "",
+        f"{counted_noun(rolled_up, 'rolled-up drive-hour')} lost a conflict later; their samples stay among the accepted"
+        if rolled_up
+        else "",
     )
 
 

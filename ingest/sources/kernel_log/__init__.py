@@ -1,6 +1,6 @@
 """Source `kernel-log`: what the kernel said of drives, as drive events under HOST/DEVICE.
 
-journald's JSON (`journalctl -k -o json`), syslog files, `journalctl -o short-iso` and dmesg. Which line tells of what is data:
+journald's JSON (`journalctl -k -o json`), syslog files, `journalctl -o short-iso` and dmesg. Which line means which event is data:
 patterns.csv, a literal hint and a regular expression each. Lines that match none are counted and a few are shown.
 """
 
@@ -33,7 +33,7 @@ NAMES = ("syslog", "messages", "kern", "dmesg", "journal")
 EXPECTED = f"*.log, or a name that begins with {', '.join(NAMES)} (also .gz, .zst): lines of the kernel, as text or journald's JSON"
 RECORD_KIND = "lines"
 SHOWN_LINES = 3
-# One plug pulled or pushed in makes several lines (controller, disk, array): those of one kind within a minute tell of it once.
+# One plug pulled or pushed in makes several lines (controller, disk, array): those of one kind within a minute are one event.
 SAME_PLUG = timedelta(minutes=1)
 PLUGS = ("unplug", "replug")
 HALF_YEAR = timedelta(days=182)
@@ -54,7 +54,7 @@ _CTIME = re.compile(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\
 
 @dataclass(frozen=True)
 class Pattern:
-    """What a line tells: `event_type`, or none where it only names a device; `names` are its groups."""
+    """What a line means: `event_type`, or none where it only names a device; `names` are its groups."""
 
     event_type: str
     hint: str
@@ -63,7 +63,7 @@ class Pattern:
 
 
 @dataclass
-class Told:
+class Parsed:
     """One file. `events`: drive_id, occurred_at, event_type, detail, row_no; rows are lines of the file."""
 
     events: list[tuple[str, datetime, str, str, int]] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Reading:
     """How the lines of a file are to be read: its zone, the year of its first line, when the machine booted (UTC), its folder's name.
 
     `is_tagged`: its lines name their program, so that those of others than the kernel can be left out.
-    `is_collected`: the folder names the host, as `drivetail collect` was told to call it, whatever the lines say.
+    `is_collected`: the folder names the host, as `drivetail collect --host` named it, whatever the lines say.
     """
 
     zone: tzinfo | None
@@ -108,7 +108,7 @@ def identity(file: SourceFile) -> str:
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:
-    """Read every file and stage its events. Counts are lines that tell of a drive."""
+    """Read every file and stage its events. Counts are lines about a drive."""
     zone, year, booted_at = _options(landing.options)
 
     def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
@@ -120,13 +120,13 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     landing.read(files, batches)
 
 
-def _events(told: Told, result: FileResult) -> Batch:
-    if told.unmatched:
-        shown = "; ".join(repr(line[:100]) for line in told.examples)
-        result.notes.append(f"{told.unmatched} lines match no pattern, such as {shown}")
-    rejected = pl.DataFrame(told.rejected, schema=REJECTION, orient="row")
+def _events(parsed: Parsed, result: FileResult) -> Batch:
+    if parsed.unmatched:
+        shown = "; ".join(repr(line[:100]) for line in parsed.examples)
+        result.notes.append(f"{parsed.unmatched} lines match no pattern, such as {shown}")
+    rejected = pl.DataFrame(parsed.rejected, schema=REJECTION, orient="row")
     events = pl.DataFrame(
-        told.events,
+        parsed.events,
         schema={
             "drive_id": pl.String(),
             "occurred_at": pl.Datetime("us"),
@@ -136,7 +136,7 @@ def _events(told: Told, result: FileResult) -> Batch:
         },
         orient="row",
     ).with_columns(pl.lit(True).alias("is_alias"), pl.lit(result.file_no, pl.Int64()).alias("file_no"))
-    return Batch("drive_events", completed(events, "drive_events"), rejected, told.repeated)
+    return Batch("drive_events", completed(events, "drive_events"), rejected, parsed.repeated)
 
 
 def _options(options: dict[str, Any]) -> tuple[tzinfo | None, int | None, datetime | None]:
@@ -154,9 +154,9 @@ def _options(options: dict[str, Any]) -> tuple[tzinfo | None, int | None, dateti
 # One file ---------------------------------------------------------------------------------------------------------
 
 
-def read_log(path: Path, reading: Reading) -> Told:
+def read_log(path: Path, reading: Reading) -> Parsed:
     """The events in a file. Raises: UnreadableFile where its times cannot be known."""
-    told = Told()
+    parsed = Parsed()
     hints = [pattern.hint for pattern in patterns()]
     clock = Clock(reading.zone)
     devices = _Devices()
@@ -166,14 +166,14 @@ def read_log(path: Path, reading: Reading) -> Told:
     for block in text_blocks(path, "lines of a log"):
         reading.is_tagged |= _TAGGED.search(block) is not None
         lines = pl.Series("line", block.decode("utf-8", "replace").removesuffix("\n").split("\n"))
-        is_told = lines.str.contains_any(hints) | lines.str.contains(_AS_NUMBERS)
-        if (left := lines.filter(~is_told & (lines.str.strip_chars() != ""))).len():
-            told.unmatched += left.len()
-            told.examples += left.head(SHOWN_LINES - len(told.examples)).to_list()
-        for at in is_told.arg_true().to_list():
-            _take(told, done + at + 1, lines[at], reading, clock, years, devices, plugged)
+        has_hint = lines.str.contains_any(hints) | lines.str.contains(_AS_NUMBERS)
+        if (left := lines.filter(~has_hint & (lines.str.strip_chars() != ""))).len():
+            parsed.unmatched += left.len()
+            parsed.examples += left.head(SHOWN_LINES - len(parsed.examples)).to_list()
+        for at in has_hint.arg_true().to_list():
+            _take(parsed, done + at + 1, lines[at], reading, clock, years, devices, plugged)
         done += lines.len()
-    return told
+    return parsed
 
 
 @dataclass
@@ -229,7 +229,7 @@ class _Years:
 
 
 def _take(
-    told: Told,
+    parsed: Parsed,
     row: int,
     line: str,
     reading: Reading,
@@ -238,14 +238,14 @@ def _take(
     devices: _Devices,
     plugged: dict[tuple[str, str], datetime],
 ) -> None:
-    """One line that has a hint: learn what it names, and take the event that it tells."""
+    """One line that has a hint: learn what it names, and take its event."""
     try:
         at, host, message = _framed(line, reading, clock, years)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        told.rejected.append((row, "no time that can be read beside the message", "line", line[:SHOWN_VALUE_CHARS]))
+        parsed.rejected.append((row, "the line has no time that can be read", "line", line[:SHOWN_VALUE_CHARS]))
         return
     except _NotOfTheKernel:
-        told.unmatched += 1
+        parsed.unmatched += 1
         return
     host = reading.folder if reading.is_collected else host
     event: Pattern | None = None
@@ -259,16 +259,16 @@ def _take(
             if pattern.event_type:
                 event, groups = pattern, found
     if event is None:
-        told.unmatched += 1  # it only names a device
+        parsed.unmatched += 1  # it only names a device
         return
     device = devices.device(host, groups)
     if device is None and "usb" in groups:
-        told.unmatched += 1  # most of what is plugged into USB is no drive
-        told.examples += [line] if len(told.examples) < SHOWN_LINES else []
+        parsed.unmatched += 1  # most of what is plugged into USB is no drive
+        parsed.examples += [line] if len(parsed.examples) < SHOWN_LINES else []
         return
     if device is None or not is_whole_drive(device):
         reason = "no line before it says which device that is" if device is None else "no whole drive"
-        told.rejected.append((row, reason, "device", message.strip()[:SHOWN_VALUE_CHARS]))
+        parsed.rejected.append((row, reason, "device", message.strip()[:SHOWN_VALUE_CHARS]))
         return
     drive = alias_of(host, device)
     if event.event_type in PLUGS:
@@ -277,9 +277,9 @@ def _take(
         plugged.pop((drive, other), None)
         plugged[drive, event.event_type] = at
         if before is not None and at - before <= SAME_PLUG:
-            told.repeated += 1
+            parsed.repeated += 1
             return
-    told.events.append((drive, at, event.event_type, f"{event.what}: {message.strip()[:SHOWN_VALUE_CHARS]}", row))
+    parsed.events.append((drive, at, event.event_type, f"{event.what}: {message.strip()[:SHOWN_VALUE_CHARS]}", row))
 
 
 class _NotOfTheKernel(Exception):

@@ -30,7 +30,7 @@ from ingest.reading.readers import RawChunk, one_line
 from ingest.reading.resolution import as_samples, seconds_of
 from ingest.sources import SOURCES
 from ingest.sources.prometheus.client import Client, server_url
-from ingest.sources.prometheus.known import untold
+from ingest.sources.prometheus.known import unknown_rows
 from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
 from ingest.sources.prometheus.text import EXPECTED as EXPECTED_TEXT
@@ -103,7 +103,7 @@ def fetch(
     try:
         is_empty = not pl.scan_parquet([file.path for file in files], glob=False).head(1).collect().height
     except FileNotFoundError as error:
-        raise IngestError(f"{', '.join(urls)}: another call has pulled the same hours and landed them meanwhile; run it again") from error
+        raise IngestError(f"{', '.join(urls)}: another pull of the same hours landed meanwhile; run it again") from error
     if is_empty:
         forget(files)
         raise IngestError(
@@ -115,12 +115,12 @@ def fetch(
 
 def spool(warehouse: Path, url: str, options: Mapping[str, Any]) -> Path:
     """Where the pieces of a pull wait until they have landed: a folder per server and selection."""
-    told = json.dumps([url, {name: options.get(name) for name in SOURCES["prometheus"].all_options}], sort_keys=True)
-    return Path(warehouse) / "pulled" / hashlib.sha256(told.encode()).hexdigest()[:16]
+    key = json.dumps([url, {name: options.get(name) for name in SOURCES["prometheus"].all_options}], sort_keys=True)
+    return Path(warehouse) / "pulled" / hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
 def forget(files: Iterable[SourceFile]) -> None:
-    """Remove pieces that have landed, and what a killed call left; other calls may be at work beside."""
+    """Remove pieces that have landed, and what a killed call left; other calls may be running."""
     pieces = [file.path for file in files if file.record_kind == PULLED]
     for piece in pieces:
         piece.unlink(missing_ok=True)
@@ -210,7 +210,7 @@ def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl
 
 
 def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
-    """Stage what readings come to. Returns: those that later ones follow."""
+    """Stage the records made from readings. Returns: those that later ones follow."""
     if not readings.height:
         return readings
     seconds = seconds_of(landing.options)
@@ -220,7 +220,7 @@ def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     take_back(rolled.unused, landing.by_no, "rows_superseded")
     inventory = (("drives", rolled.drives), ("drive_aliases", rolled.aliases))
     for record_kind, rows in inventory:
-        news = untold(completed(rows, record_kind), record_kind, landing)
+        news = unknown_rows(completed(rows, record_kind), record_kind, landing)
         # what held at the last reading before this span is said again, and now perhaps how long it did
         landing.withdraw(record_kind, news)
         landing.accept(record_kind, news, None)

@@ -32,7 +32,7 @@ CONNECT_SECONDS = 10
 SILENCE_SECONDS = 120
 # A whole answer, with all that is asked again and however it trickles in; Prometheus itself gives up on a query after two minutes.
 ANSWER_SECONDS = 300.0
-LONGEST_WAIT_SECONDS = 60  # whatever a server asks for
+LONGEST_WAIT_SECONDS = 60  # in any server's challenge
 MAX_ANSWER_BYTES = 1 << 30
 
 
@@ -48,7 +48,7 @@ class PrometheusError(IngestError):
 
 
 class TooMuch(PrometheusError):
-    """The answer is more than the server or this process will hold; ask for less at a time."""
+    """The answer is more than the server or this process will hold; request less at a time."""
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Client:
             except BaseException as error:
                 answer.set_exception(error)
 
-        # a socket's own limits begin anew with every byte: a server that sends one a minute is left behind with the thread that reads it
+        # a socket's own timeout restarts with every byte: a server that sends one a minute is left behind with the thread that reads it
         Thread(target=wait, daemon=True).start()
         try:
             return answer.result(ANSWER_SECONDS)
@@ -119,7 +119,7 @@ class Client:
             said = f"{self.url} took more than {ANSWER_SECONDS:.0f} s for one answer"
             if has_begun.is_set():
                 raise TooMuch(f"{said}; select less with --match") from None
-            raise PrometheusError(f"{said}, and began none; try later: what was pulled so far is kept") from None
+            raise PrometheusError(f"{said}, and sent none; try later: what was pulled so far is kept") from None
 
     def _ask(self, endpoint: str, parameters: Mapping[str, str | int] | None, has_begun: Event) -> Any:
         shown = f"{self.url}/api/v1/{endpoint}"
@@ -151,8 +151,8 @@ class Client:
             )
         if 300 <= status < 400:
             raise PrometheusError(
-                f"{self.url} answers {status} {reason} and sends on to another address, where credentials do not follow; "
-                f"`curl -I {shown}` shows which: if it is the server's own, give that one, if a login page, set {TOKEN}"
+                f"{self.url} answers {status} {reason} and redirects to another address, where credentials are not sent; "
+                f"`curl -I {shown}` shows which. If it is the server's own, give that one; if it is a login page, set {TOKEN}"
             )
         return self._data(body, status, shown)
 
@@ -178,7 +178,7 @@ class Client:
             raise PrometheusError(f"{shown}: {status}, and no answer of Prometheus' HTTP API; is the address right, path prefix included?")
         if answer["status"] == "error":
             said = without_secrets(f"{answer.get('errorType', 'error')}: {answer.get('error', '')}")[:300]
-            if status != 429 and _SAYS_TOO_MUCH.search(said):  # 429: of too many questions, and more of them help nobody
+            if status != 429 and _SAYS_TOO_MUCH.search(said):  # 429: too many requests, and more of them do not help
                 raise TooMuch(f"{shown}: {said}; select less with --match")
             raise PrometheusError(f"{shown}: {status}: {said}")
         # what Prometheus has to say on the question itself is no sign of missing data
@@ -188,7 +188,7 @@ class Client:
             self.warnings.update(without_secrets(str(text)) for text in partial)
             if not self.is_partial_allowed:
                 raise PrometheusError(
-                    f"{shown}: the server calls its answer incomplete: {partial[0]}; try later, or take it with --allow-partial"
+                    f"{shown}: the server calls its answer incomplete: {partial[0]}; try later, or accept it with --allow-partial"
                 )
         if "data" not in answer:
             raise PrometheusError(f"{shown}: an answer without data; is this a Prometheus-compatible server?")
@@ -229,7 +229,7 @@ def server_url(given: str) -> str:
         )
     if parts.query or parts.fragment:
         raise PrometheusError(
-            f"{given}: give the server's address only, like http://prometheus:9090; what to pull is said by --from, --to and --match"
+            f"{given}: give the server's address only, like http://prometheus:9090; --from, --to and --match say what to pull"
         )
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/").removesuffix("/api/v1"), "", ""))
 
@@ -251,7 +251,7 @@ def _authentication() -> requests.auth.AuthBase:
     if user:
         return _Authentication(f"Basic {_basic(user)}")
     if token and not (token.isascii() and token.isprintable()):
-        raise PrometheusError(f"{TOKEN} holds a character that no header can hold, such as a line break")
+        raise PrometheusError(f"{TOKEN} holds a character that is not allowed in a header, such as a line break")
     return _Authentication(f"Bearer {token}" if token else None)
 
 
@@ -281,7 +281,7 @@ def _cause(error: BaseException) -> str:
 
 
 def _series(data: Any, limits: tuple[int, int], step: int | None) -> Iterator[Series]:
-    """The series of a matrix; points outside what was asked, out of order or of no shape are a lie of the server."""
+    """The series of a matrix; points outside what was asked, out of order or malformed mean that the server is wrong."""
     if not isinstance(data, dict) or data.get("resultType") != "matrix" or not isinstance(data.get("result"), list):
         raise PrometheusError(f"expected a matrix of series, the server answered with {str(data)[:80]!r}")
     for one in data["result"]:
@@ -294,9 +294,9 @@ def _series(data: Any, limits: tuple[int, int], step: int | None) -> Iterator[Se
         for at, value in points:
             if not limits[0] <= at <= limits[1] or at <= previous or not isinstance(value, str) or not value.isascii():
                 raise PrometheusError(
-                    f"{labels.get('__name__', 'a series')} has ({at}, {value!r}), outside or out of order in what was asked {limits}"
+                    f"{labels.get('__name__', 'a series')} has ({at}, {value!r}), outside or out of order in the requested range {limits}"
                 )
             if step and (at - limits[0]) % step:
-                raise PrometheusError(f"{labels.get('__name__', 'a series')} has a point at {at}, which is none of the steps asked for")
+                raise PrometheusError(f"{labels.get('__name__', 'a series')} has a point at {at}, which is not one of the steps requested")
             previous = at
         yield Series(labels, points)

@@ -1,4 +1,4 @@
-"""What a Prometheus server can tell of drives, and what is missing, asked in a dozen small questions before the first pull."""
+"""What a Prometheus server has of drives and what is missing, found in a dozen small queries before the first pull."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def diagnose(
 ) -> list[Finding]:
     """Findings on a server, in the order in which they matter; the first that is missing may leave the rest unasked.
 
-    inventory: what other sources have told of its drives.
+    inventory: what other sources have delivered on its drives.
     """
     now = now or datetime.now(UTC).replace(tzinfo=None)
     try:
@@ -44,7 +44,7 @@ def diagnose(
         found.append(Finding("answers", MISSING, str(error)))
     if client.warnings:
         said = f"the server calls its answers incomplete: {some_of(sorted(client.warnings), 1)}"
-        found.append(Finding("answers", WEAK, said, "a pull stops there; see to the server, or take them with --allow-partial"))
+        found.append(Finding("answers", WEAK, said, "a pull stops there; repair the server, or accept them with --allow-partial"))
     return found
 
 
@@ -77,10 +77,10 @@ class _Doctor:
         needed = [METRIC[name] for name in NEEDED if not there[METRIC[name]]]
         others = [metric for metric, count in there.items() if not count and metric not in needed]
         if needed:
-            todo = "see that nothing drops them (metric_relabel_configs), and --match"
+            todo = "check that nothing drops them (metric_relabel_configs, --match)"
             return [Finding("counters", MISSING, f"no {', '.join(needed)}; a latency needs I/Os and their time, reads and writes", todo)]
         if others:
-            todo = "sizes of I/Os will be unknown; see that nothing drops them (metric_relabel_configs)"
+            todo = "sizes of I/Os will be unknown; check that nothing drops them (metric_relabel_configs)"
             return [Finding("counters", WEAK, f"no {', '.join(others)}", todo)]
         return [Finding("counters", OK, f"all {len(COUNTERS)} counters, of {there[READS]} drives")]
 
@@ -109,7 +109,7 @@ class _Doctor:
         found = [Finding("hosts", OK, f"{len(set(places))} drives on {len(set(named_hosts(hosts).values()))} hosts, by the label {name!r}")]
         if len(set(places)) < len(places):
             said = f"{len(places) - len(set(places))} drives are watched more than once, by several jobs or replicas"
-            found.append(Finding("hosts", OK, f"{said}; for each hour the one that saw most of it counts"))
+            found.append(Finding("hosts", OK, f"{said}; for each hour the one with the most coverage counts"))
         return found
 
     def interval(self) -> list[Finding]:
@@ -120,7 +120,7 @@ class _Doctor:
             return [Finding("scrapes", MISSING, said, "is the scrape interval above half an hour, or was the server just started?")]
         seconds = 3600 / most
         if seconds > LOOKBACK_SECONDS:
-            said = f"a scrape every {seconds:.0f} s; hours then seldom begin and end with one, and have less coverage"
+            said = f"a scrape every {seconds:.0f} s; hours rarely begin and end with a scrape, so they have less coverage"
             return [Finding("scrapes", WEAK, said, "scrape once a minute; 5 minutes at most")]
         few = sum(count < most / 2 for count in counts)
         if few:
@@ -137,7 +137,11 @@ class _Doctor:
         since = datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(seconds=first)
         said = f"counters go back {max(back)} days at least: --from {since:%Y-%m-%d}"
         if max(back) < 30:
-            return [Finding("history", WEAK, said, "a drive is called chronic over four weeks; pull again before the server forgets")]
+            return [
+                Finding(
+                    "history", WEAK, said, "a drive is called chronic over four weeks; pull again before the server deletes the samples"
+                )
+            ]
         return [Finding("history", OK, said)]
 
     def serials(self) -> list[Finding]:
@@ -152,10 +156,10 @@ class _Doctor:
         found = []
         if len(known) < len(places):
             said = f"{len(places) - len(known)} of {len(places)} drives have no serial number in {INFO}; they are called HOST/DEVICE"
-            todo = "node_exporter 1.4 or newer beside udev gives it; else ingest smartctl, or give a mapping (`drivetail map`)"
+            todo = "node_exporter 1.4 or newer on a host with udev gives it; otherwise ingest smartctl, or give a mapping (`drivetail map`)"
             found.append(Finding("serials", WEAK, said, todo))
         if shared:
-            said = f"serials that several devices have at once, so that they name none: {some_of(shared)}"
+            said = f"serials shared by several devices at once, so not used: {some_of(shared)}"
             found.append(Finding("serials", WEAK, said, "virtual machines, or several paths to one drive; leave these out with --match"))
         return found or [Finding("serials", OK, f"all {len(places)} drives have a serial number")]
 
@@ -170,10 +174,10 @@ class _Doctor:
         guessed = 0
         for drive in self.drives:
             host, device = drive.get(labels.host, ""), drive.get(labels.device, "")
-            told = [drive[name] for name in labels.group if drive.get(name)]
+            values = [drive[name] for name in labels.group if drive.get(name)]
             names = self.infos.get((host, device)), f"{hosts[host]}/{device}"
-            group = "/".join(told) if told and len(told) == len(labels.group) else members.get((host, device))
-            group = self.inventory.group_of(*names, told=group)
+            group = "/".join(values) if values and len(values) == len(labels.group) else members.get((host, device))
+            group = self.inventory.group_of(*names, named=group)
             guessed += group is None
             groups.setdefault(host if group is None else group, set()).add((host, device))
         return group_findings({group: len(drives) for group, drives in groups.items()}, guessed, least_drives)

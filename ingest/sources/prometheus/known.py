@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HOUR = timedelta(hours=1)
 
 
-def untold(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.DataFrame:
+def unknown_rows(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.DataFrame:
     """The records (contract columns, `is_alias`, `is_group_guessed`) of `drives` or `drive_aliases` that say what was not known.
 
     Left out is an open record (no `valid_to`) of a key that is not stored, where the last one before it, of what is stored and of these,
@@ -29,17 +29,17 @@ def untold(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.DataFra
         return rows
     name, _ = KEY[record_kind]
     says = [each for each in (*CONTRACT[record_kind], *IDENTITY[record_kind]) if each in rows.columns and each not in (name, "valid_from")]
-    told = _stored(record_kind, landing, rows, [name, "valid_from", *says])
-    before = pl.concat([told, rows.select(told.columns)]).group_by(name, "valid_from").agg(
+    stored = _stored(record_kind, landing, rows, [name, "valid_from", *says])
+    before = pl.concat([stored, rows.select(stored.columns)]).group_by(name, "valid_from").agg(
         pl.struct(says).n_unique().alias("records"), pl.col(says).first()
     )  # fmt: skip
-    new = rows.with_row_index("number").join(told, on=[name, "valid_from"], how="anti", nulls_equal=True)
-    spans = new.join(before, on=name, suffix="_told").filter(pl.col("valid_from_told") < pl.col("valid_from"))
-    last = spans.filter(pl.col("valid_from_told") == pl.col("valid_from_told").max().over("number"))
+    new = rows.with_row_index("number").join(stored, on=[name, "valid_from"], how="anti", nulls_equal=True)
+    spans = new.join(before, on=name, suffix="_stored").filter(pl.col("valid_from_stored") < pl.col("valid_from"))
+    last = spans.filter(pl.col("valid_from_stored") == pl.col("valid_from_stored").max().over("number"))
     same = last.filter(
         pl.col("valid_to").is_null(),
         pl.col("records") == 1,
-        *(pl.col(column).eq_missing(pl.col(f"{column}_told")) for column in says),
+        *(pl.col(column).eq_missing(pl.col(f"{column}_stored")) for column in says),
     )
     seen = _seen(same, landing)
     begun = [same.with_columns((pl.col("valid_from") - back).alias("hour_utc")) for back in (HOUR, timedelta())]

@@ -1,10 +1,10 @@
-"""A range of hours from a server -> readings: two scrapes an hour where those tell all, every scrape where they do not.
+"""A range of hours from a server -> readings: two scrapes an hour where those are enough, every scrape where they are not.
 
 The counters at the start and the end of an hour give its increments exactly, unless a counter was reset in between. So a
-range is asked for at its full hours only (`query_range`, step 1 h, with `timestamp()` for when the scrape really was): a
-few numbers per drive and hour, whatever the scrape interval. Only the hours that need it are read scrape by scrape (a
+range is queried at its full hours only (`query_range`, step 1 h, with `timestamp()` for when the scrape really was): a
+few numbers per drive and hour, at any scrape interval. Only the hours that need it are read scrape by scrape (a
 range selector, which gives the stored samples as they are): those in which a counter was reset, the drive was replaced, or
-no scrape lies near enough to a full hour. `increase()` is not used: it extrapolates. Where parts of an hour are to be told apart
+no scrape is near enough to a full hour. `increase()` is not used: it extrapolates. Where samples within an hour are kept
 the step is such a part, and all else the same.
 """
 
@@ -70,7 +70,7 @@ def chunks(first: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]
 def pull(client: Client, selection: Selection, first: datetime, end: datetime, step: int = HOUR) -> pl.DataFrame:
     """The readings (READING) behind the full hours [first, end), UTC, in order of drive and time.
 
-    step: seconds that are to be told apart, a part of an hour.
+    step: length of a sample in seconds, a part of an hour.
     Halves the range where it is too much for the server. Raises: PrometheusError.
     """
     try:
@@ -105,7 +105,7 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
     targets = [one.labels.get(selection.labels.host, "") for one in answers["scrapes"]]
     hosts = named_hosts(targets)
     points = {what: _points(series, hosts, selection.labels) for what, series in answers.items()}
-    infos, members = _told(points["info"], points["member"])
+    infos, members = _described(points["info"], points["member"])
     at_step = _at_steps(points["counters"], points["taken"], infos, members)
     at_step = at_step.join(_doubtful(points["info"]), on=["host", "device", "seconds"], how="anti")
     unclear = _unclear(points["scrapes"], points["resets"], at_step, start, step)
@@ -113,7 +113,7 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
     for ends, drives in unclear.partition_by("seconds", as_dict=True).items():
         frames.append(_every_scrape(client, selection, int(ends[0]), window, drives, hosts))
     readings = pl.concat(frames).unique([*_PLACE, "at"], keep="first").sort(*_PLACE, "at")
-    # of what lies before the range only the reading that its first increment begins with
+    # of what is before the range only the reading that its first increment begins with
     begin = datetime.fromtimestamp(start, UTC).replace(tzinfo=None)
     return readings.filter((pl.col("at") > begin) | (pl.col("at").shift(-1).over(*_PLACE) > begin).fill_null(True))
 
@@ -124,14 +124,16 @@ def _each_once(series: list[Series]) -> list[Series]:
     for one in series:
         labels = frozenset(one.labels.items())
         if labels in seen:
-            raise PrometheusError(f"an answer has the series {json.dumps(one.labels, sort_keys=True)[:200]} twice; which of them is right?")
+            raise PrometheusError(
+                f"an answer has the series {json.dumps(one.labels, sort_keys=True)[:200]} twice, with no way to know which is right"
+            )
         seen.add(labels)
     return series
 
 
 def _points(series: Iterable[Series], hosts: dict[str, str], labels: Labels) -> pl.DataFrame:
     """Answers in long form: _POINT, a row per point."""
-    told: list[tuple[str | None, ...]] = []
+    about_rows: list[tuple[str | None, ...]] = []
     points: list[tuple[int, float, str]] = []
     for one in series:
         target = one.labels.get(labels.host, "")
@@ -142,14 +144,14 @@ def _points(series: Iterable[Series], hosts: dict[str, str], labels: Labels) -> 
             raise PrometheusError(
                 f"series of {one.labels.get('__name__', 'counters')} have no label {labels.device!r}; name theirs with --device-label"
             )
-        points += ((len(told), float(seconds), value) for seconds, value in one.points)
-        told.append((one.labels.get("__name__"), host, device, path, group, target, json.dumps(one.labels, sort_keys=True)))
+        points += ((len(about_rows), float(seconds), value) for seconds, value in one.points)
+        about_rows.append((one.labels.get("__name__"), host, device, path, group, target, json.dumps(one.labels, sort_keys=True)))
     numbered = pl.DataFrame(points, schema={"series": pl.UInt32(), "seconds": pl.Float64(), "value": pl.String()}, orient="row")
-    about = pl.DataFrame(told, schema={name: kind for name, kind in _POINT.items() if name not in numbered.columns}, orient="row")
+    about = pl.DataFrame(about_rows, schema={name: kind for name, kind in _POINT.items() if name not in numbered.columns}, orient="row")
     return pl.concat([about[numbered["series"]], numbered], how="horizontal").select(*_POINT)
 
 
-def _told(infos: pl.DataFrame, members: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _described(infos: pl.DataFrame, members: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     at = pl.col("seconds").mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at")
     read = {text: json.loads(text) for text in pl.concat([infos["labels"], members["labels"]]).unique()}
     return identities(infos.with_columns(at), read), memberships(members.with_columns(at), read)
@@ -200,7 +202,7 @@ def _every_scrape(client: Client, selection: Selection, end: int, window: int, d
         asked = ((*COUNTERS, INFO), (MEMBER,))
         series = [one for metrics in asked for one in _each_once(client.query(f"{selection.of(metrics, where)}[{window}s]", end, window))]
         points = _points(series, hosts, selection.labels)
-        infos, members = _told(points.filter(metric=INFO), points.filter(metric=MEMBER))
+        infos, members = _described(points.filter(metric=INFO), points.filter(metric=MEMBER))
         counters = points.filter(pl.col("metric").is_in(list(COUNTERS))).join(drives, on=list(_PLACE), how="semi")
         instant = pl.col("seconds").mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us"))
         readings = with_identity(_pivoted(counters).with_columns(instant.alias("at")), infos, members)

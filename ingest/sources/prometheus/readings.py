@@ -17,7 +17,7 @@ from ingest.reading.parse import Check
 
 HOUR_US = 3_600_000_000
 # As far back as Prometheus itself looks for a sample (--query.lookback-delta). An increment that began earlier than this
-# before its hour may belong to hours in which nobody looked, so it counts for none.
+# before its hour may belong to hours without a scrape, so it counts for none.
 LOOKBACK_US = 300_000_000
 # The kernel prints the time of a drive's I/Os in milliseconds as 32 bits.
 WRAP_US = 2**32 * 1000
@@ -35,9 +35,9 @@ COUNTS = ("reads", "writes", "read_bytes", "written_bytes")
 TIMES = {"read_seconds": "reads", "write_seconds": "writes"}
 METRIC = {column: metric for metric, column in COUNTERS.items()}
 
-# `path` tells one scrape job or replica from another that watches the same drive: its labels.
+# `path` distinguishes scrape jobs or replicas that watch the same drive: its labels.
 DRIVE: dict[str, pl.DataType] = {"host": pl.String(), "device": pl.String(), "path": pl.String()}
-# Who the drive is, as far as the scrape says; raid_group_id null = nobody says.
+# Who the drive is, as far as the scrape says; raid_group_id null = not known.
 IDENTITY: dict[str, pl.DataType] = {
     **dict.fromkeys(("serial", "wwn", "model", "firmware"), pl.String()),
     "is_rotating": pl.Boolean(),
@@ -57,9 +57,9 @@ CARRIED: dict[str, pl.DataType] = {"is_carried": pl.Boolean(), "since": pl.Datet
 
 @dataclass
 class Rolled:
-    """What readings come to. Frames have the contract's columns as far as known, `file_no` and `row_no`.
+    """The records made from readings. Frames have the contract's columns as far as known, `file_no` and `row_no`.
 
-    `samples`: drive-hours' columns by a part of an hour, `hour_utc` being where it begins; null where none were asked for.
+    `samples`: drive-hours' columns by a part of an hour, `hour_utc` being where it begins; null without `--resolution`.
     `behind`: how many readings stand behind each drive-hour (file_no, row_no of the drive-hour; of_file_no, samples). `unused`: readings of
     another path than the one that counts in its hour (file_no). `last`: the readings that those after them are to follow (CARRIED).
     """
@@ -80,7 +80,7 @@ def checks() -> list[Check]:
     for name in COUNTERS.values():
         value = pl.col(name)
         if name in NEEDED:
-            found.append(Check(name, f"no {METRIC[name]} beside the other counters of the drive", value.is_null()))
+            found.append(Check(name, f"no {METRIC[name]} among the counters of the drive", value.is_null()))
         found.append(Check(name, "NaN", value.is_nan()))
         found.append(Check(name, "infinite", value.is_infinite()))
         found.append(Check(name, "negative", value < 0))
@@ -131,7 +131,7 @@ def roll_up(readings: pl.DataFrame, declared_kind: str | None, sample_seconds: i
         .agg(pl.len().cast(pl.Int64).alias("samples"))
         .select("file_no", "row_no", "of_file_no", "samples")
     )
-    # a path that gave no increment in an hour, such as the first reading of all, loses to nobody
+    # a path that gave no increment in an hour, such as the first reading of all, is never the one left out
     rest = steps.filter("counts").join(used, on=["host", "device", "drive_id", "path", "hour"], how="anti")
     unused = rest.select("file_no")
     periods = _periods(readings)
@@ -149,7 +149,7 @@ def _samples(steps: pl.DataFrame, seconds: int) -> pl.DataFrame:
 
 
 def _increment(name: str, before: pl.Expr) -> pl.Expr:
-    """What a counter gained; times in whole microseconds, so that sums do not depend on how many readings lie between."""
+    """What a counter gained; times in whole microseconds, so that sums do not depend on the number of readings between."""
     if name not in TIMES:
         return pl.col(name) - before
     since_us, before_us = (pl.col(name) * 1e6).round(), (before * 1e6).round()
@@ -185,7 +185,7 @@ def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     if not shared.len():
         return named, []
     shown = ", ".join(shared.head(5).to_list()) + (f" and {shared.len() - 5} more" if shared.len() > 5 else "")
-    return named, [f"{shared.len()} serials are shared by several devices at once and so name none of them: {shown}"]
+    return named, [f"{shared.len()} serials are shared by several devices at once, so they are not used: {shown}"]
 
 
 def _totals(steps: pl.DataFrame) -> pl.DataFrame:
@@ -242,11 +242,11 @@ def _records(totals: pl.DataFrame, span_us: int) -> pl.DataFrame:
 
 def _periods(readings: pl.DataFrame) -> pl.DataFrame:
     """Runs of readings of one device with one identity: the first reading's row, `valid_from`, and `valid_to` where another came."""
-    told = ["drive_id", "is_alias", "serial", "wwn", "model", "firmware", "is_rotating", "raid_group_id", "role"]
+    facts = ["drive_id", "is_alias", "serial", "wwn", "model", "firmware", "is_rotating", "raid_group_id", "role"]
     # of what is carried the last of a device says who is there
     ordered = readings.filter(~pl.col("is_carried") | pl.col("since").is_not_null()).sort("host", "device", "at", "path")
     place = ["host", "device"]
-    changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, *told))
+    changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, *facts))
     starts = ordered.filter(changes | (pl.int_range(pl.len()) == 0))
     return starts.with_columns(
         pl.coalesce("since", pl.col("at").dt.truncate("1h")).alias("valid_from"),

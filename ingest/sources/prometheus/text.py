@@ -37,10 +37,10 @@ _DUMPED = re.compile(r'^\{__name__="([a-zA-Z_:][a-zA-Z0-9_:]*)"(?:, ?)?(.*)\}$',
 # Milliseconds since 1970 are larger than this since 1973, seconds smaller until the year 5138.
 _LEAST_MS = 1e11
 _END_US = 253_370_764_800_000_000  # the year 9999
-# what a machine is called that nobody has named
+# the name of a machine without one
 _UNNAMED = ("", "(none)", "localhost")
 PLACE = ["host", "device", "path", "at"]
-"""What tells one reading from another."""
+"""What identifies a reading."""
 
 LINES_AT_ONCE = 2_000_000
 """About how many samples of drives are held at once; a day is, however many it has."""
@@ -55,13 +55,13 @@ _SPOOLED: dict[str, pl.DataType] = {
 }
 
 Span = tuple[datetime, datetime]
-"""What lies after the first instant, up to the second."""
+"""What is after the first instant, up to the second."""
 ALWAYS: Span = (datetime.min, datetime.max)
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Which labels say where a drive is. `group`: those that name its RAID group together; none = nobody says."""
+    """Which labels say where a drive is. `group`: those that together name its RAID group; none = not known."""
 
     host: str = "instance"
     device: str = "device"
@@ -82,7 +82,7 @@ class Samples:
 
 @dataclass
 class SampleFile:
-    """A file that was read: its samples of drives lie beside (_SPOOLED, a file per block), since a dump has them by series, not by time.
+    """A file that was read: its samples of drives are spooled (_SPOOLED, a file per block), since a dump has them by series, not by time.
 
     `series`: series_no, metric, labels, host, device, path, told_group. `broken`: REJECTION, the lines that are no sample of a time.
     """
@@ -94,7 +94,7 @@ class SampleFile:
     lines_by_day: dict[datetime, int]
 
     def pieces(self, spans: Iterable[Span] = (ALWAYS,)) -> Iterator[Samples]:
-        """What lies in each of the spans, which follow each other in time. Who a drive is may have been said in an earlier one."""
+        """The samples in each of the spans, which follow each other in time. Who a drive is may have been said in an earlier one."""
         read = {text: json.loads(text) for text in self.series["labels"].unique()}
         metric = self.series.select("series_no", "metric", "labels", *PLACE[:-1], "told_group")
         infos, members = (say(metric.clear().with_columns(pl.lit(None, pl.Datetime("us")).alias("at")), read) for say in _SAYS.values())
@@ -161,7 +161,7 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
         broken.append(_rejected(sample.filter(pl.col("metric").is_null()), "labels that cannot be read", "line", "series"))
         sample = sample.filter(pl.col("metric").is_in(_WANTED)).with_columns(pl.col("value").cast(pl.Float64, strict=False).alias("number"))
         broken.append(_rejected(sample.filter(pl.col("number").is_null()), "not a number", "value", "value"))
-        # the clock that tells when may stand in the next block; no scrape is longer than one
+        # the clock may be in the next block; no scrape is longer than one
         sample = _timed(pl.concat([untimed, sample.filter(pl.col("number").is_not_null())], how="diagonal"))
         waits = sample["time"].is_null() & sample["at"].is_null() & (sample["row_no"] > begun)
         untimed = sample.filter(waits).select(untimed.columns)
@@ -173,7 +173,7 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
     if not known["metric"].is_in(list(COUNTERS)).any():
         raise UnreadableFile(f"no node_disk_* counter in {done} lines; expected {EXPECTED}")
     if not days:
-        raise UnreadableFile("no sample has a number and a time, and there is no node_time_seconds to tell when they were taken")
+        raise UnreadableFile("no sample has a number and a time, and there is no node_time_seconds for the time of the scrape")
     series, notes = _located(known, folder, labels)
     return SampleFile(spooled, series, pl.concat([*broken, _no_time(untimed)]).sort("row", maintain_order=True), notes, dict(days))
 
@@ -193,7 +193,7 @@ def _rejected(lines: pl.DataFrame, reason: str, column: str, value: str = "line"
 
 
 def _no_time(lines: pl.DataFrame) -> pl.DataFrame:
-    return _rejected(lines.filter(pl.col("metric").is_in(list(COUNTERS))), "no time, or one that is none", "time", "time")
+    return _rejected(lines.filter(pl.col("metric").is_in(list(COUNTERS))), "no time, or not a valid one", "time", "time")
 
 
 def _named(series: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
@@ -202,12 +202,12 @@ def _named(series: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     for text in series.join(known, on="series", how="anti", maintain_order="left")["series"]:
         dumped = _DUMPED.match(text)
         line = f"{dumped[1]}{{{dumped[2]}}} 1\n" if dumped else f"{text} 1\n"
-        told: tuple[str | None, str | None] = (None, None)
+        key: tuple[str | None, str | None] = (None, None)
         # what the parser raises on labels that are none
         with suppress(ValueError, KeyError, IndexError):
             (sample,) = (sample for family in text_string_to_metric_families(line) for sample in family.samples)
-            told = (sample.name, json.dumps(sample.labels, sort_keys=True))
-        rows.append((text, known.height + len(rows), *told))
+            key = (sample.name, json.dumps(sample.labels, sort_keys=True))
+        rows.append((text, known.height + len(rows), *key))
     return pl.DataFrame(rows, schema=_SERIES, orient="row")
 
 
@@ -226,8 +226,8 @@ def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataF
     known = known.filter(pl.col("metric").is_in(_WANTED)).drop("series")
     read = {text: json.loads(text) for text in known["labels"].unique(maintain_order=True)}
     uname = known.filter(pl.col("metric") == UNAME)["labels"].to_list()
-    told = read[uname[0]].get("nodename", "") if uname else ""
-    unlabelled = folder if told in _UNNAMED else told
+    nodename = read[uname[0]].get("nodename", "") if uname else ""
+    unlabelled = folder if nodename in _UNNAMED else nodename
     hosts = named_hosts([one[labels.host] for one in read.values() if labels.host in one])
     located = pl.DataFrame(
         [located_by(text, one, hosts, labels, unlabelled) for text, one in read.items()],
@@ -275,14 +275,14 @@ def located_by(
 ) -> tuple[str, str, str | None, str, str | None]:
     """(labels as text, host, device, path, group) of a series: the path is what is left of its labels."""
     given = labels.get(names.host)
-    told = [labels[name] for name in names.group if labels.get(name)]
+    groups = [labels[name] for name in names.group if labels.get(name)]
     rest = {name: value for name, value in sorted(labels.items()) if name not in ("__name__", names.device)}
     return (
         text,
         hosts[given] if given else unlabelled,
         labels.get(names.device),
         json.dumps(rest) if rest else "",
-        "/".join(told) if told and len(told) == len(names.group) else None,
+        "/".join(groups) if groups and len(groups) == len(names.group) else None,
     )
 
 
@@ -319,12 +319,12 @@ def _said(
     """host, device, at, and what labels say: (device, names) by host, device and labels; asked once a series, not once a sample."""
     place = ["host", "device", "labels"]
     series = lines.select(place).unique(maintain_order=True)
-    told = pl.DataFrame(
+    described = pl.DataFrame(
         [say(host, device, read[text]) for host, device, text in series.iter_rows()],
         schema=dict.fromkeys(("drive", *names), pl.String()),
         orient="row",
     )
-    by_series = pl.concat([series, told], how="horizontal")
+    by_series = pl.concat([series, described], how="horizontal")
     said = lines.select(*place, "at").join(by_series, on=place, nulls_equal=True, maintain_order="left")
     said = said.select("host", pl.col("drive").alias("device"), "at", *names)
     return said.unique(["host", "device", "at"], keep="first", maintain_order=True)

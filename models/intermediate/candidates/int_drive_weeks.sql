@@ -172,7 +172,7 @@ select
     windows.drive_id,
     windows.boundary_utc,
     windows.week_no,
-    coalesce(described.kind, spans.declared_kind, 'unknown') as kind,
+    coalesce(described.kind, drives.declared_kind, 'unknown') as kind,
     windows.raid_group_id,
     described.model,
     {{ age_year('described.deployed_on', 'windows.boundary_utc') }} as age_year,
@@ -207,4 +207,4 @@ left join {{ ref('int_drives__described') }} as described
     on windows.drive_id = described.drive_id
     and windows.boundary_utc > described.from_hour_utc
     and windows.boundary_utc <= described.to_hour_utc
-left join {{ ref('int_drives__spans') }} as spans on windows.drive_id = spans.drive_id
+left join {{ ref('int_drives') }} as drives on windows.drive_id = drives.drive_id

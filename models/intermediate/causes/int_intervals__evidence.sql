@@ -225,7 +225,7 @@ beside_others as (
     where cohort_days.cohort is not null and kind_days.cohort is null
 ),
 
--- so many of the others would have been slow at the cohort's rate: too many for chance, and too many beside those that were
+-- how many of the others would have been slow at the cohort's rate: too many for chance, and too many compared with those that were
 bad_cohorts as (
     select *
     from beside_others
@@ -269,7 +269,7 @@ select
     drive_id,
     started_at,
     '{{ cause }}' as cause,
-    {{ evidence }} || ' in ' || cast({{ hours }} as varchar) || ' of ' || {{ some('interval_hours', 'hour') }} as evidence
+    {{ evidence }} || ' in ' || cast({{ hours }} as varchar) || ' of ' || {{ counted_noun('interval_hours', 'hour') }} as evidence
 from counted
 where 2 * {{ hours }} > interval_hours
 union all

@@ -1,14 +1,33 @@
 {{ config(materialized="by_day") }}
 -- Slow hours by the clock: hours with a slowdown and slow ones, by kind and the drives' time zone.
 -- Grain: day_utc, hour_utc, kind, timezone.
+with drive_days as (
+    select
+        drive_days.day_utc,
+        drives.kind,
+        drives.timezone,
+        drive_days.in_population_in & drive_days.slowdown_in as slowdown_in,
+        drive_days.in_population_in & drive_days.slow_in as slow_in,
+        count(*) as drive_count
+    from {{ ref('int_drive_days') }} as drive_days
+    inner join {{ ref('int_drives') }} as drives on drive_days.drive_id = drives.drive_id
+    group by
+        drive_days.day_utc, drives.kind, drives.timezone,
+        drive_days.in_population_in & drive_days.slowdown_in, drive_days.in_population_in & drive_days.slow_in
+),
+
+hours as (
+    select distinct day_utc, hour_utc from {{ ref('int_raid_hours') }}
+)
+
 select
-    drive_hours.day_utc,
-    drive_hours.hour_utc,
-    kinds.kind,
-    kinds.timezone,
-    count(*) as slowdown_hours,
-    {{ counted('drive_hours.slowdown >= ' ~ var('slow_threshold')) }} as slow_hours
-from {{ ref('int_drive_hours') }} as drive_hours
-inner join {{ ref('int_drives__kinds') }} as kinds on drive_hours.drive_id = kinds.drive_id
-where drive_hours.is_in_population and drive_hours.slowdown is not null
-group by drive_hours.day_utc, drive_hours.hour_utc, kinds.kind, kinds.timezone
+    drive_days.day_utc,
+    hours.hour_utc,
+    drive_days.kind,
+    drive_days.timezone,
+    cast(sum(drive_days.drive_count) as bigint) as slowdown_hours,
+    cast(sum(case when {{ has_hour('drive_days.slow_in', 'hours.hour_utc') }} then drive_days.drive_count else 0 end) as bigint) as slow_hours
+from drive_days
+inner join hours on drive_days.day_utc = hours.day_utc
+where {{ has_hour('drive_days.slowdown_in', 'hours.hour_utc') }}
+group by drive_days.day_utc, hours.hour_utc, drive_days.kind, drive_days.timezone

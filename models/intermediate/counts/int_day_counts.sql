@@ -5,15 +5,32 @@
 with drive_hours as (
     select
         drive_hours.day_utc,
-        kinds.kind,
-        kinds.drive_class,
-        {{ age_year('kinds.deployed_on', 'drive_hours.hour_utc') }} as age_year,
-        drive_hours.slowdown,
-        drive_hours.rate_imbalance,
-        drive_hours.size_imbalance
+        drives.kind,
+        drives.drive_class,
+        {{ age_year('drives.deployed_on', 'drive_hours.hour_utc') }} as age_year,
+        coalesce(drive_hours.rate_imbalance >= {{ var('imbalanced') }}, false) as is_rate_imbalanced,
+        coalesce(drive_hours.size_imbalance >= {{ var('imbalanced') }}, false) as is_size_imbalanced,
+        drive_hours.slowdown as value,
+        {{ bin_edge('drive_hours.slowdown') }} as edge_per_mille
     from {{ ref('int_drive_hours') }} as drive_hours
-    inner join {{ ref('int_drives__kinds') }} as kinds on drive_hours.drive_id = kinds.drive_id
+    inner join {{ ref('int_drives') }} as drives on drive_hours.drive_id = drives.drive_id
     where drive_hours.is_in_population and drive_hours.slowdown is not null
+),
+
+-- once through the hours: what follows goes through the bins
+drive_hour_bins as (
+    select
+        day_utc,
+        kind,
+        drive_class,
+        age_year,
+        is_rate_imbalanced,
+        is_size_imbalanced,
+        edge_per_mille,
+        {{ is_on_edge() }} as is_on_edge,
+        count(*) as hour_count
+    from drive_hours
+    group by day_utc, kind, drive_class, age_year, is_rate_imbalanced, is_size_imbalanced, edge_per_mille, {{ is_on_edge() }}
 ),
 
 raid_hours as (
@@ -23,32 +40,32 @@ raid_hours as (
     where raid_hours.is_valid
 ),
 
-observed as (
-    select day_utc, kind, drive_class, 'slowdown' as measure, slowdown as value from drive_hours
-    union all
-    select day_utc, kind, 'all' as drive_class, 'slowdown_rate_imbalanced' as measure, slowdown as value
-    from drive_hours
-    where rate_imbalance >= {{ var('imbalanced') }}
-    union all
-    select day_utc, kind, 'all' as drive_class, 'slowdown_size_imbalanced' as measure, slowdown as value
-    from drive_hours
-    where size_imbalance >= {{ var('imbalanced') }}
-    union all
-    select day_utc, kind, 'all' as drive_class, 'slowdown_year_' || cast(age_year as varchar) as measure, slowdown as value
-    from drive_hours
-    where age_year is not null
+raid_hour_values as (
 {%- for rank in (1, 2, 3) %}
+    select day_utc, kind, 'tail_{{ rank }}' as measure, tail_{{ rank }} as value, {{ bin_edge('tail_' ~ rank) }} as edge_per_mille from raid_hours
     union all
-    select day_utc, kind, 'all' as drive_class, 'tail_{{ rank }}' as measure, tail_{{ rank }} as value from raid_hours
 {%- endfor %}
-    union all
-    select day_utc, kind, 'all' as drive_class, 'rio_' || transition as measure, rio_degradation as value
+    select day_utc, kind, 'rio_' || transition as measure, rio_degradation as value, {{ bin_edge('rio_degradation') }} as edge_per_mille
     from raid_hours
     where transition is not null and rio_degradation is not null
 ),
 
-binned as (
-    select day_utc, kind, drive_class, measure, value, {{ bin_edge('value') }} as edge_per_mille from observed
+bins as (
+    select day_utc, kind, drive_class, 'slowdown' as measure, edge_per_mille, is_on_edge, hour_count from drive_hour_bins
+{%- for imbalance in ('rate', 'size') %}
+    union all
+    select day_utc, kind, 'all' as drive_class, 'slowdown_{{ imbalance }}_imbalanced' as measure, edge_per_mille, is_on_edge, hour_count
+    from drive_hour_bins
+    where is_{{ imbalance }}_imbalanced
+{%- endfor %}
+    union all
+    select day_utc, kind, 'all' as drive_class, 'slowdown_year_' || cast(age_year as varchar) as measure, edge_per_mille, is_on_edge, hour_count
+    from drive_hour_bins
+    where age_year is not null
+    union all
+    select day_utc, kind, 'all' as drive_class, measure, edge_per_mille, {{ is_on_edge() }} as is_on_edge, count(*) as hour_count
+    from raid_hour_values
+    group by day_utc, kind, measure, edge_per_mille, {{ is_on_edge() }}
 )
 
 select
@@ -57,7 +74,7 @@ select
     drive_class,
     measure,
     edge_per_mille,
-    value = cast(edge_per_mille as double) / 1000 as is_on_edge,
-    count(*) as hour_count
-from binned
-group by day_utc, kind, drive_class, measure, edge_per_mille, value = cast(edge_per_mille as double) / 1000
+    is_on_edge,
+    cast(sum(hour_count) as bigint) as hour_count
+from bins
+group by day_utc, kind, drive_class, measure, edge_per_mille, is_on_edge

@@ -1,48 +1,71 @@
 {{ config(materialized="by_day") }}
 -- What each drive showed in a day, in counts that add up: by drive because kind, age, model and cell type may be corrected later, and
 -- because hours of one drive are not independent. Grain: day_utc, drive_id, raid_group_id.
-select
-    day_utc,
-    drive_id,
-    raid_group_id,
-    min(hour_utc) as first_hour_utc,
-    max(hour_utc) as last_hour_utc,
-    max_by(declared_kind, hour_utc) as declared_kind,
-    max_by(is_group_guessed, hour_utc) as is_group_guessed,
-    -- also hours outside the population: events ask where they were. Those have no slowdown of any sort and count nowhere else
-    {{ counted_hours('true') }} as reported_in,
-    count(*) as reported_hours,
-    {{ counted_hours('is_in_population') }} as in_population_in,
-    {{ counted_hours('slowdown is not null') }} as slowdown_in,
-    {{ counted('slowdown is not null') }} as slowdown_hours,
+with drive_days as (
+    select
+        day_utc,
+        drive_id,
+        raid_group_id,
+        min(hour_utc) as first_hour_utc,
+        max(hour_utc) as last_hour_utc,
+        max_by(declared_kind, hour_utc) as declared_kind,
+        max_by(is_group_guessed, hour_utc) as is_group_guessed,
+        -- also hours outside the population: events ask where they were. Those have no slowdown of any sort and count nowhere else
+        {{ counted_hours('true') }} as reported_in,
+        count(*) as reported_hours,
+        {{ counted_hours('is_in_population') }} as in_population_in,
+        {{ counted_hours('slowdown is not null') }} as slowdown_in,
+        {{ counted_hours('slowdown >= ' ~ var('slow_threshold')) }} as slow_in,
+        {{ counted_hours('slowdown >= ' ~ var('mild_threshold')) }} as mild_in,
+        {{ counted_hours('is_peer') }} as peer_in,
+        {{ counted('slowdown is not null') }} as slowdown_hours,
 {%- for edge in var('slowdown_edges') %}
-    {{ counted('slowdown >= ' ~ edge) }} as slowdown_hours_{{ edge_name(edge) }},
+        {{ counted('slowdown >= ' ~ edge) }} as slowdown_hours_{{ edge_name(edge) }},
 {%- endfor %}
-    max(slowdown) as max_slowdown,
-    -- an interval starts at every slow hour that does not follow another
-    {{ counted('slowdown >= ' ~ var('slow_threshold') ~ ' and not coalesce(was_slow, false)') }} as interval_count,
-    {{ counted('not was_slow and slowdown < ' ~ var('slow_threshold')) }} as normal_hours,
-    {{ counted('not was_slow and slowdown >= ' ~ var('slow_threshold')) }} as to_slow_hours,
-    {{ counted('was_slow and slowdown >= ' ~ var('slow_threshold')) }} as slow_persist_hours,
-    {{ counted('was_slow and slowdown < ' ~ var('slow_threshold')) }} as back_to_stable_hours,
-    {{ counted('slowdown is not null and rate_imbalance is not null') }} as rate_hours,
-    {{ counted('slowdown is not null and rate_imbalance >= ' ~ var('imbalanced')) }} as rate_imbalanced_hours,
-    {{ counted('slowdown >= ' ~ var('slow_threshold') ~ ' and rate_imbalance >= ' ~ var('imbalanced')) }} as rate_imbalanced_slow_hours,
-    {{ counted('slowdown is not null and size_imbalance is not null') }} as size_hours,
-    {{ counted('slowdown is not null and size_imbalance >= ' ~ var('imbalanced')) }} as size_imbalanced_hours,
-    {{ counted('slowdown >= ' ~ var('slow_threshold') ~ ' and size_imbalance >= ' ~ var('imbalanced')) }} as size_imbalanced_slow_hours,
-    {{ counted('read_slowdown is not null') }} as read_hours,
-    {{ counted('read_slowdown >= ' ~ var('slow_threshold')) }} as read_slow_hours,
-    {{ counted('write_slowdown is not null') }} as write_hours,
-    {{ counted('write_slowdown >= ' ~ var('slow_threshold')) }} as write_slow_hours,
+        max(slowdown) as max_slowdown,
+        {{ counted('slowdown is not null and rate_imbalance is not null') }} as rate_hours,
+        {{ counted('slowdown is not null and rate_imbalance >= ' ~ var('imbalanced')) }} as rate_imbalanced_hours,
+        {{ counted('slowdown >= ' ~ var('slow_threshold') ~ ' and rate_imbalance >= ' ~ var('imbalanced')) }} as rate_imbalanced_slow_hours,
+        {{ counted('slowdown is not null and size_imbalance is not null') }} as size_hours,
+        {{ counted('slowdown is not null and size_imbalance >= ' ~ var('imbalanced')) }} as size_imbalanced_hours,
+        {{ counted('slowdown >= ' ~ var('slow_threshold') ~ ' and size_imbalance >= ' ~ var('imbalanced')) }} as size_imbalanced_slow_hours,
+        {{ counted('read_slowdown is not null') }} as read_hours,
+        {{ counted('read_slowdown >= ' ~ var('slow_threshold')) }} as read_slow_hours,
+        {{ counted('write_slowdown is not null') }} as write_hours,
+        {{ counted('write_slowdown >= ' ~ var('slow_threshold')) }} as write_slow_hours,
 {%- for side in ('read', 'write') %}
-    {{ counted('is_' ~ side ~ '_multiple') }} as {{ side }}_multiple_hours,
-    {{ counted('is_' ~ side ~ '_multiple_in_ticks') }} as {{ side }}_tick_hours,
+        {{ counted('is_' ~ side ~ '_multiple') }} as {{ side }}_multiple_hours,
+        {{ counted('is_' ~ side ~ '_multiple_in_ticks') }} as {{ side }}_tick_hours,
 {%- endfor %}
-    {{ counted('is_slow_by_mean') }} as mean_slow_hours
+        {{ counted('is_slow_by_mean') }} as mean_slow_hours
 {%- for floor in var('io_count_floors') %},
-    {{ counted('is_slow_from_' ~ floor ~ '_ios is not null') }} as io_{{ floor }}_hours,
-    {{ counted('is_slow_from_' ~ floor ~ '_ios') }} as io_{{ floor }}_slow_hours
+        {{ counted('is_slow_from_' ~ floor ~ '_ios is not null') }} as io_{{ floor }}_hours,
+        {{ counted('is_slow_from_' ~ floor ~ '_ios') }} as io_{{ floor }}_slow_hours
 {%- endfor %}
-from {{ ref('int_drive_hours') }}
-group by day_utc, drive_id, raid_group_id
+    from {{ ref('int_drive_hours__compared') }}
+    group by day_utc, drive_id, raid_group_id
+),
+
+-- the hour before a day's first is the last of the day before
+followed as (
+    select
+        drive_days.*,
+{%- for hours in ('slowdown', 'slow', 'mild', 'peer') %}
+        {{ hours_after('drive_days.' ~ hours ~ '_in', 'yesterday.' ~ hours ~ '_in') }} as after_{{ hours }}_in{{ "," if not loop.last }}
+{%- endfor %}
+    from drive_days
+    left join drive_days as yesterday
+        on drive_days.drive_id = yesterday.drive_id
+        and drive_days.raid_group_id = yesterday.raid_group_id
+        and drive_days.day_utc = cast(yesterday.day_utc + interval 1 day as date)
+)
+
+select
+    *,
+    -- an interval starts at every slow hour that does not follow another
+    {{ hour_count('slow_in & ~after_slow_in') }} as interval_count,
+    {{ hour_count('slowdown_in & after_slowdown_in & ~slow_in & ~after_slow_in') }} as normal_hours,
+    {{ hour_count('slow_in & after_slowdown_in & ~after_slow_in') }} as to_slow_hours,
+    {{ hour_count('slow_in & after_slow_in') }} as slow_persist_hours,
+    {{ hour_count('slowdown_in & ~slow_in & after_slow_in') }} as back_to_stable_hours
+from followed

@@ -4,7 +4,7 @@
 with imbalanced as (
 {%- for imbalance in ('rate', 'size') %}
     select day_utc, drive_id, raid_group_id, '{{ imbalance }}' as imbalance, slowdown
-    from {{ ref('int_drive_hours') }}
+    from {{ ref('int_drive_hours__compared') }}
     where is_in_population and slowdown is not null and {{ imbalance }}_imbalance >= {{ var('imbalanced') }}
     {{- " union all" if not loop.last }}
 {%- endfor %}

@@ -18,7 +18,7 @@ mild_days as (
         max(
             case
                 when worst_rank = 1
-                    then cast(hour_utc as varchar) || ': ' || {{ told('latency_us') }} || ' us, median ' || {{ told('median_latency_us') }} || ' us'
+                    then cast(hour_utc as varchar) || ': ' || {{ format_2dp('latency_us') }} || ' us, median ' || {{ format_2dp('median_latency_us') }} || ' us'
             end
         ) as worst
     from mild_hours
@@ -59,7 +59,7 @@ select
     day_utc,
     max_slowdown as score,
     true as is_flagged,
-    {{ some(hours, 'hour') }} || ' at {{ var(threshold ~ "_threshold") }} or more; the worst ' || worst as evidence
+    {{ counted_noun(hours, 'hour') }} || ' at {{ var(threshold ~ "_threshold") }} or more; the worst ' || worst as evidence
 from mild_days
 where {{ hours }} > 0
 union all
@@ -82,11 +82,11 @@ select
     day_utc,
     max(over_limit) as score,
     true as is_flagged,
-    {{ some('count(*)', 'hour') }} || ' above the limit; the worst ' || max(
+    {{ counted_noun('count(*)', 'hour') }} || ' above the limit; the worst ' || max(
         case
             when worst_rank = 1
-                then cast(hour_utc as varchar) || ': ' || {{ told('latency_us') }} || ' us, limit ' || {{ told('hdfs_limit_us') }} || ' us, median '
-                || {{ told('median_latency_us') }} || ' us of ' || cast(peer_count as varchar) || ' drives'
+                then cast(hour_utc as varchar) || ': ' || {{ format_2dp('latency_us') }} || ' us, limit ' || {{ format_2dp('hdfs_limit_us') }} || ' us, median '
+                || {{ format_2dp('median_latency_us') }} || ' us of ' || cast(peer_count as varchar) || ' drives'
         end
     ) as evidence
 from hdfs_hours
@@ -98,12 +98,12 @@ select
     day_utc,
     cast(max(outlier_count) as double) as score,
     max(outlier_count) > {{ var('zfs_outlier_limit') }} as is_flagged,
-    {{ some('count(*)', 'rise') }} || '; the count is '
+    {{ counted_noun('count(*)', 'rise') }} || '; the count is '
     || max(
         case
             when worst_rank = 1
                 then cast(outlier_count as varchar) || ' of {{ var("zfs_outlier_limit") }} at ' || cast(hour_utc as varchar) || ': '
-                || {{ told('latency_us') }} || ' us, fence ' || {{ told('fence_us') }} || ' us of ' || cast(peer_count as varchar) || ' drives'
+                || {{ format_2dp('latency_us') }} || ' us, fence ' || {{ format_2dp('fence_us') }} || ' us of ' || cast(peer_count as varchar) || ' drives'
         end
     ) as evidence
 from sit_out_hours
@@ -119,7 +119,7 @@ select
     {{ score }} as score,
     {{ score }} >= {{ slow_score }} as is_flagged,
     cast(slow_hours as varchar) || ' of ' || cast(drive_hours as varchar) || ' hours at {{ var("slow_threshold") }} or more, '
-    || {{ some('quiet_days', 'day') }} || ' since such an hour; the score is ' || {{ told(score) }} as evidence
+    || {{ counted_noun('quiet_days', 'day') }} || ' since such an hour; the score is ' || {{ format_2dp(score) }} as evidence
 from {{ ref('int_drive_days__scored') }}
 where {{ score }} > {{ floor }}
 union all
@@ -130,10 +130,10 @@ select
     day_utc,
     max(sigmas_above_mean) as score,
     true as is_flagged,
-    {{ some('count(*)', 'hour') }} || '; the worst ' || max(
+    {{ counted_noun('count(*)', 'hour') }} || '; the worst ' || max(
         case
             when worst_rank = 1
-                then cast(hour_utc as varchar) || ': ' || {{ told('latency_us') }} || ' us, ' || {{ told('sigmas_above_mean') }}
+                then cast(hour_utc as varchar) || ': ' || {{ format_2dp('latency_us') }} || ' us, ' || {{ format_2dp('sigmas_above_mean') }}
                 || ' standard deviations above the mean of ' || cast(peer_count as varchar) || ' drives'
         end
     ) as evidence
@@ -147,7 +147,7 @@ select
     cast(window_risk as double) as score,
     window_risk >= {{ var('perseus_slow_risk') }} as is_flagged,
     cast(event_count as varchar) || ' of ' || cast(window_count as varchar) || ' windows of {{ var("perseus_window_minutes") }} minutes above the bound, '
-    || {{ told('event_ratio') }} || ' times it on average; the worst ' || cast(worst_window_utc as varchar) || ': ' || {{ told('worst_ratio') }}
+    || {{ format_2dp('event_ratio') }} || ' times it on average; the worst ' || cast(worst_window_utc as varchar) || ': ' || {{ format_2dp('worst_ratio') }}
     || ' times; risk ' || cast(risk as varchar) || ' of the day, ' || cast(window_risk as varchar) || ' of {{ var("perseus_days") }} days' as evidence
 from {{ ref('int_drive_days__at_risk') }}
 where risk > 0

@@ -57,9 +57,9 @@ slow_days as (
 histories as (
     select
         drive_id,
-        {{ running_score(1, 'slow_day_number', ['rest_days', 'growth'], 'least(100.0, ' ~ tikv_after('score', 'day.rest_days') ~ ' * day.growth)') }} as tikv_scores,
+        {{ running_score(1, 'slow_day_number', ['rest_days', 'growth'], 'least(100.0, ' ~ tikv_score_after('score', 'day.rest_days') ~ ' * day.growth)') }} as tikv_scores,
         {{ running_score(0, 'slow_day_number', ['rest_days', 'slow_hours'],
-            'least(100.0, ' ~ iaso_after('score', 'day.rest_days') ~ ' + ' ~ var('iaso_increase') ~ ' * day.slow_hours)') }} as iaso_scores
+            'least(100.0, ' ~ iaso_score_after('score', 'day.rest_days') ~ ' + ' ~ var('iaso_increase') ~ ' * day.slow_hours)') }} as iaso_scores
     from slow_days
     group by drive_id
 )
@@ -70,8 +70,8 @@ select
     placed.drive_hours,
     placed.slow_hours,
     placed.quiet_days,
-    {{ tikv_after(nth('histories.tikv_scores', 'placed.slow_day_number + 1'), 'placed.quiet_days') }} as tikv_score,
-    {{ iaso_after(nth('histories.iaso_scores', 'placed.slow_day_number + 1'), 'placed.quiet_days') }} as iaso_score
+    {{ tikv_score_after(nth('histories.tikv_scores', 'placed.slow_day_number + 1'), 'placed.quiet_days') }} as tikv_score,
+    {{ iaso_score_after(nth('histories.iaso_scores', 'placed.slow_day_number + 1'), 'placed.quiet_days') }} as iaso_score
 from placed
 inner join histories on placed.drive_id = histories.drive_id
 where placed.slow_day_number > 0

@@ -1,34 +1,26 @@
 {{ config(materialized="by_day") }}
 -- Drive-hours that a rule of outliers speaks of, with what it compared. Grain: drive_id, hour_utc.
--- Most RAID-hours hold none, which three sums show: quartiles and deviations are taken of the others only.
+-- Most RAID-hours hold none, which their medians show and three sums: quartiles and deviations are taken of the others only.
 with peers as (
     select
-        drive_id,
-        raid_group_id,
-        hour_utc,
-        latency_us,
-        median_latency_us,
-        slowdown,
-        day_utc,
-        {{ capped_nanoseconds('latency_us') }} as latency_ns,
-        cast(least({{ nanoseconds('latency_us') }}, 1e12) as double) as about_latency_ns
-    from {{ ref('int_drive_hours') }}
-    where is_in_population and slowdown is not null
-),
-
--- sums of squares as whole numbers cost most: doubles, with room for their rounding, say where they may be needed
-notable as (
-    select raid_group_id, hour_utc
-    from peers
-    group by raid_group_id, hour_utc
-    having max(slowdown) >= {{ least_outlying_slowdown() }}
-        or max(about_latency_ns) - avg(about_latency_ns) >= 0.99 * {{ var('sigma_multiple') }} * stddev_pop(about_latency_ns)
+        drive_hours.drive_id,
+        drive_hours.raid_group_id,
+        drive_hours.hour_utc,
+        drive_hours.latency_us,
+        drive_hours.median_latency_us,
+        drive_hours.slowdown,
+        drive_hours.day_utc,
+        {{ capped_nanoseconds('drive_hours.latency_us') }} as latency_ns
+    from {{ ref('int_drive_hours__compared') }} as drive_hours
+    inner join {{ ref('int_raid_hours__medians') }} as medians
+        on drive_hours.raid_group_id = medians.raid_group_id and drive_hours.hour_utc = medians.hour_utc
+    where medians.may_hold_outliers and drive_hours.is_in_population and drive_hours.slowdown is not null
 ),
 
 raid_hours as (
     select
-        peers.raid_group_id,
-        peers.hour_utc,
+        raid_group_id,
+        hour_utc,
         count(*) as peer_count,
         max(slowdown) as max_slowdown,
         max(latency_ns) as max_latency_ns,
@@ -36,8 +28,7 @@ raid_hours as (
         -- peers squared times the variance: whole numbers, so the order of the rows leaves no trace
         count(*) * sum(latency_ns * latency_ns) - sum(latency_ns) * sum(latency_ns) as spread_ns
     from peers
-    inner join notable on peers.raid_group_id = notable.raid_group_id and peers.hour_utc = notable.hour_utc
-    group by peers.raid_group_id, peers.hour_utc
+    group by raid_group_id, hour_utc
 ),
 
 suspects as (

@@ -65,7 +65,7 @@ select
     from_utc,
     raid_group_id,
     day_utc,
-    -- nobody waits a thousand seconds, nor moves so much: squares stay finite
+    -- no drive takes a thousand seconds or moves that much: squares stay finite
     least(latency_us, 1e9) as latency_us,
     least(throughput_per_second, 1e15) as throughput_per_second
 from known

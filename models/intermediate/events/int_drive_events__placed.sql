@@ -9,6 +9,7 @@ with events as (
     from {{ ref('int_drive_events__identified') }} as events
     left join {{ ref('int_drives__segments') }} as segments
         on events.drive_id = segments.drive_id
+        and segments.is_believed
         and segments.from_hour_utc <= events.hour_utc
         and segments.to_hour_utc > events.hour_utc
 ),
@@ -23,7 +24,7 @@ asked as (
         on events.inventory_raid_group_id = segments.raid_group_id
         and segments.from_hour_utc <= events.hour_utc
         and segments.to_hour_utc > events.hour_utc
-    where events.inventory_role = 'data' and segments.role = 'data'
+    where events.inventory_role = 'data' and segments.is_believed and segments.role = 'data'
 ),
 
 seen as (
@@ -62,7 +63,7 @@ absent as (
         and segments.from_hour_utc <= silent.hour_utc
         and segments.to_hour_utc > silent.hour_utc
     inner join seen on segments.drive_id = seen.drive_id and silent.hour_utc = seen.hour_utc
-    where segments.role = 'data' and seen.raid_group_id <> silent.raid_group_id
+    where segments.is_believed and segments.role = 'data' and seen.raid_group_id <> silent.raid_group_id
     group by silent.raid_group_id, silent.hour_utc
 ),
 

@@ -1,5 +1,5 @@
 {{ config(materialized='view') }}
--- Drives that have gone: since their last row another serial has taken their slot, or an event tells of it. Grain: drive_id.
+-- Drives that have gone: since their last row another serial has taken their slot, or an event reports the swap. Grain: drive_id.
 with drives as (
     select * from {{ ref('int_drives') }}
 ),
@@ -8,7 +8,7 @@ events as (
     select * from {{ ref('int_drive_events__identified') }} where event_type = 'replacement'
 ),
 
-told as (
+swaps as (
     select drives.drive_id, periods.from_hour_utc as replaced_at, periods.drive_id as successor_drive_id
     from drives
     inner join {{ ref('int_drives__periods') }} as periods
@@ -31,11 +31,11 @@ told as (
 )
 
 select
-    told.drive_id,
-    min(told.replaced_at) as replaced_at,
-    min_by(told.successor_drive_id, cast(told.replaced_at as varchar) || ' ' || told.successor_drive_id) as successor_drive_id
-from told
+    swaps.drive_id,
+    min(swaps.replaced_at) as replaced_at,
+    min_by(swaps.successor_drive_id, cast(swaps.replaced_at as varchar) || ' ' || swaps.successor_drive_id) as successor_drive_id
+from swaps
 cross join {{ ref('stg_raw__publication') }} as publication
 -- inventory may know of a swap to come
-where date_trunc('hour', told.replaced_at) <= publication.last_hour_utc
-group by told.drive_id
+where date_trunc('hour', swaps.replaced_at) <= publication.last_hour_utc
+group by swaps.drive_id

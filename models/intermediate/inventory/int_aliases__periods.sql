@@ -1,8 +1,28 @@
-{{ config(materialized='table') }}
 -- Which drive an alias names, for all time without gap or overlap; the alias itself where nobody says. Grain: alias, from_hour_utc.
 -- Where several periods cover an hour an operator's mapping counts, else the one that began last, else the source that is believed first.
-with periods as (
-    select * from {{ ref('int_aliases__claims') }} where from_hour_utc < to_hour_utc
+-- An operator may also map one serial number to another; everything reported of the first then belongs to the second.
+with claims as (
+    select *, {{ valid_until('alias') }} as valid_until
+    from {{ ref('stg_raw__drive_aliases') }}
+),
+
+-- over whole hours
+held as (
+    select
+        claims.source,
+        claims.alias,
+        coalesce(joined.drive_id, claims.drive_id) as drive_id,
+        claims.valid_from,
+        claims.collected_at,
+        coalesce(date_trunc('hour', claims.valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
+        coalesce(date_trunc('hour', claims.valid_until), timestamp '{{ var("end_of_time") }}') as to_hour_utc
+    from claims
+    left join claims as joined
+        on claims.drive_id = joined.alias and joined.source = 'mapping' and joined.valid_from is null and claims.alias <> joined.alias
+),
+
+periods as (
+    select * from held where from_hour_utc < to_hour_utc
 ),
 
 boundaries as (

@@ -6,7 +6,7 @@
     'kind', 'vendor', 'model', 'firmware', 'flash_cell', 'capacity_bytes', 'rpm', 'interface', 'host', 'enclosure', 'site', 'timezone'
 ] %}
 with held as (
-    select *, {{ held_until('drive_id, host') }} as held_until
+    select *, {{ valid_until('drive_id, host') }} as valid_until
     from {{ ref('stg_raw__drives') }}
 ),
 
@@ -14,7 +14,7 @@ live as (
     select
         *,
         coalesce(date_trunc('hour', valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
-        coalesce(date_trunc('hour', held_until), timestamp '{{ var("end_of_time") }}') as to_hour_utc
+        coalesce(date_trunc('hour', valid_until), timestamp '{{ var("end_of_time") }}') as to_hour_utc
     from held
 ),
 

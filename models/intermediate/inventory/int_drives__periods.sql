@@ -1,60 +1,234 @@
-{{ config(materialized='view') }}
 -- Inventory periods of every drive, what all sources say of it made one. Grain: drive_id, valid_from.
-select
-    delivered.drive_id,
-    delivered.raid_group_id,
-    -- a drive whose role nobody states serves data
-    coalesce(delivered.role, 'data') as role,
-    delivered.kind,
-    delivered.slot,
-    delivered.vendor,
-    delivered.model,
-    delivered.firmware,
-    delivered.flash_cell,
-    delivered.capacity_bytes,
-    delivered.rpm,
-    delivered.interface,
-    delivered.raid_level,
-    delivered.host,
-    delivered.enclosure,
-    delivered.site,
-    delivered.timezone,
-    delivered.deployed_on,
-    cast(null as varchar) as deployed_on_source,
-    delivered.valid_from,
-    delivered.valid_to,
-    false as is_group_guessed,
-    false as is_mapped,
-    coalesce(date_trunc('hour', delivered.valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
-    coalesce(date_trunc('hour', delivered.valid_to), timestamp '{{ var("end_of_time") }}') as to_hour_utc
-from {{ ref('stg_raw__drives') }} as delivered
-where delivered.source is null
-    and not exists (select 1 from {{ ref('int_drives__host_periods') }} as hosts where hosts.drive_id = delivered.drive_id)
+-- Most drives are known to their array only, and its records stand. Of a drive that a host sees each attribute is decided for each stretch of
+-- hours: by the source that is believed first and knows it.
+{%- set membership = ['raid_group_id', 'role', 'slot', 'raid_level'] %}
+{%- set description = [
+    'kind', 'vendor', 'model', 'firmware', 'flash_cell', 'capacity_bytes', 'rpm', 'interface', 'host', 'enclosure', 'site', 'timezone'
+] %}
+with held as (
+    select *, valid_to as valid_until
+    from {{ ref('stg_raw__drives') }}
+    where source is null
+    union all
+    select *, {{ valid_until('drive_id, host') }} as valid_until
+    from {{ ref('stg_raw__drives') }}
+    where source is not null
+),
+
+live as (
+    select
+        *,
+        coalesce(date_trunc('hour', valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
+        coalesce(date_trunc('hour', valid_until), timestamp '{{ var("end_of_time") }}') as to_hour_utc
+    from held
+),
+
+looks as (
+    select distinct source, raid_group_id, from_hour_utc
+    from live
+    where source in ('{{ var("snapshot_sources") | join("', '") }}') and not is_group_guessed
+),
+
+-- a source that lists a RAID group whole: what it said holds until it looked again
+followed_looks as (
+    select *, lead(from_hour_utc) over (partition by source, raid_group_id order by from_hour_utc) as next_hour_utc
+    from looks
+),
+
+seen_from_hosts as (
+    select
+        live.*,
+        case when looks.next_hour_utc < live.to_hour_utc then looks.next_hour_utc else live.to_hour_utc end as seen_to_hour_utc
+    from live
+    left join followed_looks as looks
+        on live.source = looks.source
+        and live.raid_group_id = looks.raid_group_id
+        and live.from_hour_utc = looks.from_hour_utc
+    where live.source is not null
+),
+
+-- each under the drives that its alias named while it held
+named as (
+    select
+        coalesce(aliases.drive_id, seen_from_hosts.drive_id) as drive_id,
+{%- for name in membership + description %}
+        seen_from_hosts.{{ name }},
+{%- endfor %}
+        -- power-on hours stand still while a drive is off, so a day counted back from them only moves later: the first told is the nearest
+        case
+            when seen_from_hosts.source in ('{{ var("powered_age_sources") | join("', '") }}')
+                then min(seen_from_hosts.deployed_on) over (
+                    partition by coalesce(aliases.drive_id, seen_from_hosts.drive_id), seen_from_hosts.source
+                )
+            else seen_from_hosts.deployed_on
+        end as deployed_on,
+        seen_from_hosts.source,
+        seen_from_hosts.is_group_guessed,
+        seen_from_hosts.valid_from,
+        seen_from_hosts.collected_at,
+        case
+            when aliases.from_hour_utc > seen_from_hosts.from_hour_utc then aliases.from_hour_utc else seen_from_hosts.from_hour_utc
+        end as from_hour_utc,
+        case
+            when aliases.to_hour_utc < seen_from_hosts.seen_to_hour_utc then aliases.to_hour_utc else seen_from_hosts.seen_to_hour_utc
+        end as to_hour_utc
+    from seen_from_hosts
+    left join {{ ref('int_aliases__periods') }} as aliases
+        on seen_from_hosts.drive_id = aliases.alias
+        and aliases.from_hour_utc < seen_from_hosts.seen_to_hour_utc
+        and aliases.to_hour_utc > seen_from_hosts.from_hour_utc
+),
+
+said as (
+    select * from named
+    union all
+    select
+        drive_id,
+{%- for name in membership + description %}
+        {{ name }},
+{%- endfor %}
+        deployed_on,
+        source,
+        false as is_group_guessed,
+        valid_from,
+        collected_at,
+        from_hour_utc,
+        to_hour_utc
+    from live
+    where source is null and drive_id in (select drive_id from named)
+),
+
+boundaries as (
+    select drive_id, from_hour_utc as hour_utc from said where from_hour_utc < to_hour_utc
+    union
+    select drive_id, to_hour_utc as hour_utc from said where from_hour_utc < to_hour_utc
+),
+
+stretches as (
+    select drive_id, hour_utc, lead(hour_utc) over (partition by drive_id order by hour_utc) as next_hour_utc
+    from boundaries
+),
+
+ranked as (
+    select
+        said.*,
+        stretches.hour_utc as stretch_from_utc,
+        stretches.next_hour_utc as stretch_to_utc,
+{%- for aspect in ('membership', 'description', 'age') %}
+        row_number() over (
+            partition by said.drive_id, stretches.hour_utc
+            order by
+                {% if aspect == 'membership' %}said.is_group_guessed asc,
+                case when said.raid_group_id is null then 1 else 0 end asc,
+                {% endif %}{{ source_rank(aspect, 'said.source') }} asc,
+                said.source asc nulls first,
+                said.valid_from desc nulls last,
+                said.collected_at desc nulls last,
+                said.raid_group_id asc,
+                said.slot asc nulls last
+        ) as {{ aspect }}_place{{ ',' if not loop.last }}
+{%- endfor %}
+    from stretches
+    inner join said
+        on stretches.drive_id = said.drive_id
+        and said.from_hour_utc <= stretches.hour_utc
+        and said.to_hour_utc >= stretches.next_hour_utc
+),
+
+decided as (
+    select
+        drive_id,
+{%- for name in membership %}
+        -- what somebody says of the drive without its group fills in
+        coalesce(
+            max(case when membership_place = 1 then {{ name }} end),
+            min_by({{ name }}, membership_place) filter (where {{ name }} is not null and raid_group_id is null)
+        ) as {{ name }},
+{%- endfor %}
+{%- for name in description %}
+        min_by({{ name }}, description_place) filter (where {{ name }} is not null) as {{ name }},
+{%- endfor %}
+        min_by(deployed_on, age_place) filter (where deployed_on is not null) as deployed_on,
+        min_by(coalesce(source, 'bundle'), age_place) filter (where deployed_on is not null) as deployed_on_source,
+        coalesce(max(case when membership_place = 1 and is_group_guessed then 1 end), 0) = 1 as is_group_guessed,
+        coalesce(max(case when membership_place = 1 and source = 'mapping' and raid_group_id is not null then 1 end), 0) = 1 as is_mapped,
+        stretch_from_utc as from_hour_utc,
+        stretch_to_utc as to_hour_utc
+    from ranked
+    group by drive_id, stretch_from_utc, stretch_to_utc
+),
+
+-- a look that finds what the look before found begins no period
+begun as (
+    select decided.*, case when previous.drive_id is null then 1 else 0 end as is_beginning
+    from decided
+    left join decided as previous
+        on decided.drive_id = previous.drive_id
+        and decided.from_hour_utc = previous.to_hour_utc
+{%- for name in membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed', 'is_mapped'] %}
+        and decided.{{ name }} is not distinct from previous.{{ name }}
+{%- endfor %}
+),
+
+numbered as (
+    select *, sum(is_beginning) over (partition by drive_id order by from_hour_utc) as period_no
+    from begun
+),
+
+ended as (
+    select drive_id, period_no, max(to_hour_utc) as to_hour_utc from numbered group by drive_id, period_no
+),
+
+periods as (
+    select
+        drive_id,
+{%- for name in membership + description if name != 'role' %}
+        {{ name }},
+{%- endfor %}
+        -- a drive whose role nobody states serves data
+        coalesce(role, 'data') as role,
+        deployed_on,
+        cast(null as varchar) as deployed_on_source,
+        valid_from,
+        valid_to,
+        false as is_group_guessed,
+        false as is_mapped,
+        from_hour_utc,
+        to_hour_utc
+    from live
+    where source is null and not exists (select 1 from numbered where numbered.drive_id = live.drive_id)
+    union all
+    select
+        numbered.drive_id,
+{%- for name in membership + description if name != 'role' %}
+        numbered.{{ name }},
+{%- endfor %}
+        coalesce(numbered.role, 'data') as role,
+        numbered.deployed_on,
+        numbered.deployed_on_source,
+        nullif(numbered.from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
+        nullif(ended.to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
+        numbered.is_group_guessed,
+        numbered.is_mapped,
+        numbered.from_hour_utc,
+        ended.to_hour_utc
+    from numbered
+    inner join ended on numbered.drive_id = ended.drive_id and numbered.period_no = ended.period_no
+    where numbered.is_beginning = 1
+),
+
+-- few drives have several periods: only theirs are ranked
+several as (
+    select drive_id from periods group by drive_id having count(*) > 1
+)
+
+select *, true as is_only, true as is_latest
+from periods
+where not exists (select 1 from several where several.drive_id = periods.drive_id)
 union all
 select
-    drive_id,
-    raid_group_id,
-    coalesce(role, 'data') as role,
-    kind,
-    slot,
-    vendor,
-    model,
-    firmware,
-    flash_cell,
-    capacity_bytes,
-    rpm,
-    interface,
-    raid_level,
-    host,
-    enclosure,
-    site,
-    timezone,
-    deployed_on,
-    deployed_on_source,
-    nullif(from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
-    nullif(to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
-    is_group_guessed,
-    is_mapped,
-    from_hour_utc,
-    to_hour_utc
-from {{ ref('int_drives__host_periods') }}
+    *,
+    false as is_only,
+    row_number() over (partition by drive_id order by valid_from desc nulls last, valid_to desc nulls first) = 1 as is_latest
+from periods
+where exists (select 1 from several where several.drive_id = periods.drive_id)

@@ -1,8 +1,54 @@
--- Where inventory says a drive is when it has no row of its own: never two places at once. Grain: drive_id, from_hour_utc.
+-- Where inventory places a drive: at every hour of a segment the period with the latest valid_from counts (an open one is the oldest).
+-- Where two RAID groups claim a drive, the latest period of the other one has a segment too, which counts for rows that name that group.
+-- Grain: drive_id, raid_group_id, from_hour_utc.
 with periods as (
-    select drive_id, raid_group_id, role, slot, is_group_guessed, is_mapped, valid_from, from_hour_utc, to_hour_utc
+    select drive_id, raid_group_id, role, slot, is_group_guessed, is_mapped, is_only, valid_from, from_hour_utc, to_hour_utc
     from {{ ref('int_drives__periods') }}
     where from_hour_utc < to_hour_utc
 ),
 
-{{ disjoint_segments('periods', ['drive_id'], ['is_group_guessed', 'is_mapped']) }}
+boundaries as (
+    select drive_id, from_hour_utc as hour_utc from periods where not is_only
+    union
+    select drive_id, to_hour_utc as hour_utc from periods where not is_only
+),
+
+stretches as (
+    select drive_id, hour_utc, lead(hour_utc) over (partition by drive_id order by hour_utc) as next_hour_utc
+    from boundaries
+),
+
+ranked as (
+    select
+        periods.*,
+        stretches.hour_utc,
+        stretches.next_hour_utc,
+        row_number() over (
+            partition by stretches.drive_id, stretches.hour_utc order by periods.valid_from desc nulls last
+        ) as place,
+        row_number() over (
+            partition by stretches.drive_id, periods.raid_group_id, stretches.hour_utc order by periods.valid_from desc nulls last
+        ) as place_in_group
+    from stretches
+    inner join periods
+        on stretches.drive_id = periods.drive_id
+        and periods.from_hour_utc <= stretches.hour_utc
+        and periods.to_hour_utc >= stretches.next_hour_utc
+)
+
+select drive_id, raid_group_id, role, slot, is_group_guessed, is_mapped, true as is_believed, from_hour_utc, to_hour_utc
+from periods
+where is_only
+union all
+select
+    drive_id,
+    raid_group_id,
+    role,
+    slot,
+    is_group_guessed,
+    is_mapped,
+    place = 1 as is_believed,
+    hour_utc as from_hour_utc,
+    next_hour_utc as to_hour_utc
+from ranked
+where place_in_group = 1

@@ -1,19 +1,32 @@
 -- What inventory says of a RAID group: its kind, the commonest known kind of its data drives, and its RAID level. Grain: raid_group_id.
-with members as (
-    select distinct raid_group_id, drive_id from {{ ref('int_drives__periods') }} where role = 'data'
+with moved as (
+    select distinct raid_group_id, drive_id from {{ ref('int_drives__periods') }} where role = 'data' and not is_only
+),
+
+-- each data drive votes once in a group it was ever in
+votes as (
+    select raid_group_id, kind from {{ ref('int_drives__periods') }} where role = 'data' and is_only
+    union all
+    select moved.raid_group_id, drives.kind
+    from moved
+    inner join {{ ref('int_drives__periods') }} as drives on moved.drive_id = drives.drive_id and drives.is_latest
 ),
 
 kinds as (
     select
-        members.raid_group_id,
-        drives.kind,
-        row_number() over (
-            partition by members.raid_group_id order by count(*) desc, drives.kind asc nulls last
-        ) as kind_rank
-    from members
-    inner join {{ ref('int_drives__attributes') }} as drives on members.drive_id = drives.drive_id
-    where drives.kind <> 'unknown'
-    group by members.raid_group_id, drives.kind
+        raid_group_id,
+        kind,
+        row_number() over (partition by raid_group_id order by count(*) desc, kind asc nulls last) as kind_rank
+    from votes
+    where kind is not null
+    group by raid_group_id, kind
+),
+
+-- most drives of a group have the same period
+named_levels as (
+    select distinct raid_group_id, raid_level, valid_from, valid_to
+    from {{ ref('int_drives__periods') }}
+    where raid_level is not null
 ),
 
 levels as (
@@ -24,8 +37,7 @@ levels as (
             partition by raid_group_id
             order by valid_from desc nulls last, valid_to desc nulls first, raid_level desc nulls last
         ) as level_rank
-    from {{ ref('int_drives__periods') }}
-    where raid_level is not null
+    from named_levels
 ),
 
 raid_groups as (

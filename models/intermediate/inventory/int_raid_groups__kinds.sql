@@ -1,15 +1,12 @@
 -- What kind a RAID group is: as inventory says, else as its deliveries were said to be. Grain: raid_group_id.
 with declared as (
     select
-        spans.last_raid_group_id as raid_group_id,
-        spans.declared_kind as kind,
-        row_number() over (
-            partition by spans.last_raid_group_id order by count(*) desc, spans.declared_kind asc nulls last
-        ) as kind_rank
-    from {{ ref('int_drives__spans') }} as spans
-    where spans.declared_kind is not null
-        and spans.drive_id not in (select drive_id from {{ ref('int_drives__attributes') }})
-    group by spans.last_raid_group_id, spans.declared_kind
+        current_raid_group_id as raid_group_id,
+        declared_kind as kind,
+        row_number() over (partition by current_raid_group_id order by count(*) desc, declared_kind asc nulls last) as kind_rank
+    from {{ ref('int_drives') }}
+    where declared_kind is not null and not has_inventory
+    group by current_raid_group_id, declared_kind
 )
 
 select

@@ -1,8 +1,8 @@
 -- Data drives inventory expects in a RAID group, as a step function of the hour. Grain: raid_group_id, from_hour_utc.
 with changes as (
-    select raid_group_id, from_hour_utc as hour_utc, 1 as step from {{ ref('int_drives__segments') }} where role = 'data'
+    select raid_group_id, from_hour_utc as hour_utc, 1 as step from {{ ref('int_drives__segments') }} where is_believed and role = 'data'
     union all
-    select raid_group_id, to_hour_utc as hour_utc, -1 as step from {{ ref('int_drives__segments') }} where role = 'data'
+    select raid_group_id, to_hour_utc as hour_utc, -1 as step from {{ ref('int_drives__segments') }} where is_believed and role = 'data'
 ),
 
 hourly as (

@@ -11,17 +11,19 @@ placed as (
         segments.raid_group_id as inventory_raid_group_id,
         segments.role as inventory_role,
         drive_hours.source is not null and drive_hours.is_group_guessed and coalesce(segments.is_group_guessed, true) as is_placed_by_guess,
-        own_segments.role as own_role,
+        coalesce(own_segments.role, segments.role, 'data') = 'data' as is_data_drive,
         {{ given_directions('drive_hours') }},
         coalesce(drive_hours.coverage, 1.0) >= drive_hours.min_coverage as is_covered
     from drive_hours
     left join {{ ref('int_drives__segments') }} as segments
         on drive_hours.drive_id = segments.drive_id
+        and segments.is_believed
         and segments.from_hour_utc <= drive_hours.hour_utc
         and segments.to_hour_utc > drive_hours.hour_utc
-    -- where inventory names several groups at once, the one of the row counts
-    left join {{ ref('int_drives__group_segments') }} as own_segments
+    -- where inventory names several groups at once, the one of the row counts: few drives have a segment that is not believed
+    left join {{ ref('int_drives__segments') }} as own_segments
         on drive_hours.drive_id = own_segments.drive_id
+        and not own_segments.is_believed
         and drive_hours.raid_group_id = own_segments.raid_group_id
         and own_segments.from_hour_utc <= drive_hours.hour_utc
         and own_segments.to_hour_utc > drive_hours.hour_utc
@@ -35,7 +37,7 @@ select
     is_placed_by_guess as is_group_guessed,
     inventory_raid_group_id,
     inventory_role,
-    coalesce(own_role, inventory_role, 'data') = 'data' as is_data_drive,
+    is_data_drive,
     is_covered,
     coverage,
     {{ merged_latency() }} as latency_us,

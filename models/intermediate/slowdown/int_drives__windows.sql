@@ -41,5 +41,6 @@ select
     counted.after_hour_utc,
     counted.last_hour_utc,
     counted.raid_hours
-from {{ ref('int_drives__spans') }} as drives
-inner join counted on drives.last_raid_group_id = counted.raid_group_id
+from {{ ref('int_drives') }} as drives
+inner join counted on drives.current_raid_group_id = counted.raid_group_id
+where drives.last_hour_utc is not null

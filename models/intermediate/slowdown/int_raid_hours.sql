@@ -8,7 +8,6 @@ with tails as (
         {{ largest('slowdown', 3) }} as longest,
         min(case when is_slowest then drive_id end) as slowest_drive_id,
         count(case when slowdown >= {{ var('slow_threshold') }} then 1 end) as slow_drive_count,
-        count(case when is_peer_again then 1 end) as same_drive_count,
         -- the same hour by other slowdowns: the number of slow drives says which tails are slow
 {%- for side in ('read', 'write') %}
         count({{ side }}_slowdown) as {{ side }}_drive_count,
@@ -22,8 +21,31 @@ with tails as (
 {%- endfor %}
         count(case when is_slow_by_mean then 1 end) as mean_slow_drive_count,
         count(case when is_mild_by_mean then 1 end) as mean_mild_drive_count
-    from {{ ref('int_drive_hours') }}
+    from {{ ref('int_drive_hours__compared') }}
     group by raid_group_id, hour_utc
+),
+
+-- peers that were peers the hour before, by the hours in which they were: most drives of a group in all
+peers_again as (
+    select
+        day_utc,
+        raid_group_id,
+        peer_in & after_peer_in as again_in,
+        count(*) as drive_count
+    from {{ ref('int_drive_days') }}
+    group by day_utc, raid_group_id, peer_in & after_peer_in
+),
+
+same_drives as (
+    select
+        raid_hours.raid_group_id,
+        raid_hours.hour_utc,
+        cast(sum(peers_again.drive_count) as bigint) as same_drive_count
+    from {{ ref('int_raid_hours__medians') }} as raid_hours
+    inner join peers_again
+        on raid_hours.raid_group_id = peers_again.raid_group_id and cast(raid_hours.hour_utc as date) = peers_again.day_utc
+    where {{ has_hour('peers_again.again_in', 'raid_hours.hour_utc') }}
+    group by raid_hours.raid_group_id, raid_hours.hour_utc
 )
 
 select
@@ -42,8 +64,8 @@ select
     case
         when raid_hours.is_valid
             and raid_hours.previous_is_valid
-            and tails.same_drive_count = raid_hours.covered_drive_count
-            and tails.same_drive_count = raid_hours.previous_covered_drive_count
+            and same_drives.same_drive_count = raid_hours.covered_drive_count
+            and same_drives.same_drive_count = raid_hours.previous_covered_drive_count
             then cast(raid_hours.previous_raid_io_count as double) / nullif(cast(raid_hours.raid_io_count as double), 0.0)
     end as rio_degradation,
     case
@@ -66,3 +88,5 @@ select
 from {{ ref('int_raid_hours__medians') }} as raid_hours
 inner join tails
     on raid_hours.raid_group_id = tails.raid_group_id and raid_hours.hour_utc = tails.hour_utc
+left join same_drives
+    on raid_hours.raid_group_id = same_drives.raid_group_id and raid_hours.hour_utc = same_drives.hour_utc

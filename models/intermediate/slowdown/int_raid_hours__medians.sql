@@ -1,6 +1,8 @@
 {{ config(materialized="in_run") }}
 -- What a drive is compared with: a RAID group's width and medians in each hour. Data drives with enough coverage only.
 -- Grain: raid_group_id, hour_utc.
+{#- least(null, 1e12) would be 1e12 -#}
+{%- set latency_ns = 'case when peer_latency_us > 1e9 then 1e12 else ' ~ nanoseconds('peer_latency_us') ~ ' end' %}
 with drive_hours as (
     select
         *,
@@ -24,6 +26,8 @@ reported as (
         median(peer_latency_us) as median_latency_us,
         max(peer_latency_us) as max_latency_us,
         {{ mean_of_group('peer_latency_us') }} as mean_latency_us,
+        -- exact sums of squares cost much: doubles, with room for their rounding, say where they may be needed
+        max({{ latency_ns }}) - avg({{ latency_ns }}) >= 0.99 * {{ var('sigma_multiple') }} * stddev_pop({{ latency_ns }}) as is_spread_out,
         min(peer_io_count) as least_io_count,
         count(peer_io_count) as io_count_count,
         cast(sum(peer_io_count) as bigint) as known_io_count,
@@ -97,6 +101,9 @@ select
     raid_hours.median_latency_us,
     raid_hours.max_latency_us,
     raid_hours.mean_latency_us,
+    -- some drive may be an outlier by a rule that looks at more than the median (int_drive_hours__outlying)
+    raid_hours.is_valid
+    and (raid_hours.max_latency_us / raid_hours.median_latency_us >= {{ least_outlying_slowdown() }} or raid_hours.is_spread_out) as may_hold_outliers,
 {%- for floor in var('io_count_floors') %}
     case
         when raid_hours.latency_count_{{ floor }} >= {{ var('min_reporting_drives') }} and raid_hours.median_latency_{{ floor }}_us > 0

@@ -1,5 +1,5 @@
 -- How much the hours of a RAID group depend on each other: shares of slowdowns and tails below a few edges, for the intervals of percentiles.
--- Apart from int_study__shares, so that who asks for a percentile does not count all else. Grain: measure, class, x, kind.
+-- Separate from int_study__shares, so that a percentile can be read without computing all shares. Grain: measure, class, x, kind.
 with clusters as (
 {%- for subject in ('drive_hour', 'raid_hour') %}
     select measure, class, x, kind, cluster_id, hits, total

@@ -48,7 +48,7 @@ at_edges as (
         count(*) as hour_count
     from {{ ref('int_drive_hours__slow') }} as slow_hours
     inner join {{ ref('int_study__drive_classes') }} as drives on slow_hours.drive_id = drives.drive_id
-    where slow_hours.slowdown in (select x from ({{ wanted('slowdown_above') }}) as wanted) and drives.flash_cell is not null
+    where slow_hours.slowdown in (select x from ({{ reference_edges('slowdown_above') }}) as reference_edges) and drives.flash_cell is not null
     group by drives.kind, slow_hours.raid_group_id, drives.flash_cell, drives.vendor_class, slow_hours.slowdown
 ),
 
@@ -64,9 +64,9 @@ at_edge_totals as (
     group by class, kind, raid_group_id, slowdown
 ),
 
--- every class wherever one is asked for: Finding 11 takes two off each other, and intervals of percentiles look at all of them
+-- every class wherever a reference needs one: Finding 11 is the difference of two, and intervals of percentiles use all of them
 edges as (
-    select distinct x from ({{ wanted('slowdown') }}) as wanted
+    select distinct x from ({{ reference_edges('slowdown') }}) as reference_edges
 )
 
 select
@@ -92,7 +92,7 @@ select
     ) as hits,
     cast(sum(classed.slowdown_hours) as bigint) as total
 from classed
-inner join ({{ wanted('slowdown_above') }}) as edges on classed.class = edges.class
+inner join ({{ reference_edges('slowdown_above') }}) as edges on classed.class = edges.class
 left join at_edge_totals
     on classed.class = at_edge_totals.class
     and classed.kind = at_edge_totals.kind

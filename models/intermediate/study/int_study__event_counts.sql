@@ -90,7 +90,7 @@ select
     count(case when waits.wait_hours <= edges.x then 1 end) as hits,
     count(*) as total
 from waits
-inner join ({{ wanted('wait_hours') }}) as edges on waits.class = edges.class
+inner join ({{ reference_edges('wait_hours') }}) as edges on waits.class = edges.class
 group by waits.class, edges.x, waits.kind, waits.cluster_id
 union all
 select
@@ -102,7 +102,7 @@ select
     count(case when recurrences.recur_hours <= edges.x then 1 end) as hits,
     count(*) as total
 from recurrences
-inner join ({{ wanted('recur_hours') }}) as edges on recurrences.class = edges.class
+inner join ({{ reference_edges('recur_hours') }}) as edges on recurrences.class = edges.class
 group by recurrences.class, edges.x, recurrences.kind, recurrences.cluster_id
 union all
 select
@@ -114,7 +114,7 @@ select
     count(case when episodes.outage_hours <= edges.x then 1 end) as hits,
     count(*) as total
 from episodes
-cross join ({{ wanted('outage_hours') }}) as edges
+cross join ({{ reference_edges('outage_hours') }}) as edges
 where episodes.outage_hours is not null
 group by edges.x, episodes.kind, episodes.cluster_id
 union all

@@ -90,5 +90,5 @@ select
     case when raid_groups.data_drive_count <= edges.x then 1 else 0 end as hits,
     1 as total
 from {{ ref('int_raid_groups') }} as raid_groups
-cross join ({{ wanted('width') }}) as edges
+cross join ({{ reference_edges('width') }}) as edges
 where raid_groups.data_drive_count is not null

@@ -15,9 +15,9 @@ with raid_groups as (
 ),
 
 edges as (
-    {{ wanted('rate_imbalanced_slowdown') }}
+    {{ reference_edges('rate_imbalanced_slowdown') }}
     union
-    {{ wanted('size_imbalanced_slowdown') }}
+    {{ reference_edges('size_imbalanced_slowdown') }}
 )
 
 select

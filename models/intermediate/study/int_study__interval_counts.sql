@@ -39,7 +39,7 @@ select
     cast(sum(case when intervals.interval_hours <= edges.x then intervals.interval_count else 0 end) as bigint) as hits,
     cast(sum(intervals.interval_count) as bigint) as total
 from intervals
-cross join ({{ wanted('interval_hours') }}) as edges
+cross join ({{ reference_edges('interval_hours') }}) as edges
 group by edges.x, intervals.kind, intervals.raid_group_id
 union all
 select
@@ -51,7 +51,7 @@ select
     cast(sum(case when arrivals.gap_hours <= edges.x then arrivals.arrival_count else 0 end) as bigint) as hits,
     cast(sum(arrivals.arrival_count) as bigint) as total
 from arrivals
-cross join ({{ wanted('gap_hours') }}) as edges
+cross join ({{ reference_edges('gap_hours') }}) as edges
 group by edges.x, arrivals.kind, arrivals.cluster_id
 union all
 select
@@ -63,7 +63,7 @@ select
     count(case when drives.max_slowdown >= edges.x then 1 end) as hits,
     count(*) as total
 from drives
-cross join ({{ wanted('max_slowdown') }}) as edges
+cross join ({{ reference_edges('max_slowdown') }}) as edges
 group by edges.x, drives.kind, drives.cluster_id
 union all
 select
@@ -75,6 +75,6 @@ select
     count(case when drives.slow_hours <= edges.x then 1 end) as hits,
     count(*) as total
 from drives
-cross join ({{ wanted('slow_hours') }}) as edges
+cross join ({{ reference_edges('slow_hours') }}) as edges
 where drives.slow_hours is not null
 group by edges.x, drives.kind, drives.cluster_id

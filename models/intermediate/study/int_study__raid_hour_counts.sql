@@ -32,7 +32,7 @@ select
     cast({{ at_edge('edges.x', var('tail_edges'), 'tail_' ~ rank) }} as bigint) as hits,
     cast(raid_hours as bigint) as total
 from raid_groups
-cross join ({{ wanted('tail_' ~ rank) }}) as edges
+cross join ({{ reference_edges('tail_' ~ rank) }}) as edges
 union all
 select
     'tail_{{ rank }}_is' as measure,
@@ -43,7 +43,7 @@ select
     cast({{ at_edge('edges.x', (var('mild_threshold'), var('slow_threshold')), 'tail_' ~ rank ~ '_is') }} as bigint) as hits,
     cast(raid_hours as bigint) as total
 from raid_groups
-cross join ({{ wanted('tail_' ~ rank ~ '_is') }}) as edges
+cross join ({{ reference_edges('tail_' ~ rank ~ '_is') }}) as edges
 union all
 {% endfor %}
 {%- for transition in ('stable_to_stable', 'stable_to_tail') %}
@@ -56,7 +56,7 @@ select
     cast({{ at_edge('edges.x', var('rio_edges'), transition ~ '_rio') }} as bigint) as hits,
     cast({{ transition }}_rio as bigint) as total
 from raid_groups
--- both classes wherever either is asked for: Finding 13 is their difference
-cross join (select distinct x from ({{ wanted('rio') }}) as wanted) as edges
+-- both classes wherever a reference needs either: Finding 13 is their difference
+cross join (select distinct x from ({{ reference_edges('rio') }}) as reference_edges) as edges
 {% if not loop.last %}union all{% endif %}
 {%- endfor %}

@@ -65,7 +65,7 @@ multiples as (
 exact as (
     select drive_kind, raid_group_id, slowdown, count(*) as hour_count
     from slow_hours
-    where slowdown in (select x from ({{ wanted('slowdown_is') }}) as wanted)
+    where slowdown in (select x from ({{ reference_edges('slowdown_is') }}) as reference_edges)
     group by drive_kind, raid_group_id, slowdown
 )
 
@@ -79,9 +79,9 @@ select
     count(*) as total
 from imbalances
 inner join (
-    select 'rate' as imbalance, x from ({{ wanted('slow_rate_imbalance') }}) as rate_edges
+    select 'rate' as imbalance, x from ({{ reference_edges('slow_rate_imbalance') }}) as rate_edges
     union all
-    select 'size' as imbalance, x from ({{ wanted('slow_size_imbalance') }}) as size_edges
+    select 'size' as imbalance, x from ({{ reference_edges('slow_size_imbalance') }}) as size_edges
 ) as edges on imbalances.imbalance = edges.imbalance
 group by imbalances.imbalance, edges.x, imbalances.drive_kind, imbalances.raid_group_id
 union all
@@ -105,7 +105,7 @@ select
     coalesce(exact.hour_count, 0) as hits,
     cast(raid_groups.slowdown_hours as bigint) as total
 from raid_groups
-cross join ({{ wanted('slowdown_is') }}) as edges
+cross join ({{ reference_edges('slowdown_is') }}) as edges
 left join exact
     on raid_groups.kind = exact.drive_kind and raid_groups.raid_group_id = exact.raid_group_id and edges.x = exact.slowdown
 union all

@@ -47,9 +47,7 @@ evenness as (
 
 -- classes that drive-hours are counted by, and what each is made of
 drive_classes as (
-    select distinct kinds.drive_class, drives.capacity_bytes, drives.rpm, drives.interface
-    from {{ ref('int_drives__kinds') }} as kinds
-    inner join {{ ref('int_drives') }} as drives on kinds.drive_id = drives.drive_id
+    select distinct drive_class, capacity_bytes, rpm, interface from {{ ref('int_drives') }}
 ),
 
 binned as (

@@ -69,7 +69,7 @@ survivals as (
         questions.id,
         questions.kind,
         questions.is_survival,
-        -- the product of what survives each hour; once nobody does, nobody ever will
+        -- the product of the shares that survive each hour; once it is 0, it stays 0
         case
             when max(case when risks.ended_count = risks.risk_count and risks.hours >= 0 then 1 else 0 end) = 1 then 0.0
             else exp(

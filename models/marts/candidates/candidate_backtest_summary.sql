@@ -60,7 +60,7 @@ replicates as (
     where 100 * hundreds.digit + 10 * tens.digit + ones.digit < {{ var('candidate_bootstrap_replicates') }}
 ),
 
--- as often as a RAID group is drawn; the same in every build, for it hangs on its name only
+-- as often as a RAID group is drawn; seeded by its name only, so the same in every build
 ranks as (
     select
         raid_groups.raid_group_id,

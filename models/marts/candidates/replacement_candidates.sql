@@ -19,6 +19,7 @@ places as (
         max(segments.to_hour_utc) as to_hour_utc
     from {{ ref('int_drives__segments') }} as segments
     inner join {{ ref('publication') }} as publication on segments.from_hour_utc <= publication.last_hour_utc
+    where segments.is_believed
     group by segments.drive_id
 ),
 

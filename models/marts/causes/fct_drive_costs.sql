@@ -16,7 +16,7 @@ tail_hours as (
         *,
         date_trunc('week', hour_utc) as week_utc,
         case when tail_1_without_one is not null then tail_1 end as judged_tail_1,
-        -- no slow drive, but the load itself: somebody stopped working, or began to
+        -- a change of the load itself, not a slow drive: an application stopped or started
         not io_count_after between io_count_before / cast({{ var('cost_load_factor') }} as double)
         and {{ var('cost_load_factor') }} * io_count_before as is_load
     from {{ ref('int_raid_hours__counterfactual') }}

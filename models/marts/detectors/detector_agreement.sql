@@ -17,7 +17,7 @@ spans as (
     from last_days
 ),
 
--- whom a rule that looks at samples could have flagged
+-- drives that a rule on samples could have flagged
 sampled as (
     select distinct spans.span, days.drive_id
     from spans
@@ -35,7 +35,7 @@ flagged as (
     left join sampled on found.span = sampled.span and found.drive_id = sampled.drive_id
 ),
 
--- whom both of two rules could have flagged; a window that ends in the span may flag a drive that is silent in it
+-- drives that both of two rules could have flagged; a window that ends in the span may flag a drive that is silent in it
 asked as (
     select span, false as is_of_samples, count(distinct drive_id) as drive_count
     from (

@@ -1,4 +1,4 @@
--- How well each detector tells the drives that somebody found slow from those found healthy. Grain: detector.
+-- How well each detector separates the drives labelled slow from those labelled healthy. Grain: detector.
 with counts as (
     select
         detector,

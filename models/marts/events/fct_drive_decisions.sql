@@ -10,6 +10,7 @@ with decisions as (
     from {{ ref('stg_raw__decisions') }} as decisions
     left join {{ ref('int_drives__segments') }} as segments
         on decisions.drive_id = segments.drive_id
+        and segments.is_believed
         and segments.from_hour_utc <= decisions.hour_utc
         and segments.to_hour_utc > decisions.hour_utc
     left join {{ ref('dim_drives') }} as drives on decisions.drive_id = drives.drive_id
@@ -30,8 +31,8 @@ successors as (
         and periods.from_hour_utc >= decisions.hour_utc
 ),
 
--- or an event that says so
-told as (
+-- or an event that reports the swap
+reported_swaps as (
     select decisions.decision_seq, min(events.occurred_at) as replaced_at
     from decisions
     inner join {{ ref('int_drive_events__identified') }} as events
@@ -49,15 +50,15 @@ replacements as (
         decisions.decision_seq,
         coalesce(
             gone.replaced_at,
-            least(coalesce(successors.replaced_at, told.replaced_at), coalesce(told.replaced_at, successors.replaced_at))
+            least(coalesce(successors.replaced_at, reported_swaps.replaced_at), coalesce(reported_swaps.replaced_at, successors.replaced_at))
         ) as replaced_at,
         case when gone.drive_id is null then successors.successor_drive_id else gone.successor_drive_id end as successor_drive_id
     from decisions
-    -- the swap may have been before anybody wrote the decision down
+    -- the swap may have happened before the decision was recorded
     left join {{ ref('int_drives__replaced') }} as gone
         on decisions.drive_id = gone.drive_id and gone.replaced_at < decisions.decided_at and decisions.superseded_at is null
     left join successors on decisions.decision_seq = successors.decision_seq and successors.place = 1
-    left join told on decisions.decision_seq = told.decision_seq
+    left join reported_swaps on decisions.decision_seq = reported_swaps.decision_seq
 ),
 
 judged as (

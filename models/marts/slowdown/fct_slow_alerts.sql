@@ -1,4 +1,4 @@
--- What somebody should look at: a drive that has become slow, once per run of slow hours; drives of one enclosure or host that became slow
+-- Alerts, what an operator should look at: a drive that has become slow, once per run of slow hours; drives of one enclosure or host that became slow
 -- together, once for all of them and by the narrowest place that most of them share; a RAID group that is slow as a whole against its own
 -- past; a drive that has become a little slow for good. Grain: subject_type, subject_id, reason, raised_at.
 with slow_drive_hours as (
@@ -100,7 +100,7 @@ followed as (
             hour_utc <= lag(hour_utc) over (partition by subject_type, subject_id order by hour_utc) + interval {{ var('alert_clear_hours') }} hour, false
         ) as is_continued,
         coalesce(
-            hour_utc < min(hour_utc) over ({{ so_many_before(var('alert_slow_hours') - 1, 'subject_type, subject_id', 'hour_utc') }})
+            hour_utc < min(hour_utc) over ({{ nth_row_before(var('alert_slow_hours') - 1, 'subject_type, subject_id', 'hour_utc') }})
             + interval {{ var('alert_window_hours') }} hour,
             false
         ) as is_acute
@@ -247,7 +247,7 @@ turns as (
         *,
         is_chronic and not coalesce(lag(is_chronic) over (partition by drive_id order by day_utc), false) as is_turn
     from {{ ref('int_drive_days__chronic') }}
-    -- of a RAID group that has just begun to report nobody knows what is usual
+    -- what is usual for a RAID group that has just begun to report is not known
     where (is_chronic and window_raid_hours >= {{ var('alert_chronic_raid_hours') }}) or is_well
 ),
 

@@ -1,5 +1,5 @@
 -- RAID-hours in which the whole group was slow: against its own past, or by as many slow drives as slowdowns can show.
--- Joins, not windows: who asks for a week pays for five. Grain: raid_group_id, hour_utc.
+-- Joins, not windows: a query of one week then reads five weeks only. Grain: raid_group_id, hour_utc.
 with raid_hours as (
     select raid_group_id, hour_utc, median_latency_us, reporting_drive_count, slow_drive_count, tail_1
     from {{ ref('int_raid_hours') }}

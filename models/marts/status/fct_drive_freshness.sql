@@ -3,35 +3,34 @@ with expected as (
     select
         drives.drive_id,
         segments.role,
-        attributes.drive_id is not null as has_inventory,
-        spans.first_hour_utc,
-        spans.last_hour_utc,
+        drives.has_inventory,
+        drives.first_hour_utc,
+        drives.last_hour_utc,
         -- a drive that reports is where its rows say, else where inventory does
         case
-            when attributes.drive_id is null then spans.last_raid_group_id
+            when not drives.has_inventory then drives.current_raid_group_id
             when
-                spans.last_hour_utc > status_window.last_hour_utc - interval {{ var('silent_hours') }} hour
+                drives.last_hour_utc > status_window.last_hour_utc - interval {{ var('silent_hours') }} hour
                 and segments.raid_group_id is not null
-                then spans.last_raid_group_id
+                then drives.current_raid_group_id
             else segments.raid_group_id
         end as raid_group_id
-    from {{ ref('dim_drives') }} as drives
+    from {{ ref('int_drives') }} as drives
     cross join {{ ref('fct_status_window') }} as status_window
-    left join {{ ref('int_drives__spans') }} as spans on drives.drive_id = spans.drive_id
-    left join {{ ref('int_drives__attributes') }} as attributes on drives.drive_id = attributes.drive_id
     -- a fleet without a row is where its open periods are
     left join {{ ref('int_drives__segments') }} as segments
         on drives.drive_id = segments.drive_id
+        and segments.is_believed
         and segments.from_hour_utc <= coalesce(status_window.last_hour_utc, timestamp '{{ var("end_of_time") }}' - interval 1 hour)
         and segments.to_hour_utc > coalesce(status_window.last_hour_utc, timestamp '{{ var("end_of_time") }}' - interval 1 hour)
     -- a spare serves no I/O; one that has never reported is as it should be
-    where coalesce(segments.role, 'data') <> 'spare' or spans.drive_id is not null
+    where coalesce(segments.role, 'data') <> 'spare' or drives.last_hour_utc is not null
 ),
 
 reported as (
     select raid_group_id, last_hour_utc from {{ ref('fct_recent_raid_groups') }}
     union all
-    select last_raid_group_id as raid_group_id, last_hour_utc from {{ ref('int_drives__spans') }}
+    select current_raid_group_id as raid_group_id, last_hour_utc from {{ ref('int_drives') }} where last_hour_utc is not null
 ),
 
 raid_groups as (

@@ -7,6 +7,7 @@ with moved as (
     inner join {{ ref('fct_status_window') }} as status_window on days.day_utc >= cast(status_window.first_hour_utc as date)
     inner join {{ ref('int_drives__segments') }} as segments
         on days.drive_id = segments.drive_id
+        and segments.is_believed
         and segments.raid_group_id <> days.raid_group_id
         and segments.from_hour_utc < cast(days.day_utc as timestamp) + interval 24 hour
         and segments.to_hour_utc > cast(days.day_utc as timestamp)
@@ -24,10 +25,11 @@ inner join moved on drive_hours.drive_id = moved.drive_id
 inner join {{ ref('fct_status_window') }} as status_window on drive_hours.hour_utc >= status_window.first_hour_utc
 inner join {{ ref('int_drives__segments') }} as segments
     on drive_hours.drive_id = segments.drive_id
+    and segments.is_believed
     and segments.from_hour_utc <= drive_hours.hour_utc
     and segments.to_hour_utc > drive_hours.hour_utc
     and segments.raid_group_id <> drive_hours.raid_group_id
-left join {{ ref('int_drives__periods') }} as own
+left join {{ ref('int_drives__segments') }} as own
     on drive_hours.drive_id = own.drive_id
     and drive_hours.raid_group_id = own.raid_group_id
     and own.from_hour_utc <= drive_hours.hour_utc

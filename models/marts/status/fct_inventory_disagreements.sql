@@ -8,7 +8,7 @@ with live as (
         coalesce(delivered.source, 'bundle') as source,
         delivered.valid_from,
         delivered.collected_at,
-        -- of a guessed RAID group nobody is sure
+        -- a guessed RAID group cannot contradict
         case when not delivered.is_group_guessed then delivered.raid_group_id end as raid_group_id
 {%- for attribute in attributes[1:] %},
         cast(delivered.{{ attribute }} as varchar) as {{ attribute }}
@@ -21,13 +21,17 @@ with live as (
 ),
 
 names as (
-    -- a wwn is one drive's for ever, a device's name may have passed on unless both speak of the same hour
+    -- a wwn is one drive's for ever, a device's name may have passed to another drive unless both records are of the same hour
     select distinct
-        alias,
-        source,
-        drive_id,
-        case when alias not like 'wwn:%' then coalesce(date_trunc('hour', valid_from), timestamp '{{ var("beginning_of_time") }}') end as hour_utc
-    from {{ ref('int_aliases__claims') }}
+        claims.alias,
+        claims.source,
+        coalesce(joined.drive_id, claims.drive_id) as drive_id,
+        case
+            when claims.alias not like 'wwn:%' then coalesce(date_trunc('hour', claims.valid_from), timestamp '{{ var("beginning_of_time") }}')
+        end as hour_utc
+    from {{ ref('stg_raw__drive_aliases') }} as claims
+    left join {{ ref('stg_raw__drive_aliases') }} as joined
+        on claims.drive_id = joined.alias and joined.source = 'mapping' and joined.valid_from is null and claims.alias <> joined.alias
 ),
 
 said as (
@@ -50,7 +54,7 @@ said as (
 believed as (
 {%- for attribute in attributes %}
     select drive_id, '{{ attribute }}' as attribute, max_by(cast({{ attribute }} as varchar), from_hour_utc) as believed
-    from {{ ref('int_drives__host_periods') }}
+    from {{ ref('int_drives__periods') }}
     group by drive_id
     union all
 {%- endfor %}

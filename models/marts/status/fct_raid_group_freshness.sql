@@ -17,7 +17,7 @@ select
     raid_groups.last_hour_utc,
     {{ hour_index('status_window.last_hour_utc') }} - {{ hour_index('raid_groups.last_hour_utc') }} as lag_hours,
     coalesce(raid_groups.last_hour_utc < status_window.last_hour_utc - interval {{ var('lagging_hours') }} hour, true) as is_lagging,
-    -- where nothing but its own rows ever named a group, nobody can say after a while that it should still be there
+    -- a group that only its own rows ever named is not expected for ever
     coalesce(
         raid_groups.last_hour_utc < status_window.last_hour_utc - interval {{ var('stopped_hours') }} hour
         and (

@@ -51,7 +51,7 @@ select
     counted.zero_median_hours,
     counted.narrow_group_hours,
     counted.other_role_hours,
-    -- of a drive that changed RAID groups nobody can say which group's hours it should have
+    -- a drive that changed RAID groups: it is not known which group's hours it should have
     case when counted.raid_group_count = 1 then latest.hour_number - earliest.hour_number + 1 - counted.hours end as missing_hours
 from counted
 left join numbered as earliest on counted.raid_group_id = earliest.raid_group_id and counted.first_hour_utc = earliest.hour_utc

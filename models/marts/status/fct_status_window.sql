@@ -3,8 +3,9 @@ with spans as (
     select
         max(last_hour_utc) as last_hour_utc,
         count(*) as drive_count,
-        count(distinct last_raid_group_id) as raid_group_count
-    from {{ ref('int_drives__spans') }}
+        count(distinct current_raid_group_id) as raid_group_count
+    from {{ ref('int_drives') }}
+    where last_hour_utc is not null
 ),
 
 reached as (

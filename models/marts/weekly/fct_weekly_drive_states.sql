@@ -66,7 +66,7 @@ states as (
     select
         ended.week_utc,
         ended.drive_id,
-        -- a drive that nobody measured did not get well
+        -- a drive without a slowdown is not known to be well
         case when measured.drive_hours > 0 then 'resolved' else 'unseen' end as state,
         0 as slow_hours,
         cast(null as double) as max_slowdown,

@@ -1,4 +1,4 @@
--- RAID-hours by how slow their slowest drives were in an ISO week (UTC), and what would be left if nobody waited for the slowest one or two.
+-- RAID-hours by how slow their slowest drives were in an ISO week (UTC), and what would be left if requests did not wait for the slowest one or two.
 -- Grain: week_utc, kind, threshold.
 with weeks as (
     select

@@ -1,4 +1,4 @@
-{#- Where the study looks at a measure: class and x of every reference that asks for a share of it. -#}
-{% macro wanted(measure) -%}
+{#- Query: each class and edge x at which a reference of the study asks for a share of this measure. -#}
+{% macro reference_edges(measure) -%}
     select distinct class, x from {{ ref('study_measures') }} where measure = '{{ measure }}' and estimate <> 'percentile' and x is not null
 {%- endmacro %}
