@@ -158,10 +158,6 @@ class Build:
     """One build: the deliveries to take in and the project to run over them."""
 
     def __init__(self, warehouse: Warehouse, target: str, report: Progress, *, keep_pruned: bool = False) -> None:
-        if set("*?[") & set(str(warehouse.root)):
-            raise ModelError(
-                f"{warehouse.root}: DuckDB reads *, ? and [ in a path as a pattern; move the warehouse to a folder without them"
-            )
         self.started = time.monotonic()
         self.warehouse = warehouse
         self.report = report
@@ -186,9 +182,22 @@ class Build:
         """Day before which drive-hours are pruned."""
         return None if self.past is None else self.past.before_utc.date()
 
-    def bound(self) -> None:
-        """Have the models see the deliveries that were there when the build began, and write files of this build."""
-        last_delivery = max((delivery.seq for delivery in self.deliveries), default=0)
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether an earlier build has begun with deliveries and not finished: what is stored may be half the new and half the old."""
+        if not self.is_defined:
+            return False
+        query = "select count(*) from plan.new_deliveries where delivery_seq not in (select delivery_seq from state.finished_deliveries)"
+        with self.connect() as connection:
+            return connection.execute(query).fetchall() != [(0,)]
+
+    def bound(self, *, of_finished: bool = False) -> None:
+        """Have the models see the deliveries that were there when the build began, and write files of this build.
+
+        of_finished: see those alone that a build has finished with.
+        """
+        new = set(self.new) if of_finished else set()
+        last_delivery = max((delivery.seq for delivery in self.deliveries if delivery not in new), default=0)
         self.number = 1 + self._last_build()
         self.project.bound(build=f"{self.number:06d}", last_delivery=last_delivery, horizon=self.horizon)
 

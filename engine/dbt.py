@@ -8,9 +8,10 @@ import importlib.util
 import logging
 import os
 import pickle
+import re
 import shutil
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from dataclasses import fields
 from datetime import date
@@ -75,18 +76,30 @@ def options(target: str, folder: Path, log: Path, project: Path = PROJECT) -> li
     ]  # fmt: skip
 
 
+_DESCRIPTION = re.compile(
+    rb"""(?m)^( *)description: [>|].*\n(?:\1 +.*\n|\n)*|^ *description: [^>|"'\n].*\n|description: (?:"(?:[^"\\]|\\.)*"|'[^']*'|[^,}\n]*)"""
+)
+"""A description in a .yml file: a block, a line, or one among others in a line."""
+
+
 def models_version() -> str:
-    """Changes when a definition does: SQL, seeds, thresholds. Descriptions do not count."""
-    return _digest(("models", "macros", "seeds"), {".sql", ".py", ".csv"})
+    """Changes when a definition does: SQL, seeds, thresholds, columns and settings. Descriptions and unit tests do not count."""
+    return _digest(("models", "macros", "seeds"), {".sql", ".py", ".csv", ".yml"}, _stated)
 
 
-def _digest(folders: Iterable[str], suffixes: Container[str]) -> str:
+def _stated(file: Path) -> bytes:
+    """What a file of the project defines: of a .yml file all but descriptions and unit tests."""
+    content = file.read_bytes()
+    return _DESCRIPTION.sub(b"", content.split(b"\nunit_tests:")[0]) if file.suffix == ".yml" else content
+
+
+def _digest(folders: Iterable[str], suffixes: Container[str], content: Callable[[Path], bytes] = Path.read_bytes) -> str:
     """A digest of dbt_project.yml and of the files with these suffixes in these folders of the project, custom models left out."""
     digest = hashlib.sha256()
     files = [PROJECT / "dbt_project.yml", *(file for name in folders for file in (PROJECT / name).rglob("*") if file.suffix in suffixes)]
     for file in sorted(files):
         if PROJECT / "models" / "custom" not in file.parents:
-            digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes())
+            digest.update(str(file.relative_to(PROJECT)).encode() + b"\0" + content(file))
     return digest.hexdigest()
 
 

@@ -109,10 +109,10 @@ def convert_earlier_past(warehouse: Warehouse) -> None:
 def _write_days(folders: list[Path], pruned: Path) -> list[tuple[str, date, str]]:
     """Write the rows of some batches as one file for each model and day. Returns: model, day, and the file's path below the store."""
     models = sorted({path.stem for folder in folders for path in folder.glob("int_*.parquet")} - {PRUNED_MODEL})
-    relations = {name: f"read_parquet({quoted(folders[-1] / f'{name}.parquet')})" for name in REMAINDERS}
+    relations = {name: f"read_parquet({quoted(folders[-1] / f'{name}.parquet')}, hive_partitioning = false)" for name in REMAINDERS}
     for model in models:
         names = ", ".join(quoted(path) for folder in folders for path in folder.glob(f"{model}.parquet"))
-        relations[model] = f"(select * exclude (build_seq) from read_parquet([{names}], union_by_name = true))"
+        relations[model] = f"(select * exclude (build_seq) from read_parquet([{names}], union_by_name = true, hive_partitioning = false))"
     queries = {model: DERIVED.get(model, "select * from {rows}").format(rows=relations[model], **relations) for model in models}
     # the newest batch has those of all
     # a slowdown is worked out of a latency and a median when it is read

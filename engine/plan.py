@@ -6,7 +6,7 @@ Which days changed is decided by the models in models/plan/; this module gives t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from pathlib import Path
 
 import duckdb
@@ -18,7 +18,7 @@ INVENTORY = ("drives", "retired_drives", "drive_aliases", "retired_drive_aliases
 """Raw tables that say where a drive is, or which drive a name means."""
 
 MAX_BATCH_ROWS = 12_000_000
-"""Drive-hours computed at a time; bounds memory at a day of 460,000 drives."""
+"""Drive-hours and samples computed at a time; bounds memory at a day of 460,000 drives."""
 
 MAX_BATCH_DAYS = 90
 """DuckDB keeps a file open for each day that it writes."""
@@ -59,17 +59,19 @@ def tell(connection: duckdb.DuckDBPyConnection, new: Sequence[Delivery], deliver
     ):
         connection.execute(f"delete from plan.{table}")
         if rows:
-            connection.executemany(f"insert into plan.{table} values ({', '.join('?' * len(rows[0]))})", rows)
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            connection.execute(f"insert into plan.{table} select {', '.join(['unnest(?)'] * len(columns))}", columns)
 
 
-def batches(deliveries: Sequence[Delivery], days: Iterable[date]) -> list[list[date]]:
+def batches(deliveries: Iterable[Delivery], days: Iterable[date]) -> list[list[date]]:
     """Days cut into runs that fit into memory, in order. A day is never cut."""
+    weights = dict.fromkeys(sorted(days), 0)
+    files = [path for delivery in deliveries for table in TIMED for path in drive_hour_files(delivery, record_kind=table)]
+    for path, rows in rows_of([path for path in files if day_of(path) in weights]):
+        weights[day_of(path)] += rows
     found: list[list[date]] = []
     weight = 0
-    for day in sorted(days):
-        at = datetime(day.year, day.month, day.day)
-        files = [p for d in deliveries if d.overlaps(at, at + timedelta(hours=23)) for p in drive_hour_files(d, at, at)]
-        rows = row_count(files)
+    for day, rows in weights.items():
         if found and weight + rows <= MAX_BATCH_ROWS and len(found[-1]) < MAX_BATCH_DAYS:
             found[-1].append(day)
             weight += rows
@@ -79,9 +81,14 @@ def batches(deliveries: Sequence[Delivery], days: Iterable[date]) -> list[list[d
     return found
 
 
-def row_count(files: Sequence[Path]) -> int:
-    """Rows of Parquet files, by what the files say of themselves."""
+def rows_of(files: Sequence[Path]) -> list[tuple[Path, int]]:
+    """Parquet files, each with its number of rows, by what it says of itself."""
     if not files:
-        return 0
-    query = f"select cast(sum(num_rows) as bigint) from parquet_file_metadata([{', '.join(map(quoted, files))}])"
-    return int(duckdb.execute(query).fetchall()[0][0])
+        return []
+    query = f"select file_name, num_rows from parquet_file_metadata([{', '.join(map(quoted, files))}])"
+    return [(Path(file), rows) for file, rows in duckdb.execute(query).fetchall()]
+
+
+def row_count(files: Sequence[Path]) -> int:
+    """Rows of Parquet files altogether."""
+    return sum(rows for _, rows in rows_of(files))

@@ -17,6 +17,7 @@ import duckdb
 from engine.dbt import models_version
 from engine.store import day_folder
 from engine.warehouse import Warehouse, quoted
+from ingest.raw.store import list_deliveries
 
 Row = dict[str, Any]
 
@@ -28,6 +29,11 @@ class QueryError(RuntimeError):
     """A question that has no answer; the message says why and what to do."""
 
 
+def has_nothing(warehouse: Warehouse) -> bool:
+    """Whether nothing has ever landed or been published in a folder: most likely another one was meant."""
+    return not warehouse.published.exists() and not list_deliveries(warehouse.root)
+
+
 def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.DuckDBPyConnection:
     """Open the current publication, read-only; it stays the one that is seen, whatever is published meanwhile.
 
@@ -36,7 +42,7 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
     Raises: QueryError when there is none, it cannot be read, or the folder has moved since it was made.
     """
     if not warehouse.published.exists():
-        hint = "run `drivetail build`" if warehouse.raw.exists() else "nothing has landed there: `drivetail ingest`, then `drivetail build`"
+        hint = "nothing has landed there: `drivetail ingest`, then `drivetail build`" if has_nothing(warehouse) else "run `drivetail build`"
         raise QueryError(f"{warehouse.published}: no such warehouse; {hint}, or name another with --warehouse DIR")
     try:
         connection = duckdb.connect(str(path or warehouse.published), read_only=True)
@@ -94,14 +100,14 @@ def _record(warehouse: Warehouse, publication_id: str) -> Row:
     return record
 
 
-def stored_file(warehouse: Warehouse, publication_id: str, model: str, day: date) -> Path:
-    """The file that a publication shows of a stored model's day. Raises: QueryError where it shows none."""
+def stored_files(warehouse: Warehouse, publication_id: str, model: str, day: date) -> list[Path]:
+    """The files that a publication shows of a stored model's day: one, or more where DuckDB has cut it. Raises: QueryError for none."""
     record = json.loads((warehouse.publications / f"{publication_id}.json").read_text(encoding="utf-8"))
     folder = f"{day_folder(warehouse, model, day)}/"
-    for file in record["store"]:
-        if file.startswith(folder):
-            return Path(file)
-    raise QueryError(f"{folder}: publication {publication_id} reads none of its files")
+    found = [Path(file) for file in record["store"] if file.startswith(folder)]
+    if not found:
+        raise QueryError(f"{folder}: publication {publication_id} reads none of its files")
+    return found
 
 
 def of_other_models(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> str | None:

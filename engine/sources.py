@@ -45,7 +45,8 @@ def point(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[Pat
 
 
 def _parquet(files: Sequence[Path]) -> str:
-    return f"read_parquet([{', '.join(map(quoted, files))}])"
+    # a folder above the warehouse such as drive_id=x is no column of the file
+    return f"read_parquet([{', '.join(map(quoted, files))}], hive_partitioning = false)"
 
 
 def point_whole_tables(connection: duckdb.DuckDBPyConnection, deliveries: Iterable[Delivery]) -> None:

@@ -67,7 +67,10 @@ class Warehouse:
         return self.root / "drivetail.log"
 
     def create(self) -> None:
-        """Make the folders."""
+        """Make the folders. Raises: StoreError where no build could read them."""
+        from ingest.raw.store import require_plain_path  # heavy, and most commands make none
+
+        require_plain_path(self.root)
         for folder in (self.raw, self.store, self.build, self.publications):
             folder.mkdir(parents=True, exist_ok=True)
 

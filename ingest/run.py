@@ -169,6 +169,7 @@ def release(warehouse: Path, number: int, *, by: str, note: str, gate: Gate | No
     gate: one that looks at single rows only (`quality.Gate(..., is_rows_only=True)`).
     Raises: GateError where there is no such delivery, it was dropped, or its files have changed.
     """
+    find_held(Path(warehouse), number)  # before a folder is made for a call that names nothing
     with ingest_lock(Path(warehouse)):
         held = find_held(Path(warehouse), number)
         options = {name: held.record[name] for name in ("source", "paths", "kind", "min_coverage", "source_options") if name in held.record}
@@ -190,6 +191,7 @@ def drop(warehouse: Path, number: int, *, by: str, note: str) -> Held:
 
     Raises: GateError where there is no such delivery or it was released.
     """
+    find_held(Path(warehouse), number)  # before a folder is made for a call that names nothing
     with ingest_lock(Path(warehouse)):
         held = find_held(Path(warehouse), number)
         if held.decision is not None and held.decision["decision"] != DROPPED:

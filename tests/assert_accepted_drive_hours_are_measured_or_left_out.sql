@@ -1,5 +1,6 @@
 -- Nothing is lost or doubled on the way: every accepted drive-hour of a day is compared with its peers, or it is that of a parity drive or
 -- spare, or of a RAID group too small to have peers; int_drive_days counts them all. A row here is a day that does not add up.
+-- A day that is in one of both only does not add up either: none may vanish.
 -- Raw is read past the staging views, so that a row they drop would show, but for what hosts saw: which of it counts is theirs to say.
 with delivered as (
     select hour_utc
@@ -26,11 +27,19 @@ measured as (
 )
 
 select
-    measured.day_utc,
+    coalesce(accepted.day_utc, measured.day_utc) as day_utc,
     accepted.accepted_count,
     measured.measured_count
-from measured
-left join accepted on measured.day_utc = accepted.day_utc
--- of pruned days raw has nothing any more, but for the last one's rows
-where measured.day_utc >= coalesce((select max(cast(pruned_before_utc as date)) from {{ ref('publication') }}), measured.day_utc)
-    and measured.measured_count <> coalesce(accepted.accepted_count, 0)
+from accepted
+full join measured on accepted.day_utc = measured.day_utc
+where coalesce(accepted.accepted_count, 0) <> coalesce(measured.measured_count, 0)
+    -- of pruned days raw has nothing any more, but for the last one's rows
+    and (
+        (select max(pruned_before_utc) from {{ ref('publication') }}) is null
+        or coalesce(accepted.day_utc, measured.day_utc) >= (select max(cast(pruned_before_utc as date)) from {{ ref('publication') }})
+    )
+{%- set days = days_to_compute() if execute else none %}
+{%- if days is not none %}
+    -- raw shows the hour before the days that are computed, too
+    and coalesce(accepted.day_utc, measured.day_utc) in (date '{{ (days or ['0001-01-01']) | join("', date '") }}')
+{%- endif %}

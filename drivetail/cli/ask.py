@@ -80,7 +80,8 @@ def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
         click.echo(collected.to_json())
     else:
         say(render_status(collected))
-    if check and collected.problems:
+    # in a folder that is no warehouse the only problem is that
+    if (check or not warehouse.raw.exists()) and collected.problems:
         raise Failure("; ".join(collected.problems))
 
 

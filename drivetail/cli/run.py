@@ -312,6 +312,11 @@ def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bo
 
     Runs the models over what has landed since the last build. Readers see the last publication until the new one is complete.
     """
+    from engine.read import has_nothing
+
+    if has_nothing(warehouse):
+        hint = "`drivetail ingest SOURCE PATH` first, or name another folder with --warehouse DIR"
+        raise Failure(f"{warehouse.root}: nothing has landed there, so there is nothing to build; {hint}")
     from engine.build import build as run_build
 
     with progress("Building") as advance:

@@ -15,9 +15,9 @@ from pathlib import Path
 import duckdb
 
 from engine.build import Build, building, explaining
-from engine.dbt import ModelError
+from engine.dbt import Hindered, ModelError
 from engine.publish import clean_up, current_publication
-from engine.read import QueryError, fetch, publication_of
+from engine.read import QueryError, fetch, open_published, publication_of
 from engine.warehouse import PROJECT, Warehouse, quoted
 from engine.words import counted_noun, human
 from ingest.raw.store import drive_hour_files, list_deliveries, table_files
@@ -92,7 +92,7 @@ def check_sums(warehouse: Warehouse) -> None:
     """Run the laws of the domain (tests/assert_*.sql) over everything stored.
 
     Raises: ModelError naming the one that is broken, or where they would hold because there is nothing to hold them against; Hindered where
-    trying again may help; QueryError where what is published is of other models.
+    trying again may help, such as after a build that was killed; QueryError where what is published is of other models.
     """
     if not warehouse.published.exists():  # nothing has been built yet
         return
@@ -100,6 +100,10 @@ def check_sums(warehouse: Warehouse) -> None:
         ((last_hour,),) = connection.execute("select last_hour_utc from marts.publication").fetchall()
     with building(warehouse), explaining(warehouse):
         build = _opened(warehouse)
+        if build.is_unfinished:
+            raise Hindered(f"{warehouse.build_database}: the last build has not finished, so no sum was checked; run `drivetail build`")
+        # what has landed since is not stored yet
+        build.bound(of_finished=True)
         held = build.project.run("test", "--select", "test_type:singular")
         with build.connect() as connection:
             (stored,) = connection.execute("select count(*) from intermediate.int_raid_hours").fetchone() or (0,)
@@ -193,7 +197,11 @@ def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[st
 
 
 def maintain(warehouse: Warehouse, say: Callable[[str], object] = print) -> list[str]:
-    """All of it, in order. `say` is called with a line per step. Returns: what does not hold, a sentence each."""
+    """All of it, in order. `say` is called with a line per step. Returns: what does not hold, a sentence each.
+
+    Raises: QueryError where nothing is published.
+    """
+    open_published(warehouse).close()
     problems = []
     say(f"Removed {counted_noun(expire(warehouse), 'publication')}")
     try:

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ingest.contract.errors import StoreError
 from ingest.contract.fleet import INGESTED_FILES, KEY, RAW_KINDS, TIMED
 from ingest.raw.durable import put_folder
 
@@ -53,6 +54,12 @@ class Delivery:
 def raw_root(warehouse: Path) -> Path:
     """Path of a warehouse's raw store."""
     return Path(warehouse) / "raw"
+
+
+def require_plain_path(warehouse: Path) -> None:
+    """Check that a build can read a warehouse in this place. Raises: StoreError."""
+    if set("*?[") & set(str(Path(warehouse).resolve())):
+        raise StoreError(f"{warehouse}: DuckDB reads *, ? and [ in a path as a pattern; name a folder without them; nothing has changed")
 
 
 def list_deliveries(warehouse: Path) -> list[Delivery]:
@@ -142,7 +149,11 @@ def known_files(deliveries: Iterable[Delivery], source: str, hashes: Iterable[st
 
 @contextmanager
 def ingest_lock(warehouse: Path) -> Iterator[None]:
-    """Hold the one lock under which deliveries are judged and committed; waits for another ingest to end."""
+    """Hold the one lock under which deliveries are judged and committed; waits for another ingest to end.
+
+    Raises: StoreError where no build could read what lands there.
+    """
+    require_plain_path(warehouse)
     root = raw_root(warehouse)
     (root / "deliveries").mkdir(parents=True, exist_ok=True)
     (root / ".staging").mkdir(exist_ok=True)

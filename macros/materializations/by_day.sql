@@ -1,5 +1,5 @@
 {#- A model that is stored by UTC day: one immutable Parquet file for each day that this run computes,
-        STORE/<model>/day_utc=YYYY-MM-DD/<build>.parquet
+        STORE/<model>/day_utc=YYYY-MM-DD/<build>.0.parquet
     behind a view of the same name (docs/decisions/0002-the-day-is-the-unit.md). The model has a column `day_utc`; its rows of other days, such as the
     hour before midnight that a day looks back at, are not written. plan.files says which file of a day is live. -#}
 {% materialization by_day, adapter='duckdb' %}
@@ -11,6 +11,7 @@
     {%- set build = env_var('DRIVETAIL_BUILD', '000000') -%}
     {%- if config.get("contract").enforced %}{{ get_assert_columns_equivalent(sql) }}{% endif -%}
     {%- set days = days_to_compute() -%}
+    {%- set is_one_day = days is not none and days | length == 1 -%}
     {%- set days = days if days is not none else landed_days() -%}
     {#- columns that the view works out from the stored ones -#}
     {%- set left_out = config.get('ratios', {}).keys() | list -%}
@@ -22,7 +23,7 @@
     {% call statement('main') -%}
     {%- if not days -%}
         select 1
-    {%- elif days | length == 1 and days_to_compute() is not none -%}
+    {%- elif is_one_day -%}
         {#- the build has made the folder -#}
         copy (select * exclude ({{ (['day_utc'] + left_out) | join(', ') }}) from ({{ sql }}) where day_utc = date '{{ days[0] }}')
         to '{{ folder | replace("'", "''") }}/day_utc={{ days[0] }}/{{ build }}.0.parquet' ({{ options }})
@@ -32,7 +33,7 @@
     {%- endif -%}
     {%- endcall %}
     {% do run_query("set disabled_optimizers = ''") %}
-    {% do enter_files(this.identifier, folder, build, days) %}
+    {% do enter_files(this.identifier, folder, build, days, is_one_day) %}
     {% call statement('view') -%}{{ store_views(days_to_compute(), this.identifier) | first }}{%- endcall %}
     {{ run_hooks(post_hooks) }}
     {{ adapter.commit() }}
@@ -42,16 +43,22 @@
 
 {% macro store_folder() %}{{ return(env_var('DRIVETAIL_STORE', 'target')) }}{% endmacro %}
 
-{#- Makes the files that a build has just written the live ones of their days. A day without rows may have none. -#}
-{% macro enter_files(name, folder, build, days) %}
+{#- Makes the files that a build has just written the live ones of their days. A day without rows may have none. is_one_day: its name is known. -#}
+{% macro enter_files(name, folder, build, days, is_one_day) %}
     {%- if days %}
     {%- set dates = "date '" ~ days | join("', date '") ~ "'" %}
+    {%- set version = "'" ~ env_var('DRIVETAIL_MODELS_VERSION', '') ~ "'" %}
     {%- do run_query("delete from plan.files where model = '" ~ name ~ "' and day_utc in (" ~ dates ~ ")") %}
-    {%- do run_query(
-        "insert into plan.files select '" ~ name ~ "', day_utc, file[" ~ (store_folder() | length + 2) ~ ":], '" ~ env_var('DRIVETAIL_MODELS_VERSION', '') ~ "' from ("
-        ~ "select file, cast(regexp_extract(file, 'day_utc=([0-9-]+)/[^/]*$', 1) as date) as day_utc from glob('" ~ folder | replace("'", "''")
-        ~ "/day_utc=*/" ~ build ~ ".*.parquet')) where day_utc in (" ~ dates ~ ")"
-    ) %}
+    {%- if is_one_day %}
+        {%- set file = name ~ '/day_utc=' ~ days[0] ~ '/' ~ build ~ '.0.parquet' %}
+        {%- do run_query("insert into plan.files values ('" ~ name ~ "', " ~ dates ~ ", '" ~ file ~ "', " ~ version ~ ")") %}
+    {%- else %}
+        {%- do run_query(
+            "insert into plan.files select '" ~ name ~ "', day_utc, file[" ~ (store_folder() | length + 2) ~ ":], " ~ version ~ " from ("
+            ~ "select file, cast(regexp_extract(file, 'day_utc=([0-9-]+)/[^/]*$', 1) as date) as day_utc from glob('" ~ folder | replace("'", "''")
+            ~ "/day_utc=*/" ~ build ~ ".*.parquet')) where day_utc in (" ~ dates ~ ")"
+        ) %}
+    {%- endif %}
     {%- endif %}
 {% endmacro %}
 
@@ -83,9 +90,15 @@
         {%- set found = stored.get(node.name) %}
         {%- set rows = no_rows(node.columns) %}
         {%- if found %}
-            {%- set read = 'read_parquet([' ~ found.files ~ "], hive_partitioning = true, hive_types = {'day_utc': date}" %}
+            {%- set read = 'select * from read_parquet([' ~ found.files ~ "], hive_partitioning = true, hive_types = {'day_utc': date}" %}
+            {#- DuckDB takes a folder above the store such as drive_id=x for a column, too. Below one the day is cut out of the path: a join on
+                it then skips no file. -#}
+            {%- if '=' in store_folder() %}
+                {%- set day = "cast(regexp_extract(filename, '.*/day_utc=([0-9-]+)/', 1) as date) as day_utc" %}
+                {%- set read = 'select *, ' ~ day ~ ' from read_parquet([' ~ found.files ~ '], hive_partitioning = false, filename = true' %}
+            {%- endif %}
             {#- what is left of a pruned past may be of other models: then by name, a column that it lacks is null -#}
-            {%- set rows = 'select * from ' ~ read ~ ')' if found.are_of_these_models else rows ~ ' union all by name select * from ' ~ read ~ ', union_by_name = true)' %}
+            {%- set rows = read ~ ')' if found.are_of_these_models else rows ~ ' union all by name ' ~ read ~ ', union_by_name = true)' %}
         {%- endif %}
         {%- set names = [] %}
         {%- set ratios = node.config.get('ratios') or {} if found else {} %}

@@ -20,6 +20,8 @@
 {#- When a run ends (dbt_project.yml, on-run-end): what it held in memory is a view again, and the views show all days again. -#}
 {% macro end_run(results) %}
     {%- if execute %}
+    {#- a model that failed has left it as it is while a model runs -#}
+    {%- do run_query("set disabled_optimizers = ''") %}
     {%- for result in results if result.node.config.materialized == 'in_run' and result.node.compiled_code %}
         {%- do run_query('create or replace view ' ~ result.node.schema ~ '.' ~ result.node.name ~ ' as ' ~ result.node.compiled_code) %}
     {%- endfor %}

@@ -72,20 +72,26 @@
 {#- SQL for the rows of a raw table. Of drive-hours and samples those of the days to compute, and of drive-hours the hour before each. -#}
 {% macro raw_rows(table, files, days) %}
     {%- set is_by_day = table.name in ('drive_hours', 'drive_samples') %}
-    {%- set before = [] %}
+    {%- set shown = {} %}
+    {#- a stretch of days is one range: DuckDB skips row groups by one comparison, not by one of many -#}
     {%- set spans = [] %}
     {%- if is_by_day and days is not none %}
-        {%- for day in days %}
+        {%- for day in days | sort %}
             {%- set start = modules.datetime.datetime.strptime(day, '%Y-%m-%d') %}
             {%- set looks_back = table.name == 'drive_hours' and start > modules.datetime.datetime(1, 1, 2) %}
             {%- set begin = start - modules.datetime.timedelta(hours=1) if looks_back else start %}
-            {%- if looks_back %}{% do before.append(begin.strftime('%Y-%m-%d').rjust(10, '0')) %}{% endif %}
-            {%- do spans.append((begin, start + modules.datetime.timedelta(hours=23, minutes=59, seconds=59, microseconds=999999))) %}
+            {%- set end = start + modules.datetime.timedelta(hours=23, minutes=59, seconds=59, microseconds=999999) %}
+            {%- do shown.update({day: true, begin.strftime('%Y-%m-%d').rjust(10, '0'): true}) %}
+            {%- if spans and begin <= spans[-1][1] + modules.datetime.timedelta(microseconds=1) %}
+                {%- do spans.append((spans.pop()[0], end)) %}
+            {%- else %}
+                {%- do spans.append((begin, end)) %}
+            {%- endif %}
         {%- endfor %}
     {%- endif %}
     {%- set own, others = [], [] %}
     {%- set horizon = env_var('DRIVETAIL_HORIZON', '') %}
-    {%- for file in files if file.table == table.name and (not is_by_day or (days is none and file.day >= horizon) or file.day in (days or []) or file.day in before) %}
+    {%- for file in files if file.table == table.name and (not is_by_day or (days is none and file.day >= horizon) or file.day in shown) %}
         {%- do (own if file.source is none else others).append("'" ~ file.path | replace("'", "''") ~ "'") %}
     {%- endfor %}
     {#- a source that names drives and RAID groups itself writes no columns that say so #}
@@ -94,8 +100,10 @@
         {%- do said.append(', cast(null as ' ~ column.data_type ~ ') as ' ~ column.name) %}
     {%- endfor %}
     {%- set sides = [] %}
-    {%- if own %}{% do sides.append('select *' ~ said | join ~ ' from read_parquet([' ~ own | join(', ') ~ '])') %}{% endif %}
-    {%- if others %}{% do sides.append('select * from read_parquet([' ~ others | join(', ') ~ '])') %}{% endif %}
+    {#- a folder above the warehouse such as drive_id=x is no column of the file -#}
+    {%- set plain = '], hive_partitioning = false)' %}
+    {%- if own %}{% do sides.append('select *' ~ said | join ~ ' from read_parquet([' ~ own | join(', ') ~ plain) %}{% endif %}
+    {%- if others %}{% do sides.append('select * from read_parquet([' ~ others | join(', ') ~ plain) %}{% endif %}
     {%- set rows = sides | join(' union all by name ') if sides else no_rows(table.columns) %}
     {%- if spans and sides %}
         {%- set at = 'hour_utc' if table.name == 'drive_hours' else 'from_utc' %}
@@ -118,7 +126,7 @@
             row_number() over () as decision_seq,
             drive_id, verdict, "by" as decided_by, "at" as decided_at, note, "until" as until_utc, publication_id
         from read_json(
-            '{{ register | replace("'", "''") }}', format = 'newline_delimited', ignore_errors = true,
+            '{{ register | replace("'", "''") }}', format = 'newline_delimited', ignore_errors = true, hive_partitioning = false,
             columns = {drive_id: 'varchar', verdict: 'varchar', "by": 'varchar', "at": 'timestamp', note: 'varchar', "until": 'timestamp', publication_id: 'varchar'}
         )
     {%- endset %}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import statistics
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 from conftest import Published, drivetail, first_delivery, hour
 
 from drivetail.ask.explain import num, parse_hour
+from engine.read import stored_files
+from engine.warehouse import Warehouse
 
 # one of every sort: corrected, duplicated, idle, hardly observed, slow, moved, contradicted, parity, without inventory
 HOURS = [
@@ -237,3 +240,14 @@ def test_errors(published: Published) -> None:
 def test_hours_as_people_write_them(text: str, expected: datetime, notes: int) -> None:
     at, found = parse_hour(text)
     assert (at, len(found)) == (expected, notes)
+
+
+def test_every_file_of_a_day_is_named(tmp_path: Path) -> None:
+    """DuckDB may cut a day that it writes together with many others."""
+    warehouse = Warehouse(tmp_path)
+    warehouse.create()
+    day = warehouse.store / "int_drive_hours" / "day_utc=2026-01-05"
+    files = [str(day / f"000001.{part}.parquet") for part in range(2)]
+    others = [str(day.with_name("day_utc=2026-01-06") / "000001.0.parquet")]
+    (warehouse.publications / "000001-x.json").write_text(json.dumps({"store": files + others}))
+    assert [str(path) for path in stored_files(warehouse, "000001-x", "int_drive_hours", date(2026, 1, 5))] == files

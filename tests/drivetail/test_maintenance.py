@@ -11,12 +11,13 @@ from types import SimpleNamespace
 import duckdb
 import polars as pl
 import pytest
+from dbt.adapters.duckdb.connections import DuckDBConnectionManager
 
 from drivetail.service.maintenance import check_sums, expire, rebuild_check, reconcile
-from engine.build import build, forget
-from engine.dbt import ModelError
+from engine.build import Build, build, building, forget
+from engine.dbt import Hindered, ModelError, Project
 from engine.warehouse import Warehouse
-from ingest import ingest
+from ingest import ingest, list_deliveries
 from simulate import simulate
 from tests.proof.support import marts_differences
 
@@ -84,6 +85,64 @@ def test_a_day_of_many_builds_can_be_corrected_again(hourly: Warehouse, tmp_path
     assert marts_differences(hourly.published, twin.published) == []
     day, differences = rebuild_check(hourly)
     assert day is not None and differences == []
+
+
+def test_a_build_that_failed_is_said_and_its_sums_are_not_checked(
+    hourly: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has landed and waits for its build breaks no law, and half a build is not held against them. dbt's connection is as before."""
+    rows = pl.read_parquet(next(tmp_path.parent.glob("maintenance*/delivery-1/drive_hours.parquet")))
+    rows.with_columns(pl.col("hour_utc") + timedelta(hours=1), collected_at=None).write_parquet(tmp_path / "drive_hours.parquet")
+    ingest("bundle", [tmp_path], hourly.root)
+    check_sums(hourly)
+    (landed,) = list_deliveries(hourly.root)[-1].path.glob("drive_hours/*.parquet")
+    whole = landed.read_bytes()
+    left_off = []
+
+    def let_go() -> None:
+        handle = DuckDBConnectionManager._ENV.handle().cursor()
+        left_off.append(handle.execute("select current_setting('disabled_optimizers')").fetchall())
+        DuckDBConnectionManager.close_all_connections()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Project, "let_go", staticmethod(let_go))
+        # its footer is whole: it is found when a stored model reads its rows
+        landed.write_bytes(whole[:4] + bytes(len(whole) // 3) + whole[4 + len(whole) // 3 :])
+        with pytest.raises(ModelError, match="cannot be read"):
+            build(hourly)
+        landed.write_bytes(whole)
+    assert left_off == [[("",)]]
+    with pytest.raises(Hindered, match="the last build has not finished, so no sum was checked; run `drivetail build`"):
+        check_sums(hourly)
+    build(hourly)
+    check_sums(hourly)
+
+
+def test_days_that_follow_each_other_are_read_as_one_range(hourly: Warehouse) -> None:
+    first, second, third = (date(2026, 1, number) for number in (5, 6, 8))
+    with building(hourly):
+        made = Build(hourly, "duckdb", lambda phase, done, total: None)
+        for days, ranges in (([second, first], 1), ([first, third], 2)):
+            made.project.run("run-operation", "register_raw", days=days)
+            with made.connect() as connection:
+                ((text,),) = connection.execute("select sql from duckdb_views() where view_name = 'drive_hours'").fetchall()
+            assert text.count("hour_utc >=") == ranges, text
+        made.project.run("run-operation", "register_raw")
+
+
+def test_a_day_that_vanished_breaks_a_law(hourly: Warehouse) -> None:
+    """Every stored model has lost the newest day, so that they agree with each other."""
+    _, day = newest_drive_hours(hourly)
+    with duckdb.connect(str(hourly.build_database)) as connection:
+        connection.execute("create table kept_files as select * from plan.files")
+        connection.execute("delete from plan.files where day_utc = ?", [day])
+    try:
+        with pytest.raises(ModelError, match="test assert_accepted_drive_hours_are_measured_or_left_out: Got 1 result"):
+            check_sums(hourly)
+    finally:
+        with duckdb.connect(str(hourly.build_database)) as connection:
+            connection.execute("create or replace table plan.files as select * from kept_files; drop table kept_files")
+    check_sums(hourly)
 
 
 def test_a_law_that_does_not_hold_is_named(hourly: Warehouse) -> None:

@@ -191,11 +191,16 @@ def test_nothing_published_and_nothing_landed(copied: Warehouse, tmp_path: Path)
     status = collect_status(copied)
     assert status.publication["state"] == "none"
     assert "drivetail build" in status.problems[0]
-    empty = drivetail("status", "-w", tmp_path / "nowhere")
-    assert empty.exit_code == 0
-    assert "nothing has landed" in empty.output
-    assert drivetail("status", "--check", "-w", tmp_path / "nowhere").exit_code == 1
-    assert not (tmp_path / "nowhere").exists()
+    nowhere = tmp_path / "nowhere"
+    for command in ("status", "status --json", "build", "maintain", "report", "alerts", "explain d1", "release 1 --by a --note b"):
+        refused = drivetail(*command.split(), "-w", nowhere)
+        assert refused.exit_code == 1, command
+        assert str(nowhere) in refused.stderr, command
+        assert "release" in command or ("nothing has landed" in refused.stderr and "drivetail ingest" in refused.stderr), command
+        assert not nowhere.exists(), command
+    assert drivetail("init", "--inbox", tmp_path / "inbox", "-w", nowhere).exit_code == 0
+    assert drivetail("status", "-w", nowhere).exit_code == 0
+    assert drivetail("build", "-w", nowhere).exit_code == 1
 
 
 def test_lost_raw_rows_are_a_problem(copied: Warehouse) -> None:

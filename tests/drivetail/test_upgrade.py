@@ -20,7 +20,7 @@ from conftest import Published, drivetail
 
 from drivetail.service.maintenance import check_sums, rebuild_check, reconcile
 from engine.build import Build, explaining
-from engine.dbt import Hindered, ModelError
+from engine.dbt import Hindered, ModelError, models_version
 from engine.publish import STORAGE_VERSION
 from engine.read import QueryError, note_other_models
 from engine.warehouse import Warehouse, quoted
@@ -60,6 +60,31 @@ def test_what_these_definitions_computed_stays(landed: Warehouse) -> None:
         connection.execute("insert into state.finished_deliveries values (1)")
     build = opened(landed)
     assert [delivery.seq for delivery in build.new] == [2]
+
+
+def test_columns_and_settings_are_definitions_and_descriptions_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.dbt.PROJECT", tmp_path)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "dbt_project.yml").touch()
+
+    def version(column: str = "a", kind: str = "date", said: str = "One day", tested: str = "b") -> str:
+        (tmp_path / "models" / "m.yml").write_text(f"""models:
+  - name: m
+    description: >
+      {said}, and
+
+      so on
+    config: {{ratios: {{x: y}}}}
+    columns:
+      - {{name: {column}, description: "{said}, \\"so\\"", data_type: {kind}}}
+      - {{name: c, description: {said}}}
+unit_tests:
+  - name: {tested}
+""")
+        return models_version()
+
+    assert version() == version(said="Another") == version(tested="d")
+    assert len({version(), version(column="d"), version(kind="bigint")}) == 3
 
 
 HERE = Path(__file__).parent

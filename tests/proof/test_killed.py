@@ -16,6 +16,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from tests.proof.readers import Reader
 from tests.proof.support import command, environment, marts_differences
 from tests.reference.compare import compare
 from tests.reference.fleets import Fleet, Records, join, random_fleet, write_bundle
-from tests.reference.reference import Delivery, compute
+from tests.reference.reference import SCHEMAS, Delivery, compute
 
 PHASES = 6
 ROUNDS = max(1, -(-int(os.environ.get("DRIVETAIL_KILLS", "6")) // PHASES))
@@ -228,6 +229,33 @@ def test_a_killed_build_is_simply_done_again(site: Site) -> None:
         if site.has_killed("days") == ROUNDS:
             break
     site.check_end("days")
+
+
+def test_what_a_killed_build_changed_and_a_later_delivery_undid_is_computed_again(tmp_path: Path) -> None:
+    """To the next build every drive is what it was in the last one that finished; yet a day is stored as if it were not."""
+    hours = [
+        dict.fromkeys(SCHEMAS["drive_hours"])
+        | {"hour_utc": datetime(2026, 1, 5, number), "drive_id": f"d{drive}", "raid_group_id": "g", "read_ios": 10, "write_ios": 0}
+        | {"read_latency_us": 500.0 * (1 + drive)}
+        for number in range(3)
+        for drive in range(5)
+    ]
+    warehouse = tmp_path / "warehouse"
+    folders = []
+    forks = Forks(tmp_path / "forks")
+    for minute, role in enumerate(("data", "spare", "data")):
+        stated = {"raid_group_id": "g", "kind": "ssd", "collected_at": datetime(2026, 1, 6, 0, minute)}
+        drives = [
+            dict.fromkeys(SCHEMAS["drives"]) | stated | {"drive_id": f"d{drive}", "role": "data" if drive else role} for drive in range(5)
+        ]
+        folders.append(write_bundle(([] if minute else hours, drives, []), tmp_path / f"delivery-{minute}", "parquet"))
+        forks.run("ingest", "bundle", folders[-1], "--warehouse", warehouse)
+        # the second is killed when the day is stored
+        forks.start("build", "--warehouse", warehouse, phase="summarize" if minute == 1 else None, step=0)
+        assert forks.finish()[0] == (-signal.SIGKILL if minute == 1 else 0)
+        assert minute != 1 or len(list(warehouse.glob("store/int_drive_hours/*/*.parquet"))) == 2
+    forks.close()
+    assert compare(compute([Delivery(folder) for folder in folders]), warehouse / "warehouse.duckdb") == []
 
 
 @pytest.mark.soak

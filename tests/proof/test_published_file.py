@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -15,10 +16,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from drivetail.ask.status import collect_status
 from engine.build import build
 from engine.publish import Publication, clean_up, current_publication
 from engine.warehouse import Warehouse
-from ingest import ingest
+from ingest import StoreError, ingest
 from tests.proof.forks import Forks
 from tests.proof.support import DUCKDB_CLI, drivetail, marts
 from tests.reference.compare import compare
@@ -238,6 +240,39 @@ def test_a_moved_warehouse_says_so_and_works_after_a_build(fleet: Fleet) -> None
     assert done.stdout.split()[0] == "n"
     fleet.publish_next()  # and goes on
     fleet.check()
+
+
+def test_folders_above_the_warehouse_are_no_columns(fleet: Fleet, tmp_path: Path) -> None:
+    """DuckDB reads key=value in a path as a column of the file, instead of the one of that name that is in it."""
+    place = Warehouse(tmp_path / "drive_id=x" / "day_utc=2020-01-01" / "warehouse")
+    for folder in fleet.delivered[:2]:
+        fleet.forks.run("ingest", "bundle", folder, "--warehouse", place.root)
+        fleet.forks.run("build", "--warehouse", place.root)
+    assert compare(compute([Delivery(folder) for folder in fleet.delivered[:2]]), place.published) == []
+    days = "select count(*) as n from (select distinct day_utc from intermediate.int_drive_hours)"
+    older = subprocess.run([str(DUCKDB_CLI), "-json", "-c", days, str(place.published)], capture_output=True, text=True, check=True)
+    assert answers(older.stdout)[0][0]["n"] == len(list(place.store.glob("int_drive_hours/*")))
+    assert not [problem for problem in collect_status(place).problems if "do not add up" in problem]
+
+
+def test_a_folder_that_reads_as_a_pattern_is_refused_before_anything_changes(fleet: Fleet, tmp_path: Path) -> None:
+    """DuckDB would find no file in it, and the build would publish nothing."""
+    place = Warehouse(tmp_path / "a[b]c")
+    why = r"reads \*, \? and \[ in a path as a pattern; name a folder without them; nothing has changed"
+    for command in (("ingest", "bundle", fleet.delivered[0]), ("build",), ("init", "--inbox", tmp_path / "inbox")):
+        code, said = fleet.forks.said(*command, "--warehouse", place.root)
+        assert code == 1 and (command == ("build",) or re.search(why, said)), said
+        assert not place.root.exists()
+    with pytest.raises(StoreError, match=why):
+        ingest("bundle", [fleet.delivered[0]], place.root)
+    assert not place.root.exists()
+    fleet.warehouse.root.rename(place.root)
+    try:
+        code, said = fleet.forks.said("build", "--full-refresh", "--warehouse", place.root)
+        assert code == 1 and re.search(why, said), said
+        assert place.build_database.exists()
+    finally:
+        place.root.rename(fleet.warehouse.root)
 
 
 @pytest.mark.soak

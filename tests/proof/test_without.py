@@ -17,7 +17,6 @@ from click.testing import CliRunner
 from drivetail.ask.what_if import Question, ask
 from drivetail.cli import main
 from engine.build import build
-from engine.dbt import ModelError
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from ingest import ingest
@@ -142,9 +141,3 @@ def test_the_command_answers_and_says_what_is_wrong(whole: Warehouse, worst: set
     assert "nothing is changed" in said(code=2)
     assert "cannot be used together" in said("--worst", "1", "--replace", drive, code=2)
     assert "is not after" in said("--worst", "1", "--since", "2026-01-05", "--until", "2026-01-05", code=2)
-
-
-def test_a_folder_that_reads_as_a_pattern_is_refused(tmp_path: Path) -> None:
-    """DuckDB would find no file in it, and the build would publish nothing."""
-    with pytest.raises(ModelError, match=r"move the warehouse to a folder without them"):
-        build(Warehouse(tmp_path / "a[b]c"))

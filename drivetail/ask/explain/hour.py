@@ -13,7 +13,7 @@ from drivetail.ask.explain.raw_records import raw_block
 from drivetail.ask.explain.records import HOUR, interval_columns, interval_rows, nearby_events_block, shifted
 from drivetail.ask.explain.text import num, when
 from drivetail.console import block, facts, table
-from engine.read import fetch, publication_of, stored_file
+from engine.read import fetch, publication_of, stored_files
 from engine.warehouse import Warehouse
 
 
@@ -129,14 +129,14 @@ def _interval_block(drive_hour: DriveHour) -> str:
 def _computed_block(drive_hour: DriveHour) -> str:
     """Which file of the store and which publication the numbers are from."""
     (publication,) = fetch(drive_hour.connection, "select * from marts.publication")
-    path = stored_file(drive_hour.warehouse, publication["publication_id"], "int_drive_hours", drive_hour.at.date())
-    written_at = datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None, microsecond=0)
+    files = stored_files(drive_hour.warehouse, publication["publication_id"], "int_drive_hours", drive_hour.at.date())
+    written_at = datetime.fromtimestamp(files[0].stat().st_mtime, UTC).replace(tzinfo=None, microsecond=0)
     return block(
         "Computed",
         facts(
             [
                 ("when", f"{when(written_at)} UTC, with the whole day"),
-                ("file", path),
+                *(("file", path) for path in files),
                 ("published", f"{when(publication['published_at'])} UTC as {publication['publication_id']}"),
             ]
         ),
