@@ -66,6 +66,7 @@ class Landing:
         """Read one delivered file: any error in its content makes it unreadable and does not affect other files."""
         try:
             yield
+            self.staged.settle()
         except UnreadableFile as error:
             self.mark_unreadable(result, str(error))
         except (IngestError, StoreError, OSError, MemoryError):  # of the call, or of the warehouse

@@ -9,6 +9,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -197,13 +198,28 @@ class StagedDelivery:
         self.scratch = self.root / ".staging" / f"{name}.scratch"
         self.path.mkdir()
         self.scratch.mkdir()
-        self.timed: dict[str, list[Part]] = {record_kind: [] for record_kind in TIMED}
+        self._timed: dict[str, list[Part]] = {record_kind: [] for record_kind in TIMED}
         self._day_counts: dict[tuple[str, str], int] = {}
+        self._writer = ThreadPoolExecutor(max_workers=1)
+        self._written: Future[None] | None = None
 
     def discard(self) -> None:
         """Remove what was staged; does nothing after a commit."""
+        self._writer.shutdown()
         shutil.rmtree(self.path, ignore_errors=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def settle(self) -> None:
+        """Wait for the file that is being written while the next rows are read. Raises: what went wrong with it."""
+        written, self._written = self._written, None
+        if written is not None:
+            written.result()
+
+    @property
+    def timed(self) -> dict[str, list[Part]]:
+        """The staged files of each TIMED kind, all of them written."""
+        self.settle()
+        return self._timed
 
     @property
     def parts(self) -> list[Part]:
@@ -230,16 +246,17 @@ class StagedDelivery:
             count = self._day_counts.get((record_kind, name), 0)
             self._day_counts[record_kind, name] = count + 1
             path = folder / ((f"{name}.{count}" if count else name) + self._suffix)
-            write_parquet(day, path)
+            self.settle()
+            self._written = self._writer.submit(write_parquet, day, path)
             added.append(Part(record_kind, path, _hour(day[at][0]), _hour(day[at][-1]), key_hashes(day, record_kind)))
-        self.timed[record_kind] += added
+        self._timed[record_kind] += added
         return added
 
     def drop_parts(self, parts: Iterable[Part]) -> None:
         """Take staged parts back, for a file that turned out unreadable half way."""
         for part in parts:
-            part.path.unlink()
             self.timed[part.record_kind].remove(part)
+            part.path.unlink()
 
     def drop_rows(self, dropped: pl.DataFrame, record_kind: str = "drive_hours") -> None:
         """Write those parts anew that hold records of this TIMED kind named in `dropped` (file_no, row_no)."""

@@ -12,6 +12,7 @@ import io
 import json
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -159,11 +160,25 @@ def _read_parquet(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawC
         limit = unpacked_limit(path)
         if file.metadata.num_rows * LEAST_ROW_BYTES > limit:
             raise UnreadableFile(too_large(f"the Parquet file ({file.metadata.num_rows:,} rows)", limit))
-        done = 0
-        for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=[names[position] for position in columns]):
-            if batch.num_rows:
-                yield RawChunk(_from_arrow(batch, done))
-                done += batch.num_rows
+        batches = file.iter_batches(batch_size=CHUNK_ROWS, columns=[names[position] for position in columns])
+        yield from _ahead(_chunks_of(batches))
+
+
+def _chunks_of(batches: Iterator[pa.RecordBatch]) -> Iterator[RawChunk]:
+    done = 0
+    for batch in batches:
+        if batch.num_rows:
+            yield RawChunk(_from_arrow(batch, done))
+            done += batch.num_rows
+
+
+def _ahead(chunks: Iterator[RawChunk]) -> Iterator[RawChunk]:
+    """The same, each read while the one before it is in use."""
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        coming = reader.submit(next, chunks, None)
+        while (chunk := coming.result()) is not None:
+            coming = reader.submit(next, chunks, None)
+            yield chunk
 
 
 def _from_arrow(batch: pa.RecordBatch, rows_before: int) -> pl.DataFrame:

@@ -19,10 +19,9 @@
     {%- set options = 'format parquet, compression zstd, compression_level 1, dictionary_size_limit 1000' -%}
     {#- The right side of a join is the one held in memory, as the models are written: DuckDB guesses the rows of Parquet files from a few
         of them, and would hold a day's 12 million wide rows instead of its RAID-hours. -#}
-    {% do run_query("set disabled_optimizers = 'build_side_probe_side'") %}
     {% call statement('main') -%}
-    {%- if not days -%}
-        select 1
+        set disabled_optimizers = 'build_side_probe_side';
+    {% if not days -%}
     {%- elif is_one_day -%}
         {#- the build has made the folder -#}
         copy (select * exclude ({{ (['day_utc'] + left_out) | join(', ') }}) from ({{ sql }}) where day_utc = date '{{ days[0] }}')
@@ -30,9 +29,9 @@
     {%- else -%}
         copy (select *{{ ' exclude (' ~ left_out | join(', ') ~ ')' if left_out }} from ({{ sql }}) where day_utc in (date '{{ days | join("', date '") }}'))
         to '{{ folder | replace("'", "''") }}' ({{ options }}, partition_by (day_utc), filename_pattern '{{ build }}.', overwrite_or_ignore)
-    {%- endif -%}
+    {%- endif -%};
+        set disabled_optimizers = '';
     {%- endcall %}
-    {% do run_query("set disabled_optimizers = ''") %}
     {% do enter_files(this.identifier, folder, build, days, is_one_day) %}
     {% call statement('view') -%}{{ store_views(days_to_compute(), this.identifier) | first }}{%- endcall %}
     {{ run_hooks(post_hooks) }}

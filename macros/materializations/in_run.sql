@@ -6,9 +6,11 @@
     {%- set target_relation = this.incorporate(type='view') -%}
     {{ run_hooks(pre_hooks) }}
     {% do run_query("attach if not exists ':memory:' as run_tables") %}
-    {% do run_query("set disabled_optimizers = 'build_side_probe_side'") %}
-    {% call statement('main') -%}create or replace table run_tables.main.{{ this.identifier }} as ({{ sql }}){%- endcall %}
-    {% do run_query("set disabled_optimizers = ''") %}
+    {% call statement('main') -%}
+        set disabled_optimizers = 'build_side_probe_side';
+        create or replace table run_tables.main.{{ this.identifier }} as ({{ sql }});
+        set disabled_optimizers = '';
+    {%- endcall %}
     {#- a transaction writes to one database only -#}
     {% do adapter.commit() %}
     {% call statement('view') -%}create or replace view {{ target_relation }} as select * from run_tables.main.{{ this.identifier }}{%- endcall %}
