@@ -16,7 +16,6 @@ from drivetail.console import block, facts, table
 from engine.read import fetch, publication_of, stored_files
 from engine.warehouse import Warehouse
 
-
 MEASURED = """
     select
         drive_hours.*,
