@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import importlib.util
 import logging
@@ -129,8 +128,6 @@ def runner(manifest: Any = None) -> Any:
     os.environ["DO_NOT_TRACK"] = "1"
     # on a full disk its log cannot be written: a traceback for each line of it would hide what is wrong
     logging.raiseExceptions = False
-    # of the objects that dbt makes nearly all live as long as the process: looking through them for garbage takes a tenth of its time
-    gc.set_threshold(50_000, 20, 20)
     from dbt.cli.main import dbtRunner
 
     return dbtRunner(manifest=manifest)
