@@ -224,7 +224,7 @@ HOLDING: dict[str, tuple[Files, str]] = {
     "a counter that stands still": ({"drive_hours.parquet": fleet(24).with_columns(read_ios=0, write_ios=0)}, "Nine of ten drives"),
     "most rows break the contract": (
         {"drive_hours.parquet": fleet(24).with_columns(pl.when(pl.int_range(pl.len()) < 30).then(-1).otherwise(1).alias("read_ios"))},
-        "expected at most 0.5) Most often, 30 times: read_ios = '-1': negative",
+        "expected at most 0.5) Most often (30 times): read_ios = '-1': negative",
     ),
     "a required column has another name, and another way to be complete is there": (
         {"drive_hours.parquet": fleet(24).rename({"read_latency_us": "rd_lat"}).with_columns(latency_us=1.0)},
