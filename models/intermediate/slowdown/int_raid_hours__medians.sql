@@ -10,8 +10,7 @@ with drive_hours as (
         case when is_data_drive and is_covered then io_count end as peer_io_count,
         case when is_data_drive and is_covered then io_size_bytes end as peer_io_size_bytes,
         case when is_data_drive and is_covered then read_latency_us end as peer_read_latency_us,
-        case when is_data_drive and is_covered then write_latency_us end as peer_write_latency_us,
-        coalesce(inventory_raid_group_id = raid_group_id, false) as is_where_inventory_says
+        case when is_data_drive and is_covered then write_latency_us end as peer_write_latency_us
     from {{ ref('int_drive_hours__measured') }}
 ),
 
@@ -20,7 +19,7 @@ reported as (
         raid_group_id,
         hour_utc,
         count(*) as row_count,
-        count(case when is_data_drive and not is_where_inventory_says then 1 end) as unexpected_drive_count,
+        count(case when is_data_drive and not coalesce(is_where_inventory_says, false) then 1 end) as unexpected_drive_count,
         count(case when is_data_drive and is_covered then 1 end) as covered_drive_count,
         count(peer_latency_us) as latency_count,
         median(peer_latency_us) as median_latency_us,
@@ -59,10 +58,10 @@ partly_idle as (
 
 -- drives that inventory counts here but that report from another group
 absent as (
-    select inventory_raid_group_id as raid_group_id, hour_utc, count(*) as absent_drive_count
+    select absent_from_raid_group_id as raid_group_id, hour_utc, count(*) as absent_drive_count
     from drive_hours
-    where inventory_raid_group_id <> raid_group_id and inventory_role = 'data'
-    group by inventory_raid_group_id, hour_utc
+    where absent_from_raid_group_id is not null
+    group by absent_from_raid_group_id, hour_utc
 ),
 
 raid_hours as (
