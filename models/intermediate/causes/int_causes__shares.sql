@@ -1,17 +1,30 @@
 -- What share of slow intervals and of their hours each cause has, over all weeks (x null) and by the ISO week of an interval's first hour
 -- (x: its hour index), with an interval that knows that RAID groups are drawn. Grain: measure, class, x, kind.
-with intervals as (
-    select kind, raid_group_id, cause, interval_hours, cast(null as double) as x
+with weekly as (
+    select
+        kind,
+        raid_group_id,
+        cast({{ hour_index("date_trunc('week', started_at)") }} as double) as x,
+        cause,
+        count(*) as interval_count,
+        sum(interval_hours) as slow_hours
     from {{ ref('int_interval_causes') }}
-    union all
-    select kind, raid_group_id, cause, interval_hours, cast({{ hour_index("date_trunc('week', started_at)") }} as double) as x
-    from {{ ref('int_interval_causes') }}
+    group by kind, raid_group_id, date_trunc('week', started_at), cause
 ),
 
 by_cause as (
-    select kind, raid_group_id, x, cause, count(*) as interval_count, cast(sum(interval_hours) as bigint) as slow_hours
-    from intervals
-    group by kind, raid_group_id, x, cause
+    select kind, raid_group_id, x, cause, interval_count, cast(slow_hours as bigint) as slow_hours
+    from weekly
+    union all
+    select
+        kind,
+        raid_group_id,
+        cast(null as double) as x,
+        cause,
+        cast(sum(interval_count) as bigint) as interval_count,
+        cast(sum(slow_hours) as bigint) as slow_hours
+    from weekly
+    group by kind, raid_group_id, cause
 ),
 
 by_group as (

@@ -1,11 +1,18 @@
 -- Slowdown and imbalance of each drive-hour of a data drive in a RAID group wide enough to have peers. Grain: drive_id, hour_utc.
-with drive_hours as (
+-- a left join of one row a drive: DuckDB then leaves it out of counts that do not ask for kind or age
+with drives as (
+    select drive_id, max(kind) as kind, max(deployed_on) as deployed_on
+    from {{ ref('dim_drives') }}
+    group by drive_id
+),
+
+drive_hours as (
     select
         drive_hours.*,
         drives.kind as drive_kind,
         drives.deployed_on
     from {{ ref('int_drive_hours') }} as drive_hours
-    inner join {{ ref('dim_drives') }} as drives on drive_hours.drive_id = drives.drive_id
+    left join drives on drive_hours.drive_id = drives.drive_id
     where drive_hours.is_in_population
 )
 
