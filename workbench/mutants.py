@@ -3,6 +3,7 @@
 Faults of the models are made from their SQL. dbt compiles every unit test once; from then on a fault is one changed node of the compiled
 SQL (macros included), and the unit tests of that model run on it in DuckDB, without dbt. A fault that changes no result of any of them
 survives: a unit test is missing, or the fault changes nothing (mutants_equivalent.yml says which, and why).
+Of each model a share of the faults is tried, drawn by a seed, and a few at least: all of them would take hours.
 Faults of Python code are listed by hand (mutants_python.yml): `--python` plants each in a copy of the repository and runs its tests.
 Writes docs/results/mutants.md after a run over all models. Exits 1 when a fault survives.
 """
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from itertools import islice
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ EQUIVALENT = Path(__file__).with_name("mutants_equivalent.yml")
 PYTHON = Path(__file__).with_name("mutants_python.yml")
 ACTUAL, FIXTURE = "dbt_internal_unit_test_actual", "__dbt__cte__"
 LIMIT_SECONDS = 1800
+SHARE, AT_LEAST = 0.5, 20
 SWAPPED: dict[str, dict[type[exp.Expr], type[exp.Expr]]] = {
     "boundary": {exp.GT: exp.GTE, exp.GTE: exp.GT, exp.LT: exp.LTE, exp.LTE: exp.LT},
     "arithmetic": {exp.Add: exp.Sub, exp.Sub: exp.Add, exp.Mul: exp.Div, exp.Div: exp.Mul},
@@ -299,12 +302,37 @@ class Outcome:
     """What became of a model's faults."""
 
     model: str
+    fault_count: int
     judged: list[tuple[Fault, str]]
     seconds: float
 
+    def count(self) -> Counter[str]:
+        """Number of faults tried, by verdict."""
+        return Counter(verdict for _, verdict in self.judged)
 
-def run_models(tests: dict[str, list[UnitTest]], database: Path, per_model: int, seed: int) -> Iterator[Outcome]:
-    """Plant the faults of each model, or a seeded sample of `per_model` of them (0: all)."""
+
+@dataclass(frozen=True)
+class Sample:
+    """Which faults of a model are tried: a share of them, at least so many, drawn by a seed and the model's name."""
+
+    share: float
+    at_least: int
+    seed: int
+
+    def draw(self, model: str, made: list[Fault]) -> list[Fault]:
+        """The sample, in the order of the SQL."""
+        number = min(len(made), max(self.at_least, ceil(self.share * len(made))))
+        chosen = set(random.Random(f"{self.seed} {model}").sample(range(len(made)), number))
+        return [fault for place, fault in enumerate(made) if place in chosen]
+
+    def __str__(self) -> str:
+        if self.share >= 1:
+            return "every fault"
+        return f"{self.share:.0%} of each model's faults, at least {self.at_least} of them where there are as many, drawn with seed {self.seed}"
+
+
+def run_models(tests: dict[str, list[UnitTest]], database: Path, sample: Sample) -> Iterator[Outcome]:
+    """Plant a sample of the faults of each model."""
     equivalent = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or []
     with duckdb.connect(str(database), config={"threads": 1}) as connection:
         for model, of_model in sorted(tests.items()):
@@ -314,19 +342,15 @@ def run_models(tests: dict[str, list[UnitTest]], database: Path, per_model: int,
                 if not holds(connection, read.tree.sql(dialect="duckdb")):
                     raise SystemExit(f"{model}: {test.name} fails once sqlglot has read and written its SQL: no fault of it can be judged")
             made = faults(model, compiled)
-            if per_model and len(made) > per_model:
-                chosen = set(random.Random(f"{seed} {model}").sample(range(len(made)), per_model))
-                made = [fault for place, fault in enumerate(made) if place in chosen]
             judged = []
-            for fault in made:
+            for fault in sample.draw(model, made):
                 verdict = judge(connection, fault, compiled)
                 judged.append((fault, "equivalent" if verdict == "survived" and reason(fault, equivalent) else verdict))
-            yield Outcome(model, judged, time.monotonic() - begun)
+            yield Outcome(model, len(made), judged, time.monotonic() - begun)
 
 
-def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Sequence[str]) -> str:
-    """docs/results/mutants.md: killed and survived by kind and by model, then the survivors."""
-    sampled = f"up to {per_model} faults a model, seed {seed}" if per_model else "every fault"
+def page(outcomes: Sequence[Outcome], sample: Sample, untested: Sequence[str]) -> str:
+    """docs/results/mutants.md: how many faults there are, were tried, found and survived, by model and by kind, then the survivors."""
     by_kind: dict[str, Counter[str]] = defaultdict(Counter)
     for outcome in outcomes:
         for fault, verdict in outcome.judged:
@@ -335,29 +359,51 @@ def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Seque
     lines = [
         "# Seeded faults",
         "",
-        f"`make mutants`, commit {current_commit()}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; {sampled}.",
+        "Do the unit tests of the models notice a fault in the SQL? A fault is one change: another operator, another number, a condition taken away.",
         "",
-        f"Of {total['killed'] + total['survived']} faults in {len(outcomes)} models the unit tests find {total['killed']}; "
-        f"{total['survived']} survive. {total['equivalent']} more change nothing that can be seen (`workbench/mutants_equivalent.yml`), "
-        f"{total['invalid']} are no valid SQL. {len(untested)} models have no unit test{': ' if untested else ''}"
-        f"{', '.join(f'`{model}`' for model in untested)}.",
+        f"`make mutants`, commit {current_commit()}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC.",
         "",
-        "| kind of fault | killed | survived | equivalent |",
-        "|---|--:|--:|--:|",
-        *(f"| {kind} | {count['killed']} | {count['survived']} | {count['equivalent']} |" for kind, count in sorted(by_kind.items())),
+        "| | faults |",
+        "|---|--:|",
+        f"| in the {len(outcomes)} models with unit tests | {sum(outcome.fault_count for outcome in outcomes)} |",
+        f"| tried: {sample} | {total.total()} |",
+        f"| of them found by a unit test | {total['killed']} |",
+        f"| equivalent: they change no result (`workbench/mutants_equivalent.yml` says why) | {total['equivalent']} |",
+        f"| no valid SQL | {total['invalid']} |",
+        f"| **survived**: no unit test notices them | **{total['survived']}** |",
         "",
-        "| model | killed | survived | equivalent | seconds |",
-        "|---|--:|--:|--:|--:|",
+        f"{len(untested)} models have no unit test{': ' if untested else ''}{', '.join(f'`{model}`' for model in untested)}.",
+        "",
+        "## By model",
+        "",
+        "| model | faults | tried | found | equivalent | no valid SQL | survived |",
+        "|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for outcome in outcomes:
-        count = Counter(verdict for _, verdict in outcome.judged)
-        lines.append(f"| `{outcome.model}` | {count['killed']} | {count['survived']} | {count['equivalent']} | {outcome.seconds:.1f} |")
-    lines += ["", "## Survivors", "", "No unit test notices these. The comparison of all marts with the reference (`make test`) may.", ""]
+    for outcome in sorted(outcomes, key=lambda each: (-each.count()["survived"], each.model)):
+        lines.append(f"| `{outcome.model}` | {outcome.fault_count} | {len(outcome.judged)} | {in_columns(outcome.count())} |")
+    lines += [
+        "",
+        "## By kind of fault",
+        "",
+        "| kind | tried | found | equivalent | no valid SQL | survived |",
+        "|---|--:|--:|--:|--:|--:|",
+        *(f"| {kind} | {count.total()} | {in_columns(count)} |" for kind, count in sorted(by_kind.items())),
+        "",
+        "## Survivors",
+        "",
+        "No unit test notices these. The comparison of all marts with the reference (`make test`) may.",
+        "",
+    ]
     for outcome in outcomes:
         survivors = [fault for fault, verdict in outcome.judged if verdict == "survived"]
         if survivors:
             lines += [f"`{outcome.model}`", *(f"- {fault.kind}: `` {fault} ``" for fault in survivors), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def in_columns(count: Counter[str]) -> str:
+    """Cells of a row of docs/results/mutants.md."""
+    return " | ".join(str(count[verdict]) for verdict in ("killed", "equivalent", "invalid", "survived"))
 
 
 def copy_repository(to: Path) -> None:
@@ -421,7 +467,8 @@ def run_python(only: str) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="*", default=[], help="only these models; docs/results/mutants.md is left alone")
-    parser.add_argument("--per-model", type=int, default=20, help="faults sampled from each model; 0: all of them")
+    parser.add_argument("--share", type=float, default=SHARE, help="of each model's faults that is tried (0 to 1)")
+    parser.add_argument("--at-least", type=int, default=AT_LEAST, help="faults tried of each model, where it has as many")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--python", action="store_true", help="plant the faults of Python code instead")
     parser.add_argument("--only", default="", help="with --python: faults whose description holds this text")
@@ -429,22 +476,22 @@ def main() -> None:
     if options.python:
         missed = run_python(options.only)
         sys.exit(f"{len(missed)} faults survive or are out of date: {'; '.join(missed)}" if missed else 0)
+    sample = Sample(options.share, options.at_least, options.seed)
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         tests = capture(Path(name), options.models)
         outcomes = []
-        for outcome in run_models(tests, Path(name) / "warehouse/build/build.duckdb", options.per_model, options.seed):
+        for outcome in run_models(tests, Path(name) / "warehouse/build/build.duckdb", sample):
             outcomes.append(outcome)
-            count = Counter(verdict for _, verdict in outcome.judged)
+            verdicts = ", ".join(f"{number} {what}" for what, number in sorted(outcome.count().items()))
             print(
-                f"{outcome.seconds:6.1f} s  {outcome.model}: " + ", ".join(f"{number} {what}" for what, number in sorted(count.items())),
-                flush=True,
+                f"{outcome.seconds:6.1f} s  {outcome.model}: {len(outcome.judged)} of {outcome.fault_count} faults: {verdicts}", flush=True
             )
             for fault, verdict in outcome.judged:
                 if verdict == "survived":
                     print(f"          {fault.kind}: {fault}", flush=True)
     if not options.models:
         untested = sorted({path.stem for path in (ROOT / "models").rglob("*.sql")} - set(tests))
-        RESULT.write_text(page(outcomes, options.per_model, options.seed, untested), encoding="utf-8")
+        RESULT.write_text(page(outcomes, sample, untested), encoding="utf-8")
     survivors = sum(verdict == "survived" for outcome in outcomes for _, verdict in outcome.judged)
     sys.exit(f"{survivors} faults survive" if survivors else 0)
 

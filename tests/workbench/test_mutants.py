@@ -3,7 +3,7 @@
 import duckdb
 import yaml
 
-from workbench.mutants import EQUIVALENT, PYTHON, ROOT, Compiled, faults, judge, place, product_files, reason
+from workbench.mutants import EQUIVALENT, PYTHON, ROOT, Compiled, Sample, faults, judge, place, product_files, reason
 
 SQL = """
 with dbt_internal_unit_test_actual as (
@@ -42,6 +42,15 @@ def test_a_test_with_another_threshold_finds_the_same_fault() -> None:
     of_both = {each: verdict for each, verdict in verdicts(blind, sharp).items() if each.startswith("boundary")}
     assert list(of_blind.values()) == ["survived"]
     assert list(of_both.values()) == ["killed"]
+
+
+def test_a_sample_is_a_share_but_no_fewer_than_at_least() -> None:
+    made = faults("slow", [Compiled(SQL.format(threshold=2, hours=1))])
+    half = Sample(0.5, 2, seed=1).draw("slow", made)
+    assert len(half) == (len(made) + 1) // 2
+    assert half == [fault for fault in made if fault in half] == Sample(0.5, 2, seed=1).draw("slow", made)
+    assert len(Sample(0.01, 3, seed=1).draw("slow", made)) == 3
+    assert Sample(0.01, 1000, seed=1).draw("slow", made) == made
 
 
 def test_equivalent_faults_have_a_reason() -> None:

@@ -118,7 +118,7 @@ cumulated as (
         places.is_on_edge,
         sum(coalesce(classed.hour_count, 0)) over (
             partition by classes.kind, classes.attribute, classes.class
-            order by places.edge_per_mille, places.is_on_edge desc
+            order by places.edge_per_mille asc, places.is_on_edge desc
             rows between unbounded preceding and current row
         ) as hours_up_to
     from classes
