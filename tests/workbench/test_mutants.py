@@ -3,7 +3,7 @@
 import duckdb
 import yaml
 
-from workbench.mutants import EQUIVALENT, PYTHON, ROOT, Compiled, Sample, faults, judge, place, product_files, reason
+from workbench.mutants import EQUIVALENT, PYTHON, ROOT, Compiled, Outcome, faults, judge, page, place, product_files, reason
 
 SQL = """
 with dbt_internal_unit_test_actual as (
@@ -44,13 +44,14 @@ def test_a_test_with_another_threshold_finds_the_same_fault() -> None:
     assert list(of_both.values()) == ["killed"]
 
 
-def test_a_sample_is_a_share_but_no_fewer_than_at_least() -> None:
-    made = faults("slow", [Compiled(SQL.format(threshold=2, hours=1))])
-    half = Sample(0.5, 2, seed=1).draw("slow", made)
-    assert len(half) == (len(made) + 1) // 2
-    assert half == [fault for fault in made if fault in half] == Sample(0.5, 2, seed=1).draw("slow", made)
-    assert len(Sample(0.01, 3, seed=1).draw("slow", made)) == 3
-    assert Sample(0.01, 1000, seed=1).draw("slow", made) == made
+def test_the_page_says_how_many_faults_there_are_and_which_survived() -> None:
+    found, survivor = faults("slow", [Compiled(SQL.format(threshold=2, hours=1))])[:2]
+    outcomes = [Outcome("slow", 9, [(found, "killed"), (survivor, "survived")], 1.0), Outcome("fast", 1, [(found, "equivalent")], 1.0)]
+    written = page(outcomes, 2, 1, ["bare"])
+    assert "| in the 2 models with unit tests | 10 |" in written
+    assert "| tried: at most 2 of each model, drawn with seed 1 | 3 |" in written
+    assert "| `slow` | 9 | 2 | 1 | 0 | 0 | 1 |" in written
+    assert written.endswith(f"`slow`\n- {survivor.kind}: `` {survivor} ``\n")
 
 
 def test_equivalent_faults_have_a_reason() -> None:
