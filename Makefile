@@ -42,7 +42,7 @@ bench: .venv/.airflow  ## speed and size against their bounds, hours: ONLY=day,h
 soak: .venv/.airflow  ## 20 random fleets, 50 kills, two days under a real scheduler; writes docs/results/soak.md
 	$(RUN)/python -m workbench.soak
 
-mutants: .venv/.ready  ## faults in the models' SQL that unit tests must find; writes docs/results/mutants.md
+mutants: .venv/.ready  ## faults in the models' SQL that unit tests must find (about 40 minutes); writes docs/results/mutants.md
 	$(RUN)/python -m workbench.mutants
 
 calibrate: .venv/.ready  ## fit the simulator to the paper's curves (an hour); writes its numbers and docs/results/calibration.md

@@ -3,6 +3,7 @@
 Faults of the models are made from their SQL. dbt compiles every unit test once; from then on a fault is one changed node of the compiled
 SQL (macros included), and the unit tests of that model run on it in DuckDB, without dbt. A fault that changes no result of any of them
 survives: a unit test is missing, or the fault changes nothing (mutants_equivalent.yml says which, and why).
+All faults of all models take about 35 minutes of CPU time; `--per-model` draws a sample, `--models` names the models.
 Faults of Python code are listed by hand (mutants_python.yml): `--python` plants each in a copy of the repository and runs its tests.
 Writes docs/results/mutants.md after a run over all models. Exits 1 when a fault survives.
 """
@@ -299,8 +300,13 @@ class Outcome:
     """What became of a model's faults."""
 
     model: str
+    fault_count: int
     judged: list[tuple[Fault, str]]
     seconds: float
+
+    def count(self) -> Counter[str]:
+        """Number of faults tried, by verdict."""
+        return Counter(verdict for _, verdict in self.judged)
 
 
 def run_models(tests: dict[str, list[UnitTest]], database: Path, per_model: int, seed: int) -> Iterator[Outcome]:
@@ -314,19 +320,18 @@ def run_models(tests: dict[str, list[UnitTest]], database: Path, per_model: int,
                 if not holds(connection, read.tree.sql(dialect="duckdb")):
                     raise SystemExit(f"{model}: {test.name} fails once sqlglot has read and written its SQL: no fault of it can be judged")
             made = faults(model, compiled)
-            if per_model and len(made) > per_model:
-                chosen = set(random.Random(f"{seed} {model}").sample(range(len(made)), per_model))
-                made = [fault for place, fault in enumerate(made) if place in chosen]
+            number = min(per_model or len(made), len(made))
+            chosen = set(random.Random(f"{seed} {model}").sample(range(len(made)), number))
             judged = []
-            for fault in made:
+            for fault in (fault for place, fault in enumerate(made) if place in chosen):
                 verdict = judge(connection, fault, compiled)
                 judged.append((fault, "equivalent" if verdict == "survived" and reason(fault, equivalent) else verdict))
-            yield Outcome(model, judged, time.monotonic() - begun)
+            yield Outcome(model, len(made), judged, time.monotonic() - begun)
 
 
 def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Sequence[str]) -> str:
-    """docs/results/mutants.md: killed and survived by kind and by model, then the survivors."""
-    sampled = f"up to {per_model} faults a model, seed {seed}" if per_model else "every fault"
+    """docs/results/mutants.md: how many faults there are, were tried, found and survived, by model and by kind, then the survivors."""
+    sample = f"at most {per_model} of each model, drawn with seed {seed}" if per_model else "all of them"
     by_kind: dict[str, Counter[str]] = defaultdict(Counter)
     for outcome in outcomes:
         for fault, verdict in outcome.judged:
@@ -335,29 +340,51 @@ def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Seque
     lines = [
         "# Seeded faults",
         "",
-        f"`make mutants`, commit {current_commit()}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; {sampled}.",
+        "Do the unit tests of the models notice a fault in the SQL? A fault is one change: another operator, another number, a condition taken away.",
         "",
-        f"Of {total['killed'] + total['survived']} faults in {len(outcomes)} models the unit tests find {total['killed']}; "
-        f"{total['survived']} survive. {total['equivalent']} more change nothing that can be seen (`workbench/mutants_equivalent.yml`), "
-        f"{total['invalid']} are no valid SQL. {len(untested)} models have no unit test{': ' if untested else ''}"
-        f"{', '.join(f'`{model}`' for model in untested)}.",
+        f"`make mutants`, commit {current_commit()}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC.",
         "",
-        "| kind of fault | killed | survived | equivalent |",
-        "|---|--:|--:|--:|",
-        *(f"| {kind} | {count['killed']} | {count['survived']} | {count['equivalent']} |" for kind, count in sorted(by_kind.items())),
+        "| | faults |",
+        "|---|--:|",
+        f"| in the {len(outcomes)} models with unit tests | {sum(outcome.fault_count for outcome in outcomes)} |",
+        f"| tried: {sample} | {total.total()} |",
+        f"| of them found by a unit test | {total['killed']} |",
+        f"| equivalent: they change no result (`workbench/mutants_equivalent.yml` says why) | {total['equivalent']} |",
+        f"| no valid SQL | {total['invalid']} |",
+        f"| **survived**: no unit test notices them | **{total['survived']}** |",
         "",
-        "| model | killed | survived | equivalent | seconds |",
-        "|---|--:|--:|--:|--:|",
+        f"{len(untested)} models have no unit test{': ' if untested else ''}{', '.join(f'`{model}`' for model in untested)}.",
+        "",
+        "## By model",
+        "",
+        "| model | faults | tried | found | equivalent | no valid SQL | survived |",
+        "|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for outcome in outcomes:
-        count = Counter(verdict for _, verdict in outcome.judged)
-        lines.append(f"| `{outcome.model}` | {count['killed']} | {count['survived']} | {count['equivalent']} | {outcome.seconds:.1f} |")
-    lines += ["", "## Survivors", "", "No unit test notices these. The comparison of all marts with the reference (`make test`) may.", ""]
+    for outcome in sorted(outcomes, key=lambda each: (-each.count()["survived"], each.model)):
+        lines.append(f"| `{outcome.model}` | {outcome.fault_count} | {len(outcome.judged)} | {in_columns(outcome.count())} |")
+    lines += [
+        "",
+        "## By kind of fault",
+        "",
+        "| kind | tried | found | equivalent | no valid SQL | survived |",
+        "|---|--:|--:|--:|--:|--:|",
+        *(f"| {kind} | {count.total()} | {in_columns(count)} |" for kind, count in sorted(by_kind.items())),
+        "",
+        "## Survivors",
+        "",
+        "No unit test notices these. The comparison of all marts with the reference (`make test`) may.",
+        "",
+    ]
     for outcome in outcomes:
         survivors = [fault for fault, verdict in outcome.judged if verdict == "survived"]
         if survivors:
             lines += [f"`{outcome.model}`", *(f"- {fault.kind}: `` {fault} ``" for fault in survivors), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def in_columns(count: Counter[str]) -> str:
+    """Cells of a row of docs/results/mutants.md."""
+    return " | ".join(str(count[verdict]) for verdict in ("killed", "equivalent", "invalid", "survived"))
 
 
 def copy_repository(to: Path) -> None:
@@ -421,7 +448,9 @@ def run_python(only: str) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="*", default=[], help="only these models; docs/results/mutants.md is left alone")
-    parser.add_argument("--per-model", type=int, default=20, help="faults sampled from each model; 0: all of them")
+    parser.add_argument(
+        "--per-model", type=int, default=0, help="try at most this many faults of each model, drawn by the seed; 0: all of them"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--python", action="store_true", help="plant the faults of Python code instead")
     parser.add_argument("--only", default="", help="with --python: faults whose description holds this text")
@@ -434,10 +463,9 @@ def main() -> None:
         outcomes = []
         for outcome in run_models(tests, Path(name) / "warehouse/build/build.duckdb", options.per_model, options.seed):
             outcomes.append(outcome)
-            count = Counter(verdict for _, verdict in outcome.judged)
+            verdicts = ", ".join(f"{number} {what}" for what, number in sorted(outcome.count().items()))
             print(
-                f"{outcome.seconds:6.1f} s  {outcome.model}: " + ", ".join(f"{number} {what}" for what, number in sorted(count.items())),
-                flush=True,
+                f"{outcome.seconds:6.1f} s  {outcome.model}: {len(outcome.judged)} of {outcome.fault_count} faults: {verdicts}", flush=True
             )
             for fault, verdict in outcome.judged:
                 if verdict == "survived":

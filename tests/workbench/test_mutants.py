@@ -3,7 +3,7 @@
 import duckdb
 import yaml
 
-from workbench.mutants import EQUIVALENT, PYTHON, ROOT, Compiled, faults, judge, place, product_files, reason
+from workbench.mutants import EQUIVALENT, PYTHON, ROOT, Compiled, Outcome, faults, judge, page, place, product_files, reason
 
 SQL = """
 with dbt_internal_unit_test_actual as (
@@ -42,6 +42,16 @@ def test_a_test_with_another_threshold_finds_the_same_fault() -> None:
     of_both = {each: verdict for each, verdict in verdicts(blind, sharp).items() if each.startswith("boundary")}
     assert list(of_blind.values()) == ["survived"]
     assert list(of_both.values()) == ["killed"]
+
+
+def test_the_page_says_how_many_faults_there_are_and_which_survived() -> None:
+    found, survivor = faults("slow", [Compiled(SQL.format(threshold=2, hours=1))])[:2]
+    outcomes = [Outcome("slow", 9, [(found, "killed"), (survivor, "survived")], 1.0), Outcome("fast", 1, [(found, "equivalent")], 1.0)]
+    written = page(outcomes, 2, 1, ["bare"])
+    assert "| in the 2 models with unit tests | 10 |" in written
+    assert "| tried: at most 2 of each model, drawn with seed 1 | 3 |" in written
+    assert "| `slow` | 9 | 2 | 1 | 0 | 0 | 1 |" in written
+    assert written.endswith(f"`slow`\n- {survivor.kind}: `` {survivor} ``\n")
 
 
 def test_equivalent_faults_have_a_reason() -> None:

@@ -8,8 +8,8 @@ with drive_hours as (
         drives.kind,
         drives.drive_class,
         {{ age_year('drives.deployed_on', 'drive_hours.hour_utc') }} as age_year,
-        coalesce(drive_hours.rate_imbalance >= {{ var('imbalanced') }}, false) as is_rate_imbalanced,
-        coalesce(drive_hours.size_imbalance >= {{ var('imbalanced') }}, false) as is_size_imbalanced,
+        drive_hours.rate_imbalance >= {{ var('imbalanced') }} as is_rate_imbalanced,
+        drive_hours.size_imbalance >= {{ var('imbalanced') }} as is_size_imbalanced,
         drive_hours.slowdown as value,
         {{ bin_edge('drive_hours.slowdown') }} as edge_per_mille
     from {{ ref('int_drive_hours') }} as drive_hours
@@ -42,12 +42,14 @@ raid_hours as (
 
 raid_hour_values as (
 {%- for rank in (1, 2, 3) %}
-    select day_utc, kind, 'tail_{{ rank }}' as measure, tail_{{ rank }} as value, {{ bin_edge('tail_' ~ rank) }} as edge_per_mille from raid_hours
+    select day_utc, kind, 'tail_{{ rank }}' as measure, tail_{{ rank }} as value from raid_hours
     union all
 {%- endfor %}
-    select day_utc, kind, 'rio_' || transition as measure, rio_degradation as value, {{ bin_edge('rio_degradation') }} as edge_per_mille
-    from raid_hours
-    where transition is not null and rio_degradation is not null
+    select day_utc, kind, 'rio_' || transition as measure, rio_degradation as value from raid_hours where rio_degradation is not null
+),
+
+raid_hour_edges as (
+    select day_utc, kind, measure, value, {{ bin_edge('value') }} as edge_per_mille from raid_hour_values
 ),
 
 bins as (
@@ -64,7 +66,7 @@ bins as (
     where age_year is not null
     union all
     select day_utc, kind, 'all' as drive_class, measure, edge_per_mille, {{ is_on_edge() }} as is_on_edge, count(*) as hour_count
-    from raid_hour_values
+    from raid_hour_edges
     group by day_utc, kind, measure, edge_per_mille, {{ is_on_edge() }}
 )
 

@@ -138,7 +138,8 @@ ranked as (
 decided as (
     select
         drive_id,
-{%- for name in membership %}
+        max(case when membership_place = 1 then raid_group_id end) as raid_group_id,
+{%- for name in membership if name != 'raid_group_id' %}
         -- what somebody says of the drive without its group fills in
         coalesce(
             max(case when membership_place = 1 then {{ name }} end),

@@ -7,10 +7,15 @@ with periods as (
     where from_hour_utc < to_hour_utc
 ),
 
+-- most drives have one period, which is their segment
+several as (
+    select * from periods where not is_only
+),
+
 boundaries as (
-    select drive_id, from_hour_utc as hour_utc from periods where not is_only
+    select drive_id, from_hour_utc as hour_utc from several
     union
-    select drive_id, to_hour_utc as hour_utc from periods where not is_only
+    select drive_id, to_hour_utc as hour_utc from several
 ),
 
 stretches as (
@@ -20,20 +25,20 @@ stretches as (
 
 ranked as (
     select
-        periods.*,
+        several.*,
         stretches.hour_utc,
         stretches.next_hour_utc,
         row_number() over (
-            partition by stretches.drive_id, stretches.hour_utc order by periods.valid_from desc nulls last
+            partition by stretches.drive_id, stretches.hour_utc order by several.valid_from desc nulls last
         ) as place,
         row_number() over (
-            partition by stretches.drive_id, periods.raid_group_id, stretches.hour_utc order by periods.valid_from desc nulls last
+            partition by stretches.drive_id, several.raid_group_id, stretches.hour_utc order by several.valid_from desc nulls last
         ) as place_in_group
     from stretches
-    inner join periods
-        on stretches.drive_id = periods.drive_id
-        and periods.from_hour_utc <= stretches.hour_utc
-        and periods.to_hour_utc >= stretches.next_hour_utc
+    inner join several
+        on stretches.drive_id = several.drive_id
+        and several.from_hour_utc <= stretches.hour_utc
+        and several.to_hour_utc >= stretches.next_hour_utc
 )
 
 select drive_id, raid_group_id, role, slot, is_group_guessed, is_mapped, true as is_believed, from_hour_utc, to_hour_utc

@@ -46,8 +46,8 @@ partly_idle as (
         drive_hours.raid_group_id,
         drive_hours.hour_utc
 {%- for floor in var('io_count_floors') %},
-        count(case when coalesce(peer_io_count, {{ floor }}) >= {{ floor }} then peer_latency_us end) as latency_count_{{ floor }},
-        median(case when coalesce(peer_io_count, {{ floor }}) >= {{ floor }} then peer_latency_us end) as median_latency_{{ floor }}_us
+        count(case when coalesce(peer_io_count >= {{ floor }}, true) then peer_latency_us end) as latency_count_{{ floor }},
+        median(case when coalesce(peer_io_count >= {{ floor }}, true) then peer_latency_us end) as median_latency_{{ floor }}_us
 {%- endfor %}
     from drive_hours
     inner join reported

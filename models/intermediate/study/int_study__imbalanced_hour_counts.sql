@@ -15,9 +15,9 @@ with raid_groups as (
 ),
 
 edges as (
-    {{ reference_edges('rate_imbalanced_slowdown') }}
-    union
-    {{ reference_edges('size_imbalanced_slowdown') }}
+    select distinct x
+    from {{ ref('study_measures') }}
+    where measure in ('rate_imbalanced_slowdown', 'size_imbalanced_slowdown') and estimate <> 'percentile' and x is not null
 )
 
 select
@@ -26,8 +26,7 @@ select
     edges.x,
     raid_groups.kind,
     raid_groups.raid_group_id as cluster_id,
-    cast(sum({{ at_edge('edges.x', var('imbalanced_edges'), 'raid_groups.slowdown_hours') }}) as bigint) as hits,
-    cast(sum(raid_groups.slowdown_hours) as bigint) as total
+    cast({{ at_edge('edges.x', var('imbalanced_edges'), 'raid_groups.slowdown_hours') }} as bigint) as hits,
+    cast(raid_groups.slowdown_hours as bigint) as total
 from raid_groups
 cross join edges
-group by raid_groups.measure, edges.x, raid_groups.kind, raid_groups.raid_group_id

@@ -41,7 +41,6 @@ evenness as (
         cast(max(overall.utc_hours) as bigint) as utc_hours
     from clock_hours
     inner join overall on clock_hours.kind = overall.kind
-    where clock_hours.slowdown_hours > 0
     group by clock_hours.kind
 ),
 
@@ -119,7 +118,7 @@ cumulated as (
         places.is_on_edge,
         sum(coalesce(classed.hour_count, 0)) over (
             partition by classes.kind, classes.attribute, classes.class
-            order by places.edge_per_mille, case when places.is_on_edge then 0 else 1 end
+            order by places.edge_per_mille asc, places.is_on_edge desc
             rows between unbounded preceding and current row
         ) as hours_up_to
     from classes
@@ -165,7 +164,7 @@ correlation as (
         max(distances.distance) as distance,
         max(
             greatest(
-                against_rest.slow_hours / cast(against_rest.slowdown_hours as double) / nullif(all_drives.slow_share, 0.0),
+                against_rest.slow_hours / cast(against_rest.slowdown_hours as double) / all_drives.slow_share,
                 all_drives.slow_share / nullif(against_rest.slow_hours / cast(against_rest.slowdown_hours as double), 0.0)
             )
         ) as largest_factor,

@@ -42,7 +42,7 @@ mixed as (
 raid_days as (
     select
         days.*,
-        coalesce(kinds.kind, 'unknown') as kind,
+        kinds.kind,
         mixed.raid_group_id is not null as is_mixed,
         case
             when days.data_drive_count <= 4 then 'width 3-4'
@@ -51,7 +51,7 @@ raid_days as (
             else 'width 9+'
         end as width_class
     from {{ ref('int_raid_group_days') }} as days
-    left join {{ ref('int_raid_groups__kinds') }} as kinds on days.raid_group_id = kinds.raid_group_id
+    inner join {{ ref('int_raid_groups__kinds') }} as kinds on days.raid_group_id = kinds.raid_group_id
     left join mixed on days.raid_group_id = mixed.raid_group_id
 ),
 
