@@ -2,7 +2,7 @@
 with drive_windows as (
     select
         windows.drive_id,
-        windows.raid_hours,
+        max(windows.raid_hours) as raid_hours,
         count(*) as window_drive_hours,
         median(drive_hours.slowdown) as median_slowdown
     from {{ ref('int_drives__windows') }} as windows
@@ -11,12 +11,19 @@ with drive_windows as (
         and drive_hours.hour_utc > windows.after_hour_utc
         and drive_hours.hour_utc <= windows.last_hour_utc
     where drive_hours.slowdown is not null
-    group by windows.drive_id, windows.raid_hours
+    group by windows.drive_id
+),
+
+totals as (
+    select totals.*, drives.kind
+    from {{ ref('int_drives__totals') }} as totals
+    inner join {{ ref('int_drives') }} as drives on totals.drive_id = drives.drive_id
 )
 
+-- the windows come last, a row for each drive: who asks for none of their columns does not wait for their medians
 select
     totals.drive_id,
-    drives.kind,
+    totals.kind,
     totals.drive_hours,
     totals.slow_hours,
     totals.interval_count,
@@ -29,6 +36,5 @@ select
         and 2 * drive_windows.window_drive_hours >= drive_windows.raid_hours,
         false
     ) as is_chronic
-from {{ ref('int_drives__totals') }} as totals
+from totals
 left join drive_windows on totals.drive_id = drive_windows.drive_id
-inner join {{ ref('int_drives') }} as drives on totals.drive_id = drives.drive_id
