@@ -165,7 +165,11 @@ correlation as (
         max(
             greatest(
                 against_rest.slow_hours / cast(against_rest.slowdown_hours as double) / all_drives.slow_share,
-                all_drives.slow_share / nullif(against_rest.slow_hours / cast(against_rest.slowdown_hours as double), 0.0)
+                -- no slow hour where some are expected: as far away as can be
+                coalesce(
+                    all_drives.slow_share / nullif(against_rest.slow_hours / cast(against_rest.slowdown_hours as double), 0.0),
+                    cast('infinity' as double)
+                )
             )
         ) as largest_factor,
         cast(max(all_drives.slow_hours) as bigint) as numerator,
@@ -207,6 +211,10 @@ select
         when distance < 0.01 and largest_factor <= 1.25 then 'agrees'
         else 'differs'
     end as verdict,
-    'largest distance between the slowdowns of a capacity, speed or interface and the rest; slow shares differ by up to a factor '
-    || cast(round(largest_factor, 2) as varchar) as reason
+    'largest distance between the slowdowns of a capacity, speed or interface and the rest; '
+    || case
+        when largest_factor < cast('infinity' as double)
+            then 'slow shares differ by up to a factor ' || cast(round(largest_factor, 2) as varchar)
+        else 'one of them has no slow hour'
+    end as reason
 from correlation
