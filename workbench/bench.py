@@ -23,7 +23,7 @@ import duckdb
 
 from workbench.commit import ROOT, current_commit
 from workbench.measure import measure_module
-from workbench.parts import Section, Setting
+from workbench.parts import PAPER_DAYS, Section, Setting
 from workbench.parts.day import bench_day
 from workbench.parts.hour import bench_hour
 from workbench.parts.questions import bench_commands, bench_questions
@@ -88,12 +88,15 @@ def main() -> None:
     parser.add_argument(
         "--small", action="store_true", help="small fleets, to see that every part runs: prints, writes no results, judges no bounds"
     )
+    parser.add_argument(
+        "--scale-days", type=int, default=PAPER_DAYS, help="days of part scale; of fewer than 74 the time of 74 is calculated"
+    )
     options = parser.parse_args()
     parts = options.only.split(",")
     if unknown := set(parts) - set(PARTS) - set(OWN_PAGES):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     options.work.mkdir(parents=True, exist_ok=True)
-    setting = Setting(options.work.resolve(), options.repetitions, options.small)
+    setting = Setting(options.work.resolve(), options.repetitions, options.small, 3 if options.small else options.scale_days)
     commit, command = current_commit(), shlex.join(["python", "-m", "workbench.bench", *sys.argv[1:]])
     failed: list[str] = []
     for part in parts:

@@ -14,7 +14,7 @@ from workbench.yardsticks.compare import compare_slowdowns
 
 @pytest.fixture(scope="module")
 def setting(tmp_path_factory: pytest.TempPathFactory) -> Setting:
-    return Setting(tmp_path_factory.mktemp("bench"), repetitions=1, small=True)
+    return Setting(tmp_path_factory.mktemp("bench"), repetitions=1, small=True, scale_days=3)
 
 
 def test_scripts_give_equal_slowdowns(setting: Setting) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+PAPER_DAYS = 74
+"""Days of the paper's fleet that make the paper's 870 million drive-hours."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -13,6 +16,7 @@ class Setting:
     work: Path
     repetitions: int
     small: bool = False
+    scale_days: int = PAPER_DAYS
 
     @property
     def paper_fleet(self) -> tuple[int, int]:
@@ -33,11 +37,6 @@ class Setting:
     def histories(self) -> tuple[int, ...]:
         """Days of history before one more hour."""
         return (1, 3) if self.small else (1, 7, 28)
-
-    @property
-    def scale_days(self) -> int:
-        """Days of the paper's fleet: 74 are the paper's 870 million drive-hours."""
-        return 3 if self.small else 74
 
 
 @dataclass(frozen=True)
