@@ -191,7 +191,7 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
     assert "only its host" not in of_c and "2026-01-05, counted back by smartctl" in of_c
     page = warehouse.root / "report.html"
     drivetail("report", "--week", "2026-W02", "--out", page, "--warehouse", warehouse.root)
-    assert "Of 1 RAID group nobody says which drives belong together: each is all drives of one host (web1)." in page.read_text()
+    assert "Of 1 RAID group no source says which drives belong together: each is all drives of one host (web1)." in page.read_text()
     said = {"drive_id": "S-e", "attribute": "raid_group_id", "believed": "md9", "said": "mapping: md9; mdadm: md0"}
     shared = {"drive_id": "wwn:0x5000", "attribute": "serial", "believed": "S-a", "said": "prometheus: S-A; smartctl: S-a"}
     letter = {"drive_id": "web1/sdd", "attribute": "serial", "believed": "S-D", "said": "prometheus: S-X; smartctl: S-d"}

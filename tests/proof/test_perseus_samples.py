@@ -89,7 +89,9 @@ def test_verdicts_equal_the_reference_whatever_came_when(tmp_path: Path, monkeyp
     with monkeypatch.context() as patch:
         asked: list[str] = []
         run = Project.run
-        patch.setattr(Project, "run", lambda self, *arguments: (asked.append(" ".join(arguments)), run(self, *arguments))[1])
+        patch.setattr(
+            Project, "run", lambda self, *arguments, **days: (asked.append(" ".join(arguments)), run(self, *arguments, **days))[1]
+        )
         ingest("perseus", write(alone, tmp_path / "alone"), warehouse.root)
         build(warehouse)
     # who has no samples does not pay for the libraries, and is told nothing
@@ -104,7 +106,8 @@ def test_verdicts_equal_the_reference_whatever_came_when(tmp_path: Path, monkeyp
         assert compare_rows("fct_detector_verdicts", expected, published(warehouse)) == []
     with duckdb.connect(str(warehouse.build_database), read_only=True) as connection:
         again = connection.execute(f"select raid_group_id, day_utc from intermediate.{MODEL.stem}").fetchall()
-    assert again == [("cluster_A/host_1", DAYS[1])]
+    # the day of the late samples is fitted again, whole, and no other
+    assert {day for _, day in again} == {DAYS[1]}
     # every part of the rule is there: flagged at once, by the days before, a day that is over after 15, too mild, and too short
     told = {(row["drive_id"].removeprefix("cluster_A/"), row["day_utc"]): (row["score"], row["is_flagged"]) for row in expected}
     assert [told[("host_1/disk2", day)] for day in DAYS] == [(25.0, False), (50.0, True), (75.0, True), (75.0, True)]
