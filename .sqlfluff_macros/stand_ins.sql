@@ -1,12 +1,8 @@
 {#- What the linter renders in place of dispatched macros and of dbt_project.yml's vars: the shape of the SQL, not its meaning. -#}
 {% macro hours_between(a, b) %}timestampdiff({{ a }}, {{ b }}){% endmacro %}
 {% macro hour_index(a) %}hour_index({{ a }}){% endmacro %}
-{% macro days_between(a, b) %}days_between({{ a }}, {{ b }}){% endmacro %}
 {% macro largest(a, n) %}max({{ a }}, {{ n }}){% endmacro %}
 {% macro nth(a, n) %}nth({{ a }}, {{ n }}){% endmacro %}
-{% macro disjoint_segments(periods, keys, flags=[]) %}ranked as (select * from {{ periods }})
-
-select * from ranked{% endmacro %}
 {% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'snapshot_sources', 'watching_sources', 'detectors', 'sample_detectors', 'candidate_classes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_chronic_edges', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
 {% macro local_hour(a, b) %}local_hour({{ a }}, {{ b }}){% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
@@ -24,10 +20,12 @@ select * from ranked{% endmacro %}
 {% macro reference_edges(measure) %}select class, x from measures where measure = '{{ measure }}'{% endmacro %}
 {% macro wilson_low(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}
 {% macro wilson_high(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}
+{% macro capped_nanoseconds(a) %}floor({{ a }}){% endmacro %}
+{% macro peer_ratios() %}{{ return({'slowdown': 'a', 'rate_imbalance': 'b', 'size_imbalance': 'c', 'read_slowdown': 'd', 'write_slowdown': 'e'}) }}{% endmacro %}
+{% macro stretches(periods, key, is_all_time=false) %}stretches as (select {{ key }}, hour_utc, next_hour_utc from {{ periods }}){% endmacro %}
 {% macro nanoseconds(a) %}floor({{ a }}){% endmacro %}
 {% macro is_multiple(a, b) %}{{ a }} = {{ b }}{% endmacro %}
 {% macro is_in_ticks(a) %}{{ a }} = 0{% endmacro %}
-{% macro median_of(values) %}median_of({{ values | join(', ') }}){% endmacro %}
 {% macro as_decimal(a) %}{{ a }}{% endmacro %}
 {% macro mean_of_group(a) %}avg({{ a }}){% endmacro %}
 {% macro nth_row_before(n, keys, order_by) %}partition by {{ keys }} order by {{ order_by }} rows between 1 preceding and 1 preceding{% endmacro %}
@@ -46,7 +44,6 @@ select * from effective{% endmacro %}
 {% macro merged_io_size() %}bytes{% endmacro %}
 {% macro format_2dp(a) %}format_2dp({{ a }}){% endmacro %}
 {% macro counted_noun(a, unit) %}counted_noun({{ a }}){% endmacro %}
-{% macro capped_nanoseconds(a) %}floor({{ a }}){% endmacro %}
 {% macro is_beyond_sigma(a) %}{{ a }} > latency_sum_ns{% endmacro %}
 {% macro least_outlying_slowdown() %}3{% endmacro %}
 {% macro running_score(start, order_by, columns, step) %}max({{ columns | join(' + ') }}){% endmacro %}

@@ -1,7 +1,6 @@
-{#- Whole nanoseconds for exact sums of squares, no more than a thousand seconds: no mean latency is that long, and the sums
-    of ten million drives still fit into 38 digits. Wider than it need be: DuckDB keeps products of decimals of up to 18 digits in 18. -#}
+{#- Whole nanoseconds, no more than a thousand seconds: no mean latency is that long. Null of null, which least() would make the cap. -#}
 {% macro capped_nanoseconds(latency_us) -%}
-    cast(least({{ nanoseconds(latency_us) }}, 1e12) as decimal(20, 0))
+    case when {{ latency_us }} > 1e9 then 1e12 else {{ nanoseconds(latency_us) }} end
 {%- endmacro %}
 
 {#- More than `sigma_multiple` standard deviations above the mean, in whole numbers: of n drives n * x - sum is n times the distance from

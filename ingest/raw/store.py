@@ -259,7 +259,7 @@ class StagedDelivery:
             part.path.unlink()
 
     def drop_rows(self, dropped: pl.DataFrame, record_kind: str = "drive_hours") -> None:
-        """Write those parts anew that hold records of this TIMED kind named in `dropped` (file_no, row_no)."""
+        """Rewrite those parts that hold records of this TIMED kind named in `dropped` (file_no, row_no)."""
         if not dropped.height:
             return
         gone = np.sort(_record_number(dropped))

@@ -21,12 +21,11 @@
         of them, and would hold a day's 12 million wide rows instead of its RAID-hours. -#}
     {% call statement('main') -%}
         set disabled_optimizers = 'build_side_probe_side';
-    {% if not days -%}
-    {%- elif is_one_day -%}
+    {% if is_one_day -%}
         {#- the build has made the folder -#}
         copy (select * exclude ({{ (['day_utc'] + left_out) | join(', ') }}) from ({{ sql }}) where day_utc = date '{{ days[0] }}')
         to '{{ folder | replace("'", "''") }}/day_utc={{ days[0] }}/{{ build }}.0.parquet' ({{ options }})
-    {%- else -%}
+    {%- elif days -%}
         copy (select *{{ ' exclude (' ~ left_out | join(', ') ~ ')' if left_out }} from ({{ sql }}) where day_utc in (date '{{ days | join("', date '") }}'))
         to '{{ folder | replace("'", "''") }}' ({{ options }}, partition_by (day_utc), filename_pattern '{{ build }}.', overwrite_or_ignore)
     {%- endif -%};

@@ -10,7 +10,8 @@ with peers as (
         drive_hours.median_latency_us,
         drive_hours.slowdown,
         drive_hours.day_utc,
-        {{ capped_nanoseconds('drive_hours.latency_us') }} as latency_ns
+        -- the squares of ten million drives fit into 38 digits. Wider than it need be: DuckDB keeps products of decimals of up to 18 digits in 18
+        cast({{ capped_nanoseconds('drive_hours.latency_us') }} as decimal(20, 0)) as latency_ns
     from {{ ref('int_drive_hours__compared') }} as drive_hours
     inner join {{ ref('int_raid_hours__medians') }} as medians
         on drive_hours.raid_group_id = medians.raid_group_id and drive_hours.hour_utc = medians.hour_utc

@@ -21,44 +21,27 @@ held as (
         on claims.drive_id = joined.alias and joined.source = 'mapping' and joined.valid_from is null and claims.alias <> joined.alias
 ),
 
-periods as (
-    select * from held where from_hour_utc < to_hour_utc
-),
-
-boundaries as (
-    select alias, from_hour_utc as hour_utc from periods
-    union
-    select alias, to_hour_utc as hour_utc from periods
-    union
-    select alias, timestamp '{{ var("beginning_of_time") }}' as hour_utc from periods
-    union
-    select alias, timestamp '{{ var("end_of_time") }}' as hour_utc from periods
-),
-
-stretches as (
-    select alias, hour_utc, lead(hour_utc) over (partition by alias order by hour_utc) as next_hour_utc
-    from boundaries
-),
+{{ stretches('held', 'alias', is_all_time=true) }},
 
 ranked as (
     select
         stretches.alias,
-        coalesce(periods.drive_id, stretches.alias) as drive_id,
+        coalesce(held.drive_id, stretches.alias) as drive_id,
         stretches.hour_utc as from_hour_utc,
         row_number() over (
             partition by stretches.alias, stretches.hour_utc
             order by
-                coalesce(periods.source = 'mapping', false) desc,
-                periods.valid_from desc nulls last,
-                {{ source_rank('description', 'periods.source') }} asc,
-                periods.collected_at desc nulls last,
-                periods.drive_id asc nulls last
+                coalesce(held.source = 'mapping', false) desc,
+                held.valid_from desc nulls last,
+                {{ source_rank('description', 'held.source') }} asc,
+                held.collected_at desc nulls last,
+                held.drive_id asc nulls last
         ) as period_rank
     from stretches
-    left join periods
-        on stretches.alias = periods.alias
-        and periods.from_hour_utc <= stretches.hour_utc
-        and periods.to_hour_utc >= stretches.next_hour_utc
+    left join held
+        on stretches.alias = held.alias
+        and held.from_hour_utc <= stretches.hour_utc
+        and held.to_hour_utc >= stretches.next_hour_utc
     where stretches.next_hour_utc is not null
 ),
 

@@ -54,7 +54,7 @@ named as (
 {%- for name in membership + description %}
         seen_from_hosts.{{ name }},
 {%- endfor %}
-        -- power-on hours stand still while a drive is off, so a day counted back from them only moves later: the first told is the nearest
+        -- power-on hours stand still while a drive is off, so a day counted back from them only moves later: the first one said is the nearest
         case
             when seen_from_hosts.source in ('{{ var("powered_age_sources") | join("', '") }}')
                 then min(seen_from_hosts.deployed_on) over (
@@ -98,16 +98,7 @@ said as (
     where source is null and drive_id in (select drive_id from named)
 ),
 
-boundaries as (
-    select drive_id, from_hour_utc as hour_utc from said where from_hour_utc < to_hour_utc
-    union
-    select drive_id, to_hour_utc as hour_utc from said where from_hour_utc < to_hour_utc
-),
-
-stretches as (
-    select drive_id, hour_utc, lead(hour_utc) over (partition by drive_id order by hour_utc) as next_hour_utc
-    from boundaries
-),
+{{ stretches('said', 'drive_id') }},
 
 ranked as (
     select

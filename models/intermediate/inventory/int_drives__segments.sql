@@ -12,16 +12,7 @@ several as (
     select * from periods where not is_only
 ),
 
-boundaries as (
-    select drive_id, from_hour_utc as hour_utc from several
-    union
-    select drive_id, to_hour_utc as hour_utc from several
-),
-
-stretches as (
-    select drive_id, hour_utc, lead(hour_utc) over (partition by drive_id order by hour_utc) as next_hour_utc
-    from boundaries
-),
+{{ stretches('several', 'drive_id') }},
 
 ranked as (
     select

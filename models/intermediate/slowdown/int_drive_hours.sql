@@ -1,12 +1,5 @@
-{#- Quotients of two stored columns: worked out when they are read, from the same doubles. Stored they would be half of the store. -#}
-{%- set ratios = {
-    'slowdown': 'case when is_peer then latency_us / median_latency_us end',
-    'rate_imbalance': 'case when is_peer then cast(io_count as double) / nullif(median_io_count, 0.0) end',
-    'size_imbalance': 'case when is_peer then io_size_bytes / nullif(median_io_size_bytes, 0.0) end',
-    'read_slowdown': 'case when is_peer then read_latency_us / nullif(median_read_latency_us, 0.0) end',
-    'write_slowdown': 'case when is_peer then write_latency_us / nullif(median_write_latency_us, 0.0) end',
-} -%}
-{{ config(materialized="by_day", ratios=ratios) }}
+{#- Worked out when they are read, from the same doubles: stored they would be half of the store. -#}
+{{ config(materialized="by_day", ratios=peer_ratios()) }}
 -- Each drive-hour compared with its peers, as it is kept. Every accepted row, of any role. Grain: drive_id, hour_utc.
 select
     drive_id,

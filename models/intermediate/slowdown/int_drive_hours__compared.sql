@@ -1,12 +1,12 @@
 {{ config(materialized="view") }}
+{%- set ratios = peer_ratios() %}
 -- Each drive-hour compared with its peers. Every accepted row, of any role. Grain: drive_id, hour_utc.
 with drive_hours as (
     select
         measured.*,
-        raid_hours.is_valid,
         raid_hours.latency_count,
         raid_hours.data_drive_count,
-        raid_hours.median_latency_us as raid_median_latency_us,
+        case when raid_hours.is_valid then raid_hours.median_latency_us end as median_latency_us,
         raid_hours.max_latency_us,
         raid_hours.mean_latency_us,
 {%- for floor in var('io_count_floors') %}
@@ -25,7 +25,7 @@ with drive_hours as (
 slowdowns as (
     select
         drive_hours.*,
-        case when is_peer and is_valid then latency_us / raid_median_latency_us end as slowdown
+        {{ ratios.slowdown }} as slowdown
 {%- for side in ('read', 'write') %},
         case
             when is_peer and median_{{ side }}_latency_us > 0
@@ -43,27 +43,27 @@ select
     is_data_drive and data_drive_count >= {{ var('min_group_width') }} as is_in_population,
     is_peer,
     latency_us,
-    case when is_valid then raid_median_latency_us end as median_latency_us,
+    median_latency_us,
     slowdown,
     {{ exclusion_reason() }} as exclusion_reason,
     coverage,
     io_count,
     median_io_count,
-    case when is_peer then cast(io_count as double) / nullif(median_io_count, 0.0) end as rate_imbalance,
+    {{ ratios.rate_imbalance }} as rate_imbalance,
     io_size_bytes,
     median_io_size_bytes,
-    case when is_peer then io_size_bytes / nullif(median_io_size_bytes, 0.0) end as size_imbalance,
+    {{ ratios.size_imbalance }} as size_imbalance,
 {%- for side in ('read', 'write') %}
     {{ side }}_latency_us,
     median_{{ side }}_latency_us,
-    case when is_peer then {{ side }}_latency_us / nullif(median_{{ side }}_latency_us, 0.0) end as {{ side }}_slowdown,
+    {{ ratios[side ~ '_slowdown'] }} as {{ side }}_slowdown,
     is_{{ side }}_multiple,
     case
         when is_{{ side }}_multiple then {{ is_in_ticks(side ~ '_latency_us') }} and {{ is_in_ticks('median_' ~ side ~ '_latency_us') }}
     end as is_{{ side }}_multiple_in_ticks,
 {%- endfor %}
     -- ties at the top: every drive that is as slow as the slowest
-    coalesce(slowdown = max_latency_us / raid_median_latency_us, false) as is_slowest,
+    coalesce(slowdown = max_latency_us / median_latency_us, false) as is_slowest,
     -- the same hour compared with other measures of its peers: the study says what depends on the choice
 {%- for degree in ('slow', 'mild') %}
     case when slowdown is not null then latency_us / mean_latency_us >= {{ var(degree ~ '_threshold') }} end as is_{{ degree }}_by_mean,

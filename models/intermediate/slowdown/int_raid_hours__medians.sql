@@ -1,8 +1,7 @@
 {{ config(materialized="in_run") }}
 -- What a drive is compared with: a RAID group's width and medians in each hour. Data drives with enough coverage only.
 -- Grain: raid_group_id, hour_utc.
-{#- least(null, 1e12) would be 1e12 -#}
-{%- set latency_ns = 'case when peer_latency_us > 1e9 then 1e12 else ' ~ nanoseconds('peer_latency_us') ~ ' end' %}
+{%- set latency_ns = capped_nanoseconds('peer_latency_us') %}
 with drive_hours as (
     select
         *,
