@@ -258,7 +258,7 @@ class Build:
             return duckdb.connect(str(path))
         except duckdb.Error as error:
             found = first_line(error).rstrip("!.")
-            hint = "close what has it open, or make it anew from raw with `drivetail build --full-refresh`"
+            hint = "close what has it open, or make a new one from raw with `drivetail build --full-refresh`"
             kind = Hindered if OPEN_ELSEWHERE in found.lower() else ModelError
             raise kind(f"{path}: cannot be opened ({found}); {hint}") from error
 

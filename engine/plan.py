@@ -6,12 +6,13 @@ Which days changed is decided by the models in models/plan/; this module gives t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
 from pathlib import Path
 
 import duckdb
 
 from engine.warehouse import quoted
+from ingest.contract.fleet import TIMED
 from ingest.raw.store import Delivery, drive_hour_files
 
 INVENTORY = ("drives", "retired_drives", "drive_aliases", "retired_drive_aliases")
@@ -22,8 +23,6 @@ MAX_BATCH_ROWS = 12_000_000
 
 MAX_BATCH_DAYS = 90
 """DuckDB keeps a file open for each day that it writes."""
-
-TIMED = ("drive_hours", "drive_samples")
 
 
 def day_of(path: Path) -> date:
@@ -66,7 +65,17 @@ def tell(connection: duckdb.DuckDBPyConnection, new: Sequence[Delivery], deliver
 def batches(deliveries: Iterable[Delivery], days: Iterable[date]) -> list[list[date]]:
     """Days cut into runs that fit into memory, in order. A day is never cut."""
     weights = dict.fromkeys(sorted(days), 0)
-    files = [path for delivery in deliveries for table in TIMED for path in drive_hour_files(delivery, record_kind=table)]
+    if not weights:
+        return []
+    first, last = datetime.combine(min(weights), time.min), datetime.combine(max(weights), time.max)
+    files = [
+        path
+        for delivery in deliveries
+        for table in TIMED
+        # samples may be of hours that another delivery brought
+        if table != "drive_hours" or delivery.overlaps(first, last)
+        for path in drive_hour_files(delivery, first, last, table)
+    ]
     for path, rows in rows_of([path for path in files if day_of(path) in weights]):
         weights[day_of(path)] += rows
     found: list[list[date]] = []

@@ -97,7 +97,9 @@ def main() -> None:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     options.work.mkdir(parents=True, exist_ok=True)
     setting = Setting(options.work.resolve(), options.repetitions, options.small, 3 if options.small else options.scale_days)
-    commit, command = current_commit(), shlex.join(["python", "-m", "workbench.bench", *sys.argv[1:]])
+    # the page says what to type, not which folder one machine had
+    given = ["FOLDER" if before == "--work" else word for before, word in zip(["", *sys.argv[1:]], sys.argv[1:], strict=False)]
+    commit, command = current_commit(), shlex.join(["python", "-m", "workbench.bench", *given])
     failed: list[str] = []
     for part in parts:
         if part in OWN_PAGES:
