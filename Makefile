@@ -63,3 +63,8 @@ $(UV):
 .venv/.airflow: .venv/.ready
 	$(UV) sync --frozen --quiet --group orchestration --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
 	touch $@
+
+# beside both: 450 MB that only the target spark of profiles.yml needs
+.venv/.spark: .venv/.airflow
+	$(UV) sync --frozen --quiet --group orchestration --extra spark --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
+	touch $@

@@ -42,7 +42,7 @@ select * from effective{% endmacro %}
 {% macro merged_io_count() %}io_count{% endmacro %}
 {% macro merged_bytes() %}bytes{% endmacro %}
 {% macro merged_io_size() %}bytes{% endmacro %}
-{% macro format_2dp(a) %}format_2dp({{ a }}){% endmacro %}
+{% macro rounded_text(a, decimals=2) %}rounded_text({{ a }}){% endmacro %}
 {% macro counted_noun(a, unit) %}counted_noun({{ a }}){% endmacro %}
 {% macro is_beyond_sigma(a) %}{{ a }} > latency_sum_ns{% endmacro %}
 {% macro least_outlying_slowdown() %}3{% endmacro %}
@@ -50,7 +50,7 @@ select * from effective{% endmacro %}
 {% macro sit_out_counts() %}max(sit_out_rise){% endmacro %}
 {% macro tikv_score_after(a, b) %}tikv_score_after({{ a }}, {{ b }}){% endmacro %}
 {% macro iaso_score_after(a, b) %}iaso_score_after({{ a }}, {{ b }}){% endmacro %}
-{% macro to_tenths(a) %}cast({{ a }} as varchar){% endmacro %}
+{% macro to_tenths(a) %}cast({{ a }} as string){% endmacro %}
 {% macro exclusion_reason() %}case when slowdown is null then 'no_io' end{% endmacro %}
 {% macro drive_costs_by(keys) %}select {{ keys | join(', ') }} from a{% endmacro %}
 {% macro hash_ratio(text) %}hash_ratio({{ text }}){% endmacro %}
@@ -71,3 +71,5 @@ select * from effective{% endmacro %}
 {% macro detectors() %}select 'a' as detector, true as is_of_samples{% endmacro %}
 {% macro valid_until(place) %}min(valid_to) over (partition by {{ place }}){% endmacro %}
 {% macro joined_texts(text, separator) %}max({{ text }}){% endmacro %}
+{% macro median_of_group(value, window=none) %}median({{ value }}){% if window %} over ({{ window }}){% endif %}{% endmacro %}
+{% macro quoted(name) %}"{{ name }}"{% endmacro %}

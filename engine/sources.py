@@ -19,7 +19,7 @@ TABLES: dict[str, dict[str, pl.DataType]] = {
     "ingested_files": INGESTED_FILES,
 }
 SQL_TYPES: dict[pl.DataType, str] = {
-    pl.String(): "varchar",
+    pl.String(): "string",
     pl.Int64(): "bigint",
     pl.Float64(): "double",
     pl.Date(): "date",

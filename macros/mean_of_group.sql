@@ -3,6 +3,6 @@
     rounded to 2^-52. -#}
 {% macro mean_of_group(value) -%}
     {%- set parts = 4503599627370496 -%}
-    {%- set sum = 'sum(cast(case when ' ~ value ~ ' > 1e15 then 1e15 else ' ~ value ~ ' end * ' ~ parts ~ ' as decimal(38, 0)))' -%}
+    {%- set sum = 'sum(' ~ whole_parts('case when ' ~ value ~ ' > 1e15 then 1e15 else ' ~ value ~ ' end', parts) ~ ')' -%}
     (cast({{ sum }} - {{ sum }} % {{ parts }} as double) + cast({{ sum }} % {{ parts }} as double)) / {{ parts }} / count({{ value }})
 {%- endmacro %}

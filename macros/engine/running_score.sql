@@ -23,7 +23,7 @@
 {%- endmacro %}
 {% macro spark__running_score(start, order_by, columns, step) -%}
     aggregate(
-        array_sort(collect_list(struct({{ order_by }}, {{ columns | join(', ') }}))),
+        sort_array(collect_list(struct({{ order_by }}, {{ columns | join(', ') }}))),
         array(cast({{ start }} as double)),
         (scores, day) -> concat(scores, array({{ step | replace('score', 'element_at(scores, -1)') }}))
     )

@@ -34,7 +34,7 @@
 {% macro spark__sit_out_counts() -%}
     {%- set last = 'element_at(states, -1)' -%}
     aggregate(
-        array_sort(collect_list(struct(rise_number, drive_number, sit_out_rise as rise, peer_count as peers))),
+        sort_array(collect_list(struct(rise_number, drive_number, sit_out_rise as rise, peer_count as peers))),
         array(named_struct('total', cast(0 as bigint), 'counts', transform(collect_set(drive_number), number -> cast(0 as bigint)))),
         (states, rise) -> concat(states, array(named_struct(
             'total', case when {{ last }}.total + rise.rise >= rise.peers then cast(0 as bigint) else {{ last }}.total + rise.rise end,

@@ -1,7 +1,8 @@
 {#- A model that is stored by UTC day: one immutable Parquet file for each day that this run computes,
         STORE/<model>/day_utc=YYYY-MM-DD/<build>.0.parquet
     behind a view of the same name (docs/decisions/0002-the-day-is-the-unit.md). The model has a column `day_utc`; its rows of other days, such as the
-    hour before midnight that a day looks back at, are not written. plan.files says which file of a day is live. -#}
+    hour before midnight that a day looks back at, are not written. plan.files says which file of a day is live. On Spark the days are the
+    partitions of a table with files in the same folders, and those of the run replace what is there. -#}
 {% materialization by_day, adapter='duckdb' %}
     {#- dbt lists a schema when it is first asked for it, unless something has been made there: then a table of an earlier run is overlooked -#}
     {%- do load_cached_relation(this) -%}
@@ -39,6 +40,30 @@
     {{ return({'relations': []}) }}
 {% endmaterialization %}
 
+{% materialization by_day, adapter='spark' %}
+    {{ run_hooks(pre_hooks) }}
+    {%- if config.get("contract").enforced %}{{ get_assert_columns_equivalent(sql) }}{% endif -%}
+    {%- set days = days_to_compute() -%}
+    {%- set rows = 'store.' ~ this.identifier -%}
+    {%- set condition = "day_utc in (date '" ~ (days or ['0001-01-01']) | join("', date '") ~ "')" -%}
+    {%- set names = model.columns.keys() | reject('equalto', 'day_utc') | reject('in', config.get('ratios') or {}) | join(', ') -%}
+    {%- if days is none -%}
+        {%- do run_query('set spark.sql.sources.partitionOverwriteMode = static') -%}
+    {%- else -%}
+        {#- a day of which no rows are left is not one that dynamic partitions replace -#}
+        {%- for day in run_query('select distinct cast(day_utc as string) from ' ~ rows ~ ' where ' ~ condition).columns[0].values() -%}
+            {%- do run_query('insert overwrite ' ~ rows ~ " partition (day_utc = date '" ~ day ~ "') select " ~ names ~ ' from ' ~ rows ~ ' where false') -%}
+        {%- endfor -%}
+        {%- do run_query('set spark.sql.sources.partitionOverwriteMode = dynamic') -%}
+    {%- endif -%}
+    {% call statement('main') -%}
+        insert overwrite {{ rows }} partition (day_utc)
+        select /*+ rebalance(day_utc) */ {{ names }}, day_utc from ({{ sql }}) {{ 'where ' ~ condition if days is not none }}
+    {%- endcall %}
+    {{ run_hooks(post_hooks) }}
+    {{ return({'relations': []}) }}
+{% endmaterialization %}
+
 {% macro store_folder() %}{{ return(env_var('DRIVETAIL_STORE', 'target')) }}{% endmacro %}
 
 {#- Makes the files that a build has just written the live ones of their days. A day without rows may have none. is_one_day: its name is known. -#}
@@ -68,7 +93,8 @@
 {% endmacro %}
 
 {#- SQL that makes each stored model, or the one of a name, a view over its live files of some days, none for all. -#}
-{% macro store_views(days, name=none) %}
+{% macro store_views(days, name=none) %}{{ return(adapter.dispatch('store_views')(days, name)) }}{% endmacro %}
+{% macro duckdb__store_views(days, name) %}
     {%- set conditions = ['true'] %}
     {%- if days is not none %}{% do conditions.append("day_utc in (date '" ~ (days or ['0001-01-01']) | join("', date '") ~ "')") %}{% endif %}
     {%- if name %}{% do conditions.append("model = '" ~ name ~ "'") %}{% endif %}
@@ -98,12 +124,30 @@
             {#- what is left of a pruned past may be of other models: then by name, a column that it lacks is null -#}
             {%- set rows = read ~ ')' if found.are_of_these_models else rows ~ ' union all by name ' ~ read ~ ', union_by_name = true)' %}
         {%- endif %}
-        {%- set names = [] %}
-        {%- set ratios = node.config.get('ratios') or {} if found else {} %}
-        {%- for column in node.columns.values() %}
-            {%- do names.append((ratios[column.name] ~ ' as ' if column.name in ratios) ~ '"' ~ column.name ~ '"') %}
-        {%- endfor %}
-        {%- do made.append('create or replace view ' ~ node.schema ~ '.' ~ node.name ~ ' as select ' ~ names | join(', ') ~ ' from (' ~ rows ~ ')') %}
+        {%- do made.append(store_view(node, '(' ~ rows ~ ')', node.config.get('ratios') or {} if found else {})) %}
     {%- endfor %}
     {{- return(made) }}
+{% endmacro %}
+{% macro spark__store_views(days, name) %}
+    {%- set made = ['create schema if not exists store'] %}
+    {%- for node in graph.nodes.values() if node.config.materialized == 'by_day' and name in (none, node.name) %}
+        {%- set ratios = node.config.get('ratios') or {} %}
+        {%- set columns = [] %}
+        {%- for column in node.columns.values() if column.name not in ratios %}{% do columns.append(column.name ~ ' ' ~ column.data_type) %}{% endfor %}
+        {%- do made.append('drop table if exists store.' ~ node.name) %}
+        {%- do made.append('create table store.' ~ node.name ~ ' (' ~ columns | join(', ') ~ ") using parquet options (compression 'zstd') partitioned by (day_utc) "
+            ~ spark_location(node.name)) %}
+        {%- set condition = " where day_utc in (date '" ~ (days or ['0001-01-01']) | join("', date '") ~ "')" if days is not none %}
+        {%- do made.append(store_view(node, 'store.' ~ node.name ~ (condition or ''), ratios)) %}
+    {%- endfor %}
+    {{- return(made) }}
+{% endmacro %}
+
+{#- SQL for the view of a stored model over its rows. ratios: SQL of the columns that are not stored. -#}
+{% macro store_view(node, rows, ratios) %}
+    {%- set names = [] %}
+    {%- for column in node.columns.values() %}
+        {%- do names.append((ratios[column.name] ~ ' as ' if column.name in ratios) ~ adapter.quote(column.name)) %}
+    {%- endfor %}
+    {{- return('create or replace view ' ~ node.schema ~ '.' ~ node.name ~ ' as select ' ~ names | join(', ') ~ ' from ' ~ rows) }}
 {% endmacro %}

@@ -1,5 +1,5 @@
 {#- A model that several stored models of the same days read: computed once, as a table in memory, for the length of the run. When the run ends,
-    a view takes its place (end_run). -#}
+    a view takes its place (end_run). On Spark it is a view all the time, whose rows Spark keeps. -#}
 {% materialization in_run, adapter='duckdb' %}
     {#- dbt lists a schema when it is first asked for it, unless something has been made there: then a table of an earlier run is overlooked -#}
     {%- do load_cached_relation(this) -%}
@@ -19,9 +19,22 @@
     {{ return({'relations': []}) }}
 {% endmaterialization %}
 
+{% materialization in_run, adapter='spark' %}
+    {{ run_hooks(pre_hooks) }}
+    {% call statement('main') -%}create or replace view {{ this }} as {{ sql }}{%- endcall %}
+    {% do run_query('cache table ' ~ this) %}
+    {{ run_hooks(post_hooks) }}
+    {{ return({'relations': [this.incorporate(type='view')]}) }}
+{% endmaterialization %}
+
 {#- When a run ends (dbt_project.yml, on-run-end): what it held in memory is a view again, and the views show all days again. -#}
 {% macro end_run(results) %}
     {%- if execute %}
+    {%- do adapter.dispatch('let_go_of_run')(results) %}
+    {%- if days_to_compute() is not none %}{% do register_days(none) %}{% endif %}
+    {%- endif %}
+{% endmacro %}
+{% macro duckdb__let_go_of_run(results) %}
     {#- a model that failed has left it as it is while a model runs -#}
     {%- do run_query("set disabled_optimizers = ''") %}
     {%- for result in results if result.node.config.materialized == 'in_run' and result.node.compiled_code %}
@@ -31,6 +44,9 @@
     {%- for result in results if result.node.config.materialized == 'in_run' and result.node.compiled_code %}
         {%- do run_query('drop table if exists run_tables.main.' ~ result.node.name) %}
     {%- endfor %}
-    {%- if days_to_compute() is not none %}{% do register_days(none) %}{% endif %}
-    {%- endif %}
+{% endmacro %}
+{% macro spark__let_go_of_run(results) %}
+    {%- for result in results if result.node.config.materialized == 'in_run' %}
+        {%- do run_query('uncache table if exists ' ~ result.node.schema ~ '.' ~ result.node.name) %}
+    {%- endfor %}
 {% endmacro %}

@@ -1,30 +1,41 @@
 {#- Makes the sources that models read: `raw.*` as views over the files of a raw folder, `plan.*` as tables, the stored models as views over
-    the files that are there. Runs when dbt starts (dbt_project.yml, on-run-start). The environment says what it reads and how much:
+    the files that are there. Runs when dbt starts (dbt_project.yml, on-run-start); how an engine reads files and where it keeps tables is in
+    macros/engine/. The environment says what it reads and how much:
     DRIVETAIL_RAW         the raw folder; the demo's unless given
     DRIVETAIL_DELIVERIES  number of the last delivery that counts; all unless given: what lands during a build waits for the next
     DRIVETAIL_DAYS        UTC days to compute and, while they are computed, to see, separated by commas; all unless given
     DRIVETAIL_HORIZON     UTC day before which drive-hours are pruned, and their files of raw about to go; none unless given
-    DRIVETAIL_STORE       folder of the stored models; target unless given -#}
+    DRIVETAIL_LAST_HOUR   last valid RAID-hour of the publication that the marts are to be those of; null unless given
+    DRIVETAIL_STORE       folder of the stored models; target unless given, on Spark a folder below target/spark -#}
 {% macro register_raw() %}
     {%- if execute %}{% do register_days(days_to_compute()) %}{% endif %}
 {% endmacro %}
 
-{#- See register_raw(). days: those that are shown; none for all. Statements go together: each that dbt asks for costs more than a view takes. -#}
+{#- See register_raw(). days: those that are shown; none for all. -#}
 {% macro register_days(days) %}
     {%- set tables = sources_of('raw') %}
     {%- set made = [] %}
     {%- for schema in ('raw', 'plan', 'staging', 'intermediate', 'marts') %}{% do made.append('create schema if not exists ' ~ schema) %}{% endfor %}
     {%- for table in sources_of('plan').values() %}
-        {%- do made.append('create table if not exists plan.' ~ table.name ~ ' as ' ~ no_rows(table.columns)) %}
+        {%- do made.append(create_table_if_missing() ~ ' plan.' ~ table.name ~ ' as ' ~ no_rows(table.columns)) %}
     {%- endfor %}
     {%- set files = raw_files() %}
     {%- for table in tables.values() if table.name not in ('decisions', 'publication') %}
-        {%- do made.append('create or replace view raw.' ~ table.name ~ ' as ' ~ raw_rows(table, files, days)) %}
+        {%- set rows = raw_rows(table, files, days, made) %}
+        {%- do made.append('create or replace view raw.' ~ table.name ~ ' as ' ~ rows) %}
     {%- endfor %}
-    {%- do made.append('create or replace view raw.decisions as ' ~ decisions(tables['decisions'])) %}
-    {%- do made.append("create or replace table raw.publication as select 'dbt' as publication_id, cast(current_timestamp at time zone 'UTC' as timestamp) as published_at, cast(null as timestamp) as last_hour_utc, cast(" ~ ("'" ~ env_var('DRIVETAIL_HORIZON') ~ "'" if env_var('DRIVETAIL_HORIZON', '') else 'null') ~ " as timestamp) as pruned_before_utc") %}
-    {%- call statement('sources', auto_begin=false) %}{{ made | join(';\n') }}{% endcall %}
-    {%- call statement('store', auto_begin=false) %}{{ store_views(days) | join(';\n') }}{% endcall %}
+    {%- set register = paths_below(raw_folder(), 'decisions.jsonl') %}
+    {%- set rows = rows_of_register(register[0], made) if register else no_rows(tables['decisions'].columns) %}
+    {%- do made.append('create or replace view raw.decisions as ' ~ rows) %}
+    {%- set now = modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%d %H:%M:%S.%f') %}
+    {%- set instants = [] %}
+    {%- for name in ('DRIVETAIL_LAST_HOUR', 'DRIVETAIL_HORIZON') %}
+        {%- do instants.append("cast(" ~ ("'" ~ env_var(name) ~ "'" if env_var(name, '') else 'null') ~ ' as timestamp)') %}
+    {%- endfor %}
+    {%- do made.append(create_or_replace_table() ~ " raw.publication as select 'dbt' as publication_id, timestamp '" ~ now ~ "' as published_at, "
+        ~ instants[0] ~ ' as last_hour_utc, ' ~ instants[1] ~ ' as pruned_before_utc') %}
+    {%- do run_all(made) %}
+    {%- do run_all(store_views(days)) %}
 {% endmacro %}
 
 {#- The tables of a source, by name. -#}
@@ -37,7 +48,7 @@
 {#- SQL for no rows of the columns of a source or model. -#}
 {% macro no_rows(columns) %}
     {%- set typed = [] %}
-    {%- for column in columns.values() %}{% do typed.append('cast(null as ' ~ column.data_type ~ ') as "' ~ column.name ~ '"') %}{% endfor %}
+    {%- for column in columns.values() %}{% do typed.append('cast(null as ' ~ column.data_type ~ ') as ' ~ adapter.quote(column.name)) %}{% endfor %}
     {{- return('select ' ~ typed | join(', ') ~ ' where false') }}
 {% endmacro %}
 
@@ -46,12 +57,10 @@
 {#- Every Parquet file of the deliveries that count: path, name, table, day (null unless the table is kept by day), source (null for a source
     that names drives and RAID groups itself). In order of delivery. -#}
 {% macro raw_files() %}
-    {%- set folder = raw_folder() ~ '/deliveries' %}
-    {%- set pattern = folder | replace("'", "''") %}
     {%- set last = env_var('DRIVETAIL_DELIVERIES', '') %}
     {%- set found = [] %}
-    {%- for path in run_query("select file from glob('" ~ pattern ~ "/*/*.parquet') union all select file from glob('" ~ pattern ~ "/*/*/*.parquet') order by file").columns[0].values() %}
-        {%- set parts = path[folder | length + 1:].split('/') %}
+    {%- for path in paths_below(raw_folder(), 'deliveries/*/*.parquet', 'deliveries/*/*/*.parquet') %}
+        {%- set parts = path.split('/deliveries/')[-1].split('/') %}
         {%- set words = parts[-1].split('.')[:-1] %}
         {%- set source = words[-1] if words | length > 1 and not words[-1].isdigit() else none %}
         {#- what else lies there, such as a copy of a delivery under another name, is none #}
@@ -69,8 +78,9 @@
     {{- return(none if days == 'all' else days.split(',') | reject('equalto', '') | list) }}
 {% endmacro %}
 
-{#- SQL for the rows of a raw table. Of drive-hours and samples those of the days to compute, and of drive-hours the hour before each. -#}
-{% macro raw_rows(table, files, days) %}
+{#- SQL for the rows of a raw table. Of drive-hours and samples those of the days to compute, and of drive-hours the hour before each.
+    made: a list that statements are added to which come first. -#}
+{% macro raw_rows(table, files, days, made) %}
     {%- set is_by_day = table.name in ('drive_hours', 'drive_samples') %}
     {%- set shown = {} %}
     {#- a stretch of days is one range: DuckDB skips row groups by one comparison, not by one of many -#}
@@ -92,20 +102,10 @@
     {%- set own, others = [], [] %}
     {%- set horizon = env_var('DRIVETAIL_HORIZON', '') %}
     {%- for file in files if file.table == table.name and (not is_by_day or (days is none and file.day >= horizon) or file.day in shown) %}
-        {%- do (own if file.source is none else others).append("'" ~ file.path | replace("'", "''") ~ "'") %}
+        {%- do (own if file.source is none else others).append(file.path) %}
     {%- endfor %}
-    {#- a source that names drives and RAID groups itself writes no columns that say so #}
-    {%- set said = [] %}
-    {%- for column in table.columns.values() if column.name in ('source', 'is_alias', 'is_group_guessed') and not table.name.startswith('retired_') and table.name not in ('rejected_records', 'ingested_files') %}
-        {%- do said.append(', cast(null as ' ~ column.data_type ~ ') as ' ~ column.name) %}
-    {%- endfor %}
-    {%- set sides = [] %}
-    {#- a folder above the warehouse such as drive_id=x is no column of the file -#}
-    {%- set plain = '], hive_partitioning = false)' %}
-    {%- if own %}{% do sides.append('select *' ~ said | join ~ ' from read_parquet([' ~ own | join(', ') ~ plain) %}{% endif %}
-    {%- if others %}{% do sides.append('select * from read_parquet([' ~ others | join(', ') ~ plain) %}{% endif %}
-    {%- set rows = sides | join(' union all by name ') if sides else no_rows(table.columns) %}
-    {%- if spans and sides %}
+    {%- set rows = rows_of_files(table, own, others, made) if own or others else no_rows(table.columns) %}
+    {%- if spans and (own or others) %}
         {%- set at = 'hour_utc' if table.name == 'drive_hours' else 'from_utc' %}
         {%- set conditions = [] %}
         {%- for begin, end in spans %}
@@ -114,21 +114,4 @@
         {%- set rows = 'select * from (' ~ rows ~ ') where (' ~ conditions | join(') or (') ~ ')' %}
     {%- endif %}
     {{- return(rows) }}
-{% endmacro %}
-
-{#- SQL for the register of decisions as it is when it is read: a decision counts at once, without a build. A line that a killed writer
-    left without its end is no decision. -#}
-{% macro decisions(table) %}
-    {%- set register = raw_folder() ~ '/decisions.jsonl' %}
-    {%- set is_there = run_query("select count(*) from glob('" ~ register | replace("'", "''") ~ "')").columns[0].values()[0] > 0 %}
-    {%- set rows %}
-        select
-            row_number() over () as decision_seq,
-            drive_id, verdict, "by" as decided_by, "at" as decided_at, note, "until" as until_utc, publication_id
-        from read_json(
-            '{{ register | replace("'", "''") }}', format = 'newline_delimited', ignore_errors = true, hive_partitioning = false,
-            columns = {drive_id: 'varchar', verdict: 'varchar', "by": 'varchar', "at": 'timestamp', note: 'varchar', "until": 'timestamp', publication_id: 'varchar'}
-        )
-    {%- endset %}
-    {{- return(rows if is_there else no_rows(table.columns)) }}
 {% endmacro %}

@@ -2,7 +2,7 @@
 select
     false as is_raid_group,
     drive_id as id,
-    kind || ' | ' || timezone || ' | ' || drive_class || ' | ' || coalesce(cast(deployed_on as varchar), '') as class
+    kind || ' | ' || timezone || ' | ' || drive_class || ' | ' || coalesce(cast(deployed_on as string), '') as class
 from {{ ref('int_drives') }}
 union all
 select true as is_raid_group, raid_group_id as id, kind as class

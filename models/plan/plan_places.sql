@@ -24,7 +24,7 @@ union all
 select
     'alias' as place_type,
     drive_id,
-    cast(null as varchar) as raid_group_id,
+    cast(null as string) as raid_group_id,
     alias as role,
     from_hour_utc,
     to_hour_utc
@@ -33,7 +33,7 @@ union all
 select
     'alias' as place_type,
     alias as drive_id,
-    cast(null as varchar) as raid_group_id,
+    cast(null as string) as raid_group_id,
     drive_id as role,
     from_hour_utc,
     to_hour_utc

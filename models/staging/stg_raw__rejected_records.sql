@@ -2,9 +2,9 @@
 select
     source,
     file,
-    "row",
+    {{ quoted('row') }},
     reason,
-    "column",
+    {{ quoted('column') }},
     value,
     rejected_at,
     delivery_seq

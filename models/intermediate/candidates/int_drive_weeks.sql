@@ -7,13 +7,13 @@ with known as (
 drive_weeks as (
     select
         drive_id,
-        date_trunc('week', cast(day_utc as timestamp)) + interval 7 day as boundary_utc,
-        max_by(raid_group_id, cast(day_utc as varchar) || ' ' || raid_group_id) as raid_group_id,
+        cast(date_trunc('week', cast(day_utc as timestamp)) as timestamp) + interval 7 day as boundary_utc,
+        max_by(raid_group_id, cast(day_utc as string) || ' ' || raid_group_id) as raid_group_id,
         cast(sum(slowdown_hours) as bigint) as drive_hours,
         cast(sum(slowdown_hours_{{ edge_name(var('chronic_slowdown')) }}) as bigint) as chronic_hours
     from {{ ref('int_drive_days') }}
     where slowdown_hours > 0
-    group by drive_id, date_trunc('week', cast(day_utc as timestamp)) + interval 7 day
+    group by drive_id, cast(date_trunc('week', cast(day_utc as timestamp)) as timestamp) + interval 7 day
 ),
 
 slow_hours as (
@@ -22,7 +22,7 @@ slow_hours as (
         raid_group_id,
         hour_utc,
         slowdown,
-        date_trunc('week', hour_utc) + interval 7 day as boundary_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) + interval 7 day as boundary_utc,
         {{ hour_index('hour_utc') }}
         - {{ hour_index('lag(hour_utc) over (partition by drive_id order by hour_utc)') }} as hours_since_last
     from {{ ref('int_drive_hours__slow') }}

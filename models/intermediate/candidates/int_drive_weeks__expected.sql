@@ -22,7 +22,7 @@ with drive_weeks as (
             when drive_weeks.latest_tail_hour_utc is not null then 'earlier'
             else 'never'
         end as recency_class,
-        cast(drive_weeks.tail_weeks_28d as varchar) as persistence_class,
+        cast(drive_weeks.tail_weeks_28d as string) as persistence_class,
         case
             when drive_weeks.slow_hours_28d = 0 then 'not slow'
             when drive_weeks.recurrence_count_28d = 0 then 'none within a day'
@@ -49,7 +49,7 @@ with drive_weeks as (
             when drive_weeks.recur_hours <= 24 then 'slow within a day'
             else 'slow later'
         end as replug_class,
-        coalesce(cast(drive_weeks.age_year as varchar), 'unknown') as age_class,
+        coalesce(cast(drive_weeks.age_year as string), 'unknown') as age_class,
         coalesce(drive_weeks.model, 'unknown') as model_class
     from {{ ref('int_drive_weeks') }} as drive_weeks
     left join {{ ref('int_drive_weeks__outcomes') }} as outcomes
@@ -146,36 +146,31 @@ known_0 as (
         known.week_no,
         {{ class_columns }},
         cast(known.tail_hours_caused_after as double) as y,
-        known.drive_count * credibilities.floor_tail_hours + credibilities.credibility * known.own_hundredths / 100.0 as expected
+        known.drive_count * credibilities.floor_tail_hours + credibilities.credibility * known.own_hundredths / 100.0 as expected_0
     from known
     inner join credibilities on known.kind = credibilities.kind and known.week_no = credibilities.week_no
 )
 {%- for class in classes %},
 
-factors_{{ loop.index }} as (
-    select
-        kind,
-        week_no,
-        {{ class }}_class,
-        (sum(y) + {{ var('candidate_factor_prior_hours') }})
-        -- in millionths of an hour, which add up in any order
-        / (cast(sum(cast(round(1000000 * expected) as bigint)) as double) / 1000000.0 + {{ var('candidate_factor_prior_hours') }}) as factor
-    from known_{{ loop.index0 }}
-    group by kind, week_no, {{ class }}_class
-),
-
 known_{{ loop.index }} as (
-    select
-        known.kind,
-        known.week_no,
-{%- for carried in classes %}
-        known.{{ carried }}_class,
+    select *, expected_{{ loop.index0 }} * factor_{{ loop.index }} as expected_{{ loop.index }}
+    from (
+        select
+            *,
+            (sum(y) over (partition by kind, week_no, {{ class }}_class) + {{ var('candidate_factor_prior_hours') }})
+            -- in millionths of an hour, which add up in any order
+            / (
+                cast(sum(cast(round(1000000 * expected_{{ loop.index0 }}) as bigint)) over (partition by kind, week_no, {{ class }}_class) as double) / 1000000.0
+                + {{ var('candidate_factor_prior_hours') }}
+            ) as factor_{{ loop.index }}
+        from known_{{ loop.index0 }}
+    ) as known
+)
 {%- endfor %}
-        known.y,
-        known.expected * factors.factor as expected
-    from known_{{ loop.index0 }} as known
-    inner join factors_{{ loop.index }} as factors
-        on known.kind = factors.kind and known.week_no = factors.week_no and known.{{ class }}_class = factors.{{ class }}_class
+{%- for class in classes %},
+
+factors_{{ loop.index }} as (
+    select distinct kind, week_no, {{ class }}_class, factor_{{ loop.index }} as factor from known_{{ classes | length }}
 )
 {%- endfor %}
 

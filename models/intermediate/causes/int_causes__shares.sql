@@ -4,12 +4,12 @@ with weekly as (
     select
         kind,
         raid_group_id,
-        cast({{ hour_index("date_trunc('week', started_at)") }} as double) as x,
+        cast({{ hour_index("cast(date_trunc('week', started_at) as timestamp)") }} as double) as x,
         cause,
         count(*) as interval_count,
         sum(interval_hours) as slow_hours
     from {{ ref('int_interval_causes') }}
-    group by kind, raid_group_id, date_trunc('week', started_at), cause
+    group by kind, raid_group_id, cast(date_trunc('week', started_at) as timestamp), cause
 ),
 
 by_cause as (

@@ -4,7 +4,7 @@ with raid_groups as (
     select
         coalesce(kinds.kind, 'unknown') as kind,
         days.raid_group_id as cluster_id,
-        cast({{ hour_index("date_trunc('week', days.day_utc)") }} as double) as x,
+        cast({{ hour_index("cast(date_trunc('week', days.day_utc) as timestamp)") }} as double) as x,
         cast(sum(days.raid_hours) as bigint) as raid_hours,
 {%- for edge in (var('mild_threshold'), var('slow_threshold')) %}
         cast(sum(days.tail_1_{{ edge_name(edge) }}) as bigint) as tail_hours_{{ loop.index }}{{ "," if not loop.last }}
@@ -12,7 +12,7 @@ with raid_groups as (
     from {{ ref('int_raid_group_days') }} as days
     left join {{ ref('int_raid_groups__kinds') }} as kinds on days.raid_group_id = kinds.raid_group_id
     where days.raid_hours > 0
-    group by coalesce(kinds.kind, 'unknown'), days.raid_group_id, date_trunc('week', days.day_utc)
+    group by coalesce(kinds.kind, 'unknown'), days.raid_group_id, cast(date_trunc('week', days.day_utc) as timestamp)
 ),
 
 clusters as (

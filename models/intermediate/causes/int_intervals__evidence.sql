@@ -100,7 +100,7 @@ neighbour_hours as (
         slow_places.drive_id,
         slow_places.hour_utc,
         max(crowded.place_rank) as place_rank,
-        max_by(cast(crowded.drive_count as varchar) || ' drives of ' || crowded.place_type || ' ' || crowded.place_id, crowded.place_rank) as crowd
+        max_by(cast(crowded.drive_count as string) || ' drives of ' || crowded.place_type || ' ' || crowded.place_id, crowded.place_rank) as crowd
     from slow_places
     inner join crowded_places as crowded
         on slow_places.place_type = crowded.place_type
@@ -152,7 +152,7 @@ events as (
 
 -- drives of one model, and of one model with one firmware; the whole kind has no name
 cohort_drives as (
-    select drive_id, kind, cast(null as varchar) as cohort, first_hour_utc, last_hour_utc
+    select drive_id, kind, cast(null as string) as cohort, first_hour_utc, last_hour_utc
     from {{ ref('int_drives') }}
     union all
     select drive_id, kind, 'model ' || model as cohort, first_hour_utc, last_hour_utc
@@ -240,9 +240,9 @@ cohorts as (
         counted.drive_id,
         counted.started_at,
         min(
-            bad_cohorts.cohort || ': ' || cast(bad_cohorts.slow_drive_count as varchar) || ' of ' || cast(bad_cohorts.drive_count as varchar)
-            || ' drives slow that day, of the other drives ' || cast(bad_cohorts.other_slow_drive_count as varchar) || ' of '
-            || cast(bad_cohorts.other_drive_count as varchar)
+            bad_cohorts.cohort || ': ' || cast(bad_cohorts.slow_drive_count as string) || ' of ' || cast(bad_cohorts.drive_count as string)
+            || ' drives slow that day, of the other drives ' || cast(bad_cohorts.other_slow_drive_count as string) || ' of '
+            || cast(bad_cohorts.other_drive_count as string)
         ) as evidence
     from counted
     inner join cohort_drives on counted.drive_id = cohort_drives.drive_id
@@ -258,8 +258,8 @@ cohorts as (
     ('workload_size', 'size_hours', "'its peers'' I/O size times ' || " ~ to_tenths('max_size') ~ " || ' at most, times " ~ var('imbalanced') ~ " or more'"),
     ('rebuild_or_scrub', 'rebuild_hours', "'rebuild or scrub'"),
     ('maintenance', 'maintenance_hours', "'planned maintenance'"),
-    ('whole_group', 'group_hours', "'RAID group above its usual latency (' || cast(above_usual_hours as varchar) || ' h) or with as many slow drives as can show (' "
-        ~ "|| cast(most_drives_hours as varchar) || ' h)'"),
+    ('whole_group', 'group_hours', "'RAID group above its usual latency (' || cast(above_usual_hours as string) || ' h) or with as many slow drives as can show (' "
+        ~ "|| cast(most_drives_hours as string) || ' h)'"),
     ('neighbours', 'neighbour_hours', "crowd || ' slow at once'"),
     ('latency_quantum', 'tick_hours', "'exact multiple of its peers'' latency in ticks of " ~ var('latency_quantum_us') ~ " us'"),
 ] %}
@@ -269,7 +269,7 @@ select
     drive_id,
     started_at,
     '{{ cause }}' as cause,
-    {{ evidence }} || ' in ' || cast({{ hours }} as varchar) || ' of ' || {{ counted_noun('interval_hours', 'hour') }} as evidence
+    {{ evidence }} || ' in ' || cast({{ hours }} as string) || ' of ' || {{ counted_noun('interval_hours', 'hour') }} as evidence
 from counted
 where 2 * {{ hours }} > interval_hours
 union all
@@ -279,7 +279,7 @@ select
     drive_id,
     started_at,
     'drive_event' as cause,
-    cast(event_count as varchar) || ' within {{ var("cause_event_hours") }} h of its start, such as ' || event_type as evidence
+    cast(event_count as string) || ' within {{ var("cause_event_hours") }} h of its start, such as ' || event_type as evidence
 from events
 union all
 select drive_id, started_at, 'cohort' as cause, evidence from cohorts

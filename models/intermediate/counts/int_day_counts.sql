@@ -61,7 +61,7 @@ bins as (
     where is_{{ imbalance }}_imbalanced
 {%- endfor %}
     union all
-    select day_utc, kind, 'all' as drive_class, 'slowdown_year_' || cast(age_year as varchar) as measure, edge_per_mille, is_on_edge, hour_count
+    select day_utc, kind, 'all' as drive_class, 'slowdown_year_' || cast(age_year as string) as measure, edge_per_mille, is_on_edge, hour_count
     from drive_hour_bins
     where age_year is not null
     union all

@@ -18,7 +18,7 @@ mild_days as (
         max(
             case
                 when worst_rank = 1
-                    then cast(hour_utc as varchar) || ': ' || {{ format_2dp('latency_us') }} || ' us, median ' || {{ format_2dp('median_latency_us') }} || ' us'
+                    then cast(hour_utc as string) || ': ' || {{ rounded_text('latency_us') }} || ' us, median ' || {{ rounded_text('median_latency_us') }} || ' us'
             end
         ) as worst
     from mild_hours
@@ -70,9 +70,9 @@ select
     cast(day_utc as date) as day_utc,
     cast(window_chronic_hours as double) / window_drive_hours as score,
     is_chronic as is_flagged,
-    cast(window_chronic_hours as varchar) || ' of ' || cast(window_drive_hours as varchar)
+    cast(window_chronic_hours as string) || ' of ' || cast(window_drive_hours as string)
     || ' hours of {{ var("chronic_window_days") }} days at {{ var("chronic_slowdown") }} or more; the RAID group has '
-    || cast(window_raid_hours as varchar) as evidence
+    || cast(window_raid_hours as string) as evidence
 from {{ ref('int_drive_days__chronic') }}
 where 2 * window_chronic_hours > window_drive_hours
 union all
@@ -85,8 +85,8 @@ select
     {{ counted_noun('count(*)', 'hour') }} || ' above the limit; the worst ' || max(
         case
             when worst_rank = 1
-                then cast(hour_utc as varchar) || ': ' || {{ format_2dp('latency_us') }} || ' us, limit ' || {{ format_2dp('hdfs_limit_us') }} || ' us, median '
-                || {{ format_2dp('median_latency_us') }} || ' us of ' || cast(peer_count as varchar) || ' drives'
+                then cast(hour_utc as string) || ': ' || {{ rounded_text('latency_us') }} || ' us, limit ' || {{ rounded_text('hdfs_limit_us') }} || ' us, median '
+                || {{ rounded_text('median_latency_us') }} || ' us of ' || cast(peer_count as string) || ' drives'
         end
     ) as evidence
 from hdfs_hours
@@ -102,8 +102,8 @@ select
     || max(
         case
             when worst_rank = 1
-                then cast(outlier_count as varchar) || ' of {{ var("zfs_outlier_limit") }} at ' || cast(hour_utc as varchar) || ': '
-                || {{ format_2dp('latency_us') }} || ' us, fence ' || {{ format_2dp('fence_us') }} || ' us of ' || cast(peer_count as varchar) || ' drives'
+                then cast(outlier_count as string) || ' of {{ var("zfs_outlier_limit") }} at ' || cast(hour_utc as string) || ': '
+                || {{ rounded_text('latency_us') }} || ' us, fence ' || {{ rounded_text('fence_us') }} || ' us of ' || cast(peer_count as string) || ' drives'
         end
     ) as evidence
 from sit_out_hours
@@ -118,8 +118,8 @@ select
     day_utc,
     {{ score }} as score,
     {{ score }} >= {{ slow_score }} as is_flagged,
-    cast(slow_hours as varchar) || ' of ' || cast(drive_hours as varchar) || ' hours at {{ var("slow_threshold") }} or more, '
-    || {{ counted_noun('quiet_days', 'day') }} || ' since such an hour; the score is ' || {{ format_2dp(score) }} as evidence
+    cast(slow_hours as string) || ' of ' || cast(drive_hours as string) || ' hours at {{ var("slow_threshold") }} or more, '
+    || {{ counted_noun('quiet_days', 'day') }} || ' since such an hour; the score is ' || {{ rounded_text(score) }} as evidence
 from {{ ref('int_drive_days__scored') }}
 where {{ score }} > {{ floor }}
 union all
@@ -133,8 +133,8 @@ select
     {{ counted_noun('count(*)', 'hour') }} || '; the worst ' || max(
         case
             when worst_rank = 1
-                then cast(hour_utc as varchar) || ': ' || {{ format_2dp('latency_us') }} || ' us, ' || {{ format_2dp('sigmas_above_mean') }}
-                || ' standard deviations above the mean of ' || cast(peer_count as varchar) || ' drives'
+                then cast(hour_utc as string) || ': ' || {{ rounded_text('latency_us') }} || ' us, ' || {{ rounded_text('sigmas_above_mean') }}
+                || ' standard deviations above the mean of ' || cast(peer_count as string) || ' drives'
         end
     ) as evidence
 from sigma_hours
@@ -146,8 +146,8 @@ select
     day_utc,
     cast(window_risk as double) as score,
     window_risk >= {{ var('perseus_slow_risk') }} as is_flagged,
-    cast(event_count as varchar) || ' of ' || cast(window_count as varchar) || ' windows of {{ var("perseus_window_minutes") }} minutes above the bound, '
-    || {{ format_2dp('event_ratio') }} || ' times it on average; the worst ' || cast(worst_window_utc as varchar) || ': ' || {{ format_2dp('worst_ratio') }}
-    || ' times; risk ' || cast(risk as varchar) || ' of the day, ' || cast(window_risk as varchar) || ' of {{ var("perseus_days") }} days' as evidence
+    cast(event_count as string) || ' of ' || cast(window_count as string) || ' windows of {{ var("perseus_window_minutes") }} minutes above the bound, '
+    || {{ rounded_text('event_ratio') }} || ' times it on average; the worst ' || cast(worst_window_utc as string) || ': ' || {{ rounded_text('worst_ratio') }}
+    || ' times; risk ' || cast(risk as string) || ' of the day, ' || cast(window_risk as string) || ' of {{ var("perseus_days") }} days' as evidence
 from {{ ref('int_drive_days__at_risk') }}
 where risk > 0

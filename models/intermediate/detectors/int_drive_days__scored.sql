@@ -23,7 +23,7 @@ days as (
 numbered as (
     select
         *,
-        row_number() over (partition by drive_id order by day_utc) as day_number,
+        cast(row_number() over (partition by drive_id order by day_utc) as bigint) as day_number,
         count(case when slow_hours > 0 then 1 end) over (
             partition by drive_id order by day_utc rows between unbounded preceding and current row
         ) as slow_day_number

@@ -59,10 +59,10 @@ spreads as (
     select
         raid_group_id,
         hour_utc,
-        median(deviation_us) * {{ var('hdfs_mad_factor') }} as scaled_mad_us,
+        {{ median_of_group('deviation_us') }} * {{ var('hdfs_mad_factor') }} as scaled_mad_us,
         -- the middle one of an odd count is in neither half
-        median(case when 2 * place <= peer_count then latency_us end) as q1_latency_us,
-        median(case when 2 * place > peer_count + 1 then latency_us end) as q3_latency_us
+        {{ median_of_group('case when 2 * place <= peer_count then latency_us end') }} as q1_latency_us,
+        {{ median_of_group('case when 2 * place > peer_count + 1 then latency_us end') }} as q3_latency_us
     from placed
     group by raid_group_id, hour_utc
 ),

@@ -15,7 +15,7 @@ samples as (
         {{ given_directions('samples') }}
     from drive_hours
     inner join {{ ref('int_drive_samples__identified') }} as samples
-        on drive_hours.drive_id = samples.drive_id and drive_hours.hour_utc = date_trunc('hour', samples.from_utc)
+        on drive_hours.drive_id = samples.drive_id and drive_hours.hour_utc = cast(date_trunc('hour', samples.from_utc) as timestamp)
     where coalesce(samples.coverage, 1.0) >= samples.min_coverage
 ),
 

@@ -31,7 +31,7 @@ ratios as (
         raid_group_id,
         window_utc,
         latency_us / bound_us as ratio,
-        median(latency_us / bound_us) over (partition by drive_id, raid_group_id, window_utc) as median_ratio
+        {{ median_of_group('latency_us / bound_us', 'partition by drive_id, raid_group_id, window_utc') }} as median_ratio
     from bounds
     -- far from what was fitted a polynomial may fall below 0: it says nothing there
     where bound_us > 0
@@ -44,7 +44,7 @@ windows as (
         drive_id,
         raid_group_id,
         window_utc,
-        cast(least(median(ratio), 1e9) as decimal(18, 6)) as upper_ratio
+        cast(least({{ median_of_group('ratio') }}, 1e9) as decimal(18, 6)) as upper_ratio
     from ratios
     where ratio >= median_ratio
     group by day_utc, drive_id, raid_group_id, window_utc

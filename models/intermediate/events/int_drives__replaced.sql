@@ -18,11 +18,11 @@ swaps as (
         -- the hour of the swap may have rows of both
         and periods.from_hour_utc >= drives.last_hour_utc
     union all
-    select drives.drive_id, events.occurred_at as replaced_at, cast(null as varchar) as successor_drive_id
+    select drives.drive_id, events.occurred_at as replaced_at, cast(null as string) as successor_drive_id
     from drives
     inner join events on drives.drive_id = events.drive_id and events.hour_utc >= drives.last_hour_utc
     union all
-    select drives.drive_id, events.occurred_at as replaced_at, cast(null as varchar) as successor_drive_id
+    select drives.drive_id, events.occurred_at as replaced_at, cast(null as string) as successor_drive_id
     from drives
     inner join events
         on drives.current_raid_group_id = events.raid_group_id
@@ -33,9 +33,9 @@ swaps as (
 select
     swaps.drive_id,
     min(swaps.replaced_at) as replaced_at,
-    min_by(swaps.successor_drive_id, cast(swaps.replaced_at as varchar) || ' ' || swaps.successor_drive_id) as successor_drive_id
+    min_by(swaps.successor_drive_id, cast(swaps.replaced_at as string) || ' ' || swaps.successor_drive_id) as successor_drive_id
 from swaps
 cross join {{ ref('stg_raw__publication') }} as publication
 -- inventory may know of a swap to come
-where date_trunc('hour', swaps.replaced_at) <= publication.last_hour_utc
+where cast(date_trunc('hour', swaps.replaced_at) as timestamp) <= publication.last_hour_utc
 group by swaps.drive_id

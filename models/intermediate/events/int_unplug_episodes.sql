@@ -88,7 +88,7 @@ recurrences as (
         and preceding.recency_rank = 1
     inner join {{ ref('int_drive_hours__slow') }} as slow_hours
         on episodes.drive_id = slow_hours.drive_id
-        and slow_hours.hour_utc >= date_trunc('hour', episodes.replugged_at)
+        and slow_hours.hour_utc >= cast(date_trunc('hour', episodes.replugged_at) as timestamp)
     -- slow again means as slow as before: a mild interval recurs at the mild threshold
     where slow_hours.slowdown >= case
             when preceding.severity = '1.5-2x' then {{ var('mild_threshold') }} else {{ var('slow_threshold') }}

@@ -29,8 +29,8 @@ select
     -- what is unknown is left out
     concat_ws(
         ', ',
-        'capacity ' || cast(inventory.capacity_bytes as varchar),
-        'rpm ' || cast(inventory.rpm as varchar),
+        'capacity ' || cast(inventory.capacity_bytes as string),
+        'rpm ' || cast(inventory.rpm as string),
         'interface ' || inventory.interface
     ) as drive_class,
     inventory.vendor,

@@ -14,8 +14,8 @@ held as (
         coalesce(joined.drive_id, claims.drive_id) as drive_id,
         claims.valid_from,
         claims.collected_at,
-        coalesce(date_trunc('hour', claims.valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
-        coalesce(date_trunc('hour', claims.valid_until), timestamp '{{ var("end_of_time") }}') as to_hour_utc
+        coalesce(cast(date_trunc('hour', claims.valid_from) as timestamp), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
+        coalesce(cast(date_trunc('hour', claims.valid_until) as timestamp), timestamp '{{ var("end_of_time") }}') as to_hour_utc
     from claims
     left join claims as joined
         on claims.drive_id = joined.alias and joined.source = 'mapping' and joined.valid_from is null and claims.alias <> joined.alias

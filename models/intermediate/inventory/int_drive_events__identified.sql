@@ -48,7 +48,7 @@ happened as (
         case
             when reported.counted is null then reported.detail
             when before.looked_before_at is null then reported.detail || ', when it was first looked at'
-            else reported.detail || ', ' || cast(before.counted_before as varchar) || ' of them by ' || cast(before.looked_before_at as varchar)
+            else reported.detail || ', ' || cast(before.counted_before as string) || ' of them by ' || cast(before.looked_before_at as string)
         end as detail,
         reported.collected_at,
         reported.source,
@@ -88,7 +88,7 @@ select
     delivered.slot,
     delivered.ended_at,
     delivered.detail,
-    date_trunc('hour', delivered.occurred_at) as hour_utc
+    cast(date_trunc('hour', delivered.occurred_at) as timestamp) as hour_utc
 from {{ ref('stg_raw__drive_events') }} as delivered
 where delivered.source is null
 union all
@@ -100,7 +100,7 @@ select
     ranked.slot,
     ranked.ended_at,
     ranked.detail,
-    date_trunc('hour', ranked.occurred_at) as hour_utc
+    cast(date_trunc('hour', ranked.occurred_at) as timestamp) as hour_utc
 from ranked
 where ranked.source_place = 1
     and not exists (

@@ -18,8 +18,8 @@ with held as (
 live as (
     select
         *,
-        coalesce(date_trunc('hour', valid_from), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
-        coalesce(date_trunc('hour', valid_until), timestamp '{{ var("end_of_time") }}') as to_hour_utc
+        coalesce(cast(date_trunc('hour', valid_from) as timestamp), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
+        coalesce(cast(date_trunc('hour', valid_until) as timestamp), timestamp '{{ var("end_of_time") }}') as to_hour_utc
     from held
 ),
 
@@ -152,14 +152,17 @@ decided as (
 
 -- a look that finds what the look before found begins no period
 begun as (
-    select decided.*, case when previous.drive_id is null then 1 else 0 end as is_beginning
-    from decided
-    left join decided as previous
-        on decided.drive_id = previous.drive_id
-        and decided.from_hour_utc = previous.to_hour_utc
+    select
+        *,
+        case
+            when lag(to_hour_utc) over (partition by drive_id order by from_hour_utc) = from_hour_utc
 {%- for name in membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed', 'is_mapped'] %}
-        and decided.{{ name }} is not distinct from previous.{{ name }}
+                and {{ name }} is not distinct from lag({{ name }}) over (partition by drive_id order by from_hour_utc)
 {%- endfor %}
+                then 0
+            else 1
+        end as is_beginning
+    from decided
 ),
 
 numbered as (
@@ -168,7 +171,8 @@ numbered as (
 ),
 
 ended as (
-    select drive_id, period_no, max(to_hour_utc) as to_hour_utc from numbered group by drive_id, period_no
+    select *, max(to_hour_utc) over (partition by drive_id, period_no) as period_to_hour_utc
+    from numbered
 ),
 
 periods as (
@@ -180,7 +184,7 @@ periods as (
         -- a drive whose role nobody states serves data
         coalesce(role, 'data') as role,
         deployed_on,
-        cast(null as varchar) as deployed_on_source,
+        cast(null as string) as deployed_on_source,
         valid_from,
         valid_to,
         false as is_group_guessed,
@@ -188,39 +192,28 @@ periods as (
         from_hour_utc,
         to_hour_utc
     from live
-    where source is null and not exists (select 1 from numbered where numbered.drive_id = live.drive_id)
+    where source is null and not exists (select 1 from decided where decided.drive_id = live.drive_id)
     union all
     select
-        numbered.drive_id,
+        drive_id,
 {%- for name in membership + description if name != 'role' %}
-        numbered.{{ name }},
+        {{ name }},
 {%- endfor %}
-        coalesce(numbered.role, 'data') as role,
-        numbered.deployed_on,
-        numbered.deployed_on_source,
-        nullif(numbered.from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
-        nullif(ended.to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
-        numbered.is_group_guessed,
-        numbered.is_mapped,
-        numbered.from_hour_utc,
-        ended.to_hour_utc
-    from numbered
-    inner join ended on numbered.drive_id = ended.drive_id and numbered.period_no = ended.period_no
-    where numbered.is_beginning = 1
-),
-
--- few drives have several periods: only theirs are ranked
-several as (
-    select drive_id from periods group by drive_id having count(*) > 1
+        coalesce(role, 'data') as role,
+        deployed_on,
+        deployed_on_source,
+        nullif(from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
+        nullif(period_to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
+        is_group_guessed,
+        is_mapped,
+        from_hour_utc,
+        period_to_hour_utc as to_hour_utc
+    from ended
+    where is_beginning = 1
 )
 
-select *, true as is_only, true as is_latest
-from periods
-where not exists (select 1 from several where several.drive_id = periods.drive_id)
-union all
 select
     *,
-    false as is_only,
+    count(*) over (partition by drive_id) = 1 as is_only,
     row_number() over (partition by drive_id order by valid_from desc nulls last, valid_to desc nulls first) = 1 as is_latest
 from periods
-where exists (select 1 from several where several.drive_id = periods.drive_id)

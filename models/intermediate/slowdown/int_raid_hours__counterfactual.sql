@@ -38,7 +38,7 @@ others as (
         max(case when tail_rank = 2 then drive_id end) as second_drive_id,
 {%- for removed in (1, 2) %}
         count(case when tail_rank > {{ removed }} then 1 end) as drive_count_{{ removed }},
-        median(case when tail_rank > {{ removed }} then latency_us end) as median_latency_{{ removed }}_us,
+        {{ median_of_group('case when tail_rank > ' ~ removed ~ ' then latency_us end') }} as median_latency_{{ removed }}_us,
         max(case when tail_rank > {{ removed }} then latency_us end) as max_latency_{{ removed }}_us{{ "," if not loop.last }}
 {%- endfor %}
     from ranked

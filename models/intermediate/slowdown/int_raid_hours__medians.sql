@@ -21,7 +21,7 @@ reported as (
         count(case when is_data_drive and not coalesce(is_where_inventory_says, false) then 1 end) as unexpected_drive_count,
         count(case when is_data_drive and is_covered then 1 end) as covered_drive_count,
         count(peer_latency_us) as latency_count,
-        median(peer_latency_us) as median_latency_us,
+        {{ median_of_group('peer_latency_us') }} as median_latency_us,
         max(peer_latency_us) as max_latency_us,
         {{ mean_of_group('peer_latency_us') }} as mean_latency_us,
         -- exact sums of squares cost much: doubles, with room for their rounding, say where they may be needed
@@ -29,12 +29,12 @@ reported as (
         min(peer_io_count) as least_io_count,
         count(peer_io_count) as io_count_count,
         cast(sum(peer_io_count) as bigint) as known_io_count,
-        median(cast(peer_io_count as double)) as median_io_count,
-        median(peer_io_size_bytes) as median_io_size_bytes,
+        {{ median_of_group('cast(peer_io_count as double)') }} as median_io_count,
+        {{ median_of_group('peer_io_size_bytes') }} as median_io_size_bytes,
         count(peer_read_latency_us) as read_latency_count,
-        median(peer_read_latency_us) as median_read_latency_us,
+        {{ median_of_group('peer_read_latency_us') }} as median_read_latency_us,
         count(peer_write_latency_us) as write_latency_count,
-        median(peer_write_latency_us) as median_write_latency_us
+        {{ median_of_group('peer_write_latency_us') }} as median_write_latency_us
     from drive_hours
     group by raid_group_id, hour_utc
 ),
@@ -46,7 +46,7 @@ partly_idle as (
         drive_hours.hour_utc
 {%- for floor in var('io_count_floors') %},
         count(case when coalesce(peer_io_count >= {{ floor }}, true) then peer_latency_us end) as latency_count_{{ floor }},
-        median(case when coalesce(peer_io_count >= {{ floor }}, true) then peer_latency_us end) as median_latency_{{ floor }}_us
+        {{ median_of_group('case when coalesce(peer_io_count >= ' ~ floor ~ ', true) then peer_latency_us end') }} as median_latency_{{ floor }}_us
 {%- endfor %}
     from drive_hours
     inner join reported

@@ -6,7 +6,7 @@ with drive_days as (
         drives.kind,
         drives.flash_cell,
         drives.vendor_class,
-        'year ' || cast({{ age_year('drives.deployed_on', 'days.day_utc') }} as varchar) as age_class
+        'year ' || cast({{ age_year('drives.deployed_on', 'days.day_utc') }} as string) as age_class
     from {{ ref('int_drive_days') }} as days
     inner join {{ ref('int_study__drive_classes') }} as drives on days.drive_id = drives.drive_id
     where days.slowdown_hours > 0

@@ -74,7 +74,7 @@ differences as (
         - sqrt(power(shares.share - shares.share_low, 2) + power(others.share_high - others.share, 2)) as share_low,
         (shares.share - others.share)
         + sqrt(power(shares.share_high - shares.share, 2) + power(others.share - others.share_low, 2)) as share_high,
-        'less ' || cast(others.numerator as varchar) || ' of ' || cast(others.denominator as varchar) || ' (' || others.class || ')' as reason
+        'less ' || cast(others.numerator as string) || ' of ' || cast(others.denominator as string) || ' (' || others.class || ')' as reason
     from wanted
     inner join compared_shares as shares
         on wanted.measure = shares.measure and wanted.class = shares.class and wanted.kind = shares.kind and wanted.x = shares.x
@@ -94,7 +94,7 @@ select
     100 * share as value,
     100 * share_low as ci_low,
     100 * share_high as ci_high,
-    cast(null as varchar) as reason
+    cast(null as string) as reason
 from candidates
 where choice = 1 and estimate in ('share', 'least_share', 'greatest_share')
 union all
@@ -106,7 +106,7 @@ select
     cast(numerator as double) as value,
     cast(null as double) as ci_low,
     cast(null as double) as ci_high,
-    cast(null as varchar) as reason
+    cast(null as string) as reason
 from candidates
 where choice = 1 and estimate = 'count'
 union all
@@ -118,7 +118,7 @@ select
     100 * (cast(denominator - numerator as double) / denominator) as value,
     100 * (1 - share_high) as ci_low,
     100 * (1 - share_low) as ci_high,
-    cast(null as varchar) as reason
+    cast(null as string) as reason
 from candidates
 where choice = 1 and estimate in ('complement', 'percentile_of', 'complement_of_greatest')
 union all
@@ -141,7 +141,7 @@ select
     percentiles.value,
     percentiles.value_low as ci_low,
     percentiles.value_high as ci_high,
-    cast(null as varchar) as reason
+    cast(null as string) as reason
 from wanted
 inner join {{ ref('int_study__percentiles') }} as percentiles
     on wanted.measure = percentiles.measure
@@ -158,7 +158,7 @@ select
     sizes.size as value,
     cast(null as double) as ci_low,
     cast(null as double) as ci_high,
-    cast(null as varchar) as reason
+    cast(null as string) as reason
 from wanted
 inner join {{ ref('int_study__sizes') }} as sizes on wanted.measure = sizes.measure and wanted.kind = sizes.kind
 where wanted.estimate = 'size'

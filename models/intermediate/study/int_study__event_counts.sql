@@ -36,7 +36,7 @@ waits as (
 ),
 
 episodes as (
-    select *, coalesce(raid_group_id, drive_id || ' ' || cast(unplugged_at as varchar)) as cluster_id
+    select *, coalesce(raid_group_id, drive_id || ' ' || cast(unplugged_at as string)) as cluster_id
     from {{ ref('int_unplug_episodes') }}
     where is_in_population
 ),
@@ -49,7 +49,7 @@ recurrences as (
 ),
 
 events as (
-    select *, coalesce(raid_group_id, drive_id || ' ' || cast(occurred_at as varchar)) as cluster_id
+    select *, coalesce(raid_group_id, drive_id || ' ' || cast(occurred_at as string)) as cluster_id
     from {{ ref('int_drive_events') }}
     where is_in_population
 ),

@@ -10,7 +10,7 @@ with intervals as (
 ),
 
 episodes as (
-    select *, coalesce(raid_group_id, drive_id || ' ' || cast(unplugged_at as varchar)) as cluster_id
+    select *, coalesce(raid_group_id, drive_id || ' ' || cast(unplugged_at as string)) as cluster_id
     from {{ ref('int_unplug_episodes') }}
     where is_in_population
 ),

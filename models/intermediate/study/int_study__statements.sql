@@ -61,7 +61,7 @@ classed as (
     select
         binned.kind,
         '{{ attribute }}' as attribute,
-        cast(drive_classes.{{ attribute }} as varchar) as class,
+        cast(drive_classes.{{ attribute }} as string) as class,
         binned.edge_per_mille,
         binned.is_on_edge,
         sum(binned.hour_count) as hour_count
@@ -197,8 +197,8 @@ select
         else 'differs'
     end as verdict,
     'largest distance of an hour of the day from the overall slow share, of that share; Cramer''s V '
-    || cast(round(cramers_v, 4) as varchar)
-    || case when utc_hours > 0 then '; clocks of ' || cast(utc_hours as varchar) || ' drive-hours unknown, taken as UTC' else '' end as reason
+    || {{ rounded_text('cramers_v', 4) }}
+    || case when utc_hours > 0 then '; clocks of ' || cast(utc_hours as string) || ' drive-hours unknown, taken as UTC' else '' end as reason
 from evenness
 union all
 select
@@ -214,7 +214,7 @@ select
     'largest distance between the slowdowns of a capacity, speed or interface and the rest; '
     || case
         when largest_factor < cast('infinity' as double)
-            then 'slow shares differ by up to a factor ' || cast(round(largest_factor, 2) as varchar)
+            then 'slow shares differ by up to a factor ' || {{ rounded_text('largest_factor') }}
         else 'one of them has no slow hour'
     end as reason
 from correlation

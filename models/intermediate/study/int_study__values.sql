@@ -17,12 +17,12 @@ with slow_hours as (
 
 select 'slowdown' as measure, 'all' as class, kind, slowdown as value from slow_hours
 union all
-select 'slowdown' as measure, 'year ' || cast(age_year as varchar) as class, kind, slowdown as value
+select 'slowdown' as measure, 'year ' || cast(age_year as string) as class, kind, slowdown as value
 from slow_hours
 where age_year is not null
 union all
 select
-    'tail_' || cast(slow_hours.tail_rank as varchar) as measure,
+    'tail_' || cast(slow_hours.tail_rank as string) as measure,
     'all' as class,
     coalesce(kinds.kind, 'unknown') as kind,
     slow_hours.slowdown as value

@@ -65,7 +65,7 @@ ranks as (
     select
         raid_groups.raid_group_id,
         replicates.replicate,
-        {{ hash_ratio("raid_groups.raid_group_id || ' ' || cast(replicates.replicate as varchar)") }} as ratio
+        {{ hash_ratio("raid_groups.raid_group_id || ' ' || cast(replicates.replicate as string)") }} as ratio
     from (select distinct raid_group_id from group_gains where model_hundredths <> rule_hundredths) as raid_groups
     cross join replicates
 ),

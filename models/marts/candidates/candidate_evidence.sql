@@ -12,7 +12,7 @@ select
     drive_id,
     cast(0 as bigint) as step,
     'own rate' as evidence,
-    cast(floor(own_tail_hours * 10) / 10 as varchar) as evidence_class,
+    {{ to_tenths('own_tail_hours') }} as evidence_class,
     credibility as factor,
     credible_tail_hours as expected_tail_hours
 from latest

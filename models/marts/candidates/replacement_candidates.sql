@@ -66,7 +66,7 @@ priced as (
 select
     priced.drive_id,
     priced.boundary_utc,
-    row_number() over (order by priced.expected_tail_hours - priced.cost_tail_hours desc, priced.drive_id asc) as candidate_rank,
+    cast(row_number() over (order by priced.expected_tail_hours - priced.cost_tail_hours desc, priced.drive_id asc) as bigint) as candidate_rank,
     priced.kind,
     priced.raid_group_id,
     priced.model,

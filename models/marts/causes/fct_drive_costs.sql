@@ -4,17 +4,17 @@ with slow_hours as (
     select
         drive_id,
         raid_group_id,
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         count(*) as slow_hours
     from {{ ref('int_drive_hours__slow') }}
     where slowdown >= {{ var('slow_threshold') }}
-    group by drive_id, raid_group_id, date_trunc('week', hour_utc)
+    group by drive_id, raid_group_id, cast(date_trunc('week', hour_utc) as timestamp)
 ),
 
 tail_hours as (
     select
         *,
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         case when tail_1_without_one is not null then tail_1 end as judged_tail_1,
         -- a change of the load itself, not a slow drive: an application stopped or started
         not io_count_after between io_count_before / cast({{ var('cost_load_factor') }} as double)
@@ -44,13 +44,13 @@ tails as (
 expected as (
     select
         kind,
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         cast(sum(raid_io_count) as double)
         / nullif(cast(sum(cast(round(rio_degradation * raid_io_count) as decimal(38, 0))) as double), 0.0) as io_ratio
     from {{ ref('fct_raid_hours') }}
     where transition = 'stable_to_stable'
         and rio_degradation between 1.0 / {{ var('cost_load_factor') }} and {{ var('cost_load_factor') }}
-    group by kind, date_trunc('week', hour_utc)
+    group by kind, cast(date_trunc('week', hour_utc) as timestamp)
 )
 
 select

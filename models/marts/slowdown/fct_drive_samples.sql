@@ -11,7 +11,7 @@ with samples as (
     from {{ ref('int_drive_samples__identified') }} as samples
     inner join {{ ref('int_drive_hours') }} as drive_hours
         on samples.drive_id = drive_hours.drive_id
-        and date_trunc('hour', samples.from_utc) = drive_hours.hour_utc
+        and cast(date_trunc('hour', samples.from_utc) as timestamp) = drive_hours.hour_utc
     where drive_hours.is_data_drive
 ),
 
@@ -37,7 +37,7 @@ medians as (
         from_utc,
         to_utc,
         count(latency_us) as latency_count,
-        median(latency_us) as median_latency_us
+        {{ median_of_group('latency_us') }} as median_latency_us
     from measured
     where is_covered
     group by raid_group_id, from_utc, to_utc

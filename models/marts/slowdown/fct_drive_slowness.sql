@@ -4,7 +4,7 @@ with drive_windows as (
         windows.drive_id,
         max(windows.raid_hours) as raid_hours,
         count(*) as window_drive_hours,
-        median(drive_hours.slowdown) as median_slowdown
+        {{ median_of_group('drive_hours.slowdown') }} as median_slowdown
     from {{ ref('int_drives__windows') }} as windows
     inner join {{ ref('int_drive_hours') }} as drive_hours
         on windows.drive_id = drive_hours.drive_id

@@ -17,7 +17,7 @@ with recent as (
 ranked as (
     select
         recent.*,
-        row_number() over (order by slowdown desc nulls last, drive_id asc) as slowness_rank
+        cast(row_number() over (order by slowdown desc nulls last, drive_id asc) as bigint) as slowness_rank
     from recent
     where hour_rank = 1
 )

@@ -148,7 +148,7 @@ raised as (
     select
         runs.*,
         runs.subject_type || ' ' || runs.subject_id || case runs.subject_type when 'drive' then ' acute ' else ' whole_group ' end
-        || cast(runs.raised_at as varchar) as alert_id,
+        || cast(runs.raised_at as string) as alert_id,
         case runs.subject_type when 'drive' then 'acute' else 'whole_group' end as reason,
         -- quiet for long enough, and known to be: the RAID group's hours (or a later run of its own) reach that far
         case
@@ -226,7 +226,7 @@ together as (
 
 of_places as (
     select
-        place_type || ' ' || place_id || ' together ' || cast(raised_at as varchar) as alert_id,
+        place_type || ' ' || place_id || ' together ' || cast(raised_at as string) as alert_id,
         *
     from together
 ),
@@ -312,11 +312,11 @@ select
     cast(null as timestamp) as worst_hour_utc,
     cast(null as double) as latency_us,
     cast(null as double) as median_latency_us,
-    cast(null as varchar) as part_of
+    cast(null as string) as part_of
 from of_places
 union all
 select
-    'drive ' || drive_id || ' chronic ' || cast(raised_at as varchar) as alert_id,
+    'drive ' || drive_id || ' chronic ' || cast(raised_at as string) as alert_id,
     'drive' as subject_type,
     drive_id as subject_id,
     'chronic' as reason,
@@ -332,5 +332,5 @@ select
     cast(null as timestamp) as worst_hour_utc,
     cast(null as double) as latency_us,
     cast(null as double) as median_latency_us,
-    cast(null as varchar) as part_of
+    cast(null as string) as part_of
 from chronic

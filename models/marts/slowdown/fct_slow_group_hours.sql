@@ -13,7 +13,7 @@ past_hours as (
 ),
 
 usual as (
-    select raid_group_id, hour_utc, median(median_latency_us) as usual_median_latency_us, count(*) as past_week_count
+    select raid_group_id, hour_utc, {{ median_of_group('median_latency_us') }} as usual_median_latency_us, count(*) as past_week_count
     from past_hours
     group by raid_group_id, hour_utc
 ),

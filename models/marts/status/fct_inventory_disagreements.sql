@@ -11,7 +11,7 @@ with live as (
         -- a guessed RAID group cannot contradict
         case when not delivered.is_group_guessed then delivered.raid_group_id end as raid_group_id
 {%- for attribute in attributes[1:] %},
-        cast(delivered.{{ attribute }} as varchar) as {{ attribute }}
+        cast(delivered.{{ attribute }} as string) as {{ attribute }}
 {%- endfor %}
     from {{ ref('stg_raw__drives') }} as delivered
     left join {{ ref('int_aliases__periods') }} as aliases
@@ -27,7 +27,7 @@ names as (
         claims.source,
         coalesce(joined.drive_id, claims.drive_id) as drive_id,
         case
-            when claims.alias not like 'wwn:%' then coalesce(date_trunc('hour', claims.valid_from), timestamp '{{ var("beginning_of_time") }}')
+            when claims.alias not like 'wwn:%' then coalesce(cast(date_trunc('hour', claims.valid_from) as timestamp), timestamp '{{ var("beginning_of_time") }}')
         end as hour_utc
     from {{ ref('stg_raw__drive_aliases') }} as claims
     left join {{ ref('stg_raw__drive_aliases') }} as joined
@@ -53,7 +53,7 @@ said as (
 
 believed as (
 {%- for attribute in attributes %}
-    select drive_id, '{{ attribute }}' as attribute, max_by(cast({{ attribute }} as varchar), from_hour_utc) as believed
+    select drive_id, '{{ attribute }}' as attribute, max_by(cast({{ attribute }} as string), from_hour_utc) as believed
     from {{ ref('int_drives__periods') }}
     group by drive_id
     union all

@@ -76,7 +76,7 @@ select
         when judged_as = 'statement' then coalesce(statement_reason, 'nothing of this kind was observed')
         when coalesce(denominator, 0) = 0 then 'nothing of this kind was observed'
         when expected_events < {{ var('fewest_expected_events') }}
-            then 'at the paper''s value ' || cast(round(expected_events, 1) as varchar) || ' events are expected: too few to tell'
+            then 'at the paper''s value ' || {{ rounded_text('expected_events', 1) }} || ' events are expected: too few to tell'
         when not is_met then 'the interval does not reach the paper''s value'
         when compared_value > {{ var('comparable_factor') }} * compared_paper_value
             or compared_paper_value > {{ var('comparable_factor') }} * compared_value

@@ -7,7 +7,7 @@ shares as (
     select
         case
             when measure like 'variant: %' then substring(measure, 10)
-            else 'window ' || cast(cast(x as bigint) as varchar) || ' h'
+            else 'window ' || cast(cast(x as bigint) as string) || ' h'
         end as variant,
         case measure when 'event_then_slow' then 'F09-02' when 'slow_hour_with_event' then 'F09-01' else class end as id,
         kind,

@@ -1,13 +1,13 @@
 -- ISO weeks (UTC) with a valid RAID-hour, and how far they have been observed; none that was pruned. Grain: week_utc.
 with weeks as (
     select
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         min(hour_utc) as first_hour_utc,
         max(hour_utc) as last_hour_utc,
         count(*) as raid_hours
     from {{ ref('fct_raid_hours') }}
     where {{ is_whole_week('hour_utc') }}
-    group by date_trunc('week', hour_utc)
+    group by cast(date_trunc('week', hour_utc) as timestamp)
 )
 
 select

@@ -2,8 +2,8 @@
 select
     source,
     reason,
-    "column" as column_name,
+    {{ quoted('column') }} as column_name,
     count(*) as row_count,
     count(distinct file) as file_count
 from {{ ref('rejected_records') }}
-group by source, reason, "column"
+group by source, reason, {{ quoted('column') }}

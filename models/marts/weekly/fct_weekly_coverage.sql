@@ -16,7 +16,7 @@ with raid_hours as (
 
 seen as (
     select
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         raid_group_id,
         count(data_drive_count) as seen_raid_hours,
         count(case when is_valid then 1 end) as raid_hours,
@@ -24,7 +24,7 @@ seen as (
         count(expected_drive_count) as listed_raid_hours,
         coalesce(sum(expected_drive_count), 0) as listed_drive_hours
     from raid_hours
-    group by date_trunc('week', hour_utc), raid_group_id
+    group by cast(date_trunc('week', hour_utc) as timestamp), raid_group_id
 ),
 
 weeks as (
@@ -67,12 +67,12 @@ listed as (
 
 reported as (
     select
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         raid_group_id,
         count(*) as reported_drive_hours,
         count(slowdown) as drive_hours
     from {{ ref('fct_drive_hours') }}
-    group by date_trunc('week', hour_utc), raid_group_id
+    group by cast(date_trunc('week', hour_utc) as timestamp), raid_group_id
 ),
 
 group_weeks as (

@@ -1,14 +1,14 @@
 -- What is known of each drive that was slow in an ISO week (UTC), so that an operator can decide on it. Grain: week_utc, drive_id.
 with drive_weeks as (
     select
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         drive_id,
         count(*) as slow_hours,
-        median(rate_imbalance) as median_rate_imbalance,
-        median(size_imbalance) as median_size_imbalance
+        {{ median_of_group('rate_imbalance') }} as median_rate_imbalance,
+        {{ median_of_group('size_imbalance') }} as median_size_imbalance
     from {{ ref('int_drive_hours__slow') }}
     where slowdown >= {{ var('slow_threshold') }}
-    group by date_trunc('week', hour_utc), drive_id
+    group by cast(date_trunc('week', hour_utc) as timestamp), drive_id
 ),
 
 -- the intervals that reach into the week, with all their hours
@@ -58,16 +58,16 @@ explained as (
 
 flags as (
     select
-        date_trunc('week', cast(day_utc as timestamp)) as week_utc,
+        cast(date_trunc('week', cast(day_utc as timestamp)) as timestamp) as week_utc,
         drive_id,
         count(distinct detector) as flagging_detector_count
     from {{ ref('fct_detector_verdicts') }}
     where is_flagged
-    group by date_trunc('week', cast(day_utc as timestamp)), drive_id
+    group by cast(date_trunc('week', cast(day_utc as timestamp)) as timestamp), drive_id
 ),
 
 sampled as (
-    select distinct date_trunc('week', cast(day_utc as timestamp)) as week_utc, drive_id
+    select distinct cast(date_trunc('week', cast(day_utc as timestamp)) as timestamp) as week_utc, drive_id
     from {{ ref('int_sampled_days') }}
 ),
 

@@ -2,16 +2,16 @@
 with slow_weeks as (
     select
         drive_id,
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         count(*) as slow_hours,
         max(slowdown) as max_slowdown
     from {{ ref('int_drive_hours__slow') }}
     where slowdown >= {{ var('slow_threshold') }}
-    group by drive_id, date_trunc('week', hour_utc)
+    group by drive_id, cast(date_trunc('week', hour_utc) as timestamp)
 ),
 
 weeks as (
-    select distinct date_trunc('week', cast(day_utc as timestamp)) as week_utc
+    select distinct cast(date_trunc('week', cast(day_utc as timestamp)) as timestamp) as week_utc
     from {{ ref('int_raid_group_days') }}
     where raid_hours > 0
 ),

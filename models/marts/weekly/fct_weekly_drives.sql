@@ -2,39 +2,39 @@
 -- Grain: week_utc, drive_id.
 with drive_weeks as (
     select
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         drive_id,
         kind,
         max_by(raid_group_id, hour_utc) as raid_group_id,
         count(slowdown) as drive_hours,
         count(case when is_slow then 1 end) as slow_hours,
         max(slowdown) as max_slowdown,
-        median(slowdown) as median_slowdown,
+        {{ median_of_group('slowdown') }} as median_slowdown,
         max(age_year) as age_year
     from {{ ref('fct_drive_hours') }}
     where {{ is_whole_week('hour_utc') }}
-    group by date_trunc('week', hour_utc), drive_id, kind
+    group by cast(date_trunc('week', hour_utc) as timestamp), drive_id, kind
     having count(case when is_slow then 1 end) > 0
 ),
 
 tails as (
     select
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         slowest_drive_id as drive_id,
         count(*) as tail_hours
     from {{ ref('fct_raid_hours') }}
     where is_tail_hour
-    group by date_trunc('week', hour_utc), slowest_drive_id
+    group by cast(date_trunc('week', hour_utc) as timestamp), slowest_drive_id
 ),
 
 ranked as (
     select
         drive_weeks.*,
         coalesce(tails.tail_hours, 0) as tail_hours,
-        row_number() over (
+        cast(row_number() over (
             partition by drive_weeks.week_utc
             order by coalesce(tails.tail_hours, 0) desc, drive_weeks.slow_hours desc, drive_weeks.max_slowdown desc, drive_weeks.drive_id asc
-        ) as cost_rank
+        ) as bigint) as cost_rank
     from drive_weeks
     left join tails on drive_weeks.week_utc = tails.week_utc and drive_weeks.drive_id = tails.drive_id
 ),

@@ -1,7 +1,7 @@
 -- Drive events of an ISO week (UTC), how many fell together with a slowdown, and what became of the unplugs. Grain: week_utc, kind, event_type.
 with events as (
     select
-        date_trunc('week', occurred_at) as week_utc,
+        cast(date_trunc('week', occurred_at) as timestamp) as week_utc,
         kind,
         event_type,
         is_explicit,
@@ -10,12 +10,12 @@ with events as (
         count(slow_within_window) as judged_count,
         count(case when slow_within_window then 1 end) as slow_count
     from {{ ref('fct_drive_events') }}
-    group by date_trunc('week', occurred_at), kind, event_type, is_explicit
+    group by cast(date_trunc('week', occurred_at) as timestamp), kind, event_type, is_explicit
 ),
 
 unplugs as (
     select
-        date_trunc('week', unplugged_at) as week_utc,
+        cast(date_trunc('week', unplugged_at) as timestamp) as week_utc,
         kind,
         'unplug' as event_type,
         count(case when is_replugged then 1 end) as replugged_count,
@@ -23,7 +23,7 @@ unplugs as (
         count(case when preceding_severity is not null then 1 end) as after_slowdown_count,
         count(recur_hours) as recurred_count
     from {{ ref('fct_unplug_episodes') }}
-    group by date_trunc('week', unplugged_at), kind
+    group by cast(date_trunc('week', unplugged_at) as timestamp), kind
 )
 
 select

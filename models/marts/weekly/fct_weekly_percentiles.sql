@@ -1,15 +1,15 @@
 -- Slowdown (S) and the three longest tails (T1 to T3) at fixed percentiles of an ISO week (UTC), by nearest rank:
 -- the k-th smallest of n values, k = ceil(q * n). Grain: week_utc, kind, series, percentile.
 with observed as (
-    select date_trunc('week', hour_utc) as week_utc, kind, 'S' as series, slowdown as slowdown
+    select cast(date_trunc('week', hour_utc) as timestamp) as week_utc, kind, 'S' as series, slowdown as slowdown
     from {{ ref('fct_drive_hours') }}
     where slowdown is not null and {{ is_whole_week('hour_utc') }}
     union all
-    select date_trunc('week', hour_utc) as week_utc, kind, 'T1' as series, tail_1 as slowdown from {{ ref('fct_raid_hours') }}
+    select cast(date_trunc('week', hour_utc) as timestamp) as week_utc, kind, 'T1' as series, tail_1 as slowdown from {{ ref('fct_raid_hours') }}
     union all
-    select date_trunc('week', hour_utc) as week_utc, kind, 'T2' as series, tail_2 as slowdown from {{ ref('fct_raid_hours') }}
+    select cast(date_trunc('week', hour_utc) as timestamp) as week_utc, kind, 'T2' as series, tail_2 as slowdown from {{ ref('fct_raid_hours') }}
     union all
-    select date_trunc('week', hour_utc) as week_utc, kind, 'T3' as series, tail_3 as slowdown from {{ ref('fct_raid_hours') }}
+    select cast(date_trunc('week', hour_utc) as timestamp) as week_utc, kind, 'T3' as series, tail_3 as slowdown from {{ ref('fct_raid_hours') }}
 ),
 
 ranked as (

@@ -1,7 +1,7 @@
 -- Tail hours of each RAID group in an ISO week (UTC). Grain: week_utc, raid_group_id.
 with raid_weeks as (
     select
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         raid_group_id,
         kind,
         max_by(data_drive_count, hour_utc) as data_drive_count,
@@ -10,14 +10,14 @@ with raid_weeks as (
         cast(sum(slow_drive_count) as bigint) as slow_drive_hours,
         max(tail_1) as max_tail
     from {{ ref('fct_raid_hours') }}
-    group by date_trunc('week', hour_utc), raid_group_id, kind
+    group by cast(date_trunc('week', hour_utc) as timestamp), raid_group_id, kind
 )
 
 select
     *,
     cast(tail_hours as double) / raid_hours as tail_hour_ratio,
-    row_number() over (
+    cast(row_number() over (
         partition by week_utc order by tail_hours desc, slow_drive_hours desc, max_tail desc, raid_group_id asc
-    ) as cost_rank,
+    ) as bigint) as cost_rank,
     cast(tail_hours as double) / nullif(sum(tail_hours) over (partition by week_utc), 0) as tail_hour_share
 from raid_weeks

@@ -9,7 +9,7 @@
 {%- for state in states %}{% do of_states.append(state ~ '_drive_count') %}{% endfor %}
 with drive_weeks as (
     select
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         kind,
         count(*) as reported_drive_hours,
         count(slowdown) as drive_hours,
@@ -20,19 +20,19 @@ with drive_weeks as (
         count(distinct drive_id) as drive_count,
         count(distinct case when is_slow then drive_id end) as slow_drive_count
     from {{ ref('fct_drive_hours') }}
-    group by date_trunc('week', hour_utc), kind
+    group by cast(date_trunc('week', hour_utc) as timestamp), kind
 ),
 
 raid_weeks as (
     select
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         kind,
         count(*) as raid_hours,
         count(case when is_tail_hour then 1 end) as tail_hours,
         count(distinct raid_group_id) as raid_group_count,
         count(distinct case when is_tail_hour then raid_group_id end) as tail_raid_group_count
     from {{ ref('fct_raid_hours') }}
-    group by date_trunc('week', hour_utc), kind
+    group by cast(date_trunc('week', hour_utc) as timestamp), kind
 ),
 
 state_weeks as (
@@ -91,13 +91,13 @@ totals as (
 
 slowest as (
     select
-        date_trunc('week', hour_utc) as week_utc,
+        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         kind,
         slowest_drive_id as drive_id,
         count(*) as tail_hours
     from {{ ref('fct_raid_hours') }}
     where is_tail_hour
-    group by date_trunc('week', hour_utc), kind, slowest_drive_id
+    group by cast(date_trunc('week', hour_utc) as timestamp), kind, slowest_drive_id
 ),
 
 all_slowest as (

@@ -2,7 +2,7 @@
 -- Grain: week_utc, kind, threshold.
 with weeks as (
     select
-        date_trunc('week', cast(days.day_utc as timestamp)) as week_utc,
+        cast(date_trunc('week', cast(days.day_utc as timestamp)) as timestamp) as week_utc,
         coalesce(kinds.kind, 'unknown') as kind,
         cast(sum(days.raid_hours) as bigint) as raid_hours
 {%- for edge in var('tail_edges') %}{% for rank in (1, 2, 3) %},
@@ -11,7 +11,7 @@ with weeks as (
     from {{ ref('int_raid_group_days') }} as days
     left join {{ ref('int_raid_groups__kinds') }} as kinds on days.raid_group_id = kinds.raid_group_id
     where days.raid_hours > 0
-    group by date_trunc('week', cast(days.day_utc as timestamp)), coalesce(kinds.kind, 'unknown')
+    group by cast(date_trunc('week', cast(days.day_utc as timestamp)) as timestamp), coalesce(kinds.kind, 'unknown')
 ),
 
 thresholds as (

@@ -1,0 +1,31 @@
+{#- Where Spark keeps a table's files: in a folder of its name below DRIVETAIL_STORE, else below that of its schema in spark.sql.warehouse.dir.
+    Spark would take another relative path for one below the schema's folder. -#}
+{% macro spark_location(name) %}
+    {%- set store = env_var('DRIVETAIL_STORE', '') %}
+    {%- if store and not store.startswith('/') and '://' not in store %}
+        {%- do exceptions.raise_compiler_error('DRIVETAIL_STORE is ' ~ store ~ ': for Spark give an absolute path') %}
+    {%- endif %}
+    {{- return("location '" ~ (store ~ '/' if store) ~ name ~ "'") }}
+{% endmacro %}
+
+{#- In place of dbt-spark's own: its tables are the catalog's to remove, and a catalog that ends with its session removes none. -#}
+{% macro spark__location_clause() %}{{ return(spark_location(this.identifier)) }}{% endmacro %}
+
+{#- In place of dbt-spark's own, which puts values between quotes: an apostrophe would end one, and no number is the text None. -#}
+{% macro spark__load_csv_rows(model, agate_table) %}
+    {%- set types = model['config'].get('column_types', {}) %}
+    {%- set rows = [] %}
+    {%- for row in agate_table.rows %}
+        {%- set values = [] %}
+        {%- for name in agate_table.column_names %}
+            {%- set value = row[name] %}
+            {%- do values.append('null' if value is none else "'" ~ value | string | replace('\\', '\\\\') | replace("'", "\\'") ~ "'") %}
+        {%- endfor %}
+        {%- do rows.append('(' ~ values | join(', ') ~ ')') %}
+    {%- endfor %}
+    {%- set columns = [] %}
+    {%- for name in agate_table.column_names %}{% do columns.append('cast(' ~ name ~ ' as ' ~ types[name] ~ ') as ' ~ name) %}{% endfor %}
+    {%- set sql = 'insert overwrite ' ~ this ~ ' select ' ~ columns | join(', ') ~ ' from values ' ~ rows | join(', ') ~ ' as seed (' ~ agate_table.column_names | join(', ') ~ ')' %}
+    {%- do adapter.add_query(sql, abridge_sql_log=True) %}
+    {{- return(sql) }}
+{% endmacro %}
