@@ -1,5 +1,5 @@
 {#- A model that several stored models of the same days read: computed once, as a table in memory, for the length of the run. When the run ends,
-    a view takes its place (end_run). On Spark it is a view all the time, whose rows Spark keeps. -#}
+    a view takes its place (end_run). On Spark it is a table that the next run writes anew. -#}
 {% materialization in_run, adapter='duckdb' %}
     {#- dbt lists a schema when it is first asked for it, unless something has been made there: then a table of an earlier run is overlooked -#}
     {%- do load_cached_relation(this) -%}
@@ -21,10 +21,10 @@
 
 {% materialization in_run, adapter='spark' %}
     {{ run_hooks(pre_hooks) }}
-    {% call statement('main') -%}create or replace view {{ this }} as {{ sql }}{%- endcall %}
-    {% do run_query('cache table ' ~ this) %}
+    {% do run_query('drop table if exists ' ~ this) %}
+    {% call statement('main') -%}{{ create_table_as(false, this, sql) }}{%- endcall %}
     {{ run_hooks(post_hooks) }}
-    {{ return({'relations': [this.incorporate(type='view')]}) }}
+    {{ return({'relations': [this.incorporate(type='table')]}) }}
 {% endmaterialization %}
 
 {#- When a run ends (dbt_project.yml, on-run-end): what it held in memory is a view again, and the views show all days again. -#}
@@ -45,8 +45,4 @@
         {%- do run_query('drop table if exists run_tables.main.' ~ result.node.name) %}
     {%- endfor %}
 {% endmacro %}
-{% macro spark__let_go_of_run(results) %}
-    {%- for result in results if result.node.config.materialized == 'in_run' %}
-        {%- do run_query('uncache table if exists ' ~ result.node.schema ~ '.' ~ result.node.name) %}
-    {%- endfor %}
-{% endmacro %}
+{% macro spark__let_go_of_run(results) %}{% endmacro %}

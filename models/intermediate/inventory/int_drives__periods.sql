@@ -157,7 +157,7 @@ begun as (
         case
             when lag(to_hour_utc) over (partition by drive_id order by from_hour_utc) = from_hour_utc
 {%- for name in membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed', 'is_mapped'] %}
-                and {{ name }} is not distinct from lag({{ name }}) over (partition by drive_id order by from_hour_utc)
+                and ({{ name }} is not distinct from lag({{ name }}) over (partition by drive_id order by from_hour_utc))
 {%- endfor %}
                 then 0
             else 1
