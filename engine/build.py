@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -28,6 +28,8 @@ from engine.plan import INVENTORY, batches, row_count, tell
 from engine.publish import Publication, current_publication, publish
 from engine.read import first_line, published_by, published_custom
 from engine.retention import Past, bring_back, enter_past, read_past
+from engine.spark import DAYS as SPARK_DAYS
+from engine.spark import OVER_DAYS, SparkStore
 from engine.store import make_day_folders, stored_models
 from engine.warehouse import Warehouse
 from ingest.contract.fleet import RAW_KINDS
@@ -79,12 +81,14 @@ def build(
     warehouse: Warehouse,
     *,
     target: str = "duckdb",
+    master: str | None = None,
     full_refresh: bool = False,
     keep_pruned: bool = False,
     on_progress: Progress | None = None,
 ) -> BuildSummary:
     """Bring the marts up to what has landed and publish them.
 
+    `target` says what computes the days: `duckdb`, or `spark` at `master`, by default in this process.
     `full_refresh` forgets every computed day and computes all of raw again; `keep_pruned` leaves what was pruned as it was computed
     where that, or models that have changed, would compute it again.
     `on_progress(phase, done, total)` is called as batches finish.
@@ -99,7 +103,7 @@ def build(
                 raise ModelError(_cannot_compute(warehouse, past, "drivetail build --full-refresh --keep-pruned"))
             forget(warehouse)
         with explaining(warehouse):
-            made = Build(warehouse, target, report, keep_pruned=keep_pruned)
+            made = Build(warehouse, report, SparkStore(warehouse, master) if target == "spark" else None, keep_pruned=keep_pruned)
         with explaining(warehouse, made.raw_files):
             return made.run()
 
@@ -157,11 +161,12 @@ create table if not exists state.defined (version varchar);
 class Build:
     """One build: the deliveries to take in and the project to run over them."""
 
-    def __init__(self, warehouse: Warehouse, target: str, report: Progress, *, keep_pruned: bool = False) -> None:
+    def __init__(self, warehouse: Warehouse, report: Progress, spark: SparkStore | None = None, *, keep_pruned: bool = False) -> None:
         self.started = time.monotonic()
         self.warehouse = warehouse
         self.report = report
-        self.project = Project(warehouse, target)
+        self.spark = spark
+        self.project = Project(warehouse)
         self.deliveries = list_deliveries(warehouse.root)
         self.past = read_past(warehouse)
         # a decision counts at once, without a build: the register that publications read is there from the first on
@@ -199,7 +204,8 @@ class Build:
         new = set(self.new) if of_finished else set()
         last_delivery = max((delivery.seq for delivery in self.deliveries if delivery not in new), default=0)
         self.number = 1 + self._last_build()
-        self.project.bound(build=f"{self.number:06d}", last_delivery=last_delivery, horizon=self.horizon)
+        for project in (self.project, self.spark.project) if self.spark else (self.project,):
+            project.bound(build=f"{self.number:06d}", last_delivery=last_delivery, horizon=self.horizon)
 
     def _last_build(self) -> int:
         """The greatest number that names a file of the store."""
@@ -333,6 +339,9 @@ class Build:
 
     def compute(self, days: list[date]) -> None:
         """Compute some days from raw and store them."""
+        if self.spark:
+            with self.connect() as connection:
+                self.spark.show(connection)
         cut = batches(self.deliveries, days)
         models = stored_models(self.project.manifest)
         make_day_folders(self.warehouse, models, days)
@@ -345,7 +354,8 @@ class Build:
             if has_samples:
                 require_perseus()
             # without samples nothing is fitted: a Python model costs its imports all the same
-            self.project.run("build", "--select", *DAYS, *(() if has_samples else ("int_raid_group_days__fitted",)), days=batch)
+            unneeded = () if has_samples else ("int_raid_group_days__fitted",)
+            self.run_days(SPARK_DAYS if self.spark else DAYS, batch, *unneeded)
             slowest = {model: round(seconds, 3) for model, seconds in (self.project.seconds - before).most_common(SLOWEST)}
             self.warehouse.note("stored", first=batch[0], last=batch[-1], slowest_models_s=slowest)
         self.report("days", len(cut), len(cut))
@@ -367,8 +377,17 @@ class Build:
         recounted = {*days, *(day for (day,) in changed)} & landed
         make_day_folders(self.warehouse, stored_models(self.project.manifest), recounted)
         self.begin_days(recounted)
+        if self.spark and recounted:
+            self.spark.project.run("build", "--select", *OVER_DAYS)
         for batch in batches(self.deliveries, recounted):
-            self.project.run("build", "--select", *COUNTS_BY_CLASS, days=batch)
+            self.run_days(COUNTS_BY_CLASS, batch)
+
+    def run_days(self, select: Sequence[str], days: Sequence[date], *excluded: str) -> None:
+        """Run models over some days and store what they make of them. select: ends with what is excluded, to which more may be added."""
+        if self.spark:
+            self.spark.compute((*select, *excluded), days, f"{self.number:06d}", self.connect)
+        else:
+            self.project.run("build", "--select", *select, *excluded, days=days)
 
     def computed_hours(self, connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
         """RAID-hours and drive-hours of the days computed."""

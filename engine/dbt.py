@@ -191,7 +191,7 @@ class Project:
         self._environment = {
             "DRIVETAIL_BUILD_DATABASE": str(warehouse.build_database),
             "DRIVETAIL_RAW": str(warehouse.raw),
-            "DRIVETAIL_STORE": str(warehouse.store),
+            "DRIVETAIL_STORE": str(warehouse.spark if target == "spark" else warehouse.store),
             "DRIVETAIL_MODELS_VERSION": self.version,
         }
         self._runner = runner(self.manifest)

@@ -59,7 +59,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
     last = min(last_hour, datetime.now(UTC).replace(tzinfo=None))
     before = datetime.combine((last - timedelta(days=days)).date(), time())
     with ingest_lock(warehouse.root), building(warehouse), explaining(warehouse):
-        build = Build(warehouse, "duckdb", report)
+        build = Build(warehouse, report)
         _check_settled(build)
         past = build.past
         if past is not None and past.before_utc >= before:

@@ -42,6 +42,11 @@ class Warehouse:
         return self.root / "build"
 
     @property
+    def spark(self) -> Path:
+        """Scratch of a build on Spark (engine/spark.py)."""
+        return self.build / "spark"
+
+    @property
     def build_database(self) -> Path:
         """The database dbt works in. No other process reads it: DuckDB locks out readers of a file that is being written."""
         return self.build / "build.duckdb"

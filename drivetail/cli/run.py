@@ -303,24 +303,29 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_o
 
 
 @click.command()
-@click.option("--target", type=click.Choice(["duckdb"]), default="duckdb", show_default=True, help="Engine the models run on.")
+@click.option("--target", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="What computes the days.")
+@click.option("--master", metavar="URL", help="Spark master: `local[*]` or spark://HOST:PORT.  [default: local[*]]")
 @click.option("--full-refresh", is_flag=True, help="Compute everything again from the raw store.")
 @click.option("--keep-pruned", is_flag=True, help="Leave what `drivetail prune` let go as it was computed.")
 @warehouse_option
-def build(warehouse: Warehouse, target: str, full_refresh: bool, keep_pruned: bool) -> None:
+def build(warehouse: Warehouse, target: str, master: str | None, full_refresh: bool, keep_pruned: bool) -> None:
     """Compute what is new, test it and publish it.
 
     Runs the models over what has landed since the last build. Readers see the last publication until the new one is complete.
     """
     from engine.read import has_nothing
 
+    if master and target != "spark":
+        raise click.UsageError("--master is of --target spark")
     if has_nothing(warehouse):
         hint = "`drivetail ingest SOURCE PATH` first, or name another folder with --warehouse DIR"
         raise Failure(f"{warehouse.root}: nothing has landed there, so there is nothing to build; {hint}")
     from engine.build import build as run_build
 
     with progress("Building") as advance:
-        summary = run_build(warehouse, target=target, full_refresh=full_refresh, keep_pruned=keep_pruned, on_progress=advance)
+        summary = run_build(
+            warehouse, target=target, master=master, full_refresh=full_refresh, keep_pruned=keep_pruned, on_progress=advance
+        )
     say(
         f"Built {human(summary.drive_hour_count)} drive-hours in {human(summary.raid_hour_count)} RAID-hours from "
         f"{counted_noun(summary.delivery_count, 'new delivery', 'new deliveries')}; "

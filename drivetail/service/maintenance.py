@@ -114,7 +114,7 @@ def check_sums(warehouse: Warehouse) -> None:
 
 
 def _opened(warehouse: Warehouse) -> Build:
-    return Build(warehouse, "duckdb", lambda phase, done, total: None)
+    return Build(warehouse, lambda phase, done, total: None)
 
 
 def reconcile(warehouse: Warehouse) -> list[str]:

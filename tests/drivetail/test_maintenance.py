@@ -121,7 +121,7 @@ def test_a_build_that_failed_is_said_and_its_sums_are_not_checked(
 def test_days_that_follow_each_other_are_read_as_one_range(hourly: Warehouse) -> None:
     first, second, third = (date(2026, 1, number) for number in (5, 6, 8))
     with building(hourly):
-        made = Build(hourly, "duckdb", lambda phase, done, total: None)
+        made = Build(hourly, lambda phase, done, total: None)
         for days, ranges in (([second, first], 1), ([first, third], 2)):
             made.project.run("run-operation", "register_raw", days=days)
             with made.connect() as connection:

@@ -39,7 +39,7 @@ def landed(published: Published, tmp_path: Path) -> Warehouse:
 
 
 def opened(warehouse: Warehouse) -> Build:
-    return Build(warehouse, "duckdb", lambda phase, done, total: None)
+    return Build(warehouse, lambda phase, done, total: None)
 
 
 def test_what_other_definitions_computed_is_computed_again(landed: Warehouse) -> None:
