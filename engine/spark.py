@@ -7,6 +7,7 @@ days from raw, as tables in a folder of its own, and their files are linked into
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import shutil
 import socket
@@ -72,6 +73,9 @@ class SparkStore:
     def __init__(self, warehouse: Warehouse, master: str | None) -> None:
         require_spark(master or LOCAL)
         os.environ["DRIVETAIL_SPARK_MASTER"] = master or LOCAL
+        os.environ["DRIVETAIL_SPARK_LOG"] = str(warehouse.build / "logs" / "spark.log")
+        os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).with_name("spark_conf")))
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # dbt says what failed
         self.warehouse = warehouse
         self.project = Project(warehouse, "spark")
         self.models = stored_models(self.project.manifest)
