@@ -351,10 +351,10 @@ class Build:
             self.warehouse.note("days", first=batch[0], last=batch[-1], days=len(batch))
             before = self.project.seconds.copy()
             has_samples = any(self.day_files("drive_samples", batch))
-            if has_samples:
+            if has_samples and not self.spark:
                 require_perseus()
             # without samples nothing is fitted: a Python model costs its imports all the same
-            unneeded = () if has_samples else ("int_raid_group_days__fitted",)
+            unneeded = () if has_samples or self.spark else ("int_raid_group_days__fitted",)
             self.run_days(SPARK_DAYS if self.spark else DAYS, batch, *unneeded)
             slowest = {model: round(seconds, 3) for model, seconds in (self.project.seconds - before).most_common(SLOWEST)}
             self.warehouse.note("stored", first=batch[0], last=batch[-1], slowest_models_s=slowest)
