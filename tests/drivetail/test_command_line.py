@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,3 +32,13 @@ def test_a_source_has_a_module_a_page_and_a_line_of_help(source: str):
     assert hasattr(module, "fetch") == (SOURCES[source].asked_options is not None)
     help_text = main.commands["ingest"].epilog
     assert help_text and SOURCES[source].help in help_text
+
+
+def test_ctrl_c_ends_a_command_with_130(tmp_path: Path):
+    command = [sys.executable, "-m", "drivetail", "collect", "--every", "15m", "--out", str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        while not (tmp_path / ".collect" / "diskstats").exists() and process.poll() is None:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=600)
+    assert (process.returncode, said) == (130, "drivetail: interrupted\n")
