@@ -13,6 +13,7 @@ import pytest
 
 from drivetail.cli import main
 from ingest.sources import SOURCES, module_of
+from workbench.man import PAGE, page
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,3 +43,7 @@ def test_ctrl_c_ends_a_command_with_130(tmp_path: Path):
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=600)
     assert (process.returncode, said) == (130, "drivetail: interrupted\n")
+
+
+def test_the_man_page_is_that_of_these_commands():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `make man`"
