@@ -114,7 +114,7 @@ def require_perseus() -> None:
     if missing:
         raise ModelError(
             f"this build has samples within hours, and the detector perseus needs {' and '.join(missing)} for them; "
-            "install drivetail with its extra: `uv sync --extra perseus`, or `pip install -e '.[perseus]'`"
+            "install drivetail[perseus] (`uv sync --extra perseus` in a checkout)"
         )
 
 
