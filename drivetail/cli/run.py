@@ -293,7 +293,11 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_o
     from ingest.contract.findings import MISSING
 
     missing = 0
-    for path, findings in examine(source, paths, source_options, warehouse).items():
+    found = examine(source, paths, source_options, warehouse)
+    only = [one for findings in found.values() for one in findings]
+    if [one.state for one in only] == [MISSING]:
+        raise Failure("; ".join(filter(None, (only[0].said, only[0].todo))))
+    for path, findings in found.items():
         rows = [{"state": one.state, "check": one.check, "said": one.said + (f"; {one.todo}" if one.todo else "")} for one in findings]
         say(path)
         say(table(rows, {"state": "state", "check": "check", "found": "said"}, len(rows)))
