@@ -61,7 +61,7 @@ def decided(warehouse: Warehouse) -> None:
     with duckdb.connect(str(warehouse.published), read_only=True) as connection:
         slowest = connection.execute("select drive_id from marts.fct_drive_slowness order by slow_hours desc, drive_id limit 3").fetchall()
     for (drive,), verdict in zip(slowest, ("replace", "watch", "dismiss"), strict=True):
-        decide(warehouse, drive, verdict, by="ada", note=f"{verdict}: <b>seen</b> & told")
+        decide(warehouse, [drive], verdict, by="ada", note=f"{verdict}: <b>seen</b> & told")
 
 
 @pytest.fixture(scope="session")

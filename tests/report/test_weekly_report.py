@@ -256,11 +256,11 @@ def test_what_is_decided_after_a_publication_was_not_known_then(eventful: Wareho
         verdicts = {row["decided_verdict"] for row in drives if row["drive_id"] == first}
         return candidates[0]["decision"], candidates[0]["decided_by"], verdicts, [row["state"] for row in decisions]
 
-    decide(eventful, first, "replace", by="ada", note="slow for weeks")
+    decide(eventful, [first], "replace", by="ada", note="slow for weeks")
     try:
         assert asked("timestamp '9999-12-31'") == ("replace", "ada", {"replace"}, ["pending"])
         assert asked(f"timestamp '{before}'") == (None, None, {None}, [])
-        decide(eventful, first, "dismiss", by="bob", note="known", until=WEEK)
+        decide(eventful, [first], "dismiss", by="bob", note="known", until=WEEK)
         assert asked("timestamp '9999-12-31'") == (None, None, {None}, ["expired"])
     finally:
         eventful.decisions.write_bytes(held)
@@ -329,7 +329,7 @@ def test_a_report_is_told_again_with_what_had_landed_then(tmp_path: Path, quiet_
     then = datetime.fromisoformat(json.loads((first.path / "delivery.json").read_text())["committed_at"])
     ingest("bundle", [quiet_bundle(tmp_path / "second", range(10, 12))], warehouse.root)
     build(warehouse)
-    decide(warehouse, "d0", "watch", by="ada", note="why not")
+    decide(warehouse, ["d0"], "watch", by="ada", note="why not")
     for known_at, rows, decisions in ((then, 40, 0), (None, 48, 1)):
         path = write_report(warehouse, as_known_at=known_at, output="json")
         document = json.loads(path.read_text())
