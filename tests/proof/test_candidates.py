@@ -270,12 +270,12 @@ def test_the_weekly_report_shows_what_was_expected_decided_and_saved(whole: Ware
             f"{row['tail_hours_avoided']:,.1f}",
             f"{row['model_tail_hours_avoided']:,.1f}",
             f"{row['gain_tail_hours']:,.1f} {row['gain_low']:,.1f} to {row['gain_high']:,.1f}",
-            row["verdict"],
+            {"open": "too little data to call"}.get(row["verdict"], row["verdict"]),
         ]
         for row in saved
     ]
     shown = cells(page, "decisions", "Decisions")
-    assert [(row[1], *row[3:6]) for row in shown] == [
+    assert [(row[0], *row[3:6]) for row in shown] == [
         (SWAPPED, "replace", "replaced", "ada gone"),
         (second, "dismiss", "standing", f"ada {hostile}"),
         (first, "replace", "pending", "ada slow for weeks"),
@@ -286,6 +286,6 @@ def test_the_weekly_report_shows_what_was_expected_decided_and_saved(whole: Ware
     assert [row[8].split()[-3:] for row in shown if "of" in row[8]] == [
         f"{row['tail_hours_after']:,} of {row['raid_hours_after']:,}".split() for row in decided if row["raid_hours_after"] is not None
     ]
-    expected = {row[0]: row[10] for row in cells(page, "candidates", "Candidates for a replacement")}
+    expected = {row[0]: row[9] for row in cells(page, "candidates", "Candidates for a replacement")}
     assert expected[first] == "replace"
     assert "<b>x" not in page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -68,7 +68,7 @@ def decided(warehouse: Warehouse) -> None:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """What `drivetail demo` leaves, and decisions on its drives."""
     out = tmp_path_factory.mktemp("demo") / "demo"
-    run_demo(out)
+    run_demo(out, date(2026, 2, 1))
     warehouse = Warehouse(out / "warehouse")
     decided(warehouse)
     return warehouse

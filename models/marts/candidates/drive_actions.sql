@@ -119,40 +119,39 @@ joined as (
     left join {{ ref('dim_drives') }} as drives on listed.drive_id = drives.drive_id
 ),
 
-decided as (
+judged as (
     select
         *,
         case
-            when replaced_at is not null or decision = 'dismiss' then 'none'
-            when decision = 'replace' then 'replace'
-            -- what is found at a later week boundary is news to whoever decided to watch
-            when decision = 'watch' and coalesce(decided_at >= boundary_utc, true) then 'watch'
+            when replaced_at is not null then 'none'
             when verdict in ('replace', 'check path') then verdict
             when shared_id is not null then 'check path'
             when alert_id is not null then 'inspect'
             when verdict = 'watch' then 'watch'
             else 'none'
-        end as action
+        end as action_undecided,
+        -- what is found at a later week boundary is news to whoever decided to watch
+        replaced_at is null and coalesce(decision in ('replace', 'dismiss') or decided_at >= coalesce(boundary_utc, decided_at), false) as is_decided
     from joined
 ),
 
 worded as (
     select
         *,
+        case when not is_decided then action_undecided when decision = 'dismiss' then 'none' else decision end as action,
+        decided_by || ' decided on ' || cast(cast(decided_at as date) as varchar)
+        || case decision
+            when 'replace' then ' to replace it; it has not been replaced yet'
+            when 'dismiss' then ' that it needs nobody'
+            else ' to watch it'
+        end
+        || case when is_overdue and decision = 'replace' then ' and was due by ' || cast(cast(until_utc as date) as varchar) else '' end
+        || case when ticket is not null then ' (ticket ' || ticket || ')' else '' end
+        || '.' as why_decided,
         case
             when replaced_at is not null then 'It was replaced on ' || cast(cast(replaced_at as date) as varchar) || '.'
-            when decision is not null and (decision <> 'watch' or action = 'watch')
-                then decided_by || ' decided on ' || cast(cast(decided_at as date) as varchar)
-                    || case decision
-                        when 'replace' then ' to replace it; it has not been replaced yet'
-                        when 'dismiss' then ' that it needs nobody'
-                        else ' to watch it'
-                    end
-                    || case when is_overdue and decision = 'replace' then ' and was due by ' || cast(cast(until_utc as date) as varchar) else '' end
-                    || case when ticket is not null then ' (ticket ' || ticket || ')' else '' end
-                    || '.'
-            when action = verdict then verdict_reason
-            when action = 'check path'
+            when action_undecided = verdict then verdict_reason
+            when action_undecided = 'check path'
                 then 'It became slow within a day of ' || {{ counted_noun('shared_drive_count - 1', 'other drive') }} || ' of ' || shared_type || ' ' || shared_id
                     || ', so look at what they share.'
             when alert_reason = 'chronic'
@@ -166,7 +165,7 @@ worded as (
                     || ' times as slow as its peers at the same load: check cabling and reseat it.'
             when verdict is not null then verdict_reason
             else 'It is no data drive of its RAID group any more.'
-        end as why,
+        end as why_undecided,
         -- why it is on one list and not on another
         case
             when alert_id is not null then ''
@@ -175,7 +174,7 @@ worded as (
         end
         || case
             when verdict <> 'leave' then ''
-            when verdict = 'leave' and (action <> 'none' or decision is not null) then 'No candidate: ' || verdict_reason || ' '
+            when verdict = 'leave' and (action_undecided <> 'none' or is_decided) then 'No candidate: ' || verdict_reason || ' '
             when verdict = 'leave' then 'No candidate. '
             when replaced_at is not null then 'No candidate: it has gone. '
             else 'No candidate: it was not slow in the 28 days before the last week boundary. '
@@ -186,7 +185,7 @@ worded as (
             else 'Not among the costliest of the last whole week: ' || {{ counted_noun('week_tail_hours', 'tail hour') }} || ', place '
                 || cast(cost_rank as varchar) || '.'
         end as lists_reason
-    from decided
+    from judged
 )
 
 select
@@ -201,7 +200,9 @@ select
     ) as action_rank,
     action,
     action in ('replace', 'check path', 'inspect') as needs_person,
-    why,
+    case when is_decided then why_decided else why_undecided end as why,
+    action_undecided,
+    why_undecided,
     kind,
     raid_group_id,
     host,
