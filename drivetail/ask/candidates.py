@@ -11,7 +11,7 @@ from drivetail.ask.explain.question import known_drive
 from drivetail.console import Columns, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
-from engine.words import NO_BACKTEST, counted_noun
+from engine.words import NO_BACKTEST, TOO_LITTLE, counted_noun
 
 
 def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:
@@ -119,7 +119,7 @@ def backtest_table(rows: Sequence[Row], verdicts: Sequence[Row]) -> str:
         "gain": ("gain_tail_hours", _hours),
         "from": ("gain_low", _hours),
         "to": ("gain_high", _hours),
-        "model": "verdict",
+        "model": ("verdict", lambda verdict: TOO_LITTLE if verdict == "open" else verdict),
     }
     return "\n".join([table(rows, columns), *([came] if came else [])])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from engine.words import NO_BACKTEST
+from engine.words import NO_BACKTEST, TOO_LITTLE
 from report.page import numbers
 from report.page.html import render
 from report.page.look import drawn, kinds_of
@@ -67,8 +67,7 @@ RANKINGS = {
     "random": "by lot",
 }
 BUDGET_WORDS = {"kept": ", kept", "missed": ", missed", "open": ""}
-BUDGETS = {"open": "too little data to call"}
-GAINS = {"open": "too little data to call"}
+VERDICTS = {"open": TOO_LITTLE}
 DECISIONS_DRAWN = 12
 """Of the latest decisions, those whose drive has a chart."""
 LIMITS = {
@@ -112,8 +111,7 @@ def render_page(facts: WeekFacts) -> str:
         state_words=STATES,
         guessed={row["raid_group_id"] for row in facts.guessed},
         cause_words=CAUSES,
-        slo_words=BUDGETS,
-        gain_words=GAINS,
+        verdict_words=VERDICTS,
         lists_of=lists_of,
         ranking_words=RANKINGS,
         no_backtest=NO_BACKTEST,

@@ -577,7 +577,7 @@ def test_no_control_of_a_figure_connects_outward(browser: Any, eventful_report: 
     """Every button of every mode bar is pressed, and everything a right mouse button or a double click does is done."""
     page, troubles = opened(browser, eventful_report)
     windows: list[Any] = []
-    page.context.on("page", windows.append)
+    page.context.on("page", lambda found: windows.append(found))
     page.evaluate("window.open = function () { document.title = 'opened'; return null; }")
     figures = page.locator(".js-plotly-plot")
     pressed = set()
