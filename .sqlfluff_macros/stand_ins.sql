@@ -43,6 +43,7 @@ select * from effective{% endmacro %}
 {% macro merged_bytes() %}bytes{% endmacro %}
 {% macro merged_io_size() %}bytes{% endmacro %}
 {% macro format_2dp(a) %}format_2dp({{ a }}){% endmacro %}
+{% macro format_1dp(a) %}format_1dp({{ a }}){% endmacro %}
 {% macro counted_noun(a, unit) %}counted_noun({{ a }}){% endmacro %}
 {% macro is_beyond_sigma(a) %}{{ a }} > latency_sum_ns{% endmacro %}
 {% macro least_outlying_slowdown() %}3{% endmacro %}

@@ -124,10 +124,10 @@
     {%- set rows %}
         select
             row_number() over () as decision_seq,
-            drive_id, verdict, "by" as decided_by, "at" as decided_at, note, "until" as until_utc, publication_id
+            drive_id, verdict, "by" as decided_by, "at" as decided_at, note, "until" as until_utc, publication_id, ticket
         from read_json(
             '{{ register | replace("'", "''") }}', format = 'newline_delimited', ignore_errors = true, hive_partitioning = false,
-            columns = {drive_id: 'varchar', verdict: 'varchar', "by": 'varchar', "at": 'timestamp', note: 'varchar', "until": 'timestamp', publication_id: 'varchar'}
+            columns = {drive_id: 'varchar', verdict: 'varchar', "by": 'varchar', "at": 'timestamp', note: 'varchar', "until": 'timestamp', publication_id: 'varchar', ticket: 'varchar'}
         )
     {%- endset %}
     {{- return(rows if is_there else no_rows(table.columns)) }}
