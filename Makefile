@@ -1,4 +1,4 @@
-# The commands people type. `make demo` and `make test` set up all they need; the only requirements are Python 3.11+, git and make.
+# The commands people type. `make demo` and `make test` set up all they need; the only requirements are Python 3.11 to 3.13, git and make.
 PYTHON ?= python3
 UV := .uv/bin/uv
 RUN := .venv/bin
@@ -8,7 +8,7 @@ PORT ?= 8080
 # else every process compiles every module again
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo airflow docs test tests lint bench soak mutants calibrate clean help
+.PHONY: demo airflow docs test tests lint bench soak mutants calibrate man wheel clean help
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,8 +48,14 @@ mutants: .venv/.ready  ## faults in the models' SQL that unit tests must find (a
 calibrate: .venv/.ready  ## fit the simulator to the paper's curves (an hour); writes its numbers and docs/results/calibration.md
 	$(RUN)/python -m workbench.calibrate
 
+man: .venv/.ready  ## the man page, made of --help: docs/drivetail.1
+	$(RUN)/python -m workbench.man
+
+wheel: $(UV)  ## a wheel that installs anywhere: dist/ (docs/install.md)
+	$(UV) build --quiet --wheel --out-dir dist
+
 clean:  ## remove what the targets above made
-	rm -rf demo target logs .venv .uv
+	rm -rf demo target logs dist .venv .uv
 
 $(UV):
 	$(PYTHON) -m venv .uv
@@ -61,10 +67,10 @@ $(UV):
 
 # beside what is there already: the demo does without
 .venv/.airflow: .venv/.ready
-	$(UV) sync --frozen --quiet --group orchestration --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
+	$(UV) sync --frozen --quiet --extra airflow --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
 	touch $@
 
 # beside both: 450 MB that only the target spark of profiles.yml needs
 .venv/.spark: .venv/.airflow
-	$(UV) sync --frozen --quiet --group orchestration --extra spark --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
+	$(UV) sync --frozen --quiet --extra airflow --extra spark --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
 	touch $@

@@ -13,7 +13,9 @@ home=$warehouse/airflow
 url=http://127.0.0.1:${PORT:-8080}
 mkdir -p -m 700 "$home" # it holds the password and the signing keys
 
-PATH=$project/.venv/bin:$PATH
+bin=$project/.venv/bin
+[ -d "$bin" ] || bin=$project/../../bin # of a wheel, which puts this below PREFIX/share/drivetail
+PATH=$bin:$PATH
 export PATH
 export DRIVETAIL_WAREHOUSE="$warehouse" AIRFLOW_HOME="$home"
 export AIRFLOW__CORE__DAGS_FOLDER="$project/dags" AIRFLOW__CORE__LOAD_EXAMPLES=False AIRFLOW__CORE__EXECUTOR=LocalExecutor
@@ -27,7 +29,7 @@ export AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL=60
 export SCARF_ANALYTICS=false DO_NOT_TRACK=1
 
 command -v airflow >/dev/null || {
-    echo "Airflow is not installed; \`make airflow\` installs it, or \`uv sync --group orchestration\`" >&2
+    echo "Airflow is not installed; \`make airflow\` installs it, or install drivetail[airflow]" >&2
     exit 1
 }
 # as `airflow "$@"`, but SQLite's lock is taken where the scheduler writes too

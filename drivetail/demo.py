@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import time
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import click
+import polars as pl
 
 from drivetail.console import progress, say
 from engine.warehouse import Warehouse
 from engine.words import human
 
-DISK_GROUPS, SSD_GROUPS, DAYS, SEED = 16, 8, 28, 2
-"""Four whole ISO weeks, so that the last one has others to be compared with."""
+DISK_GROUPS, SSD_GROUPS, DAYS, SEED = 9, 4, 70, 9
+"""Ten weeks: nine are needed until a prediction can be compared with what came."""
+CASES = ("all", "failing", "swapped", "sudden")
+DECIDED_BEFORE = timedelta(days=2)
+"""The drive that was swapped was decided on so long before."""
 
 
-def run_demo(out: Path) -> None:
-    """Simulate, ingest, build and report into `out`, replacing an earlier demo there; says where things are."""
+def run_demo(out: Path, end: date | None = None) -> None:
+    """Simulate, ingest, build, decide and report into `out`, replacing an earlier demo there; says where things are.
+
+    end: last day of the data (UTC); by default yesterday.
+    """
+    from drivetail.ask.decisions import decide
     from engine.build import build
     from ingest import ingest
     from report import write_report
@@ -29,8 +39,9 @@ def run_demo(out: Path) -> None:
         raise click.UsageError(f"{out} holds something that no demo wrote; name another folder with --out")
     for folder in (fleet, warehouse.root):
         shutil.rmtree(folder, ignore_errors=True)
-    options = f"--disk-groups {DISK_GROUPS} --ssd-groups {SSD_GROUPS} --days {DAYS} --seed {SEED}"
-    _step(f"drivetail simulate --out {fleet} {options} --awkward all")
+    last = end or datetime.now(UTC).date() - timedelta(days=1)
+    options = f"--disk-groups {DISK_GROUPS} --ssd-groups {SSD_GROUPS} --days {DAYS} --end {last} --seed {SEED}"
+    _step(f"drivetail simulate --out {fleet} {options} {' '.join(f'--awkward {case}' for case in CASES)}")
     with progress("Simulating") as advance:
         simulated = simulate(
             fleet,
@@ -38,7 +49,8 @@ def run_demo(out: Path) -> None:
             ssd_groups=SSD_GROUPS,
             days=DAYS,
             seed=SEED,
-            awkward=("all",),
+            end=last,
+            awkward=CASES,
             on_progress=lambda done, total: advance("hours", done, total),
         )
     say(f"  {human(simulated.row_count)} drive-hours, {human(simulated.event_rows)} events; the truth about them: {simulated.truth}")
@@ -53,11 +65,24 @@ def run_demo(out: Path) -> None:
     with progress("Building") as advance:
         built = build(warehouse, on_progress=advance)
     say(f"  {human(built.drive_hour_count)} drive-hours in {human(built.raid_hour_count)} RAID-hours, tested and published")
+    ((swapped, swapped_at),) = (
+        pl.read_csv(simulated.truth / "truth_awkward.csv", try_parse_dates=True)
+        .filter(pl.col("case") == "swapped")
+        .select("drive_id", "hour_utc")
+        .rows()
+    )
+    note = "slow again and again for weeks, always alone"
+    _step(f'drivetail decide {swapped} replace --by ada --ticket OPS-4711 --note "{note}" --warehouse {warehouse.root}')
+    decide(warehouse, [swapped], "replace", by="ada", ticket="OPS-4711", note=note, at=swapped_at - DECIDED_BEFORE)
+    say(f"  as of {swapped_at - DECIDED_BEFORE:%Y-%m-%d}, two days before it was swapped")
     _step(f"drivetail report --warehouse {warehouse.root}")
     path = write_report(warehouse)
     say(f"  {path.stat().st_size // 1000:,} kB")
     say(f"\nDone in {time.monotonic() - started:.0f} s. The weekly report: {path}")
-    say(f'Now ask it something: drivetail sql "select * from marts.fct_weekly_summary" --warehouse {warehouse.root}')
+    say(f"Now ask it something. First: export DRIVETAIL_WAREHOUSE={shlex.quote(str(warehouse.root))}")
+    say("  drivetail candidates              which drives to replace, and why")
+    say("  drivetail alerts                  what has just become slow")
+    say("  drivetail decisions               what was decided, and what came of it")
 
 
 def _step(command: str) -> None:

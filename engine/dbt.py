@@ -114,7 +114,7 @@ def require_perseus() -> None:
     if missing:
         raise ModelError(
             f"this build has samples within hours, and the detector perseus needs {' and '.join(missing)} for them; "
-            "install drivetail with its extra: `uv sync --extra perseus`, or `pip install -e '.[perseus]'`"
+            "install drivetail[perseus] (`uv sync --extra perseus` in a checkout)"
         )
 
 
@@ -133,6 +133,14 @@ def runner(manifest: Any = None) -> Any:
     return dbtRunner(manifest=manifest)
 
 
+def invoke(dbt: Any, arguments: list[str]) -> Any:
+    """Dbt's result of a command. Raises: KeyboardInterrupt, which dbt returns with its results."""
+    result = dbt.invoke(arguments)
+    if isinstance(result.exception, KeyboardInterrupt):
+        raise result.exception
+    return result
+
+
 PARSED = "partial_parse.msgpack"
 """What dbt remembers of the models it has read."""
 
@@ -141,7 +149,7 @@ def _parse(what: str, arguments: list[str], log: Path) -> Any:
     """The manifest of what dbt reads. Raises: ModelError when it does not parse."""
     # dbt reads everything again where the path of the database is not that of the last time
     os.environ["DRIVETAIL_BUILD_DATABASE"] = "build.duckdb"
-    result = runner().invoke([*QUIET, "parse", *arguments])
+    result = invoke(runner(), [*QUIET, "parse", *arguments])
     if not result.success:
         raise ModelError(f"{what} do not parse: {result.exception or f'see {log}/dbt.log'}")
     return result.result
@@ -227,7 +235,7 @@ class Project:
         """
         os.environ |= self._environment
         os.environ["DRIVETAIL_DAYS"] = "all"
-        result = runner(manifest).invoke([*QUIET, "build", "--select", *names, *self._options])
+        result = invoke(runner(manifest), [*QUIET, "build", "--select", *names, *self._options])
         if not hasattr(result.result, "results"):
             raise ModelError(f"dbt could not run the custom models: {result.exception or f'see {self._log}/dbt.log'}")
         return result.result.results
@@ -274,7 +282,7 @@ class Project:
         """
         os.environ |= self._environment
         os.environ["DRIVETAIL_DAYS"] = "all" if days is None else ",".join(day.isoformat() for day in days)
-        result = self._runner.invoke([*QUIET, command, *arguments, *self._options])
+        result = invoke(self._runner, [*QUIET, command, *arguments, *self._options])
         for each in getattr(result.result, "results", ()):  # what dbt would write to run_results.json
             if not hasattr(each, "node"):  # a macro that was run
                 continue

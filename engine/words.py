@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+TOO_LITTLE = "too little data to call"
+"""Of a verdict that is `open`: the interval reaches both sides."""
 NO_BACKTEST = (
     "No backtest yet: it begins nine weeks after the first data, when outcomes can be compared with predictions from earlier weeks"
 )

@@ -5,6 +5,7 @@ With a gate, a delivery that it holds back goes to quarantine instead; `release`
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -122,6 +123,8 @@ def ingest(
     places = [path for path in paths if str(path) not in urls]
     for path in places:  # before a warehouse is made for a call that names nothing
         if not Path(path).exists():
+            if hasattr(module, "fetch") and re.fullmatch(r"[\w.-]+:\d+(/.*)?", str(path)):
+                raise IngestError(f"{path}: no such file; a server's address begins with http:// or https://, as in http://{path}")
             raise IngestError(f"{path}: no such file or directory; give a folder, a file or an archive of the delivery")
     options = {
         "source": source,

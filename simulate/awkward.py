@@ -11,9 +11,10 @@ from typing import Any
 
 import polars as pl
 
-from simulate.groups import FAR_FUTURE, Group, instant
-from simulate.operators import GroupHistory
+from simulate.groups import FAR_FUTURE, Group, Member, instant
+from simulate.operators import Event, GroupHistory
 from simulate.parameters import KINDS
+from simulate.slowness import Episode
 from simulate.streams import Purpose, stream
 from simulate.telemetry import DRIVE_HOURS_SCHEMA
 
@@ -22,6 +23,13 @@ Row = dict[str, Any]
 ROW_CASES = ("late", "duplicated", "conflicting", "missing", "idle", "partly_observed", "zero", "nan")
 FLEET_CASES = ("moved", "unlisted", "quantised")
 AWKWARD_CASES = ROW_CASES + FLEET_CASES
+PLANTED_CASES = ("failing", "swapped", "sudden")
+"""Drives whose story is known, for a first look: not among `all`, as no telemetry is awkward for them."""
+FAILING_EVERY_HOURS, FAILING_HOURS, FAILING_EXCESS = 31.0, 6.0, 3.5
+"""Such a drive is slow this often, for so long, by so much (ratio)."""
+FAILING_DAYS, SWAPPED_DAYS, SWAP_HOURS, SUDDEN_HOURS = 40, 24, 3.0, 16.0
+"""One fails for so many days up to the end of the span; another did until it was replaced so many days before it, its slot being empty
+for so long; a third becomes slow in the last hours."""
 HOURS_PER_CASE_AND_DAY = 3
 AWKWARD_DAYS = 7
 """Only this many first days of the span carry awkward rows; a long fleet needs no more of them."""
@@ -57,6 +65,12 @@ class Awkward:
             self.done.append(("unlisted", member.drive_id, None, "reports rows, in no inventory record"))
         if "moved" in self.cases:
             self._move(groups, histories, hours)
+        if "failing" in self.cases:
+            self._fail(groups, histories, hours, hours - 24.0 * FAILING_DAYS, float(hours), nth=0)
+        if "swapped" in self.cases:
+            self._swap(groups, histories, hours)
+        if "sudden" in self.cases:
+            self._fail(groups, histories, hours, hours - SUDDEN_HOURS, float(hours), nth=2)
         self.data_drives = {m.drive_id for g in groups for m in g.members if m.role == "data"}
 
     def _move(self, groups: list[Group], histories: list[GroupHistory], hours: int) -> None:
@@ -79,6 +93,48 @@ class Awkward:
                 what = f"from {groups[i].raid_group_id} to {groups[j].raid_group_id}"
                 self.done.append(("moved", member.drive_id, instant(self.start, at), what))
                 break
+
+    def _fail(
+        self, groups: list[Group], histories: list[GroupHistory], hours: int, since: float, until: float, nth: int
+    ) -> tuple[int, Member]:
+        """A data drive of the nth of the disk groups that can spare one is slow again and again, returns its group and itself."""
+        steady = [
+            (i, m)
+            for i, group in enumerate(groups)
+            if group.kind == "disk" and group.data_width > 4 and group.joined_at <= 0
+            for m in [next((m for m in group.members if _is_steady(m, hours)), None)]
+            if m is not None
+        ]
+        i, member = steady[nth]
+        histories[i].episodes = [(m, e) for m, e in histories[i].episodes if m is not member]
+        at, fate = max(since, 0.0) + 7.0, 0
+        while at < until:
+            episode = Episode(at, min(at + FAILING_HOURS, until), FAILING_EXCESS, "background", fate)
+            histories[i].episodes.append((member, episode))
+            at, fate = at + FAILING_EVERY_HOURS, fate + 1
+        self.done.append(
+            (
+                "failing",
+                member.drive_id,
+                instant(self.start, max(since, 0.0)),
+                f"slow for {FAILING_HOURS:g} h every {FAILING_EVERY_HOURS:g} h",
+            )
+        )
+        return i, member
+
+    def _swap(self, groups: list[Group], histories: list[GroupHistory], hours: int) -> None:
+        """A drive of the second such group was failing, too, until an operator put another one into its slot."""
+        at = hours - 24.0 * SWAPPED_DAYS
+        i, old = self._fail(groups, histories, hours, at - 24.0 * FAILING_DAYS, at, nth=1)
+        new = replace(old, drive_id=f"{old.drive_id[:-1]}Z", active_from=at + SWAP_HOURS, outages=[], frailty=1.0, is_replacement=True)
+        old.active_to = at
+        groups[i].members.append(new)
+        histories[i].events = [e for e in histories[i].events if e.drive_id != old.drive_id or e.at < at]
+        histories[i].events += [
+            Event(at, old.drive_id, "unplug", old.slot),
+            Event(at + SWAP_HOURS, new.drive_id, "replacement", new.slot, detail=f"replaces {old.drive_id}"),
+        ]
+        self.done.append(("swapped", old.drive_id, instant(self.start, at), f"replaced by {new.drive_id}"))
 
     def edit_day(self, frame: pl.DataFrame, day: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The day's rows with the row cases worked in, and the rows that are delivered late."""
@@ -123,6 +179,11 @@ class Awkward:
     def truth(self) -> pl.DataFrame:
         """One row per thing done: case, drive, hour (null = the whole span), what."""
         return pl.DataFrame(self.done, schema=TRUTH_SCHEMA, orient="row")
+
+
+def _is_steady(member: Member, hours: int) -> bool:
+    """A data drive that inventory lists and that stays where it is all the span."""
+    return member.role == "data" and member.is_listed and member.active_from <= 0 and member.active_to > hours and not member.outages
 
 
 Notes = list[tuple[str, str]]

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from simulate.awkward import AWKWARD_CASES, Awkward
+from simulate.awkward import AWKWARD_CASES, PLANTED_CASES, Awkward
 from simulate.groups import HOURS_PER_YEAR, Group, instant, inventory, make_group
 from simulate.operators import GroupHistory, event_frame, live
 from simulate.parameters import KINDS, PRESETS, Kind, ParameterError, Parameters, meanings, with_overrides
@@ -69,7 +69,8 @@ def simulate(
     days: int = 28,
     hours: int | None = None,
     seed: int = 1,
-    start: date = DEFAULT_START,
+    start: date | None = None,
+    end: date | None = None,
     file_format: FileFormat = "parquet",
     awkward: Sequence[str] = (),
     preset: str = "tail-at-store",
@@ -84,9 +85,10 @@ def simulate(
         disk_groups, ssd_groups: number of RAID groups; group n is the same however many there are.
         days, hours: length of the span; `hours` counts where both are given.
         seed: 0 to 2**63 - 1; the same options make the same rows.
-        start: first UTC day of the span.
+        start: first UTC day of the span; by default 2026-01-05.
+        end: its last UTC day, instead of `start`.
         file_format: of the bundle's files; the truth is always parquet, csv and json.
-        awkward: cases of `AWKWARD_CASES`, or `["all"]`.
+        awkward: cases of `AWKWARD_CASES` or, by `all`, all of them; and of `PLANTED_CASES`.
         preset: one of `PRESETS`; a preset of one kind of drive makes no groups of the other, whatever their number.
         parameters: overrides of the preset by flat name, e.g. `{"disk.frailty_sigma": 1.2}`.
         overwrite: replace an earlier simulation in `out`; its files are removed first.
@@ -96,11 +98,14 @@ def simulate(
     """
     began = time.perf_counter()
     length = days * 24 if hours is None else hours
-    cases = set(AWKWARD_CASES) if "all" in awkward else set(awkward)
+    cases = {*(AWKWARD_CASES if "all" in awkward else ()), *awkward} - {"all"}
     if preset not in PRESETS:
         raise SimulationError(f"preset {preset!r}: must be one of {', '.join(PRESETS)}")
     disk_groups, ssd_groups = (n if kind in PRESETS[preset] else 0 for kind, n in (("disk", disk_groups), ("ssd", ssd_groups)))
     _check(out, disk_groups, ssd_groups, length, seed, file_format, cases, overwrite)
+    if start is not None and end is not None:
+        raise SimulationError(f"start {start} and end {end} are both given: give one of them")
+    start = end - timedelta(days=(length - 1) // 24) if end is not None else start or DEFAULT_START
     numbers = with_overrides(parameters)
     first_hour = datetime(start.year, start.month, start.day)
     group_counts: dict[Kind, int] = {"disk": disk_groups, "ssd": ssd_groups}
@@ -180,8 +185,8 @@ def _check(out: Path, disk_groups: int, ssd_groups: int, hours: int, seed: int, 
         raise SimulationError(f"seed {seed}: must be 0 to 2**63 - 1")
     if file_format not in FILE_FORMATS:
         raise SimulationError(f"format {file_format!r}: must be one of {', '.join(FILE_FORMATS)}")
-    if unknown := sorted(cases - set(AWKWARD_CASES)):
-        raise SimulationError(f"awkward case {unknown[0]!r}: must be 'all' or one of {', '.join(AWKWARD_CASES)}")
+    if unknown := sorted(cases - {*AWKWARD_CASES, *PLANTED_CASES}):
+        raise SimulationError(f"awkward case {unknown[0]!r}: must be 'all' or one of {', '.join((*AWKWARD_CASES, *PLANTED_CASES))}")
     if not overwrite and (old := [path for pattern in OWN_FILES for path in out.glob(pattern)]):
         raise SimulationError(f"{out} already holds a bundle ({old[0].name} and {len(old) - 1} more): choose another folder or overwrite")
 

@@ -130,6 +130,14 @@ def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
             "study_curves (figure varchar, curve varchar, kind varchar, x double, y double, y_left double, population bigint)",
             [] if is_empty else CURVES,
         )
+        for table in (
+            "dim_weeks (week_utc timestamp, is_complete boolean)",
+            "fct_weekly_percentiles (week_utc timestamp, kind varchar, series varchar, percentile double)",
+            "fct_duration_shares (measure varchar, kind varchar, hours bigint)",
+            "fct_duration_summary (measure varchar, kind varchar)",
+            "detector_agreement (detector varchar, other_detector varchar, span varchar, drive_count bigint)",
+        ):
+            fill(connection, table, [])
         points = [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)]
         fill(connection, "study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)", points)
     return warehouse

@@ -81,7 +81,7 @@ def enter(section: Section, begun: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--work", type=Path, default=Path(tempfile.gettempdir()) / "drivetail-bench", help="scratch folder (scale needs 100 GB)"
+        "--work", type=Path, default=Path(tempfile.gettempdir()) / "drivetail-bench", help="scratch folder (scale needs 60 GB)"
     )
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--only", default=",".join(PARTS), help=f"parts, with commas between: {', '.join([*PARTS, *OWN_PAGES])}")

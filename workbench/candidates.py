@@ -213,6 +213,25 @@ def backtest(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [*lines, ""]
 
 
+def after_verdicts(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """The rows of marts.candidate_verdict_backtest: whether a verdict could have been signed."""
+    lines = [
+        "| verdict | by | kind | drives | times said | caused in 28 days before | after | a replacement costs | caused more than it costs |",
+        "|---|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    rows = fetch(
+        connection, "select * from marts.candidate_verdict_backtest order by verdict = 'replace' desc, verdict, replace_rule, kind"
+    )
+    for row in rows:
+        mean = {name: row[name] / row["verdict_count"] for name in ("tail_hours_before", "tail_hours_after", "cost_tail_hours")}
+        lines.append(
+            f"| {row['verdict']} | {row['replace_rule'] if row['replace_rule'] != 'none' else ''} | {row['kind']} | {row['drive_count']:,} |"
+            f" {row['verdict_count']:,} | {mean['tail_hours_before']:.1f} | {mean['tail_hours_after']:.1f} | {mean['cost_tail_hours']:.1f} |"
+            f" {row['paid_ratio']:.0%} |"
+        )
+    return ["After each verdict, tail hours a drive:", "", *lines, ""]
+
+
 def covered(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """How often the one drive stayed within its interval: marts.candidate_calibration."""
     rows = fetch(connection, "select * from marts.candidate_calibration where interval_count > 0 order by kind, band")
@@ -233,7 +252,7 @@ def measured(scenario: Scenario, bundle: Path, warehouse: Warehouse) -> list[str
     lines += ["", scenario.words, "", "```json", json.dumps(scenario.parameters), "```"] if scenario.parameters else []
     with open_published(warehouse) as connection:
         rows = panel(connection)
-        lines += ["", *backtest(connection), *beside_glm(rows, VARIABLES["candidate_top_ratios"])]
+        lines += ["", *after_verdicts(connection), *backtest(connection), *beside_glm(rows, VARIABLES["candidate_top_ratios"])]
         lines += [*calibration(rows, VARIABLES["candidate_band_edges"]), *covered(connection)]
     return lines
 

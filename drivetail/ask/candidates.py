@@ -11,7 +11,7 @@ from drivetail.ask.explain.question import known_drive
 from drivetail.console import Columns, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
-from engine.words import NO_BACKTEST, counted_noun
+from engine.words import NO_BACKTEST, TOO_LITTLE, counted_noun
 
 
 def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:
@@ -40,6 +40,14 @@ def list_evidence(warehouse: Warehouse, drive: str) -> list[Row]:
     return rows
 
 
+def list_verdicts(warehouse: Warehouse) -> list[Row]:
+    """Rows of marts.candidate_verdict_backtest. Raises: QueryError without a publication."""
+    with publication_of(warehouse) as connection:
+        return fetch(
+            connection, "select * from marts.candidate_verdict_backtest order by verdict = 'replace' desc, verdict, replace_rule, kind", {}
+        )
+
+
 def list_backtest(warehouse: Warehouse) -> list[Row]:
     """Rows of marts.candidate_backtest_summary. Raises: QueryError without a publication."""
     with publication_of(warehouse) as connection:
@@ -57,16 +65,19 @@ def candidates_table(rows: Sequence[Row]) -> str:
         "from": ("expected_low", _hours),
         "to": ("expected_high", _hours),
         "cost": ("cost_tail_hours", _hours),
-        "group": "raid_group_id",
-        "model": "model",
         "caused in 28 d": "tail_hours_caused_28d",
-        "slow hours": "slow_hours_28d",
-        "shared": "together_hours_28d",
+        "host": "host",
+        "slot": "slot",
         "decided": "decision",
     }
     since = f"{rows[0]['boundary_utc']:%Y-%m-%d} (UTC)"
     head = f"{counted_noun(len(rows), 'drive')}; tail hours expected in the 28 days from {since}, cost in tail hours"
-    return "\n".join([head, table(rows, columns)])
+    shown = {
+        name: column
+        for name, column in columns.items()
+        if any(row[column if isinstance(column, str) else column[0]] is not None for row in rows)
+    }
+    return "\n".join([head, table(rows, shown), "Why", *(f"{row['drive_id']}  {row['verdict_reason']}" for row in rows)])
 
 
 def evidence_table(rows: Sequence[Row]) -> str:
@@ -80,10 +91,22 @@ def evidence_table(rows: Sequence[Row]) -> str:
     return table(rows, columns)
 
 
-def backtest_table(rows: Sequence[Row]) -> str:
-    """The backtest as a table for the terminal."""
+def backtest_table(rows: Sequence[Row], verdicts: Sequence[Row]) -> str:
+    """The backtest of the ranking, and what came after each verdict, as tables for the terminal."""
+    after: Columns = {
+        "verdict": "verdict",
+        "by": ("replace_rule", lambda rule: None if rule == "none" else rule),
+        "kind": "kind",
+        "drives": "drive_count",
+        "times": "verdict_count",
+        "caused before": "tail_hours_before",
+        "after": "tail_hours_after",
+        "cost": ("cost_tail_hours", _hours),
+        "paid": ("paid_ratio", lambda ratio: f"{100 * ratio:.0f}%"),
+    }
+    came = "\n".join(["What drives caused in the 28 days after each verdict, in tail hours", table(verdicts, after)]) if verdicts else ""
     if not rows:
-        return NO_BACKTEST
+        return "\n".join([NO_BACKTEST, *([came] if came else [])])
     columns: Columns = {
         "kind": "kind",
         "replaced": ("top_ratio", lambda ratio: f"{100 * ratio:g}%"),
@@ -96,9 +119,9 @@ def backtest_table(rows: Sequence[Row]) -> str:
         "gain": ("gain_tail_hours", _hours),
         "from": ("gain_low", _hours),
         "to": ("gain_high", _hours),
-        "model": "verdict",
+        "model": ("verdict", lambda verdict: TOO_LITTLE if verdict == "open" else verdict),
     }
-    return table(rows, columns)
+    return "\n".join([table(rows, columns), *([came] if came else [])])
 
 
 def _hours(hours: float) -> str:

@@ -1,10 +1,11 @@
-"""What people decided on drives, kept in `raw/decisions.jsonl`: drive_id, verdict, by, at, note, until, publication_id.
+"""What people decided on drives, kept in `raw/decisions.jsonl`: drive_id, verdict, by, at, note, until, publication_id, ticket.
 
 What became of a decision is in models/marts/events/fct_drive_decisions.sql.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -25,7 +26,7 @@ REPLACE, WATCH, DISMISS = "replace", "watch", "dismiss"
 class Decision:
     """One decision on a drive; the latest one counts. `until`: from then on it no longer does; null: for ever.
 
-    `publication_id` names the publication that was looked at. Instants are UTC without zone.
+    `publication_id` names the publication that was looked at, `ticket` what carries it out. Instants are UTC without zone.
     """
 
     drive_id: str
@@ -35,22 +36,37 @@ class Decision:
     note: str
     until: datetime | None
     publication_id: str
+    ticket: str | None = None
 
     def is_dismissal(self, now: datetime) -> bool:
         """Whether the drive's alerts are muted now, because a decision on it stands."""
         return self.verdict in (DISMISS, REPLACE) and (self.until is None or now < self.until)
 
 
-def decide(warehouse: Warehouse, drive: str, verdict: str, *, by: str, note: str, until: datetime | None = None) -> Decision:
-    """Record a decision on a drive. Raises: QueryError for a drive that the publication does not know."""
+def decide(
+    warehouse: Warehouse,
+    drives: Sequence[str],
+    verdict: str,
+    *,
+    by: str,
+    note: str,
+    until: datetime | None = None,
+    ticket: str | None = None,
+    at: datetime | None = None,
+) -> list[Decision]:
+    """Record one decision on each of the drives, of all of them or none.
+
+    at: when it was taken (UTC without zone), by default now. Raises: QueryError for a drive that the publication does not know.
+    """
     with publication_of(warehouse) as connection:
-        known_drive(connection, drive)
+        for drive in drives:
+            known_drive(connection, drive)
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
-    decision = Decision(drive, verdict, by, utc_now(), note, until, publication_id)
+    decided = [Decision(drive, verdict, by, at or utc_now(), note, until, publication_id, ticket) for drive in dict.fromkeys(drives)]
     register = Register(warehouse, "decisions")
     with register.locked():
-        register.append([asdict(decision)])
-    return decision
+        register.append([asdict(decision) for decision in decided])
+    return decided
 
 
 def latest_decisions(warehouse: Warehouse) -> dict[str, Decision]:
@@ -96,6 +112,7 @@ def render_decisions(decisions: pl.DataFrame) -> str:
         "host": "host",
         "by": "decided_by",
         "decided (UTC)": ("decided_at", lambda instant: to_minute(instant.replace(second=0, microsecond=0))),
+        "ticket": "ticket",
         "until": "until_utc",
         "replaced": "replaced_at",
         "by serial": "successor_drive_id",

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from engine.build import build
-from engine.dbt import ModelError, options, runner
+from engine.dbt import ModelError, invoke, options, runner
 from engine.warehouse import Warehouse
 
 
@@ -21,7 +21,7 @@ def write_docs(out: Path) -> Path:
         warehouse, folder = Warehouse(Path(name) / "warehouse"), Path(name) / "docs"
         build(warehouse)
         os.environ["DRIVETAIL_BUILD_DATABASE"] = str(warehouse.build_database)
-        done = runner().invoke(["--log-level", "none", "docs", "generate", "--static", *options("duckdb", folder, folder / "logs")])
+        done = invoke(runner(), ["--log-level", "none", "docs", "generate", "--static", *options("duckdb", folder, folder / "logs")])
         if not done.success:
             raise ModelError(f"dbt docs generate: {done.exception or 'failed'}")
         out.parent.mkdir(parents=True, exist_ok=True)

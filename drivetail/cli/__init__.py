@@ -5,13 +5,29 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 import logging
+from typing import Any
 
 import click
 
 from drivetail.cli import ask, operate, run, tell
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+INTERRUPTED = 130
+"""Exit code after Ctrl-C: as shells have it, 128 and the number of the signal."""
+
+
+class Main(click.Group):
+    """The group of all commands; click itself exits 1 after Ctrl-C, as after any error."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("drivetail: interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(cls=Main, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(importlib.metadata.version("drivetail"), prog_name="drivetail")
 def main() -> None:
     """Find the drives that are not dead but slow.
@@ -32,6 +48,7 @@ def main() -> None:
     # nearly all that dbt and Great Expectations make lives as long as the command: looking for garbage takes a tenth of their time
     gc.set_threshold(50_000, 20, 20)
     logging.basicConfig(level=logging.WARNING, format="drivetail: %(message)s")
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # a line for each time that a server is asked again
 
 
 for command in (*run.COMMANDS, *ask.COMMANDS, *tell.COMMANDS, *operate.COMMANDS):

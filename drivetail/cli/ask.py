@@ -188,12 +188,21 @@ def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtes
     drivetail candidates --explain DRIVE      why
     drivetail candidates --backtest           would it have helped so far?
     """
-    from drivetail.ask.candidates import backtest_table, candidates_table, evidence_table, list_backtest, list_candidates, list_evidence
+    from drivetail.ask.candidates import (
+        backtest_table,
+        candidates_table,
+        evidence_table,
+        list_backtest,
+        list_candidates,
+        list_evidence,
+        list_verdicts,
+    )
 
     if is_all + is_backtest + (drive is not None) > 1:
         raise click.UsageError("--all, --explain and --backtest cannot be used together")
     if is_backtest:
-        rows, written = list_backtest(warehouse), backtest_table
+        verdicts = list_verdicts(warehouse) if output == "table" else []
+        rows, written = list_backtest(warehouse), lambda found: backtest_table(found, verdicts)
     elif drive is not None:
         rows, written = list_evidence(warehouse, drive), evidence_table
     else:

@@ -124,9 +124,9 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def not_blank(context: click.Context, parameter: click.Parameter, text: str) -> str:
-    """The text of an option that is kept for ever. Raises: BadParameter where it says nothing."""
-    if not text.strip():
+def not_blank(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """The text of an option that is kept for ever, None where it is not given. Raises: BadParameter where it says nothing."""
+    if text is not None and not text.strip():
         raise click.BadParameter("is blank; give a text: it is stored, so that others know who decided and why")
     return text
 

@@ -42,14 +42,15 @@ WITH_RESOLUTION = tuple(name for name, options in INBOX_OPTIONS.items() if "reso
     show_default=True,
     help="Folder for the fleet, its warehouse and the report.",
 )
-def demo(out: Path) -> None:
+@click.option("--end", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Last day of its data (UTC).  [default: yesterday]")
+def demo(out: Path, end: datetime | None) -> None:
     """Simulate, ingest, build and report on a small fleet.
 
     Takes a minute or two.
     """
     from drivetail.demo import run_demo
 
-    run_demo(out.resolve())
+    run_demo(out.resolve(), end and end.date())
 
 
 @click.command()
@@ -64,7 +65,8 @@ def demo(out: Path) -> None:
 @click.option("--days", type=click.IntRange(min=1), default=14, show_default=True, help="Days of telemetry.")
 @click.option("--hours", type=click.IntRange(min=1), default=None, help="Hours of telemetry, instead of --days.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed and options write the same fleet.")
-@click.option("--start", type=click.DateTime(["%Y-%m-%d"]), default="2026-01-05", show_default=True, help="First day (UTC).")
+@click.option("--start", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="First day (UTC).  [default: 2026-01-05]")
+@click.option("--end", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Last day (UTC), instead of --start.")
 @click.option(
     "--format",
     "file_format",
@@ -85,7 +87,7 @@ def demo(out: Path) -> None:
 @click.option(
     "--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON file of numbers of the preset to change."
 )
-def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any) -> None:
+def simulate(out: Path, start: datetime | None, end: datetime | None, parameters: Path | None, **options: Any) -> None:
     """Write the bundle of a simulated fleet, and its truth.
 
     Drives behave: they serve a workload, fall slow and recover, age, and operators unplug them. Slowdowns are not
@@ -98,7 +100,12 @@ def simulate(out: Path, start: datetime, parameters: Path | None, **options: Any
         changes = json.loads(parameters.read_text(encoding="utf-8")) if parameters else None
         with progress("Simulating") as advance:
             summary = run(
-                out, start=start.date(), parameters=changes, on_progress=lambda done, total: advance("hours", done, total), **options
+                out,
+                start=start and start.date(),
+                end=end and end.date(),
+                parameters=changes,
+                on_progress=lambda done, total: advance("hours", done, total),
+                **options,
             )
     except (SimulationError, ParameterError) as error:
         raise click.UsageError(str(error)) from error
@@ -293,7 +300,11 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_o
     from ingest.contract.findings import MISSING
 
     missing = 0
-    for path, findings in examine(source, paths, source_options, warehouse).items():
+    found = examine(source, paths, source_options, warehouse)
+    only = [one for findings in found.values() for one in findings]
+    if [one.state for one in only] == [MISSING]:
+        raise Failure("; ".join(filter(None, (only[0].said, only[0].todo))))
+    for path, findings in found.items():
         rows = [{"state": one.state, "check": one.check, "said": one.said + (f"; {one.todo}" if one.todo else "")} for one in findings]
         say(path)
         say(table(rows, {"state": "state", "check": "check", "found": "said"}, len(rows)))

@@ -55,16 +55,27 @@ def alerts(warehouse: Warehouse, is_new: bool, is_all: bool, as_json: bool) -> N
 
 
 @click.command()
-@click.argument("drive")
+@click.argument("drives", metavar="DRIVE...", nargs=-1, required=True)
 @click.argument("verdict", type=click.Choice(["replace", "watch", "dismiss"]))
-@click.option("--by", required=True, callback=not_blank, metavar="NAME", help="Who decides.")
+@click.option("--by", callback=not_blank, metavar="NAME", help="Who decides.  [default: `by` in drivetail.toml, else your login name]")
 @click.option("--note", required=True, callback=not_blank, help="Why; kept for ever.")
-@click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%d %H:%M"]), help="Until when it holds (UTC).  [default: for ever]")
+@click.option("--ticket", callback=not_blank, metavar="NUMBER", help="Ticket that carries it out.")
+@click.option(
+    "--until",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%d %H:%M"]),
+    metavar="DATE",
+    help="Until when it holds, or by when to replace the drive (UTC).  [default: for ever]",
+)
 @warehouse_option
-def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, until: datetime | None) -> None:
-    """Record a decision on a DRIVE.
+def decide(
+    warehouse: Warehouse, drives: tuple[str, ...], verdict: str, by: str | None, note: str, ticket: str | None, until: datetime | None
+) -> None:
+    """Record a decision on one or more drives.
 
-    The latest decision counts; none is ever edited. `drivetail decisions` lists them.
+    The latest decision on a drive counts; none is ever edited. `drivetail decisions` lists them.
+
+    \b
+    drivetail decide S00000612A S00000613A replace --ticket OPS-4711 --note "slow for weeks"
 
     \b
     replace   it will be swapped: pending until another serial number is in its slot; until then it raises no alerts
@@ -72,15 +83,18 @@ def decide(warehouse: Warehouse, drive: str, verdict: str, by: str, note: str, u
     watch     it raises alerts, as before any decision
     """
     from drivetail.ask.decisions import decide as record
+    from drivetail.service.settings import decides_here
     from ingest.raw.store import utc_now
 
     if until is not None and until <= utc_now():
         raise click.UsageError(
-            f"--until {until:%Y-%m-%d %H:%M} has passed; to end a decision: drivetail decide {drive} watch --by ... --note ..."
+            f"--until {until:%Y-%m-%d %H:%M} has passed; to end a decision: drivetail decide {drives[0]} watch --note ..."
         )
-    decision = record(warehouse, drive, verdict, by=by, note=note, until=until)
-    ends = "" if decision.until is None else f" until {decision.until:%Y-%m-%d %H:%M} UTC"
-    say(f"{drive}: {verdict}{ends}, by {by}; its alerts are {'shown' if verdict == 'watch' else 'muted'}")
+    who = by or decides_here(warehouse)
+    ends = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
+    carried = "" if ticket is None else f", ticket {ticket}"
+    for decision in record(warehouse, drives, verdict, by=who, note=note, until=until, ticket=ticket):
+        say(f"{decision.drive_id}: {verdict}{ends}, by {who}{carried}; its alerts are {'shown' if verdict == 'watch' else 'muted'}")
 
 
 @click.command()

@@ -273,7 +273,7 @@ class Collector:
     def membership(self) -> str:
         """Which drive is in which md array, as node_exporter's textfile collector reads it."""
         lines = [
-            "# HELP drivetail_md_member Drive that a member of an md array is on, 1.",
+            "# HELP drivetail_md_member Drive that a member of an md array or a ZFS vdev is on, 1.",
             "# TYPE drivetail_md_member gauge",
         ]
         for array in self.arrays():

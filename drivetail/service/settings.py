@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import tomllib
 from datetime import UTC, date, datetime
@@ -47,6 +48,10 @@ fresh_hours = 3                  # no newer hour published for this long turns t
 # Written after every build, for Prometheus' node_exporter: docs/monitoring.md.
 # [metrics]
 # file = "/var/lib/prometheus/node-exporter/drivetail.prom"
+
+# Who decides on drives, where `drivetail decide` is not told with --by; without it, whoever is logged in.
+# [decisions]
+# by = "storage on call"
 
 # Who is notified of failures and slow drives: any Airflow notifier, with {{{{ drivetail_message }}}} in its texts (docs/airflow.md).
 # [[notify]]
@@ -232,6 +237,12 @@ class Metrics(_Section):
     file: Annotated[Location, AfterValidator(_metrics_file)] | None = None
 
 
+class Decisions(_Section):
+    """What `drivetail decide` takes where it is not told."""
+
+    by: Text | None = None
+
+
 class Notify(_Section):
     """An Airflow notifier by its import path, and its arguments."""
 
@@ -245,6 +256,7 @@ class Settings(_Section):
     schedule: Schedule = Schedule()
     alarms: Alarms = Alarms()
     metrics: Metrics = Metrics()
+    decisions: Decisions = Decisions()
     inboxes: list[Inbox] = []
     servers: list[Server] = []
     notify: list[Notify] = []
@@ -327,6 +339,12 @@ def _sentence(error: ErrorDetails, content: Any) -> str:
     # a url may hold credentials, and so may an argument of a notifier
     is_shown = isinstance(error["input"], str | int | float | date) and not {"url", "arguments"} & set(place)
     return f"{where} is {error['input']!r}; {message}" if is_shown else f"{where}: {message}"
+
+
+def decides_here(warehouse: Warehouse) -> str:
+    """Who decides on drives: `by` of the settings, else the login name. Raises: SettingsError for settings that cannot be used."""
+    named = load_settings(warehouse).decisions.by if settings_file(warehouse).exists() else None
+    return named or getpass.getuser()
 
 
 def this_hour() -> datetime:

@@ -5,22 +5,22 @@
     {%- set rows %}
         select
             row_number() over () as decision_seq,
-            drive_id, verdict, "by" as decided_by, "at" as decided_at, note, "until" as until_utc, publication_id
+            drive_id, verdict, "by" as decided_by, "at" as decided_at, note, "until" as until_utc, publication_id, ticket
         from read_json(
             '{{ path | replace("'", "''") }}', format = 'newline_delimited', ignore_errors = true, hive_partitioning = false,
-            columns = {drive_id: 'varchar', verdict: 'varchar', "by": 'varchar', "at": 'timestamp', note: 'varchar', "until": 'timestamp', publication_id: 'varchar'}
+            columns = {drive_id: 'varchar', verdict: 'varchar', "by": 'varchar', "at": 'timestamp', note: 'varchar', "until": 'timestamp', publication_id: 'varchar', ticket: 'varchar'}
         )
     {%- endset %}
     {{- return(rows) }}
 {% endmacro %}
 {% macro spark__rows_of_register(path, made) %}
-    {%- set columns = 'drive_id string, verdict string, `by` string, `at` string, note string, `until` string, publication_id string' %}
+    {%- set columns = 'drive_id string, verdict string, `by` string, `at` string, note string, `until` string, publication_id string, ticket string' %}
     {%- do made.append('drop table if exists raw.decisions__file') %}
     {%- do made.append('create table raw.decisions__file (' ~ columns ~ ") using json options (path '" ~ spark_glob(path) ~ "', mode 'DROPMALFORMED')") %}
     {%- set rows %}
         select
             cast(row_number() over (order by monotonically_increasing_id()) as bigint) as decision_seq,
-            drive_id, verdict, `by` as decided_by, cast(`at` as timestamp) as decided_at, note, cast(`until` as timestamp) as until_utc, publication_id
+            drive_id, verdict, `by` as decided_by, cast(`at` as timestamp) as decided_at, note, cast(`until` as timestamp) as until_utc, publication_id, ticket
         from raw.decisions__file
     {%- endset %}
     {{- return(rows) }}

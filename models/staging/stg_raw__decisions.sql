@@ -8,6 +8,7 @@ select
     note,
     until_utc,
     publication_id,
+    ticket,
     cast(date_trunc('hour', decided_at) as timestamp) as hour_utc,
     lead(decided_at) over (partition by drive_id order by decision_seq) as superseded_at
 from {{ source('raw', 'decisions') }}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import shlex
 from base64 import b64encode
 from functools import cache
 from importlib.metadata import distribution
@@ -34,6 +35,8 @@ def render(template: str, **content: Any) -> str:
         times=numbers.times,
         whole=numbers.whole,
         tenths=numbers.tenths,
+        capacity=numbers.capacity,
+        shell=shlex.quote,
         instant=numbers.instant,
         day=numbers.day,
         kind=numbers.kind_name,

@@ -54,6 +54,13 @@ def tenths(value: float | None) -> str:
     return NONE if value is None else f"{value:,.1f}"
 
 
+def capacity(value: int | None) -> str:
+    """Bytes of a drive as its label has them: 4 TB, 960 GB."""
+    if value is None:
+        return NONE
+    return f"{value / 1e12:g} TB" if value >= 1e12 else f"{value / 1e9:.0f} GB"
+
+
 def instant(value: datetime | None) -> str:
     """A time of day, to the minute, UTC."""
     return NONE if value is None else f"{value:%Y-%m-%d %H:%M}"

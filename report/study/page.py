@@ -13,6 +13,7 @@ from engine.warehouse import PROJECT
 from report.page.html import render
 from report.page.look import drawn
 from report.page.numbers import count, listed, noun
+from report.study import curves
 from report.study.figures import FIGURES, Figure, redrawn
 from report.study.words import (
     FINDINGS,
@@ -41,6 +42,10 @@ class StudyFacts:
     variants: list[Row]
     curves: list[Row]
     paper_curves: list[Row]
+    percentiles: list[Row]
+    durations: list[Row]
+    duration_summary: list[Row]
+    detectors: list[Row]
 
 
 IN_WORDS = {
@@ -108,6 +113,12 @@ def render_page(facts: StudyFacts) -> str:
         in_the_paper=in_the_paper,
         metric=metric_of,
         words=WORDS,
+        distribution=curves.distribution(facts.percentiles),
+        duration_figures=curves.duration_figures(facts.durations),
+        interval_words=curves.interval_words(facts.duration_summary),
+        gap_words=curves.gap_words(facts.duration_summary),
+        unplug_words=curves.unplug_words(facts.duration_summary),
+        matrix=curves.detector_matrix(facts.detectors),
     )
 
 

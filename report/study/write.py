@@ -37,6 +37,26 @@ def write_study(warehouse: Warehouse, out: Path, *, kind: str | None = None) -> 
                 "select * from marts.study_curves where $kind is null or kind = $kind order by figure, curve, x",
                 {"kind": kind},
             ),
+            percentiles=fetch(
+                connection,
+                "select * from marts.fct_weekly_percentiles"
+                " where week_utc = (select week_utc from marts.dim_weeks where is_complete order by week_utc desc limit 1)"
+                " and ($kind is null or kind = $kind) order by kind, series, percentile",
+                {"kind": kind},
+            ),
+            durations=fetch(
+                connection,
+                "select * from marts.fct_duration_shares where $kind is null or kind = $kind order by measure, kind, hours",
+                {"kind": kind},
+            ),
+            duration_summary=fetch(
+                connection,
+                "select * from marts.fct_duration_summary where $kind is null or kind = $kind order by measure, kind",
+                {"kind": kind},
+            ),
+            detectors=fetch(
+                connection, "select * from marts.detector_agreement where span like 'last_%' order by detector, other_detector"
+            ),
             paper_curves=fetch(connection, "select * from marts.study_paper_curves order by figure, curve, seq"),
         )
     return replace_file(out, render_page(facts))

@@ -8,13 +8,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from engine.words import NO_BACKTEST
+from engine.words import NO_BACKTEST, TOO_LITTLE
 from report.page import numbers
 from report.page.html import render
 from report.page.look import drawn, kinds_of
-from report.page.numbers import count, hours, listed, noun, of_kind, percent, plural, ratio, times, week_name
+from report.page.numbers import count, listed, noun, of_kind, percent, plural, ratio, times, week_name
 from report.weekly import figures
 from report.weekly.queries import (
+    ACTIONS_LISTED,
     CANDIDATES_LISTED,
     CHRONIC_LISTED,
     DECISIONS_LISTED,
@@ -58,13 +59,17 @@ CAUSES = {
     "latency_quantum": "firmware timer",
     "cohort": "model or firmware",
     "censored": "beginning or end not seen",
-    "silent": "silent",
+    "silent": "unexplained",
 }
 RANKINGS = {
     "most_slow_hours_28d": "most slow hours in 28 days",
     "slowest_now": "slowest on the last day",
     "random": "by lot",
 }
+BUDGET_WORDS = {"kept": ", kept", "missed": ", missed", "open": ""}
+VERDICTS = {"open": TOO_LITTLE}
+DECISIONS_DRAWN = 12
+"""Of the latest decisions, those whose drive has a chart."""
 LIMITS = {
     "drives": DRIVES_LISTED,
     "raid_groups": GROUPS_LISTED,
@@ -74,6 +79,7 @@ LIMITS = {
     "group_hours": GROUP_HOURS_LISTED,
     "decisions": DECISIONS_LISTED,
     "candidates": CANDIDATES_LISTED,
+    "actions": ACTIONS_LISTED,
 }
 """How many rows a table has at most; one that is full says so."""
 
@@ -89,21 +95,15 @@ def render_page(facts: WeekFacts) -> str:
         coverage_words=coverage_words(facts),
         slowness_words=[sentence for row in facts.slowness if (sentence := against_before(row))],
         trend=trend(facts),
-        distribution=distribution(facts),
         heat_maps=heat_maps(facts),
-        drive_figures=drive_figures(facts),
+        charts=charts(facts),
         drive_verdicts=rows_by(facts.drive_verdicts, "drive_id"),
         drive_events=rows_by(facts.drive_events, "drive_id"),
         group_drives=rows_by(facts.group_drives, "raid_group_id"),
         anchors={
-            **{row["drive_id"]: f"drive-{row['cost_rank']}" for row in facts.drives},
+            **{row["drive_id"]: f"drive-{place}" for place, row in enumerate(charted(facts), 1)},
             **{row["raid_group_id"]: f"group-{row['cost_rank']}" for row in facts.raid_groups},
         },
-        matrix=detector_matrix(facts),
-        duration_figures=duration_figures(facts),
-        interval_words=interval_words(facts),
-        gap_words=gap_words(facts),
-        unplug_words=unplug_words(facts),
         unplug_digest=unplug_digest(facts),
         chronic_words=chronic_words(facts),
         record_kinds=RECORD_KINDS,
@@ -111,6 +111,8 @@ def render_page(facts: WeekFacts) -> str:
         state_words=STATES,
         guessed={row["raid_group_id"] for row in facts.guessed},
         cause_words=CAUSES,
+        verdict_words=VERDICTS,
+        lists_of=lists_of,
         ranking_words=RANKINGS,
         no_backtest=NO_BACKTEST,
         explain=lambda drive: f"drivetail explain {shlex.quote(drive)}",
@@ -125,15 +127,6 @@ def rows_by(rows: list[Row], column: str) -> dict[Any, list[Row]]:
     for row in rows:
         found.setdefault(row[column], []).append(row)
     return found
-
-
-def detector_matrix(facts: WeekFacts) -> tuple[list[str], dict[tuple[str, str], Row]]:
-    """The detectors in their order, and how far each two agree, found under both orders."""
-    # a rule that looks at samples says nothing of a fleet that has none
-    rows = [row for row in facts.detectors if row["drive_count"]]
-    names = sorted({row["detector"] for row in rows} | {row["other_detector"] for row in rows})
-    pairs = {(row["detector"], row["other_detector"]): row for row in rows}
-    return names, {**pairs, **{(other, name): row for (name, other), row in pairs.items()}}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -162,25 +155,34 @@ def trend(facts: WeekFacts) -> list[tuple[str, Markup | None]]:
     ]
 
 
-def distribution(facts: WeekFacts) -> Markup | None:
-    """The percentiles of the week."""
-    return (
-        drawn(figures.slowdown_distribution(facts.percentiles), "distribution", "Slowdown at each percentile of the week")
-        if facts.percentiles
-        else None
-    )
+def charted(facts: WeekFacts) -> list[Row]:
+    """Every drive that the page lists: of the list of actions, decided on (the successor of one that was replaced), the costliest."""
+    of_week = {row["drive_id"]: row for row in facts.drives}
+    nothing = {"slow_hours": 0, "drive_hours": None, "max_slowdown": None, "cause": None, "evidence": None}
+    listed = [{**nothing, **of_week.get(row["drive_id"], {}), **row} for row in facts.actions]
+    for row in facts.decisions[:DECISIONS_DRAWN]:
+        after = row["successor_drive_id"] if row["state"] == "replaced" else row["drive_id"]
+        if after is not None:
+            role = f"in the place of {row['drive_id']}" if after != row["drive_id"] else f"decided: {row['verdict']}"
+            place = {"drive_id": after, "kind": row["kind"], "raid_group_id": row["raid_group_id"]}
+            listed.append({**nothing, **of_week.get(after, {}), **place, "action": None, "role": role})
+    listed += [{**row, "action": None} for row in facts.drives]
+    first: dict[str, Row] = {}
+    for row in listed:
+        first.setdefault(row["drive_id"], {"role": None, **row})
+    return list(first.values())
 
 
-def drive_figures(facts: WeekFacts) -> list[tuple[Row, Markup]]:
-    """The costliest drives, hour by hour, on one scale."""
+def charts(facts: WeekFacts) -> list[tuple[Row, Markup]]:
+    """Each of them, hour by hour, on one scale."""
     bands = {(row["raid_group_id"], row["hour_utc"]): row for row in facts.peer_bands}
     top = max([row["max_slowdown"] for row in facts.drives] + [4.0])
     series, events = rows_by(facts.drive_series, "drive_id"), rows_by(facts.drive_events, "drive_id")
     result = []
-    for drive in facts.drives:
+    for place, drive in enumerate(charted(facts), 1):
         name = drive["drive_id"]
         figure = figures.drive_week(drive, series.get(name, []), bands, events.get(name, []), facts.week["week_utc"], top)
-        result.append((drive, drawn(figure, f"drive-{drive['cost_rank']}", f"Slowdown of {name}, hour by hour")))
+        result.append((drive, drawn(figure, f"drive-{place}", f"Slowdown of {name}, hour by hour")))
     return result
 
 
@@ -197,25 +199,6 @@ def heat_maps(facts: WeekFacts) -> list[tuple[str, Markup]]:
         for kind in kinds_of(facts.fleet_hours)
         if any(row["tail_hours"] for row in fleet_hours[kind])
     ]
-
-
-def duration_figures(facts: WeekFacts) -> dict[str, Markup]:
-    """One figure for each measure that has a duration."""
-    titles = {
-        "interval_hours": ("hours slow (log scale)", "intervals", 330),
-        "gap_hours": ("stable hours between (log scale)", "gaps", 330),
-        "wait_hours": ("hours to the unplug", "intervals", 270),
-        "outage_hours": ("hours out", "outages", 270),
-        "recur_hours": ("hours to the next slow hour", "replugs", 270),
-    }
-    given = {row["measure"] for row in facts.durations}
-    return {
-        measure: drawn(
-            figures.durations(facts.durations, measure, axis, of, height=height), measure.replace("_", "-"), f"Share of {of} by {axis}"
-        )
-        for measure, (axis, of, height) in titles.items()
-        if measure in given
-    }
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -244,11 +227,11 @@ def slow_words(facts: WeekFacts) -> str:
 def slo_words(facts: WeekFacts) -> str:
     """The budgets of tail hours, kept, missed or open: the interval reaches both sides."""
     parts = [
-        f"the {percent(rows[0]['budget_ratio'])} of RAID-hours at {times(threshold)} "
-        + listed([f"{plural(row['kind'])} used {ratio(row['budget_used'])} ({row['verdict']})" for row in rows])
+        f"Error budget ({percent(rows[0]['budget_ratio'])} of RAID-hours above {times(threshold)}): "
+        + listed([f"{plural(row['kind'])} used {ratio(row['budget_used'])} of it{BUDGET_WORDS[row['verdict']]}" for row in rows])
         for threshold, rows in sorted(rows_by(facts.slo, "threshold").items(), reverse=True)
     ]
-    return f"Of {'; of '.join(parts)}." if parts else ""
+    return f"{'. '.join(parts)}." if parts else ""
 
 
 def cause_digest(facts: WeekFacts) -> str:
@@ -262,17 +245,29 @@ def cause_digest(facts: WeekFacts) -> str:
     return f"Most frequent cause of the slow intervals that began this week: {'; '.join(parts)}." if parts else ""
 
 
+def lists_of(row: Row) -> str:
+    """The lists that a drive of the list of actions is on, and why not on the others."""
+    on = [
+        name
+        for name, is_on in (
+            ("open alert", row["has_open_alert"]),
+            ("candidate", row["verdict"] not in (None, "leave")),
+            (f"costliest of the week (place {row['cost_rank']})", row["is_costliest"]),
+        )
+        if is_on
+    ]
+    return f"On: {', '.join(on) or 'none'}. {row['lists_reason'] or ''}".strip()
+
+
 def change_words(facts: WeekFacts) -> str:
-    """What is new, what is over, and what waits to be done."""
+    """What is new and what is over."""
     parts = [
         f"{plural(row['kind'])}: {none_or(row['new_drive_count'])} new, {none_or(row['reopened_drive_count'])} slow again, "
         f"{none_or(row['resolved_drive_count'])} no longer slow"
         + (f", {count(row['unseen_drive_count'])} no longer measured" if row["unseen_drive_count"] else "")
         for row in facts.state_counts
     ]
-    pending = [row["drive_id"] for row in facts.decisions if row["state"] == "pending"]
-    waits = f" To be replaced, by decision: {listed(pending[:5])}{' and others' if pending[5:] else ''}." if pending else ""
-    return (f"Since last week, {'; '.join(parts)}." if parts else "") + waits
+    return f"Since last week, {'; '.join(parts)}." if parts else ""
 
 
 def against_before(row: Row) -> str:
@@ -322,7 +317,7 @@ def cutting_words(facts: WeekFacts) -> str:
         for row in facts.tails
         if row["threshold"] == 2.0 and row["tail_1_hours"]
     ]
-    return f"Not to wait for the slowest drive would save {listed(parts)}." if parts else ""
+    return f"Skipping the slowest drive would have avoided {listed(parts)}." if parts else ""
 
 
 def chronic_words(facts: WeekFacts) -> str:
@@ -356,9 +351,9 @@ def coverage_words(facts: WeekFacts) -> list[str]:
     for row in facts.coverage:
         name = {"disk": "disks", "ssd": "SSDs"}.get(row["kind"], "drives in groups of unknown kind")
         silent = row["silent_raid_hours"]
-        group = f"; in {noun(silent, 'RAID-hour', 'RAID-hours')} a whole group was silent" if silent else ""
+        group = f"; in {noun(silent, 'RAID-hour', 'RAID-hours')} a whole group did not report" if silent else ""
         sentences.append(
-            f"{percent(row['reported_ratio'])} of the expected drive-hours of {name} came ({count(row['reported_drive_hours'])} of "
+            f"{percent(row['reported_ratio'])} of the expected drive-hours of {name} arrived ({count(row['reported_drive_hours'])} of "
             f"{count(row['expected_drive_hours'])}), {percent(row['measured_ratio'])} could be measured{group}."
         )
     if facts.guessed:
@@ -370,53 +365,3 @@ def coverage_words(facts: WeekFacts) -> list[str]:
             "drivetail map."
         )
     return sentences
-
-
-def by_kind(facts: WeekFacts, measure: str) -> list[Row]:
-    """The summaries of a measure, disks first."""
-    rows = [row for row in facts.duration_summary if row["measure"] == measure]
-    order = kinds_of(rows)
-    return sorted(rows, key=lambda row: order.index(row["kind"]))
-
-
-def interval_words(facts: WeekFacts) -> list[str]:
-    """How long slow intervals last."""
-    return [
-        f"Of {noun(row['population_count'], 'slow interval', 'slow intervals')} of {plural(row['kind'])}, "
-        f"{percent(row['up_to_1_hour_share'])} ({count(row['up_to_1_hour_count'])}) lasted 1 hour and "
-        f"{percent(row['from_8_hours_share'])} ({count(row['from_8_hours_count'])}) 8 hours or longer; "
-        f"the longest {hours(row['longest_hours'])}."
-        for row in by_kind(facts, "interval_hours")
-    ]
-
-
-def gap_words(facts: WeekFacts) -> list[str]:
-    """How soon a slow drive is slow again."""
-    return [
-        f"When one of the {plural(row['kind'])} was slow again, the next hour followed at once in {percent(row['up_to_0_hours_share'])} of "
-        f"{noun(row['population_count'], 'case', 'cases')}, and within a day in {percent(row['up_to_24_hours_share'])}."
-        for row in by_kind(facts, "gap_hours")
-    ]
-
-
-def unplug_words(facts: WeekFacts) -> dict[str, list[str]]:
-    """Waits, outages and recurrences in words."""
-    return {
-        "wait_hours": [
-            f"{percent(row['ended_share'])} of the slow intervals of {plural(row['kind'])} "
-            f"({count(row['ended_count'])} of {count(row['population_count'])}) were followed by an unplug sooner or later, "
-            f"{percent(row['up_to_24_hours_share'])} within a day."
-            for row in by_kind(facts, "wait_hours")
-        ],
-        "outage_hours": [
-            f"Half of {noun(row['population_count'], 'outage', 'outages')} of {plural(row['kind'])} "
-            f"ended within {hours(row['median_hours'])}, the longest took {hours(row['longest_hours'])}."
-            for row in by_kind(facts, "outage_hours")
-        ],
-        "recur_hours": [
-            f"After {noun(row['population_count'], 'replug', 'replugs')} of {plural(row['kind'])} that had been slow, "
-            f"{percent(row['ended_share'])} ({count(row['ended_count'])}) were slow again, "
-            f"{percent(row['up_to_24_hours_share'])} within a day."
-            for row in by_kind(facts, "recur_hours")
-        ],
-    }

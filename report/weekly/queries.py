@@ -23,6 +23,7 @@ STATES_LISTED = 100
 GROUP_HOURS_LISTED = 100
 DECISIONS_LISTED = 50
 CANDIDATES_LISTED = 25
+ACTIONS_LISTED = 40
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,6 @@ class WeekFacts:
     tails: list[Row]
     costs: list[Row]
     trend: list[Row]
-    percentiles: list[Row]
     fleet_hours: list[Row]
     drives: list[Row]
     drive_verdicts: list[Row]
@@ -62,17 +62,16 @@ class WeekFacts:
     slowness_counts: list[Row]
     chronic: list[Row]
     causes: list[Row]
+    actions: list[Row]
+    open_alerts: list[Row]
     candidates: list[Row]
     backtest: list[Row]
+    verdict_backtest: list[Row]
     decisions: list[Row]
     classes: list[Row]
-    durations: list[Row]
-    duration_summary: list[Row]
     events: list[Row]
     unplugs: list[Row]
     episodes: list[Row]
-    detectors: list[Row]
-    findings: list[Row]
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[Any] = ()) -> list[Row]:
@@ -113,8 +112,9 @@ def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row, known_at: datet
             questions[name] = Template(QUESTIONS[name]).substitute(words).strip()
             answers[name] = fetch(connection, questions[name])
 
-    ask(["drives", "raid_groups"])
-    words["drives"] = _texts(sorted(row["drive_id"] for row in answers["drives"]))
+    ask(["drives", "raid_groups", "actions", "decisions"])
+    drawn = {row["drive_id"] for name in ("drives", "actions", "decisions") for row in answers[name]}
+    words["drives"] = _texts(sorted(drawn | {row["successor_drive_id"] for row in answers["decisions"]} - {None}))
     words["listed_groups"] = _texts(sorted(row["raid_group_id"] for row in answers["raid_groups"]))
     ask(["drive_series"])
     words["groups"] = _texts(sorted({row["raid_group_id"] for row in [*answers["drive_series"], *answers["drives"]]}))
@@ -198,7 +198,6 @@ from marts.fct_weekly_summary
 where week_utc > $first and week_utc <= $week and kind <> 'all' and (reported_drive_hours > 0 or raid_hours > 0)
 order by week_utc, kind
 """,
-    "percentiles": "select * from marts.fct_weekly_percentiles where week_utc = $week order by kind, series, percentile",
     "fleet_hours": "select * from marts.fct_fleet_hours where hour_utc >= $week and hour_utc < $end order by kind, hour_utc",
     "drives": f"""
 with {DECIDED},
@@ -333,7 +332,27 @@ where candidates.verdict <> 'leave'
 order by candidates.candidate_rank
 limit {CANDIDATES_LISTED}
 """,
+    "actions": f"""
+select * exclude (action_undecided, why_undecided) replace (
+    case when decided_at > $known then action_undecided else action end as action,
+    case when decided_at > $known then why_undecided else why end as why,
+    case when decided_at > $known then action_undecided in ('replace', 'check path', 'inspect') else needs_person end as needs_person,
+    case when decided_at <= $known then decision end as decision,
+    case when decided_at <= $known then decided_by end as decided_by,
+    case when decided_at <= $known then ticket end as ticket
+)
+from marts.drive_actions
+order by action_rank
+limit {ACTIONS_LISTED}
+""",
+    "open_alerts": """
+select *
+from marts.fct_slow_alerts
+where cleared_at is null and subject_type <> 'drive' and part_of is null
+order by raised_at desc, subject_type, subject_id
+""",
     "backtest": "select * from marts.candidate_backtest_summary order by kind, top_ratio, rule",
+    "verdict_backtest": "select * from marts.candidate_verdict_backtest order by verdict = 'replace' desc, verdict, replace_rule, kind",
     "decisions": f"""
 with {DECIDED}
 select *
@@ -347,8 +366,6 @@ from marts.fct_weekly_classes
 where week_utc = $week
 order by dimension desc, kind, is_comparable desc, slow_ratio desc, class
 """,
-    "durations": "select * from marts.fct_duration_shares order by measure, kind, hours",
-    "duration_summary": "select * from marts.fct_duration_summary order by measure, kind",
     "events": "select * from marts.fct_weekly_events where week_utc = $week order by is_explicit desc, event_count desc, event_type, kind",
     "unplugs": """
 select
@@ -372,6 +389,4 @@ where episodes.unplugged_at >= $week and episodes.unplugged_at < $end
 order by episodes.unplugged_at, episodes.drive_id
 limit {EPISODES_LISTED}
 """,
-    "detectors": "select * from marts.detector_agreement where span like 'last_%' order by detector, other_detector",
-    "findings": "select * from marts.study_results where regexp_matches(id, '^F[0-9][0-9]-') order by id, kind",
 }

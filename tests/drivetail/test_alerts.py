@@ -174,9 +174,9 @@ def test_one_alert_stands_for_the_drives_of_a_host(together: Warehouse) -> None:
     assert "with host h1" in drivetail("alerts", "--all", "-w", together.root).stdout
     # it is told while one of its drives is not dismissed
     for drive in ("d11", "d12"):
-        decide(together, drive, "dismiss", by="ada", note="known")
+        decide(together, [drive], "dismiss", by="ada", note="known")
     assert "h1" in ids(open_alerts(together))
-    decide(together, "d13", "dismiss", by="ada", note="known")
+    decide(together, ["d13"], "dismiss", by="ada", note="known")
     assert sorted(ids(open_alerts(together))) == ["d15", "d31", "v1"]
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,6 +13,7 @@ import pytest
 
 from drivetail.cli import main
 from ingest.sources import SOURCES, module_of
+from workbench.man import PAGE, page
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,3 +33,17 @@ def test_a_source_has_a_module_a_page_and_a_line_of_help(source: str):
     assert hasattr(module, "fetch") == (SOURCES[source].asked_options is not None)
     help_text = main.commands["ingest"].epilog
     assert help_text and SOURCES[source].help in help_text
+
+
+def test_ctrl_c_ends_a_command_with_130(tmp_path: Path):
+    command = [sys.executable, "-m", "drivetail", "collect", "--every", "15m", "--out", str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        while not (tmp_path / ".collect" / "diskstats").exists() and process.poll() is None:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=600)
+    assert (process.returncode, said) == (130, "drivetail: interrupted\n")
+
+
+def test_the_man_page_is_that_of_these_commands():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `make man`"

@@ -48,6 +48,8 @@ def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_pa
         ("b", "dismiss", "known", "--until", swap.date()),
     ):  # fmt: skip
         assert drivetail("decide", drive, verdict, "--by", "ada", "--note", note, *until, *option).exit_code == 0
+    # of several drives all are known, or nothing is recorded
+    assert "did you mean" in drivetail("decide", "c", "ax", "watch", "--note", "both", *option).stderr
 
     # it counts at once, without a build
     (pending,) = json.loads(drivetail("decisions", "--pending", "--format", "json", *option).stdout)
@@ -89,3 +91,19 @@ def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_pa
     damaged = drivetail("decisions", *option)
     assert damaged.exit_code == 1 and "decisions.jsonl: line 5" in damaged.stderr
     assert drivetail("decisions", "--pending", "--all", *option).exit_code == 2
+
+
+def test_several_drives_are_decided_on_at_once_by_whom_the_settings_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse")
+    deliver(
+        warehouse, tmp_path / "all", datetime(2026, 1, 5), 3, "a b c d", "".join(f"{d},g1,data,{n},M{n},,\n" for n, d in enumerate("abcd"))
+    )
+    monkeypatch.setenv("LOGNAME", "grace")
+    said = drivetail("decide", "a", "b", "replace", "--note", "both slow", "--ticket", "OPS-7", "-w", warehouse.root)
+    assert said.exit_code == 0 and said.stdout.splitlines() == [f"{d}: replace, by grace, ticket OPS-7; its alerts are muted" for d in "ab"]
+    (warehouse.root / "drivetail.toml").write_text('[decisions]\nby = "storage on call"\n')
+    assert "by storage on call;" in drivetail("decide", "b", "watch", "--note", "wait", "-w", warehouse.root).stdout
+    rows = json.loads(drivetail("decisions", "--all", "--format", "json", "-w", warehouse.root).stdout)
+    assert [(row["drive_id"], row["decided_by"], row["ticket"], row["state"]) for row in rows] == [
+        ("b", "storage on call", None, "standing"), ("b", "grace", "OPS-7", "superseded"), ("a", "grace", "OPS-7", "pending"),
+    ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -130,3 +132,26 @@ def test_the_options_of_an_ingest_are_those_of_the_doctor(source: str, text: str
     assert "1 of 1 cannot be read" in doctor(source, tmp_path)[1]
     code, output = doctor(source, tmp_path, *options)
     assert code == 0 and "all 1 rows can be used" in output and "it has only events" in output
+
+
+def test_where_nobody_listens_the_doctor_says_so_in_one_line_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "BACKOFF_SECONDS", 100)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        begun = time.monotonic()
+        done = CliRunner().invoke(main, ["doctor", "prometheus", address])
+    assert time.monotonic() - begun < 100, "it was tried again"
+    (line,) = done.output.splitlines()
+    assert done.exit_code == 1
+    assert line.startswith(f"drivetail: {address} cannot be reached: ") and line.endswith("is the address right, and is the server up?")
+
+
+@pytest.mark.parametrize("command", ["doctor", "ingest"])
+@pytest.mark.parametrize("address", ["prometheus:9090", "127.0.0.1:9090/prometheus"])
+def test_an_address_without_its_scheme_is_named(command: str, address: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, [command, "prometheus", address, "-w", str(tmp_path / "warehouse")])
+    assert done.exit_code in (1, 2)
+    assert done.output.splitlines()[-1].endswith(
+        f"{address}: no such file; a server's address begins with http:// or https://, as in http://{address}"
+    )

@@ -107,6 +107,9 @@ def panel(facts: Facts) -> list[Record]:
                         "recurrence": "not slow" if not slow_28 else "none within a day" if not again else "some" if again < 3 else "often",
                         "together": "together" if 2 * together > len(slow_28) else "alone",
                         "chronic": below(sum(row["slowdown"] >= 1.2 for row in recent) / len(recent), CHRONIC),
+                        "weeks_28d": len({week_of(h) for h in tails if h >= boundary - 4 * WEEK}),
+                        "quiet": None if last is None else boundary - last,
+                        "relapse": relapse(slows, back),
                         "wait": waited(slows, pulled),
                         "replug": came_back(slows, back),
                         "age": "unknown" if age is None or age < 0 else str(int(age // 365.25) + 1),
@@ -137,12 +140,39 @@ def waited(slows: list[datetime], pulled: datetime | None) -> str:
     return next((name for name, span in (("within a day", DAY), ("within a week", WEEK)) if pulled - begun[-1] <= span), "later")
 
 
+def relapse(slows: list[datetime], back: datetime | None) -> timedelta | None:
+    """How long after its last replug a drive was slow again; None where it was not, or was never replugged."""
+    return next((hour - back for hour in slows if back is not None and hour >= back), None)
+
+
 def came_back(slows: list[datetime], back: datetime | None) -> str:
     """How soon a drive was slow after its last replug."""
     if back is None:
         return "never replugged"
-    again = [hour for hour in slows if hour >= back]
-    return "not slow since" if not again else "slow within a day" if again[0] - back <= DAY else "slow later"
+    again = relapse(slows, back)
+    return "not slow since" if again is None else "slow within a day" if again <= DAY else "slow later"
+
+
+def verdict(row: Record, cost: float) -> tuple[str, str]:
+    """What docs/candidates.md says of a drive whose replacement costs so many tail hours, and the rule that says `replace`."""
+    slow, shared = row["slow_hours_28d"], row["together_hours_28d"]
+    is_mostly_shared = shared > slow / 2
+    if not slow:
+        return "leave", "none"
+    if is_mostly_shared and row["expected"] >= 1:
+        return "check path", "none"
+    if row["low"] is not None and row["low"] > cost:
+        return "replace", "expectation"
+    relapsed = row["relapse"] is not None and row["relapse"] <= DAY
+    if (
+        not is_mostly_shared
+        and row["tail_hours_caused_28d"] >= 4 * cost
+        and row["quiet"] is not None
+        and row["quiet"] <= WEEK
+        and (row["weeks_28d"] >= 3 or relapsed)
+    ):
+        return "replace", "evidence"
+    return ("watch" if row["expected"] >= 1 else "leave"), "none"
 
 
 def places(row: Record, facts: Facts) -> list[tuple[str, str]]:
@@ -208,14 +238,15 @@ def enclose(here: list[Record], known: list[Record]) -> None:
         e, count = sum(e for _, e in of_group.values()), len(of_group)
         ratio = sum(y for y, _ in of_group.values()) / e if e else 0.0
         squares = sum((y - ratio * e) ** 2 for y, e in of_group.values())
-        deviation = math.sqrt(squares * count / (count - 1)) / e if count >= 5 and e else None
+        # what all of them were off by, and what each was by chance
+        error = math.hypot(ratio - 1, math.sqrt(squares * count / (count - 1)) / e) if count >= 5 and e else None
         for row in here:
             if below(row["expected"], BANDS) == band:
                 has_end = bool(tenths) and high <= len(tenths)
                 row["tail_hours_low"] = row["expected"] * (max(tenths[low - 1] - 1, 0) / 10 if low >= 1 else 0.0) if has_end else None
                 row["tail_hours_high"] = row["expected"] * tenths[high - 1] / 10 if has_end else None
-                row["low"] = None if deviation is None else row["expected"] * min(max(ratio - 1.2816 * deviation, 0.0), 1.0)
-                row["high"] = None if deviation is None else row["expected"] * max(ratio + 1.2816 * deviation, 1.0)
+                row["low"] = None if error is None else row["expected"] * max(1 - 1.2816 * error, 0.0)
+                row["high"] = None if error is None else row["expected"] * (1 + 1.2816 * error)
 
 
 def backtest(rows: list[Record]) -> dict[tuple[str, datetime, float, str], float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -61,14 +61,14 @@ def decided(warehouse: Warehouse) -> None:
     with duckdb.connect(str(warehouse.published), read_only=True) as connection:
         slowest = connection.execute("select drive_id from marts.fct_drive_slowness order by slow_hours desc, drive_id limit 3").fetchall()
     for (drive,), verdict in zip(slowest, ("replace", "watch", "dismiss"), strict=True):
-        decide(warehouse, drive, verdict, by="ada", note=f"{verdict}: <b>seen</b> & told")
+        decide(warehouse, [drive], verdict, by="ada", note=f"{verdict}: <b>seen</b> & told")
 
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """What `drivetail demo` leaves, and decisions on its drives."""
     out = tmp_path_factory.mktemp("demo") / "demo"
-    run_demo(out)
+    run_demo(out, date(2026, 2, 1))
     warehouse = Warehouse(out / "warehouse")
     decided(warehouse)
     return warehouse

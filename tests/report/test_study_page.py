@@ -19,7 +19,7 @@ from report.study.words import FINDINGS
 
 pytestmark = pytest.mark.xdist_group("report")
 
-SECTIONS = ["digest", "findings", "variants", "figures", "others", "words"]
+SECTIONS = ["digest", "findings", "variants", "figures", "others", "fleet", "words"]
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +46,25 @@ def rows(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
 
 # --------------------------------------------------------------------------------------------------------------------
 # What it says
+
+
+def test_its_appendix_shows_how_the_fleet_is_slow_and_where_detectors_agree(studied: Warehouse, page_file: Path):
+    page = Page(page_file)
+    figures = {attrs["id"] for tag, attrs in page.tags if tag == "div" and attrs.get("class") == "plotly-graph-div"}
+    assert {"figure-distribution", "figure-interval-hours", "figure-gap-hours", "figure-outage-hours"} <= figures
+    assert re.search(r"Of \d+ slow intervals? of disks, \S+ \(\d+\) lasted 1 hour and \S+ \(\d+\) 8 hours or longer", page.words)
+    table = page.text.split('<table class="matrix">')[1].split("</table>")[0]
+    cells = [
+        [" ".join(re.sub(r"<[^>]*>", " ", cell).split()) for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.S)]
+        for row in table.split("<tr>")[1:]
+    ]
+    names, held = cells[0][1:], {row[0]: row[1:] for row in cells[1:]}
+    judged = [pair for pair in rows(studied, "select * from marts.detector_agreement where span like 'last_%'") if pair["drive_count"]]
+    for pair in judged:
+        low, high = sorted((pair["detector"], pair["other_detector"]))
+        assert held[low][names.index(high)] == f"{pair['both_count']:,} of {pair['either_count']:,}"
+        assert held[high][names.index(low)] == ("\N{EN DASH}" if pair["kappa"] is None else f"{pair['kappa']:.2f}")
+    assert len(judged) == len(names) * (len(names) - 1) / 2 > 20
 
 
 def test_its_numbers_are_the_marts(studied: Warehouse, page_file: Path):

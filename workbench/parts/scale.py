@@ -12,7 +12,7 @@ from workbench.measure import DRIVETAIL, Cost, folder_mib, measure, row_count
 from workbench.parts import PAPER_DAYS, Bound, Section, Setting
 from workbench.parts.day import fleet
 
-ROOM = 5
+ROOM = 3
 """Free disk that the run needs, in times the delivered Parquet: raw, store, scratch of the build."""
 
 

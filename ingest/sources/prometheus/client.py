@@ -29,6 +29,7 @@ RETRIES = 5
 BACKOFF_SECONDS = 1.0
 RETRIED = (408, 425, 429, 500, 502, 504, 503)
 CONNECT_SECONDS = 10
+IMPATIENT_CONNECT_SECONDS = 4
 SILENCE_SECONDS = 120
 # A whole answer, with all that is asked again and however it trickles in; Prometheus itself gives up on a query after two minutes.
 ANSWER_SECONDS = 300.0
@@ -64,17 +65,19 @@ class Client:
     """`url`: the server as a browser opens it, with a path prefix where it has one. Credentials come from the environment.
 
     `is_partial_allowed`: take answers that the server calls incomplete; what it said of them is then in `warnings`.
+    `is_patient`: try again for half a minute where nobody listens, as a pull does.
     """
 
     url: str
     is_partial_allowed: bool = False
+    is_patient: bool = True
     warnings: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.url = server_url(self.url)
         self.session = requests.Session()
         retry = Retry(  # other: a certificate that is refused stays refused
-            total=RETRIES, other=0, backoff_factor=BACKOFF_SECONDS, backoff_max=60, status_forcelist=RETRIED, raise_on_status=False,
+            total=RETRIES, connect=None if self.is_patient else 0, other=0, backoff_factor=BACKOFF_SECONDS, backoff_max=60, status_forcelist=RETRIED, raise_on_status=False,
             respect_retry_after_header=True, retry_after_max=LONGEST_WAIT_SECONDS, allowed_methods=("GET",),
         )  # fmt: skip
         for scheme in ("http://", "https://"):
@@ -127,7 +130,7 @@ class Client:
             with self.session.get(
                 shown,
                 params=parameters,
-                timeout=(CONNECT_SECONDS, SILENCE_SECONDS),
+                timeout=(CONNECT_SECONDS if self.is_patient else IMPATIENT_CONNECT_SECONDS, SILENCE_SECONDS),
                 stream=True,
                 verify=self._authority,  # with every question: else REQUESTS_CA_BUNDLE would count before the session's own
                 allow_redirects=False,
@@ -142,8 +145,8 @@ class Client:
             ) from error
         except requests.RequestException as error:
             raise PrometheusError(
-                f"{self.url} cannot be reached: {_cause(error)}; is the address right, and is the server up? "
-                "What was pulled so far is kept: run the same command again"
+                f"{self.url} cannot be reached: {_cause(error)}; is the address right, and is the server up?"
+                + (" What was pulled so far is kept: run the same command again" if self.is_patient else "")
             ) from error
         if status in (401, 403):
             raise PrometheusError(

@@ -24,7 +24,7 @@ def diagnose(
     """
     now = now or datetime.now(UTC).replace(tzinfo=None)
     try:
-        client = Client(url, is_partial_allowed=True)
+        client = Client(url, is_partial_allowed=True, is_patient=False)
         doctor = _Doctor(client, selection, now, inventory or Inventory())
         client.ask("query", {"query": "vector(1)", "time": doctor.now})
     except PrometheusError as error:

@@ -72,7 +72,7 @@ ends as (
     group by kind, band, week_no
 ),
 
--- whole thousandths of an hour, which add up in any order
+-- whole millionths of an hour, which add up in any order
 raid_group_weeks as (
     select
         kind,
@@ -80,7 +80,7 @@ raid_group_weeks as (
         week_no,
         raid_group_id,
         cast(sum(tail_hours_caused_after) as bigint) as y,
-        cast(sum(cast(round(1000 * expected_tail_hours) as bigint)) as bigint) as e
+        cast(sum(cast(round(1000000 * expected_tail_hours) as bigint)) as bigint) as e
     from banded
     where tail_hours_caused_after is not null and training_drive_weeks > 0
     group by kind, band, week_no, raid_group_id
@@ -109,21 +109,24 @@ sums as (
         week_no,
         cast(count(*) as double) as n,
         cast(sum(y) as double) as y,
-        cast(sum(e) as double) / 1000.0 as e,
+        cast(sum(e) as double) / 1000000.0 as e,
         cast(sum(cast(y * y as decimal(38, 0))) as double) as yy,
-        cast(sum(cast(y * e as decimal(38, 0))) as double) / 1000.0 as ye,
-        cast(sum(cast(e as decimal(19, 0)) * cast(e as decimal(19, 0))) as double) / 1000000.0 as ee
+        cast(sum(cast(y * e as decimal(38, 0))) as double) / 1000000.0 as ye,
+        cast(sum(cast(e as decimal(19, 0)) * cast(e as decimal(19, 0))) as double) / 1000000000000.0 as ee
     from known_raid_groups
     group by kind, band, week_no
 ),
 
-ratios as (
+errors as (
     select
         kind,
         band,
         week_no,
-        y / e as ratio,
-        sqrt(greatest(yy - 2.0 * y / e * ye + y / e * y / e * ee, 0.0) * n / (n - 1)) / e as deviation
+        -- by how much such expectations have been off: all of them alike, and each by chance
+        sqrt(
+            (y / e - 1.0) * (y / e - 1.0)
+            + greatest(yy - 2.0 * y / e * ye + y / e * y / e * ee, 0.0) * n / (n - 1) / (e * e)
+        ) as deviation
     from sums
     where n >= {{ var('candidate_fewest_raid_groups') }} and e > 0
 )
@@ -140,15 +143,12 @@ select
     coalesce(ends.outcome_count, 0) as outcome_count,
     banded.expected_tail_hours,
     banded.expected_tail_hours * case
-        when ratios.ratio is not null
-            then least(greatest(ratios.ratio - {{ var('candidate_interval_deviations') }} * ratios.deviation, 0.0), 1.0)
+        when errors.deviation is not null then greatest(1.0 - {{ var('candidate_interval_deviations') }} * errors.deviation, 0.0)
     end as expected_low,
-    banded.expected_tail_hours * case
-        when ratios.ratio is not null then greatest(ratios.ratio + {{ var('candidate_interval_deviations') }} * ratios.deviation, 1.0)
-    end as expected_high,
+    banded.expected_tail_hours * (1.0 + {{ var('candidate_interval_deviations') }} * errors.deviation) as expected_high,
     case when ends.high_ratio is not null then ends.low_ratio * banded.expected_tail_hours end as tail_hours_low,
     ends.high_ratio * banded.expected_tail_hours as tail_hours_high,
     banded.tail_hours_caused_after
 from banded
 left join ends on banded.kind = ends.kind and banded.band = ends.band and banded.week_no = ends.week_no
-left join ratios on banded.kind = ratios.kind and banded.band = ratios.band and banded.week_no = ratios.week_no
+left join errors on banded.kind = errors.kind and banded.band = errors.band and banded.week_no = errors.week_no

@@ -1,5 +1,5 @@
--- Drives by what replacing each is expected to avoid in the next 28 days less what it costs, as of the last week boundary; of drives that were
--- slow in the 28 days before or caused tail hours. Grain: drive_id.
+-- Drives by what to do with each, and why, as of the last week boundary; of drives that were slow in the 28 days before or caused tail hours.
+-- Grain: drive_id.
 with latest as (
     select max(boundary_utc) as boundary_utc from {{ ref('int_drive_weeks') }}
 ),
@@ -23,30 +23,24 @@ places as (
     group by segments.drive_id
 ),
 
-costed as (
+judged as (
     select
-        drive_weeks.*,
-        intervals.training_drive_weeks,
-        intervals.outcome_count,
-        intervals.expected_tail_hours,
-        intervals.expected_low,
-        intervals.expected_high,
-        intervals.tail_hours_low,
-        intervals.tail_hours_high,
-        coalesce(drives.capacity_bytes, {{ var('replace_unknown_capacity_bytes') }})
-        / cast({{ var('replace_rebuild_bytes_per_second') }} as double) / 3600 as rebuild_hours,
-        decisions.decision_seq
-    from {{ ref('int_drive_weeks') }} as drive_weeks
-    inner join latest on drive_weeks.boundary_utc = latest.boundary_utc
-    inner join {{ ref('int_drive_weeks__intervals') }} as intervals
-        on drive_weeks.drive_id = intervals.drive_id and drive_weeks.boundary_utc = intervals.boundary_utc
-    left join {{ ref('dim_drives') }} as drives on drive_weeks.drive_id = drives.drive_id
-    left join decisions on drive_weeks.drive_id = decisions.drive_id
-    left join places on drive_weeks.drive_id = places.drive_id
-    left join {{ ref('int_drives__replaced') }} as replaced on drive_weeks.drive_id = replaced.drive_id
+        judged.*,
+        decisions.decision_seq,
+        drives.host,
+        drives.enclosure,
+        drives.slot,
+        drives.capacity_bytes,
+        {{ rounded_text('judged.expected_tail_hours', 1) }} as expected,
+        {{ rounded_text('judged.cost_tail_hours', 1) }} as cost
+    from {{ ref('int_drive_weeks__judged') }} as judged
+    inner join latest on judged.boundary_utc = latest.boundary_utc
+    left join {{ ref('dim_drives') }} as drives on judged.drive_id = drives.drive_id
+    left join decisions on judged.drive_id = decisions.drive_id
+    left join places on judged.drive_id = places.drive_id
+    left join {{ ref('int_drives__replaced') }} as replaced on judged.drive_id = replaced.drive_id
     cross join {{ ref('publication') }} as publication
-    where (drive_weeks.slow_hours_28d > 0 or drive_weeks.own_tail_hours > 0)
-        and replaced.drive_id is null
+    where replaced.drive_id is null
         -- a drive that reports after the hour in which its period ended has not gone
         and coalesce(
             case when places.to_hour_utc > publication.last_hour_utc then places.role = 'data' else places.to_hour_utc < drives.last_hour_utc end,
@@ -54,53 +48,90 @@ costed as (
         )
 ),
 
-priced as (
+worded as (
     select
         *,
-        rebuild_hours * {{ var('replace_rebuild_tail_hours') }}
-        + {{ var('replace_labour_hours') }} * {{ var('replace_labour_tail_hours') }}
-        + {{ var('replace_spare_tail_hours') }} as cost_tail_hours
-    from costed
+        case
+            when replace_rule = 'expectation'
+                then 'At least ' || {{ rounded_text('expected_low', 1) }} || ' tail hours are expected in 28 days; a replacement costs ' || cost || '.'
+            when replace_rule = 'evidence'
+                then 'It caused ' || {{ counted_noun('tail_hours_caused_28d', 'tail hour') }} || ' in 28 days, '
+                    || {{ to_tenths('tail_hours_caused_28d / cost_tail_hours') }} || ' times what a replacement costs (' || cost || '), in '
+                    || cast(tail_weeks_28d as string) || ' of 4 weeks'
+                    || case
+                        when recur_hours <= {{ var('replace_evidence_recur_hours') }} then ', and was slow again within a day of its last replug.'
+                        else '.'
+                    end
+            when verdict = 'check path'
+                then 'It shared ' || cast(together_hours_28d as string) || ' of ' || {{ counted_noun('slow_hours_28d', 'slow hour') }}
+                    || ' with other drives of its RAID group or host, so another drive may be slow there too.'
+            when not is_slow_28d then 'It had no slow hour in 28 days.'
+            when expected_low is null
+                then expected || ' tail hours are expected in 28 days and a replacement costs ' || cost
+                    || ', but too few RAID groups have an outcome yet to say how sure that is.'
+            else expected || ' tail hours are expected in 28 days, but perhaps only ' || {{ rounded_text('expected_low', 1) }}
+                || '; a replacement costs ' || cost || '.'
+        end as why,
+        case
+            when verdict = 'replace' then ''
+            when not is_slow_28d then ' Its next slow hour brings it back onto the list.'
+            when is_shared then ' Replace it once most of its slow hours are its own.'
+            when verdict = 'leave' then ' It is watched from {{ var("candidate_watch_hours") }} on.'
+            when not is_enough
+                then ' Replace it once it causes ' || {{ rounded_text(var('replace_evidence_cost_ratio') ~ ' * cost_tail_hours', 1) }}
+                    || ' in 28 days; now ' || cast(tail_hours_caused_28d as string) || '.'
+            when not is_recent
+                then ' Replace it if it causes more; the last was on ' || cast(cast(latest_tail_hour_utc as date) as string) || '.'
+            else ' Replace it once it causes some in {{ var("replace_evidence_weeks") }} weeks of 4; now in ' || cast(tail_weeks_28d as string) || '.'
+        end as what_is_missing
+    from judged
 )
 
 select
-    priced.drive_id,
-    priced.boundary_utc,
-    cast(row_number() over (order by priced.expected_tail_hours - priced.cost_tail_hours desc, priced.drive_id asc) as bigint) as candidate_rank,
-    priced.kind,
-    priced.raid_group_id,
-    priced.model,
-    priced.age_year,
-    priced.expected_tail_hours,
-    priced.expected_low,
-    priced.expected_high,
-    priced.tail_hours_low,
-    priced.tail_hours_high,
-    priced.rebuild_hours,
-    priced.cost_tail_hours,
-    priced.expected_tail_hours - priced.cost_tail_hours as net_tail_hours,
-    case
-        when priced.expected_tail_hours >= {{ var('candidate_watch_hours') }} and 2 * priced.together_hours_28d > priced.slow_hours_28d
-            then 'check path'
-        when priced.expected_low > priced.cost_tail_hours then 'replace'
-        when priced.expected_tail_hours >= {{ var('candidate_watch_hours') }} then 'watch'
-        else 'leave'
-    end as verdict,
-    priced.tail_hours_caused_28d,
-    priced.tail_weeks_28d,
-    priced.latest_tail_hour_utc,
-    priced.slow_hours_28d,
-    priced.recurrence_count_28d,
-    priced.together_hours_28d,
-    priced.chronic_hours_28d,
-    priced.drive_hours_28d,
-    priced.unplug_count,
-    priced.wait_hours,
-    priced.recur_hours,
-    priced.training_drive_weeks,
-    priced.outcome_count,
+    worded.drive_id,
+    worded.boundary_utc,
+    row_number() over (
+        order by
+            case worded.verdict when 'replace' then 1 when 'check path' then 2 when 'watch' then 3 else 4 end asc,
+            -- who was slow stands above who was not
+            case when worded.is_slow_28d then 1 else 2 end asc,
+            worded.expected_tail_hours - worded.cost_tail_hours desc,
+            worded.drive_id asc
+    ) as candidate_rank,
+    worded.kind,
+    worded.raid_group_id,
+    worded.host,
+    worded.enclosure,
+    worded.slot,
+    worded.model,
+    worded.capacity_bytes,
+    worded.age_year,
+    worded.expected_tail_hours,
+    worded.expected_low,
+    worded.expected_high,
+    worded.tail_hours_low,
+    worded.tail_hours_high,
+    worded.rebuild_hours,
+    worded.cost_tail_hours,
+    worded.expected_tail_hours - worded.cost_tail_hours as net_tail_hours,
+    worded.verdict,
+    worded.replace_rule,
+    worded.why || worded.what_is_missing as verdict_reason,
+    worded.tail_hours_caused_28d,
+    worded.tail_weeks_28d,
+    worded.latest_tail_hour_utc,
+    worded.slow_hours_28d,
+    worded.recurrence_count_28d,
+    worded.together_hours_28d,
+    worded.chronic_hours_28d,
+    worded.drive_hours_28d,
+    worded.unplug_count,
+    worded.wait_hours,
+    worded.recur_hours,
+    worded.training_drive_weeks,
+    worded.outcome_count,
     decisions.verdict as decision,
     decisions.decided_by,
     decisions.decided_at
-from priced
-left join {{ ref('fct_drive_decisions') }} as decisions on priced.decision_seq = decisions.decision_seq
+from worded
+left join {{ ref('fct_drive_decisions') }} as decisions on worded.decision_seq = decisions.decision_seq

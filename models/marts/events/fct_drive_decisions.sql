@@ -116,6 +116,7 @@ select
     stated.until_utc,
     stated.is_past_until,
     stated.publication_id,
+    stated.ticket,
     stated.superseded_at,
     stated.replaced_at,
     stated.successor_drive_id,

@@ -1,0 +1,124 @@
+"""The wheel, installed into an empty virtual environment far from the checkout: it holds one package, and its commands work."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+UV = which(str(ROOT / ".uv" / "bin" / "uv")) or which("uv")
+FOREIGN = ("engine", "ingest", "quality", "report", "simulate", "models")
+
+pytestmark = [pytest.mark.xdist_group("wheel"), pytest.mark.skipif(UV is None, reason="uv is not installed; `make` installs it")]
+
+
+def run(*command: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("DRIVETAIL", "PYTHON", "VIRTUAL_ENV"))}
+    return subprocess.run([*map(str, command)], cwd=cwd, env=variables | environment, capture_output=True, text=True, timeout=3600)
+
+
+def uv(*arguments: object) -> str:
+    done = run(UV, *arguments, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@dataclass
+class Installed:
+    """A virtual environment with the wheel and the versions of uv.lock, and a folder to work in that has packages named like ours."""
+
+    wheel: Path
+    prefix: Path
+    folder: Path
+
+    def drivetail(self, *arguments: object) -> tuple[int, str]:
+        """Exit code and output of a command that is run there."""
+        environment = {"PYTHONPATH": str(self.folder), "DRIVETAIL_WAREHOUSE": "warehouse"}
+        done = run(self.prefix / "bin" / "drivetail", *arguments, cwd=self.folder, **environment)
+        return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    root = tmp_path_factory.mktemp("wheel")
+    uv("build", "--quiet", "--wheel", "--out-dir", root / "dist")
+    (wheel,) = (root / "dist").glob("*.whl")
+    locked = root / "locked.txt"
+    locked.write_text(uv("export", "--quiet", "--frozen", "--no-emit-project", "--no-dev", "--no-hashes"))
+    uv("venv", "--quiet", "--python", sys.executable, root / "venv")
+    uv("pip", "install", "--quiet", "--python", root / "venv" / "bin" / "python", "--constraint", locked, wheel)
+    folder = root / "folder"
+    for name in FOREIGN:
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text("raise SystemExit('a package of somebody else')\n")
+    return Installed(wheel, root / "venv", folder)
+
+
+def test_it_brings_one_package_and_no_model_of_the_user(installed: Installed) -> None:
+    names = zipfile.ZipFile(installed.wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {"drivetail", "drivetail-0.1.0.dist-info", "drivetail-0.1.0.data"}
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    folders = (
+        "engine",
+        "ingest",
+        "quality",
+        "report",
+        "simulate",
+        "analyses",
+        "macros",
+        "models",
+        "seeds",
+        "tests/generic",
+        "tests/assert_",
+    )
+    ours = {name for name in tracked if name.startswith(folders) or name in (".dbtignore", "dbt_project.yml", "profiles.yml")}
+    assert {name.removeprefix("drivetail/_project/") for name in names if "/_project/" in name} == ours
+    share = installed.prefix / "share"
+    for name in ("drivetail/dags/fleet_hourly.py", "drivetail/deploy/membership.sh", "drivetail/docs/install.md", "man/man1/drivetail.1"):
+        assert (share / name).is_file()
+    assert os.access(share / "drivetail/deploy/airflow.sh", os.X_OK)
+
+
+def test_its_commands_work_where_others_have_packages_of_these_names(installed: Installed) -> None:
+    for command, said in {
+        "simulate --out fleet --disk-groups 3 --ssd-groups 1 --days 8": "Next: drivetail ingest",
+        "ingest bundle fleet": "0 rejected",
+        "build": "Built ",
+        "report": "Report: ",
+        "alerts": "",
+        "candidates": "",
+        "status": "",
+        "study": "160 numbers",
+        "what-if --worst 1": "",
+        "decisions": "No decision yet",
+        "metrics": "drivetail_problems",
+        "maintain": "",
+    }.items():
+        code, output = installed.drivetail(*command.split())
+        assert code == 0 and said in output, f"{command}: {code}: {output}"
+    code, output = installed.drivetail("sql", "--format", "csv", "select count(*) as days from marts.fct_fleet_coverage")
+    assert (code, output.splitlines()[0]) == (0, "days")
+    module = run(installed.prefix / "bin" / "python", "-m", "drivetail", "--version", cwd=installed.folder)
+    assert module.stdout.startswith("drivetail, version ")
+
+
+def test_what_needs_an_extra_says_which(installed: Installed) -> None:
+    (installed.folder / "bundle").mkdir()
+    (installed.folder / "bundle" / "drive_hours.csv").write_text("hour_utc,drive_id\n")
+    code, output = installed.drivetail("ingest", "bundle", "bundle", "--gate", "-w", "gated")
+    assert code == 1 and len(output.splitlines()) == 1 and "install drivetail[gate]" in output, output
+
+
+@pytest.mark.soak
+def test_the_demo_and_the_documentation(installed: Installed) -> None:
+    for command in ("demo", "docs --out tables.html"):
+        code, output = installed.drivetail(*command.split())
+        assert code == 0, output
+    assert (installed.folder / "tables.html").stat().st_size > 1_000_000

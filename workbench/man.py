@@ -1,0 +1,44 @@
+"""`make man`: the man page of `drivetail`, made of what `--help` prints; writes docs/drivetail.1, which the wheel installs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+import click
+
+from drivetail.cli import main
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "drivetail.1"
+WIDTH = 78
+HEAD = rf""".\" made by `make man`
+.TH DRIVETAIL 1 "" "drivetail {importlib.metadata.version("drivetail")}"
+.SH NAME
+drivetail \- find the drives that are not dead but slow
+.SH SYNOPSIS
+.B drivetail
+COMMAND [OPTIONS] [ARGUMENTS]
+.SH EXIT STATUS
+0 when all is well, 1 when something needs somebody, 2 for a wrong command line, 130 after Ctrl-C.
+.SH ENVIRONMENT
+.B DRIVETAIL_WAREHOUSE
+is the folder of the warehouse where \-\-warehouse is not given.
+"""
+
+
+def helped(context: click.Context) -> str:
+    """What `--help` prints, as roff that is not filled."""
+    text = context.get_help().replace("\\", r"\e").replace("-", r"\-").replace("'", r"\(aq")
+    return "\n".join([".nf", *(rf"\&{line}" if line.startswith(".") else line for line in text.splitlines()), ".fi", ""])
+
+
+def page() -> str:
+    """The whole page."""
+    top = click.Context(main, info_name="drivetail", terminal_width=WIDTH, **main.context_settings)
+    contexts = [click.Context(command, top, name) for name, command in sorted(main.commands.items())]
+    commands = "".join(f'.SS "{each.command_path}"\n{helped(each)}' for each in contexts)
+    return f"{HEAD}.SH DESCRIPTION\n{helped(top)}.SH COMMANDS\n{commands}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
