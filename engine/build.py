@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -48,11 +48,11 @@ DAYS = (
 )  # fmt: skip
 """What is stored by day from raw, and the sums that must hold."""
 
-COUNTS_BY_CLASS = (
-    "int_drives+,config.materialized:by_day", "int_drives+,test_type:singular",
-    "--exclude", "test_type:unit",
-)  # fmt: skip
-"""What is stored by day and depends on how drives are grouped now, and the sums that need to know every drive."""
+COUNTS_BY_CLASS = "int_drives+,config.materialized:by_day"
+"""What is stored by day and depends on how drives are grouped now."""
+
+SUMS_OF_DRIVES = "int_drives+,test_type:singular"
+"""The sums that need to know every drive."""
 
 OPEN_ELSEWHERE = "could not set lock"
 """What DuckDB says of a database that another process has open."""
@@ -353,9 +353,12 @@ class Build:
             has_samples = any(self.day_files("drive_samples", batch))
             if has_samples and not self.spark:
                 require_perseus()
-            # without samples nothing is fitted: a Python model costs its imports all the same
-            unneeded = () if has_samples or self.spark else ("int_raid_group_days__fitted",)
-            self.run_days(SPARK_DAYS if self.spark else DAYS, batch, *unneeded)
+            if self.spark:
+                self.spark.compute(SPARK_DAYS, batch, f"{self.number:06d}", self.connect)
+            else:
+                # without samples nothing is fitted: a Python model costs its imports all the same
+                unneeded = () if has_samples else ("int_raid_group_days__fitted",)
+                self.project.run("build", "--select", *DAYS, *unneeded, days=batch)
             slowest = {model: round(seconds, 3) for model, seconds in (self.project.seconds - before).most_common(SLOWEST)}
             self.warehouse.note("stored", first=batch[0], last=batch[-1], slowest_models_s=slowest)
         self.report("days", len(cut), len(cut))
@@ -378,16 +381,12 @@ class Build:
         make_day_folders(self.warehouse, stored_models(self.project.manifest), recounted)
         self.begin_days(recounted)
         if self.spark and recounted:
-            self.spark.project.run("build", "--select", *OVER_DAYS)
+            self.spark.project.run("run", "--select", *OVER_DAYS)
         for batch in batches(self.deliveries, recounted):
-            self.run_days(COUNTS_BY_CLASS, batch)
-
-    def run_days(self, select: Sequence[str], days: Sequence[date], *excluded: str) -> None:
-        """Run models over some days and store what they make of them. select: ends with what is excluded, to which more may be added."""
-        if self.spark:
-            self.spark.compute((*select, *excluded), days, f"{self.number:06d}", self.connect)
-        else:
-            self.project.run("build", "--select", *select, *excluded, days=days)
+            if self.spark:
+                self.spark.compute((COUNTS_BY_CLASS, "--exclude", "resource_type:test"), batch, f"{self.number:06d}", self.connect)
+            counts = () if self.spark else (COUNTS_BY_CLASS,)
+            self.project.run("build", "--select", *counts, SUMS_OF_DRIVES, "--exclude", "test_type:unit", days=batch)
 
     def computed_hours(self, connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
         """RAID-hours and drive-hours of the days computed."""

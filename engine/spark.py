@@ -33,7 +33,7 @@ DAYS = ("+config.materialized:by_day", "+test_type:singular", "--exclude", "int_
 
 OVER_DAYS = (
     "+config.materialized:by_day,int_drive_hours__measured+",
-    "--exclude", "config.materialized:by_day", "config.materialized:in_run", "resource_type:test", "resource_type:unit_test",
+    "--exclude", "config.materialized:by_day", "config.materialized:in_run",
 )  # fmt: skip
 """What is made of stored models over all days for other stored models."""
 
