@@ -1,4 +1,4 @@
-"""The command. A wheel has the packages that it imports (`engine`, `ingest`, ...) in `drivetail/_project`; a checkout has them beside it."""
+"""The command. What it imports (`engine`, `ingest`, ...) is in `drivetail/_project` of a wheel; in a checkout it is beside this package."""
 
 import sys
 from pathlib import Path

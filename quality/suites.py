@@ -76,7 +76,8 @@ def _great_expectations() -> Any:
         import great_expectations as gx
         from great_expectations.data_context.types.base import ProgressBarsConfig
     except ImportError as error:
-        raise GateError(f"the gate needs great-expectations ({error}); install drivetail[gate] (`uv sync --extra gate` in a checkout)") from error
+        todo = "install drivetail[gate] (`uv sync --extra gate` in a checkout)"
+        raise GateError(f"the gate needs great-expectations ({error}); {todo}") from error
     logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)  # it sets itself to INFO
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)

@@ -23,13 +23,15 @@ Row = dict[str, Any]
 ROW_CASES = ("late", "duplicated", "conflicting", "missing", "idle", "partly_observed", "zero", "nan")
 FLEET_CASES = ("moved", "unlisted", "quantised")
 AWKWARD_CASES = ROW_CASES + FLEET_CASES
-PLANTED_CASES = ("failing", "swapped", "sudden")
+PLANTED_CASES = ("failing", "swapped", "sudden", "mild")
 """Drives whose story is known, for a first look: not among `all`, as no telemetry is awkward for them."""
 FAILING_EVERY_HOURS, FAILING_HOURS, FAILING_EXCESS = 31.0, 6.0, 3.5
 """Such a drive is slow this often, for so long, by so much (ratio)."""
 FAILING_DAYS, SWAPPED_DAYS, SWAP_HOURS, SUDDEN_HOURS = 40, 24, 3.0, 16.0
 """One fails for so many days up to the end of the span; another did until it was replaced so many days before it, its slot being empty
 for so long; a third becomes slow in the last hours."""
+MILD_EXCESS = 0.4
+"""Extra latency of one that is a little slow for good (ratio)."""
 HOURS_PER_CASE_AND_DAY = 3
 AWKWARD_DAYS = 7
 """Only this many first days of the span carry awkward rows; a long fleet needs no more of them."""
@@ -71,6 +73,10 @@ class Awkward:
             self._swap(groups, histories, hours)
         if "sudden" in self.cases:
             self._fail(groups, histories, hours, hours - SUDDEN_HOURS, float(hours), nth=2)
+        if "mild" in self.cases:
+            _, member = self._steady(groups, hours)[3]
+            member.fail_slow_excess = MILD_EXCESS
+            self.done.append(("mild", member.drive_id, None, f"{1 + MILD_EXCESS:g} times its latency, for good"))
         self.data_drives = {m.drive_id for g in groups for m in g.members if m.role == "data"}
 
     def _move(self, groups: list[Group], histories: list[GroupHistory], hours: int) -> None:
@@ -98,14 +104,7 @@ class Awkward:
         self, groups: list[Group], histories: list[GroupHistory], hours: int, since: float, until: float, nth: int
     ) -> tuple[int, Member]:
         """A data drive of the nth of the disk groups that can spare one is slow again and again, returns its group and itself."""
-        steady = [
-            (i, m)
-            for i, group in enumerate(groups)
-            if group.kind == "disk" and group.data_width > 4 and group.joined_at <= 0
-            for m in [next((m for m in group.members if _is_steady(m, hours)), None)]
-            if m is not None
-        ]
-        i, member = steady[nth]
+        i, member = self._steady(groups, hours)[nth]
         histories[i].episodes = [(m, e) for m, e in histories[i].episodes if m is not member]
         at, fate = max(since, 0.0) + 7.0, 0
         while at < until:
@@ -121,6 +120,12 @@ class Awkward:
             )
         )
         return i, member
+
+    @staticmethod
+    def _steady(groups: list[Group], hours: int) -> list[tuple[int, Member]]:
+        """A drive of every disk group that can spare one."""
+        found = ((i, [m for m in group.members if _is_steady(m, hours)]) for i, group in enumerate(groups) if group.kind == "disk")
+        return [(i, members[0]) for i, members in found if members and groups[i].data_width > 4 and groups[i].joined_at <= 0]
 
     def _swap(self, groups: list[Group], histories: list[GroupHistory], hours: int) -> None:
         """A drive of the second such group was failing, too, until an operator put another one into its slot."""

@@ -11,7 +11,6 @@ import click
 
 from drivetail.cli import ask, operate, run, tell
 
-
 INTERRUPTED = 130
 """Exit code after Ctrl-C: as shells have it, 128 and the number of the signal."""
 

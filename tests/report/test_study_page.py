@@ -20,6 +20,8 @@ from report.study.words import FINDINGS
 pytestmark = pytest.mark.xdist_group("report")
 
 SECTIONS = ["digest", "findings", "variants", "figures", "others", "fleet", "words"]
+APPENDIX = ["distribution", "interval-hours", "gap-hours", "wait-hours", "outage-hours", "recur-hours"]
+"""Figures of the fleet by itself."""
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def rows(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
 def test_its_appendix_shows_how_the_fleet_is_slow_and_where_detectors_agree(studied: Warehouse, page_file: Path):
     page = Page(page_file)
     figures = {attrs["id"] for tag, attrs in page.tags if tag == "div" and attrs.get("class") == "plotly-graph-div"}
-    assert {"figure-distribution", "figure-interval-hours", "figure-gap-hours", "figure-outage-hours"} <= figures
+    assert {f"figure-{name}" for name in APPENDIX} <= figures
     assert re.search(r"Of \d+ slow intervals? of disks, \S+ \(\d+\) lasted 1 hour and \S+ \(\d+\) 8 hours or longer", page.words)
     table = page.text.split('<table class="matrix">')[1].split("</table>")[0]
     cells = [
@@ -265,7 +267,7 @@ def test_it_opens_offline_without_a_complaint(browser: Any, page_file: Path, wid
     page, troubles = opened(browser, page_file, width)
     assert troubles == []
     sizes = page.eval_on_selector_all(".plotly-graph-div", "all => all.map(one => [one.id, one._fullLayout.width, one.clientWidth])")
-    assert len(sizes) == len(FIGURES)
+    assert len(sizes) == len(FIGURES) + len(APPENDIX)
     for name, drawn_width, room in sizes:
         assert abs(drawn_width - room) <= 1, f"{name} is {drawn_width} wide in {room}"
     assert page.evaluate("document.documentElement.scrollWidth") <= width

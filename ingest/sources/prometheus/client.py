@@ -77,7 +77,8 @@ class Client:
         self.url = server_url(self.url)
         self.session = requests.Session()
         retry = Retry(  # other: a certificate that is refused stays refused
-            total=RETRIES, connect=None if self.is_patient else 0, other=0, backoff_factor=BACKOFF_SECONDS, backoff_max=60, status_forcelist=RETRIED, raise_on_status=False,
+            total=RETRIES, connect=None if self.is_patient else 0, other=0, backoff_factor=BACKOFF_SECONDS,
+            backoff_max=60, status_forcelist=RETRIED, raise_on_status=False,
             respect_retry_after_header=True, retry_after_max=LONGEST_WAIT_SECONDS, allowed_methods=("GET",),
         )  # fmt: skip
         for scheme in ("http://", "https://"):
