@@ -12,6 +12,8 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
@@ -75,10 +77,20 @@ class SparkStore:
         os.environ["DRIVETAIL_SPARK_MASTER"] = master or LOCAL
         os.environ["DRIVETAIL_SPARK_LOG"] = str(warehouse.build / "logs" / "spark.log")
         os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).with_name("spark_conf")))
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # no model of ours uses it there
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # dbt says what failed
         self.warehouse = warehouse
         self.project = Project(warehouse, "spark")
         self.models = stored_models(self.project.manifest)
+
+    def stop(self) -> None:
+        """End the session, if one has begun: the interpreter would wait for its threads."""
+        if "pyspark" in sys.modules:
+            from pyspark.sql import SparkSession
+
+            session = SparkSession.getActiveSession()
+            if session is not None:
+                session.stop()
 
     def show(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Begin with what is stored, whichever engine wrote it."""
