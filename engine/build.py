@@ -104,12 +104,8 @@ def build(
             forget(warehouse)
         with explaining(warehouse):
             made = Build(warehouse, report, SparkStore(warehouse, master) if target == "spark" else None, keep_pruned=keep_pruned)
-        try:
-            with explaining(warehouse, made.raw_files):
-                return made.run()
-        finally:
-            if made.spark:
-                made.spark.stop()
+        with explaining(warehouse, made.raw_files):
+            return made.run()
 
 
 @contextmanager

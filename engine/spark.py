@@ -6,13 +6,13 @@ days from raw, as tables in a folder of its own, and their files are linked into
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import logging
 import os
 import shutil
 import socket
 import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -69,6 +69,15 @@ def _silence(address: str) -> str:
     return ""
 
 
+def end_session() -> None:
+    """Stop Spark, if it runs in this process: the interpreter cannot clean up beside its threads."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    if session is not None:
+        session.stop()
+
+
 class SparkStore:
     """The store as tables of Spark, for one build. Its folder holds links to the store's live files and what Spark writes beside them."""
 
@@ -79,18 +88,10 @@ class SparkStore:
         os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).with_name("spark_conf")))
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # no model of ours uses it there
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # dbt says what failed
+        atexit.register(end_session)
         self.warehouse = warehouse
         self.project = Project(warehouse, "spark")
         self.models = stored_models(self.project.manifest)
-
-    def stop(self) -> None:
-        """End the session, if one has begun: the interpreter would wait for its threads."""
-        if "pyspark" in sys.modules:
-            from pyspark.sql import SparkSession
-
-            session = SparkSession.getActiveSession()
-            if session is not None:
-                session.stop()
 
     def show(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Begin with what is stored, whichever engine wrote it."""
