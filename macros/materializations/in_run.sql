@@ -19,13 +19,7 @@
     {{ return({'relations': []}) }}
 {% endmaterialization %}
 
-{% materialization in_run, adapter='spark' %}
-    {{ run_hooks(pre_hooks) }}
-    {% do run_query('drop table if exists ' ~ this) %}
-    {% call statement('main') -%}{{ create_table_as(false, this, sql) }}{%- endcall %}
-    {{ run_hooks(post_hooks) }}
-    {{ return({'relations': [this.incorporate(type='table')]}) }}
-{% endmaterialization %}
+{% materialization in_run, adapter='spark' %}{{ return(spark_table()) }}{% endmaterialization %}
 
 {#- When a run ends (dbt_project.yml, on-run-end): what it held in memory is a view again, and the views show all days again. -#}
 {% macro end_run(results) %}

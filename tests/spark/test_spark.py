@@ -1,0 +1,111 @@
+"""The same models on Apache Spark have the same rows, and every line that is Spark's own has been run.
+
+One random awkward fleet a run (DRIVETAIL_SEEDS="5" repeats it): corrections, conflicts, late and bad records, inventory that
+changes. One Spark session for all: it takes half a minute to start. Skipped where pyspark or Java is not installed: `make .venv/.spark`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from drivetail.ask.decisions import decide
+from engine.build import build
+from engine.warehouse import PROJECT, Warehouse
+from ingest import ingest
+from tests.proof.support import seeds
+from tests.reference.fleets import deliveries, random_fleet
+from tests.spark.on_spark import build_on_spark, compare, compared, failures, spark_dbt
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="pyspark is not installed: `make .venv/.spark`"),
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17 or later, and there is no `java`"),
+]
+
+INEXACT: set[str] = set()
+"""Columns, as relation.column, whose doubles may differ in their last bits, with the reason."""
+
+
+@dataclass
+class Run:
+    """A fleet's publication, and what the build of the same raw on Spark did."""
+
+    warehouse: Warehouse
+    folder: Path
+    results: list[Any]
+    macros: set[str]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    from dbt_common.clients.jinja import BaseMacroGenerator
+
+    (seed,) = seeds(1)
+    print(f"repeat with DRIVETAIL_SEEDS={seed}")
+    folder = tmp_path_factory.mktemp("spark")
+    fleet = random_fleet(seed)
+    warehouse = Warehouse(folder / "warehouse")
+    for bundle in deliveries(fleet, "at_once", folder / "deliveries", random.Random(seed))[0]:
+        ingest("bundle", [bundle], warehouse.root)
+    build(warehouse)
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        drives = connection.execute("select drive_id from marts.dim_drives order by drive_id limit 2").fetchall()
+    for (drive,) in drives:
+        decide(warehouse, drive, "watch", by="o'hara", note="noisy \\ {loud}")
+    with warehouse.decisions.open("a", encoding="utf-8") as register:
+        register.write('{"drive_id": "half a li')  # of a writer that was killed
+    macros: set[str] = set()
+    call = BaseMacroGenerator.call_macro
+
+    def noted(generator: Any, *arguments: Any, **named: Any) -> Any:
+        macros.add(generator.macro.name)
+        return call(generator, *arguments, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseMacroGenerator, "call_macro", noted)
+        results = build_on_spark(warehouse, folder)
+    return Run(warehouse, folder, results, macros)
+
+
+def test_every_model_and_data_test_passes_on_spark(run: Run) -> None:
+    assert failures(run.results) == []
+
+
+def test_every_row_is_that_of_the_publication(run: Run) -> None:
+    found = compare(run.warehouse.published)
+    assert found.differences == []
+    assert set(found.inexact) <= INEXACT, found.inexact
+    assert found.relations == len(compared(run.warehouse.published)) > 80 and found.rows > 1000
+
+
+def test_every_macro_of_spark_has_been_run(run: Run) -> None:
+    """What the engines do not share is a macro in two arms; an arm that nothing runs is a guess."""
+    arms = {
+        name for file in (PROJECT / "macros").rglob("*.sql") for name in re.findall(r"\{% macro (spark_\w+)\(", file.read_text("utf-8"))
+    }
+    assert len(arms) > 20
+    assert arms - run.macros == set()
+
+
+def test_nothing_is_left_in_the_working_directory(run: Run) -> None:
+    assert not {"metastore_db", "spark-warehouse", "derby.log"} & {path.name for path in PROJECT.iterdir()}
+
+
+def test_only_the_days_of_a_run_are_replaced(run: Run) -> None:
+    table = run.folder / "store/int_drive_days"
+    days = sorted(path.name.removeprefix("day_utc=") for path in table.glob("day_utc=*"))
+    before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
+    chosen = days[len(days) // 2]
+    assert failures(spark_dbt(run.folder, run.warehouse.raw, "run", "--select", "+int_drive_days", DRIVETAIL_DAYS=chosen)) == []
+    after = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
+    assert {path.parent.name for path in set(before.items()) ^ set(after.items())} == {f"day_utc={chosen}"}
+    assert compare(run.warehouse.published, ["intermediate.int_drive_days"]).differences == []
