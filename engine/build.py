@@ -29,7 +29,7 @@ from engine.publish import Publication, current_publication, publish
 from engine.read import first_line, published_by, published_custom
 from engine.retention import Past, bring_back, enter_past, read_past
 from engine.spark import DAYS as SPARK_DAYS
-from engine.spark import OVER_DAYS, SparkStore
+from engine.spark import OVER_DAYS, SAMPLED, SparkStore
 from engine.store import make_day_folders, stored_models
 from engine.warehouse import Warehouse
 from ingest.contract.fleet import RAW_KINDS
@@ -351,13 +351,14 @@ class Build:
             self.warehouse.note("days", first=batch[0], last=batch[-1], days=len(batch))
             before = self.project.seconds.copy()
             has_samples = any(self.day_files("drive_samples", batch))
-            if has_samples and not self.spark:
+            if has_samples:
                 require_perseus()
+            # without samples nothing is fitted: a Python model costs its imports all the same
+            unneeded = () if has_samples else ("int_raid_group_days__fitted",)
             if self.spark:
                 self.spark.compute(SPARK_DAYS, batch, f"{self.number:06d}", self.connect)
+                self.project.run("build", "--select", "int_raid_group_days__fitted", SAMPLED, "--exclude", "test_type:unit", *unneeded, days=batch)
             else:
-                # without samples nothing is fitted: a Python model costs its imports all the same
-                unneeded = () if has_samples else ("int_raid_group_days__fitted",)
                 self.project.run("build", "--select", *DAYS, *unneeded, days=batch)
             slowest = {model: round(seconds, 3) for model, seconds in (self.project.seconds - before).most_common(SLOWEST)}
             self.warehouse.note("stored", first=batch[0], last=batch[-1], slowest_models_s=slowest)
