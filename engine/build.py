@@ -357,7 +357,9 @@ class Build:
             unneeded = () if has_samples else ("int_raid_group_days__fitted",)
             if self.spark:
                 self.spark.compute(SPARK_DAYS, batch, f"{self.number:06d}", self.connect)
-                self.project.run("build", "--select", "int_raid_group_days__fitted", SAMPLED, "--exclude", "test_type:unit", *unneeded, days=batch)
+                self.project.run(
+                    "build", "--select", "int_raid_group_days__fitted", SAMPLED, "--exclude", "test_type:unit", *unneeded, days=batch
+                )
             else:
                 self.project.run("build", "--select", *DAYS, *unneeded, days=batch)
             slowest = {model: round(seconds, 3) for model, seconds in (self.project.seconds - before).most_common(SLOWEST)}
