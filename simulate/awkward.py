@@ -72,7 +72,7 @@ class Awkward:
         if "swapped" in self.cases:
             self._swap(groups, histories, hours)
         if "sudden" in self.cases:
-            self._fail(groups, histories, hours, hours - SUDDEN_HOURS, float(hours), nth=2)
+            self._fail(groups, histories, hours, hours - SUDDEN_HOURS, float(hours), nth=2, case="sudden")
         if "mild" in self.cases:
             _, member = self._steady(groups, hours)[3]
             member.fail_slow_excess = MILD_EXCESS
@@ -101,7 +101,7 @@ class Awkward:
                 break
 
     def _fail(
-        self, groups: list[Group], histories: list[GroupHistory], hours: int, since: float, until: float, nth: int
+        self, groups: list[Group], histories: list[GroupHistory], hours: int, since: float, until: float, nth: int, case: str = "failing"
     ) -> tuple[int, Member]:
         """A data drive of the nth of the disk groups that can spare one is slow again and again, returns its group and itself."""
         i, member = self._steady(groups, hours)[nth]
@@ -113,7 +113,7 @@ class Awkward:
             at, fate = at + FAILING_EVERY_HOURS, fate + 1
         self.done.append(
             (
-                "failing",
+                case,
                 member.drive_id,
                 instant(self.start, max(since, 0.0)),
                 f"slow for {FAILING_HOURS:g} h every {FAILING_EVERY_HOURS:g} h",

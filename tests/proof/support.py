@@ -86,6 +86,7 @@ NOT_COMPARED = {
     "candidate_backtest": None,
     "candidate_backtest_summary": None,
     "candidate_calibration": None,
+    "candidate_verdict_backtest": None,
     "ingested_files": None,
     "fct_landing_totals": None,
     "fct_rejection_counts": ("file_count",),

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 import numpy as np
@@ -312,3 +312,32 @@ def test_a_shelf_never_holds_back_half_of_its_drives() -> None:
         assert not begun or group.is_coarse or not group.is_age_known
         found += [cause for _, cause in begun]
     assert {"shared_path", "throttling"} == set(found)
+
+
+def test_the_span_may_be_given_by_its_last_day(tmp_path: Path) -> None:
+    made = sim.simulate(tmp_path / "given", disk_groups=1, ssd_groups=0, days=2, end=date(2026, 3, 9))
+    assert sorted(path.name for path in made.files if "drive_hours" in path.name) == [
+        f"drive_hours-2026-03-0{day}.parquet" for day in (8, 9)
+    ]
+    with pytest.raises(sim.SimulationError, match="both given"):
+        sim.simulate(tmp_path / "both", days=2, start=date(2026, 3, 8), end=date(2026, 3, 9))
+
+
+def test_planted_drives_are_slow_as_the_truth_says(tmp_path: Path) -> None:
+    """They come only by their names, and change no other drive."""
+    cases = ("failing", "swapped", "sudden", "mild")
+    plain, planted = (
+        sim.simulate(tmp_path / name, disk_groups=6, ssd_groups=0, days=30, seed=9, awkward=given)
+        for name, given in (("plain", ("all",)), ("planted", ("all", *cases)))
+    )
+    notes = pl.read_csv(planted.truth / "truth_awkward.csv", try_parse_dates=True)
+    ours = notes.filter(pl.col("case").is_in(cases))
+    assert set(ours["case"]) == set(cases) and not pl.read_csv(plain.truth / "truth_awkward.csv")["case"].is_in(cases).any()
+    named = {*ours["drive_id"], *(what.split()[-1] for what in ours.filter(pl.col("case") == "swapped")["what"])}
+    episodes = [
+        pl.read_parquet(made.truth / "truth_episodes.parquet").filter(~pl.col("drive_id").is_in(list(named))) for made in (plain, planted)
+    ]
+    assert episodes[0].equals(episodes[1])
+    (swapped,) = ours.filter(pl.col("case") == "swapped").select("drive_id", "hour_utc").rows()
+    drives = pl.read_parquet(tmp_path / "planted" / "drives.parquet").filter(pl.col("drive_id") == swapped[0])
+    assert drives["valid_to"].to_list() == [swapped[1]]

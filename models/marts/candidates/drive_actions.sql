@@ -181,7 +181,7 @@ worded as (
         end
         || case
             when is_costliest then ''
-            when week_tail_hours = 0 then 'Not among the costliest of the last whole week: no tail hour was its.'
+            when week_tail_hours = 0 then 'Not among the costliest of the last whole week: no tail hour.'
             else 'Not among the costliest of the last whole week: ' || {{ counted_noun('week_tail_hours', 'tail hour') }} || ', place '
                 || cast(cost_rank as string) || '.'
         end as lists_reason
