@@ -31,8 +31,14 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17 or later, and there is no `java`"),
 ]
 
-INEXACT = {"fct_peer_bands.lower_quartile_slowdown", "fct_peer_bands.upper_quartile_slowdown"}
-"""Columns whose doubles may differ in their last bits: DuckDB interpolates a percentile in one rounding (a fused multiply-add), Spark in several."""
+INEXACT = {
+    # DuckDB interpolates a percentile in one rounding (a fused multiply-add), Spark in several
+    "fct_peer_bands.lower_quartile_slowdown",
+    "fct_peer_bands.upper_quartile_slowdown",
+    # Kaplan-Meier's product is exp() of a sum of ln(): each engine's own, summed in its own order
+    "study_variants.value",
+}
+"""Columns whose doubles may differ in their last bits."""
 
 
 @dataclass
@@ -84,7 +90,7 @@ def test_every_row_is_that_of_the_publication(run: Run) -> None:
     found = compare(run.warehouse.published)
     assert found.differences == []
     assert set(found.inexact) <= INEXACT, found.inexact
-    assert found.relations == len(compared(run.warehouse.published)) > 80 and found.rows > 1000
+    assert found.relations == len(compared(run.warehouse.published)) > 70 and found.rows > 1000
 
 
 def test_every_macro_of_spark_has_been_run(run: Run) -> None:
