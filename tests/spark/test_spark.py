@@ -40,6 +40,9 @@ INEXACT = {
 }
 """Columns whose doubles may differ in their last bits."""
 
+MADE_IN_A_DAY = ("int_drive_hours__measured", "int_raid_hours__medians", "int_drive_hours__compared", "int_drive_days")
+"""A stored model and what a run makes for it."""
+
 
 @dataclass
 class Run:
@@ -111,7 +114,7 @@ def test_only_the_days_of_a_run_are_replaced(run: Run) -> None:
     days = sorted(path.name.removeprefix("day_utc=") for path in table.glob("day_utc=*"))
     before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
     chosen = days[len(days) // 2]
-    assert failures(spark_dbt(run.folder, run.warehouse.raw, "run", "--select", "+int_drive_days", DRIVETAIL_DAYS=chosen)) == []
+    assert failures(spark_dbt(run.folder, run.warehouse.raw, "run", "--select", *MADE_IN_A_DAY, DRIVETAIL_DAYS=chosen)) == []
     after = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
-    assert {path.parent.name for path in set(before.items()) ^ set(after.items())} == {f"day_utc={chosen}"}
+    assert {path.parent.name for path, _ in set(before.items()) ^ set(after.items())} == {f"day_utc={chosen}"}
     assert compare(run.warehouse.published, ["intermediate.int_drive_days"]).differences == []
