@@ -5,7 +5,7 @@
     {%- if store and not store.startswith('/') and '://' not in store %}
         {%- do exceptions.raise_compiler_error('DRIVETAIL_STORE is ' ~ store ~ ': for Spark give an absolute path') %}
     {%- endif %}
-    {{- return("location '" ~ (store ~ '/' if store) | replace('\\', '\\\\') | replace("'", "\\'") ~ name ~ "'") }}
+    {{- return("location '" ~ (store ~ '/' if store else '') | replace('\\', '\\\\') | replace("'", "\\'") ~ name ~ "'") }}
 {% endmacro %}
 
 {#- In place of dbt-spark's own: its tables are the catalog's to remove, and a catalog that ends with its session removes none. -#}

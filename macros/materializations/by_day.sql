@@ -46,19 +46,19 @@
     {%- set days = days_to_compute() -%}
     {%- set rows = 'store.' ~ this.identifier -%}
     {%- set condition = "day_utc in (date '" ~ (days or ['0001-01-01']) | join("', date '") ~ "')" -%}
-    {%- set names = model.columns.keys() | reject('equalto', 'day_utc') | reject('in', config.get('ratios') or {}) | join(', ') -%}
+    {%- set names = model.columns.keys() | reject('equalto', 'day_utc') | reject('in', config.get('ratios') or {}) | list -%}
     {%- if days is none -%}
         {%- do run_query('set spark.sql.sources.partitionOverwriteMode = static') -%}
     {%- else -%}
         {#- a day of which no rows are left is not one that dynamic partitions replace -#}
         {%- for day in run_query('select distinct cast(day_utc as string) from ' ~ rows ~ ' where ' ~ condition).columns[0].values() -%}
-            {%- do run_query('insert overwrite ' ~ rows ~ " partition (day_utc = date '" ~ day ~ "') select " ~ names ~ ' from ' ~ rows ~ ' where false') -%}
+            {%- do run_query('insert overwrite ' ~ rows ~ " partition (day_utc = date '" ~ day ~ "') select " ~ (['null'] * names | length) | join(', ') ~ ' where false') -%}
         {%- endfor -%}
         {%- do run_query('set spark.sql.sources.partitionOverwriteMode = dynamic') -%}
     {%- endif -%}
     {% call statement('main') -%}
         insert overwrite {{ rows }} partition (day_utc)
-        select /*+ rebalance(day_utc) */ {{ names }}, day_utc from ({{ sql }}) {{ 'where ' ~ condition if days is not none }}
+        select /*+ rebalance(day_utc) */ {{ names | join(', ') }}, day_utc from ({{ sql }}) {{ 'where ' ~ condition if days is not none }}
     {%- endcall %}
     {{ run_hooks(post_hooks) }}
     {{ return({'relations': []}) }}

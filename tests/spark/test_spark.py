@@ -31,8 +31,17 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17 or later, and there is no `java`"),
 ]
 
-INEXACT: set[str] = set()
-"""Columns, as relation.column, whose doubles may differ in their last bits, with the reason."""
+INEXACT = {
+    # DuckDB interpolates a percentile in one rounding (a fused multiply-add), Spark in several
+    "fct_peer_bands.lower_quartile_slowdown",
+    "fct_peer_bands.upper_quartile_slowdown",
+    # Kaplan-Meier's product is exp() of a sum of ln(): each engine's own, summed in its own order
+    "study_variants.value",
+}
+"""Columns whose doubles may differ in their last bits."""
+
+MADE_IN_A_DAY = ("int_drive_hours__measured", "int_raid_hours__medians", "int_drive_hours__compared", "int_drive_days")
+"""A stored model and what a run makes for it."""
 
 
 @dataclass
@@ -84,7 +93,7 @@ def test_every_row_is_that_of_the_publication(run: Run) -> None:
     found = compare(run.warehouse.published)
     assert found.differences == []
     assert set(found.inexact) <= INEXACT, found.inexact
-    assert found.relations == len(compared(run.warehouse.published)) > 80 and found.rows > 1000
+    assert found.relations == len(compared(run.warehouse.published)) > 70 and found.rows > 1000
 
 
 def test_every_macro_of_spark_has_been_run(run: Run) -> None:
@@ -105,7 +114,7 @@ def test_only_the_days_of_a_run_are_replaced(run: Run) -> None:
     days = sorted(path.name.removeprefix("day_utc=") for path in table.glob("day_utc=*"))
     before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
     chosen = days[len(days) // 2]
-    assert failures(spark_dbt(run.folder, run.warehouse.raw, "run", "--select", "+int_drive_days", DRIVETAIL_DAYS=chosen)) == []
+    assert failures(spark_dbt(run.folder, run.warehouse.raw, "run", "--select", *MADE_IN_A_DAY, DRIVETAIL_DAYS=chosen)) == []
     after = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
-    assert {path.parent.name for path in set(before.items()) ^ set(after.items())} == {f"day_utc={chosen}"}
+    assert {path.parent.name for path, _ in set(before.items()) ^ set(after.items())} == {f"day_utc={chosen}"}
     assert compare(run.warehouse.published, ["intermediate.int_drive_days"]).differences == []

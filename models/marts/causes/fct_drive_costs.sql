@@ -70,7 +70,7 @@ select
     tails.io_count_before,
     tails.io_count_after,
     -- in whole I/Os, so that they add up
-    floor(tails.io_count_before * expected.io_ratio - tails.io_count_after + 0.5) as rio_lost
+    cast(floor(tails.io_count_before * expected.io_ratio - tails.io_count_after + 0.5) as double) as rio_lost
 from slow_hours
 left join tails
     on slow_hours.drive_id = tails.drive_id

@@ -116,7 +116,7 @@ cumulated as (
     select
         week_utc,
         kind,
-        row_number() over (partition by week_utc, kind order by tail_hours desc, drive_id asc) as drive_rank,
+        cast(row_number() over (partition by week_utc, kind order by tail_hours desc, drive_id asc) as bigint) as drive_rank,
         sum(tail_hours) over (
             partition by week_utc, kind order by tail_hours desc, drive_id asc rows between unbounded preceding and current row
         ) as cumulative_tail_hours,
