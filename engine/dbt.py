@@ -123,14 +123,14 @@ def beside_the_models(target: str) -> Path | None:
     return PROJECT / "target" / target if os.access(PROJECT, os.W_OK) else None
 
 
-def runner(manifest: Any = None) -> Any:
-    """Dbt in this process. It is slow to import: commands that do not build do not pay for it."""
+def runner(manifest: Any = None, listeners: Iterable[Callable[[Any], None]] = ()) -> Any:
+    """Dbt in this process. It is slow to import: commands that do not build do not pay for it. listeners: are given each of its events."""
     os.environ["DO_NOT_TRACK"] = "1"
     # on a full disk its log cannot be written: a traceback for each line of it would hide what is wrong
     logging.raiseExceptions = False
     from dbt.cli.main import dbtRunner
 
-    return dbtRunner(manifest=manifest)
+    return dbtRunner(manifest=manifest, callbacks=[*listeners])
 
 
 def invoke(dbt: Any, arguments: list[str]) -> Any:
@@ -202,7 +202,8 @@ class Project:
             "DRIVETAIL_STORE": str(warehouse.spark if target == "spark" else warehouse.store),
             "DRIVETAIL_MODELS_VERSION": self.version,
         }
-        self._runner = runner(self.manifest)
+        self._runner = runner(self.manifest, [self._listen])
+        self._said = ""
         self.seconds: Counter[str] = Counter()
         """How long each model took that was run, with the tests of it alone, all runs together."""
 
@@ -273,6 +274,11 @@ class Project:
             "DRIVETAIL_HORIZON": "" if horizon is None else horizon.isoformat(),
         }
 
+    def _listen(self, event: Any) -> None:
+        """Keep why a macro failed: dbt says it in an event alone."""
+        if event.info.name in ("RunningOperationCaughtError", "RunningOperationUncaughtError"):
+            self._said = " ".join(event.data.exc.split())
+
     def run(self, command: str, *arguments: str, days: Iterable[date] | None = None) -> Any:
         """Run one dbt command, such as `run("build", "--select", "marts")`.
 
@@ -293,7 +299,9 @@ class Project:
             return result.result
         if result.exception is not None:
             raise ModelError(f"dbt {command}: {result.exception}") from result.exception
-        failed = [node for node in result.result if str(node.status) in {"error", "fail", "runtime error"}]
+        failed = [each for each in result.result if str(each.status) in {"error", "fail", "runtime error"}]
+        if failed and not hasattr(failed[0], "node"):  # a macro that was run
+            raise ModelError(f"dbt {command} {' '.join(arguments)}: {self._said}; details in {self._log}/dbt.log")
         if not failed:
             raise ModelError(f"dbt {command} failed; see {self._log}/dbt.log")
         first = failed[0]

@@ -264,7 +264,7 @@ def test_a_build_database_that_cannot_be_opened_names_the_command(landed: Wareho
     failed = drivetail("build", "-w", landed.root)
     assert failed.exit_code == 1
     assert failed.stderr.startswith(f"drivetail: {landed.build_database}: cannot be opened (")
-    assert failed.stderr.endswith("make it anew from raw with `drivetail build --full-refresh`\n")
+    assert failed.stderr.endswith("make a new one from raw with `drivetail build --full-refresh`\n")
 
 
 def test_a_build_database_that_is_open_elsewhere_may_be_opened_later(landed: Warehouse) -> None:

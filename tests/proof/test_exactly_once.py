@@ -139,7 +139,8 @@ def test_two_at_once_out_of_order_while_builds_run(deliveries: list[Path], bulk:
         builds = [run("build") for _ in range(2)]
         for process in (*senders, *builds):
             said, _ = process.communicate(timeout=600)
-            assert process.returncode == 0 or b"could not be read" in said, said.decode()
+            # a build may come before anything has landed
+            assert process.returncode == 0 or b"could not be read" in said or b"nothing has landed there" in said, said.decode()
     last = run("build")
     said, _ = last.communicate(timeout=600)
     assert last.returncode == 0, said.decode()

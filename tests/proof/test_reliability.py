@@ -129,7 +129,7 @@ def test_the_build_database_is_made_again(site: Site) -> None:
 
 
 def test_a_damaged_file_of_the_store_is_computed_again(site: Site) -> None:
-    file = max(site.warehouse.glob("store/*/int_raid_hours.parquet"))
+    file = max(site.warehouse.glob("store/int_raid_hours/*/*.parquet"))
     file.write_bytes(file.read_bytes()[:100])
     code, said = site.forks.said("alerts", "--warehouse", site.warehouse)
     assert code == 1 and "its tables cannot be read" in said and "--full-refresh" in said, said
