@@ -13,6 +13,7 @@ import shutil
 import stat
 import struct
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -197,6 +198,9 @@ def _write(
                 name = custom.manifest.nodes[unique_id].name
                 why = " ".join(str(error).split())
                 custom.failures.append(f"custom model {name} is not published: {why}; materialize it as a table, or read other models")
+        marts = (node for node in manifest.nodes.values() if node.resource_type == "model" and node.schema == "marts")
+        # a second for all of them: a view that the draft began with has its own
+        _describe(connection, [node for node in marts if f"marts.{node.alias}" not in there])
         (last_hour,) = connection.execute("select max(last_hour_utc) from marts.dim_raid_groups").fetchone() or (None,)
         connection.execute("insert into raw.publication values (?, ?, ?, ?)", [publication_id, published_at, last_hour, horizon])
         connection.execute("use build; detach publication")
@@ -212,6 +216,18 @@ def _show(connection: duckdb.DuckDBPyConnection, texts: dict[str, str], there: s
         connection.execute(f'create table {schema}."{name}" as select * from build.{schema}."{name}"')
     elif f"{schema}.{name}" not in there:
         connection.execute(texts[f"{schema}.{name}"])
+
+
+def _describe(connection: duckdb.DuckDBPyConnection, nodes: Iterable[Any]) -> None:
+    """Give relations of the draft and their columns their descriptions as comments: whoever opens the file with another tool sees them."""
+    comments = []
+    for node in nodes:
+        kind = "view" if node.config.materialized in {"view", "in_run"} else "table"
+        name = f'{node.schema}."{node.alias}"'
+        comments.append((f"{kind} {name}", node.description))
+        comments += [(f'column {name}."{column.name}"', column.description) for column in node.columns.values()]
+    texts = [f"comment on {what} is {quoted(' '.join(said.split()))}" for what, said in comments if said]
+    connection.execute(";\n".join(texts))
 
 
 def _replacing(text: str) -> str:

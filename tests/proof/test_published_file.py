@@ -142,6 +142,14 @@ def test_every_mart_can_be_counted_in_duckdb_15_and_20_attached_from_anywhere(fl
     assert dict(newer)["fct_drive_hours"] > 0
 
 
+def test_every_relation_and_column_of_marts_says_what_it_is(fleet: Fleet) -> None:
+    with duckdb.connect(str(fleet.warehouse.published), read_only=True) as connection:
+        for columns in ("view_name, comment from duckdb_views()", "table_name || '.' || column_name, comment from duckdb_columns()"):
+            found = dict(connection.execute(f"select {columns} where schema_name = 'marts'").fetchall())
+            assert len(found) > 60 and [name for name, comment in found.items() if not comment] == []
+    assert "tail" in found["fct_raid_hours.tail_1"].lower()
+
+
 def test_building_again_changes_nothing(fleet: Fleet) -> None:
     first = current_publication(fleet.warehouse)
     content = fleet.warehouse.published.read_bytes()
