@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 Columns = dict[str, str | tuple[str, Callable[[Any], Any]]]
 """The columns of a printed table: heading -> key of the row, or key and how to write its value."""
 
+
+PIPED_WIDTH = 180
+"""Characters of a line that no terminal shows; more where numbers and names need more."""
+
+_WHOLE = re.compile(r"\S*|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d+)?)?")
+"""A value that is never folded: one word, or an instant."""
 
 _BOLD = re.compile(r"(\x1b\[[01]m)")
 """How a heading is begun and ended on a terminal."""
@@ -78,19 +85,29 @@ def render(
     right: Collection[str] = (),
     folded: Collection[str] | None = None,
 ) -> str:
-    """A table as text; numbers right-aligned, null as an empty cell, wide values folded rather than cut.
+    """A table as text; numbers right-aligned, null as an empty cell. Sentences take several lines where they must, numbers and names never:
+    where the terminal is too narrow for those, each row is written lengthwise, a line for each column that has a value.
 
     right: columns of numbers that come as text. folded: the columns that may take several lines; all by default.
     """
+    texts = [["" if value is None else cell(value) for value in row] for row in rows]
+    is_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if is_terminal else PIPED_WIDTH
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False, box=None)
+    needed = 0
     for index, name in enumerate(columns):
         is_number = any(isinstance(row[index], (int, float)) and not isinstance(row[index], bool) for row in rows)
-        is_whole = folded is not None and name not in folded
+        values = [text[index] for text in texts]
+        # half an identifier or a number is another one
+        is_whole = (name not in folded if folded is not None else False) or all(_WHOLE.fullmatch(value) for value in values)
         table.add_column(name, justify="right" if is_number or name in right else "left", overflow="fold", no_wrap=is_whole)
-    for row in rows:
-        table.add_row(*("" if value is None else cell(value) for value in row))
-    width = None if sys.stdout.isatty() else 180
-    console = Console(width=width, color_system="auto" if sys.stdout.isatty() else None, markup=False, highlight=False, emoji=False)
+        least = [len(part) for value in (name, *values) for part in ([value] if is_whole else value.split() or [""])]
+        needed += max(least) + 2
+    if needed - 2 > width and is_terminal and rows:
+        return "\n\n".join(facts([(name, text) for name, text in zip(columns, row, strict=True) if text]) for row in texts)
+    for row in texts:
+        table.add_row(*row)
+    console = Console(width=max(width, needed), color_system="auto" if is_terminal else None, markup=False, highlight=False, emoji=False)
     with console.capture() as capture:
         console.print(table)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())

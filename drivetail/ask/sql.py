@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import sys
 from pathlib import Path
 
 import duckdb
 
 from drivetail.console import render
-from engine.read import QueryError, first_line, note_other_models, of_other_models, open_for_questions
+from engine.read import QueryError, first_line, note_other_models, of_other_models, open_for_questions, publication_of
 from engine.warehouse import Warehouse, quoted
 from engine.words import human
 
@@ -59,6 +62,7 @@ def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, l
             if output == "table":
                 rows = relation.limit(limit + 1).fetchall()
                 rendered = render(columns, rows[:limit])
+                rendered += "" if rows else "\n0 rows"
                 rendered += f"\n... more than {human(limit)} rows; see --limit, or --format csv" if len(rows) > limit else ""
             elif output == "json":
                 rendered = json.dumps([dict(zip(columns, row, strict=True)) for row in relation.fetchall()], default=str, indent=2)
@@ -72,6 +76,20 @@ def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, l
         return rendered
     out.write_text(rendered + "\n", encoding="utf-8")
     return f"Wrote {out}"
+
+
+def open_shell(warehouse: Warehouse) -> None:
+    """Put a SQL shell on the published file, read-only, in the place of this process. Raises: QueryError where none is installed."""
+    with publication_of(warehouse):
+        pass  # there is one, and it is of this place
+    for name, *options in (("harlequin", "--read-only"), ("duckdb", "-readonly")):
+        program = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+        if program:
+            os.execv(program, [program, *options, str(warehouse.published)])
+    raise QueryError(
+        f"no SQL shell is installed; `pip install harlequin`, or DuckDB 1.5 or newer, or open "
+        f"{warehouse.published} with another tool for DuckDB"
+    )
 
 
 def _with_hint(error: duckdb.Error) -> str:

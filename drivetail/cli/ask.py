@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("query", metavar="SELECT_OR_FILE")
+@click.argument("query", metavar="[SELECT_OR_FILE]", required=False)
 @click.option(
     "--format",
     "output",
@@ -35,16 +35,22 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write instead of printing (needed for parquet).")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows that the table format prints.")
 @warehouse_option
-def sql(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: int) -> None:
+def sql(warehouse: Warehouse, query: str | None, output: str, out: Path | None, limit: int) -> None:
     """Run a read-only SQL query on the warehouse.
 
-    SELECT_OR_FILE is one statement, or a file that holds it. It reads the published warehouse and no other file, and writes only --out.
+    SELECT_OR_FILE is one statement, a file that holds it, or - for standard input. It reads the published warehouse and no other file, and
+    writes only --out. Without it a shell opens on the published file: harlequin, or DuckDB's own, whichever is installed.
 
     \b
     drivetail sql "select kind, count(*) from marts.fct_raid_hours where is_tail_hour group by kind"
     """
-    from drivetail.ask.sql import run_query
+    from drivetail.ask.sql import open_shell, run_query
 
+    if query is None:
+        open_shell(warehouse)
+        return
+    if query == "-":
+        query = click.get_text_stream("stdin").read()
     if output == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
     text = run_query(warehouse, query, output, out, limit)
