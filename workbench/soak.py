@@ -30,6 +30,7 @@ TESTS = {
         "tests/report/test_cookbook.py",
         "tests/report/test_study_page.py",
         "tests/workbench",
+        "tests/proof/test_wheel.py",
         "-m",
         "soak",
     ],

@@ -303,7 +303,9 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_o
     found = examine(source, paths, source_options, warehouse)
     only = [one for findings in found.values() for one in findings]
     if [one.state for one in only] == [MISSING]:
-        raise Failure("; ".join(filter(None, (only[0].said, only[0].todo))))
+        (path,) = (path for path, findings in found.items() if findings)
+        said = "; ".join(filter(None, (only[0].said, only[0].todo)))
+        raise Failure(said if str(path) in said else f"{path}: {said}")
     for path, findings in found.items():
         rows = [{"state": one.state, "check": one.check, "said": one.said + (f"; {one.todo}" if one.todo else "")} for one in findings]
         say(path)
