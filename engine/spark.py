@@ -48,8 +48,7 @@ def require_spark(master: str) -> None:
     missing = [name for name in ("pyspark", "dbt.adapters.spark") if importlib.util.find_spec(name) is None]
     if missing:
         raise ModelError(
-            f"--target spark needs {' and '.join(missing)}; install drivetail with its extra: "
-            "`uv sync --extra spark`, or `pip install 'drivetail[spark]'`"
+            f"--target spark needs {' and '.join(missing)}; install drivetail[spark] (`uv sync --extra spark` in a checkout)"
         )
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)
