@@ -13,6 +13,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -72,12 +73,15 @@ def _silence(address: str) -> str:
 
 
 def end_session() -> None:
-    """Stop Spark, if it runs in this process: the interpreter cannot clean up beside its threads."""
+    """Stop Spark, if it runs in this process, when everything has been said."""
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession()
     if session is not None:
         session.stop()
+        # beside its threads the interpreter leaves objects behind, and DuckDB's binding would list them all
+        sys.stderr.flush()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 class SparkStore:
