@@ -48,9 +48,7 @@ def require_spark(master: str) -> None:
     """Check that Spark can be had: its libraries, Java, and a master that answers. Raises: ModelError that says what is missing."""
     missing = [name for name in ("pyspark", "dbt.adapters.spark") if importlib.util.find_spec(name) is None]
     if missing:
-        raise ModelError(
-            f"--target spark needs {' and '.join(missing)}; install drivetail[spark] (`uv sync --extra spark` in a checkout)"
-        )
+        raise ModelError(f"--target spark needs {' and '.join(missing)}; install drivetail[spark] (`uv sync --extra spark` in a checkout)")
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)
     if java is None or subprocess.run([java, "-version"], capture_output=True, check=False).returncode:
@@ -74,11 +72,11 @@ def _silence(address: str) -> str:
 
 def end_session() -> None:
     """Stop Spark, if it runs in this process, when everything has been said."""
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
-    session = SparkSession.getActiveSession()
-    if session is not None:
-        session.stop()
+    context = SparkContext._active_spark_context  # a session is of one thread, and dbt's is another
+    if context is not None:
+        context.stop()
         # beside its threads the interpreter leaves objects behind, and DuckDB's binding would list them all
         sys.stderr.flush()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
