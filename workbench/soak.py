@@ -82,7 +82,7 @@ def main() -> None:
             {"DRIVETAIL_SEEDS": ",".join(seeds.split(",")[:PRUNED_FLEETS]), "DRIVETAIL_FLEETS": "1", "DRIVETAIL_KILL_SEED": kill_seed},
             f"{PRUNED_FLEETS} fleets pruned twice and 8 prunes killed, DRIVETAIL_SEEDS={seeds}, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
-        "pages": ({}, "a past report told again, the page of all tables, what is calibrated"),
+        "pages": ({}, "an earlier week's report built again, the page of all tables, the calibrated simulator"),
         "strains": ({}, "disk full, memory, clock, damaged files; a year of a fleet in any order, two at once"),
         "servers": ({}, "a month of a fleet, from a real Prometheus and from its bundle"),
         "parsers": ({"DRIVETAIL_FUZZ_SECONDS": "60"}, "a CPU minute of fuzzing for each parser"),
