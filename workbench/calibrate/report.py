@@ -53,7 +53,7 @@ LIMITS = (
     "  one. But their starting values, the mechanisms, the constants in code and most numbers were set by hand with all ids in view.",
     "- **Other seeds** shuffle the same make-up (ages, widths, ailing drives, weak paths, episodes), which is dealt evenly and not drawn",
     "  (`simulate/streams.py`). With make-ups dealt from other sequences, fleets agreed on 37 to 40%.",
-    "- **`make calibrate`** improves the committed numbers on their fitted half. It does not find them from nothing.",
+    "- **`make calibrate`** improves the committed numbers. It does not find them from nothing.",
     "- **The paper contradicts itself** in 2a (PI-16), in 5a of disks against 5b (PI-04: 5b was chosen), in 6b (PI-11) and in T2 and T3 of 4b (PI-05).",
     "  These curves stay far off.",
     "- **Too few events**: 11a to 11d at 4x and more, all of 11c and 11d.",
