@@ -49,8 +49,8 @@ SENSITIVE: dict[str, tuple[float, str]] = {
 LIMITS = (
     "## What it cannot tell",
     "",
-    "- **The held-out half is no independent test.** The searches saw the fitted half only: of each family of ids (`T3A`, `F5A`, ...) and kind every other",
-    "  one. But their starting values, the mechanisms, the constants in code and most numbers were set by hand with all ids in view.",
+    "- **The held-out half is no independent test.** The searches saw the fitted half only (every other id of each family and kind). But starting",
+    "  values, mechanisms, constants in code and most numbers were set by hand with all ids in view.",
     "- **Other seeds** shuffle the same make-up (ages, widths, ailing drives, weak paths, episodes), which is dealt evenly and not drawn",
     "  (`simulate/streams.py`). With make-ups dealt from other sequences, fleets agreed on 37 to 40%.",
     "- **`make calibrate`** improves the committed numbers. It does not find them from nothing.",
