@@ -355,8 +355,7 @@ def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Seque
         f"| no valid SQL | {total['invalid']} |",
         f"| **survived**: no unit test notices them | **{total['survived']}** |",
         "",
-        f"{len(untested)} models have no unit test{': ' if untested else ''}{', '.join(f'`{model}`' for model in untested)}.",
-        "",
+        f"{len(untested)} models have no unit test.",
         "[mutants_models.csv](mutants_models.csv) has the counts of each model, [mutants_survivors.csv](mutants_survivors.csv) each fault that survived.",
         "The comparison of all marts with the reference (`make test`) may notice a fault that no unit test does.",
         "",
@@ -367,11 +366,15 @@ def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Seque
     return "\n".join(lines) + "\n"
 
 
-def model_rows(outcomes: Sequence[Outcome]) -> list[list[Any]]:
-    """docs/results/mutants_models.csv: a row per model, most survivors first."""
+def model_rows(outcomes: Sequence[Outcome], untested: Sequence[str]) -> list[list[Any]]:
+    """docs/results/mutants_models.csv: a row per model, most survivors first; those without a unit test have no counts."""
     found = sorted(outcomes, key=lambda each: (-each.count()["survived"], each.model))
     rows = [[each.model, each.fault_count, len(each.judged), *(each.count()[verdict] for verdict in VERDICTS)] for each in found]
-    return [["model", "faults", "tried", "found", "equivalent", "no_valid_sql", "survived"], *rows]
+    return [
+        ["model", "faults", "tried", "found", "equivalent", "no_valid_sql", "survived"],
+        *rows,
+        *([model] + [""] * 6 for model in untested),
+    ]
 
 
 def survivor_rows(outcomes: Sequence[Outcome]) -> list[list[Any]]:
@@ -476,7 +479,7 @@ def main() -> None:
     if not options.models:
         untested = sorted({path.stem for path in (ROOT / "models").rglob("*.sql")} - set(tests))
         RESULT.write_text(page(outcomes, options.per_model, options.seed, untested), encoding="utf-8")
-        write_csv(RESULT.with_name("mutants_models.csv"), model_rows(outcomes))
+        write_csv(RESULT.with_name("mutants_models.csv"), model_rows(outcomes, untested))
         write_csv(RESULT.with_name("mutants_survivors.csv"), survivor_rows(outcomes))
     survivors = sum(verdict == "survived" for outcome in outcomes for _, verdict in outcome.judged)
     sys.exit(f"{survivors} faults survive" if survivors else 0)

@@ -64,7 +64,7 @@ def test_the_page_says_how_many_faults_there_are_and_which_survived() -> None:
     written = page(outcomes, 2, 1, ["bare"])
     assert "| in the 2 models with unit tests | 10 |" in written
     assert "| tried: at most 2 of each model, drawn with seed 1 | 3 |" in written
-    assert model_rows(outcomes)[1:] == [["slow", 9, 2, 1, 0, 0, 1], ["fast", 1, 1, 0, 1, 0, 0]]
+    assert model_rows(outcomes, ["bare"])[1:] == [["slow", 9, 2, 1, 0, 0, 1], ["fast", 1, 1, 0, 1, 0, 0], ["bare"] + [""] * 6]
     assert survivor_rows(outcomes)[1:] == [["slow", survivor.kind, str(survivor)]]
 
 
