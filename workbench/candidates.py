@@ -293,8 +293,10 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
     ]
     for name, scenario in SCENARIOS.items():
         runs = dict.fromkeys(f"{row['commit']}, {row['measured_utc']}" for table in TABLES for row in tables[table] if row["fleet"] == name)
-        options = " ".join(f"--{option} {value}" for option, value in scenario.options.items())
-        lines.append(f"| {name}: {scenario.title} | `{options}{' --parameters FILE' if scenario.parameters else ''}` | {'; '.join(runs)} |")
+        options = "`" + " ".join(f"--{option} {value}" for option, value in scenario.options.items()) + "`"
+        lines.append(
+            f"| {name}: {scenario.title} | {'as small, `--parameters FILE`' if scenario.parameters else options} | {'; '.join(runs)} |"
+        )
     lines += ["", "`python -m workbench.candidates`, or `--only FLEET`; FILE holds `SCENARIOS` of `workbench/candidates.py`."]
     lines += [f"- {name}: {scenario.words}" for name, scenario in SCENARIOS.items() if scenario.words]
     lines += [
