@@ -4,7 +4,7 @@
 -- slowest in most of its tail hours. $is_replaced: whether any drive is. $round: number of slowest drives that reads skip.
 -- $since, $until: hours from and before (UTC), null for all.
 with span as (
-    -- a prune keeps tails, but not the latencies to judge a RAID-hour anew by
+    -- a prune keeps tails, but not the latencies to judge a RAID-hour again
     select case when $is_replaced and coalesce(cast($since as timestamp) < pruned_before_utc, true) then pruned_before_utc end as pruned_before_utc
     from marts.publication
 ),

@@ -219,7 +219,7 @@ def _show(connection: duckdb.DuckDBPyConnection, texts: dict[str, str], there: s
 
 
 def _describe(connection: duckdb.DuckDBPyConnection, nodes: Iterable[Any]) -> None:
-    """Give relations of the draft and their columns their descriptions as comments: whoever opens the file with another tool sees them."""
+    """Store the descriptions of models and columns as comments in the draft, so that other tools show them."""
     comments = []
     for node in nodes:
         kind = "view" if node.config.materialized in {"view", "in_run"} else "table"

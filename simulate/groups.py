@@ -63,9 +63,9 @@ LATENCY_SIGMA_PER_YEAR = 0.003
 FAIL_SLOW_SIGMA = 0.25
 """Log spread of the extra latency of a drive that is mildly slow for good."""
 PARITY, SUCCESSOR = 1000, 4000
-"""Parity drives and drives that replaced another are strata of their own: what the others are dealt does not hang on them."""
+"""Parity drives and drives that replaced another are strata of their own: what the others are dealt does not depend on them."""
 SHARED_WIDTHS: dict[Kind, tuple[float, float]] = {"disk": (12.0, 0.0), "ssd": (7.0, 5.0)}
-"""More drives hang on more paths: a group's chance of a weak one goes by its width over the first, to the second power."""
+"""More drives have more paths: a group's chance of a weak one goes by its width over the first, to the second power."""
 COARSE_LATENCY_US = 500.0
 """Unloaded latency of a group with a coarse timer: two ticks, or the ticks would not be seen (disks: streams out of their caches)."""
 NARROWEST_PATH: dict[Kind, int] = {"disk": 3, "ssd": 5}

@@ -68,7 +68,7 @@ def _stalls(
 def _throttlings(
     rng: np.random.Generator, dealer: Dealer, throttle: tuple[float, ...], group: Group, since: float, until: float
 ) -> dict[int, list[Episode]]:
-    """Firmware adds whole ticks to what some drives take, one to some and two to others; it decides anew every hour."""
+    """Firmware adds whole ticks to what some drives take, one to some and two to others; it decides again every hour."""
     share, one = throttle
     most = (group.data_width - 1) // 2
     order = rng.permutation(group.data_width).tolist()

@@ -35,7 +35,7 @@ HICCUP_SIGMA = 0.5
 LEAST_SEEN_HOURS = 0.5
 """An episode shows in about this much of an hour at the least."""
 PATH_DRIVES: dict[Kind, int] = {"disk": 2, "ssd": 3}
-"""So many drives at least hang on a weak path."""
+"""Least number of drives behind a weak path."""
 SHARED_SPREAD: dict[Kind, float] = {"disk": 0.2, "ssd": 0.04}
 """Log spread over the drives of a shared path of what a slow spell of it does to them."""
 FULL_QUEUE_EXCESS = 5.0
@@ -236,7 +236,7 @@ def planned_episodes(
 ) -> list[Episode]:
     """The member's episodes of themselves and what they bring: as many hours as its stratum is owed by now.
 
-    Dealt by count, the slow hours of an age hang on how long the three longest series of its few drives happen to be.
+    Dealt by count, the slow hours of an age depend on how long the three longest series of its few drives happen to be.
     """
     severities.since = max(severities.since, since)
     plan = dealer.plan(Trait.EPISODES, member.stratum)

@@ -1,7 +1,7 @@
 """Independent random streams, one per purpose, group and day.
 
 A stream is a place in the counter of one Philox generator keyed by seed, kind and group: no group's numbers depend on
-how many other groups there are or on which days are made. What a fleet's make-up hangs on is dealt, not drawn: `Dealer`.
+how many other groups there are or on which days are made. What a fleet's make-up depends on is dealt, not drawn: `Dealer`.
 """
 
 import math
@@ -171,7 +171,7 @@ class Plan:
 class Leveller:
     """Hands out ranks in 0..1 to things of different weight, so that every part of 0..1 gets its share of the weight.
 
-    Of ten episodes one may hold half of all slow hours: dealt by count, how severe most slow hours are hangs on that one.
+    Of ten episodes one may hold half of all slow hours: dealt by count, how severe most slow hours are depends on that one.
     At each halving of 0..1 the half with less weight so far gets the next thing.
     """
 
@@ -213,7 +213,7 @@ class Clock:
 class Dealer:
     """Hands out numbers in 0..1, spread evenly over all those of one kind who ask for the same trait in the same stratum.
 
-    A fleet of 40 groups drawn independently may hold no group of a kind that one in 20 is, and its slow hours hang on how
+    A fleet of 40 groups drawn independently may hold no group of a kind that one in 20 is, and its slow hours depend on how
     long the three longest episodes happen to be; such a fleet says little about the population. Any run of numbers dealt
     covers 0..1 without large gaps. They depend on who asked before and not on the seed: another seed has the same make-up
     in other places (`places`), and noise, loads and operators of its own. Each drive and group asks equally often whatever

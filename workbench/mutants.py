@@ -5,12 +5,13 @@ SQL (macros included), and the unit tests of that model run on it in DuckDB, wit
 survives: a unit test is missing, or the fault changes nothing (mutants_equivalent.yml says which, and why).
 All faults of all models take about 35 minutes of CPU time; `--per-model` draws a sample, `--models` names the models.
 Faults of Python code are listed by hand (mutants_python.yml): `--python` plants each in a copy of the repository and runs its tests.
-Writes docs/results/mutants.md after a run over all models. Exits 1 when a fault survives.
+Writes docs/results/mutants.md and mutants_*.csv after a run over all models. Exits 1 when a fault survives.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import random
 import shutil
@@ -35,6 +36,7 @@ from sqlglot import exp
 from workbench.commit import ROOT, current_commit
 
 RESULT = ROOT / "docs/results/mutants.md"
+VERDICTS = ("killed", "equivalent", "invalid", "survived")
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.yml")
 PYTHON = Path(__file__).with_name("mutants_python.yml")
 ACTUAL, FIXTURE = "dbt_internal_unit_test_actual", "__dbt__cte__"
@@ -330,7 +332,7 @@ def run_models(tests: dict[str, list[UnitTest]], database: Path, per_model: int,
 
 
 def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Sequence[str]) -> str:
-    """docs/results/mutants.md: how many faults there are, were tried, found and survived, by model and by kind, then the survivors."""
+    """docs/results/mutants.md: how many faults there are, were tried, found and survived, by kind."""
     sample = f"at most {per_model} of each model, drawn with seed {seed}" if per_model else "all of them"
     by_kind: dict[str, Counter[str]] = defaultdict(Counter)
     for outcome in outcomes:
@@ -340,7 +342,7 @@ def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Seque
     lines = [
         "# Seeded faults",
         "",
-        "Do the unit tests of the models notice a fault in the SQL? A fault is one change: another operator, another number, a condition taken away.",
+        "Do the unit tests of the models notice a fault in the SQL? A fault is one change: another operator, another number, a condition removed.",
         "",
         f"`make mutants`, commit {current_commit()}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC.",
         "",
@@ -355,36 +357,37 @@ def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Seque
         "",
         f"{len(untested)} models have no unit test{': ' if untested else ''}{', '.join(f'`{model}`' for model in untested)}.",
         "",
-        "## By model",
+        "[mutants_models.csv](mutants_models.csv) has the counts of each model, [mutants_survivors.csv](mutants_survivors.csv) each fault that survived.",
+        "The comparison of all marts with the reference (`make test`) may notice a fault that no unit test does.",
         "",
-        "| model | faults | tried | found | equivalent | no valid SQL | survived |",
-        "|---|--:|--:|--:|--:|--:|--:|",
-    ]
-    for outcome in sorted(outcomes, key=lambda each: (-each.count()["survived"], each.model)):
-        lines.append(f"| `{outcome.model}` | {outcome.fault_count} | {len(outcome.judged)} | {in_columns(outcome.count())} |")
-    lines += [
-        "",
-        "## By kind of fault",
-        "",
-        "| kind | tried | found | equivalent | no valid SQL | survived |",
+        "| kind of fault | tried | found | equivalent | no valid SQL | survived |",
         "|---|--:|--:|--:|--:|--:|",
         *(f"| {kind} | {count.total()} | {in_columns(count)} |" for kind, count in sorted(by_kind.items())),
-        "",
-        "## Survivors",
-        "",
-        "No unit test notices these. The comparison of all marts with the reference (`make test`) may.",
-        "",
     ]
-    for outcome in outcomes:
-        survivors = [fault for fault, verdict in outcome.judged if verdict == "survived"]
-        if survivors:
-            lines += [f"`{outcome.model}`", *(f"- {fault.kind}: `` {fault} ``" for fault in survivors), ""]
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines) + "\n"
+
+
+def model_rows(outcomes: Sequence[Outcome]) -> list[list[Any]]:
+    """docs/results/mutants_models.csv: a row per model, most survivors first."""
+    found = sorted(outcomes, key=lambda each: (-each.count()["survived"], each.model))
+    rows = [[each.model, each.fault_count, len(each.judged), *(each.count()[verdict] for verdict in VERDICTS)] for each in found]
+    return [["model", "faults", "tried", "found", "equivalent", "no_valid_sql", "survived"], *rows]
+
+
+def survivor_rows(outcomes: Sequence[Outcome]) -> list[list[Any]]:
+    """docs/results/mutants_survivors.csv: a row per fault that no unit test notices."""
+    faults = [fault for outcome in outcomes for fault, verdict in outcome.judged if verdict == "survived"]
+    return [["model", "kind", "fault"], *([fault.model, fault.kind, str(fault)] for fault in faults)]
+
+
+def write_csv(path: Path, rows: list[list[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 def in_columns(count: Counter[str]) -> str:
     """Cells of a row of docs/results/mutants.md."""
-    return " | ".join(str(count[verdict]) for verdict in ("killed", "equivalent", "invalid", "survived"))
+    return " | ".join(str(count[verdict]) for verdict in VERDICTS)
 
 
 def copy_repository(to: Path) -> None:
@@ -447,7 +450,7 @@ def run_python(only: str) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="*", default=[], help="only these models; docs/results/mutants.md is left alone")
+    parser.add_argument("--models", nargs="*", default=[], help="only these models; docs/results/ is left alone")
     parser.add_argument(
         "--per-model", type=int, default=0, help="try at most this many faults of each model, drawn by the seed; 0: all of them"
     )
@@ -473,6 +476,8 @@ def main() -> None:
     if not options.models:
         untested = sorted({path.stem for path in (ROOT / "models").rglob("*.sql")} - set(tests))
         RESULT.write_text(page(outcomes, options.per_model, options.seed, untested), encoding="utf-8")
+        write_csv(RESULT.with_name("mutants_models.csv"), model_rows(outcomes))
+        write_csv(RESULT.with_name("mutants_survivors.csv"), survivor_rows(outcomes))
     survivors = sum(verdict == "survived" for outcome in outcomes for _, verdict in outcome.judged)
     sys.exit(f"{survivors} faults survive" if survivors else 0)
 

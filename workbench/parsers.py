@@ -222,7 +222,7 @@ def files(path: Path) -> list[Path]:
 
 
 def seconds(run: Callable[[], object], repetitions: int) -> float:
-    """CPU seconds, the best of so many."""
+    """CPU seconds, the best of several runs."""
     taken = []
     for _ in range(repetitions):
         begun = time.process_time()

@@ -82,7 +82,7 @@ def main() -> None:
             {"DRIVETAIL_SEEDS": ",".join(seeds.split(",")[:PRUNED_FLEETS]), "DRIVETAIL_FLEETS": "1", "DRIVETAIL_KILL_SEED": kill_seed},
             f"{PRUNED_FLEETS} fleets pruned twice and 8 prunes killed, DRIVETAIL_SEEDS={seeds}, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
-        "pages": ({}, "a past report told again, the page of all tables, what is calibrated"),
+        "pages": ({}, "an earlier week's report built again, the page of all tables, the calibrated simulator"),
         "strains": ({}, "disk full, memory, clock, damaged files; a year of a fleet in any order, two at once"),
         "servers": ({}, "a month of a fleet, from a real Prometheus and from its bundle"),
         "parsers": ({"DRIVETAIL_FUZZ_SECONDS": "60"}, "a CPU minute of fuzzing for each parser"),
@@ -104,7 +104,7 @@ def main() -> None:
         last = [line for line in done.stdout.splitlines() if re.search(r"\d+ (passed|failed|error|skipped)", line)]
         told = last[-1].strip("= ") if last else f"exit {done.returncode}"
         fuzzed = re.findall(r"fuzzed (.+?): (\d+) inputs", done.stdout)
-        told += "".join(f"; {parser} {int(inputs):,}" for parser, inputs in fuzzed)
+        told += f"; {sum(int(inputs) for _, inputs in fuzzed):,} inputs to {len(fuzzed)} parsers" if fuzzed else ""
         enter(what, f"| {what} | {shown} | {told} | {time.monotonic() - begun:.0f} | {commit} | {started:%Y-%m-%d %H:%M} |")
     sys.exit(1 if failed else 0)
 

@@ -49,7 +49,7 @@ fresh_hours = 3                  # no newer hour published for this long turns t
 # [metrics]
 # file = "/var/lib/prometheus/node-exporter/drivetail.prom"
 
-# Who decides on drives, where `drivetail decide` is not told with --by; without it, whoever is logged in.
+# Default of `drivetail decide --by`. Without it: the login name.
 # [decisions]
 # by = "storage on call"
 
@@ -238,7 +238,7 @@ class Metrics(_Section):
 
 
 class Decisions(_Section):
-    """What `drivetail decide` takes where it is not told."""
+    """Defaults of `drivetail decide`."""
 
     by: Text | None = None
 

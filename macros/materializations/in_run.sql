@@ -1,5 +1,5 @@
 {#- A model that several stored models of the same days read: computed once, as a table in memory, for the length of the run. When the run ends,
-    a view takes its place (end_run). On Spark it is a table that the next run writes anew. -#}
+    a view takes its place (end_run). On Spark it is a table that the next run replaces. -#}
 {% materialization in_run, adapter='duckdb' %}
     {#- dbt lists a schema when it is first asked for it, unless something has been made there: then a table of an earlier run is overlooked -#}
     {%- do load_cached_relation(this) -%}

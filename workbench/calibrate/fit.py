@@ -200,7 +200,7 @@ def fit(problem: Problem, rounds: int, say: Callable[[str], Any], keep: Callable
             c = cost(rt, tried)
             say(f"  damping {damping:.2g}: cost {c:.1f}")
             if c < best:
-                # what the step told about the slopes is kept (Broyden), and another step taken with them
+                # what the step showed about the slopes is kept (Broyden), and another step taken with them
                 taken = tried - x
                 jacobian += np.outer(rt - r - jacobian @ taken, taken) / float(taken @ taken)
                 gained, x, r, best = best - c, tried, rt, c

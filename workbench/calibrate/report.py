@@ -1,5 +1,6 @@
 """docs/results/calibration.md: the verdicts and distances of the calibrated fleet, and which number the study would refuse."""
 
+import csv
 import subprocess
 import tempfile
 from collections import Counter
@@ -45,19 +46,24 @@ SENSITIVE: dict[str, tuple[float, str]] = {
 """Mechanisms that are off by half, by which factor, and an id that the study must refuse then."""
 
 
-FAR_CURVES = (
-    "Far off by the paper's own contradictions: 2a (PI-16: disk widths are simulated as weighted by drives, SSD widths by Table 1's mean),",
-    "5a of disks, whose longest intervals 5b leaves no room for (PI-04: 5b was chosen), 6b (PI-11), 4b's T2 and T3 (PI-05). Of too few",
-    "events: 11a to 11d at 4x and more, all of 11c and 11d.",
-    "No interval of disks is longer than a day: from there on 5a is 100% with an interval of [96.1, 100] by the number of groups alone, so",
-    "that 5a at 72 hours and more agrees without saying much.",
-    "Not made by any mechanism here: the corners of 7a to 7d of SSDs, and of 10b between 1.0 and 1.1. SSDs of the third year, 99% of whose",
-    "hours lie below 1.02 in 8b, differ less here than others do, but their reads and writes still differ by more than that.",
+LIMITS = (
+    "## What it cannot tell",
+    "",
+    "- **The held-out half is no independent test.** The searches saw the fitted half only: of each family of ids (`T3A`, `F5A`, ...) and kind every other",
+    "  one. But their starting values, the mechanisms, the constants in code and most numbers were set by hand with all ids in view.",
+    "- **Other seeds** shuffle the same make-up (ages, widths, ailing drives, weak paths, episodes), which is dealt evenly and not drawn",
+    "  (`simulate/streams.py`). With make-ups dealt from other sequences, fleets agreed on 37 to 40%.",
+    "- **`make calibrate`** improves the committed numbers. It does not find them from nothing.",
+    "- **The paper contradicts itself** in 2a (PI-16), in 5a of disks against 5b (PI-04: 5b was chosen), in 6b (PI-11) and in T2 and T3 of 4b (PI-05).",
+    "  These curves stay far off.",
+    "- **Too few events**: 11a to 11d at 4x and more, all of 11c and 11d.",
+    "- **No interval of disks is longer than a day**, so 5a at 72 hours and more agrees without saying much.",
+    "- **No mechanism makes** the corners of 7a to 7d of SSDs, nor of 10b between 1.0 and 1.1. SSDs of the third year differ less than others, but more than in 8b.",
 )
 
 
 def write_report(say: Callable[[str], Any]) -> None:
-    """Judge the fleet and write the document."""
+    """Judge the fleet and write the page, with its tables as CSV files beside it."""
     parameters = defaults()
     refs = references(SEEDS)
     fitted = {(ref["id"], kind) for ref in refs for kind in ref["fitted"].split()}
@@ -67,19 +73,21 @@ def write_report(say: Callable[[str], Any]) -> None:
     lines = _head(parameters, distances) + _verdict_table(verdicts, fitted)
     for seed in OTHER_SEEDS:
         other = judge(refs, fleet_data(parameters, seed, DAYS, GROUPS))
-        lines.append(f"| seed {seed}: the same make-up, another chance (quick judge) | {_shares_text(other)} |")
+        lines.append(f"| seed {seed}: the same make-up (quick judge) | {_shares_text(other)} |")
         say(f"seed {seed} judged")
-    lines += ["", "## Distance of every curve", "", *_distances(distances), "", *FAR_CURVES]
-    lines += [
-        "",
-        "## What differs, and why",
-        "",
-        *_differing(verdicts, fitted, {ref["id"] for ref in refs if ref["judged_as"] == "percentile"}),
-    ]
-    lines += ["", "## What the study refuses", "", *_sensitivity(parameters, say)]
+    differing = _differing(verdicts, fitted, {ref["id"] for ref in refs if ref["judged_as"] == "percentile"})
+    lines += ["", *_tables(), "", *LIMITS]
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _write_csv("curves", ["figure", "curve", "ks_distance", "events"], [[*row[:2], f"{row[2]:.4f}", row[3]] for row in distances])
+    _write_csv("differing", ["id", "kind", "part", "paper", "fleet", "low", "high", "why"], differing)
+    _write_csv("refused", ["parameter", "value", "times", "ids", "for_example"], _sensitivity(parameters, say))
     say(f"{OUT} written")
+
+
+def _write_csv(table: str, heading: list[str], rows: list[list[Any]]) -> None:
+    with OUT.with_name(f"calibration_{table}.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([heading, *rows])
 
 
 def share_agreeing(verdicts: list[Verdict]) -> tuple[int, int]:
@@ -104,36 +112,23 @@ def _head(parameters: Parameters, distances: Distances) -> list[str]:
     return [
         "# The calibrated simulator against the paper",
         "",
-        f"Written by `python -m workbench.calibrate report` on {datetime.now(tz=UTC).date()} at commit {commit}.",
-        f"Fleet: {GROUPS['disk']} disk and {GROUPS['ssd']} SSD groups, {DAYS} days, seed {SEED}; {number_count(parameters)} numbers in",
-        "`simulate/presets/tail_at_store.json`. Verdicts and curves are those of `marts.study_results` and `marts.study_curves` after",
-        "`drivetail ingest` and `drivetail build`.",
+        "Does the simulated fleet have the numbers and curves of the paper?",
         "",
-        "Fitted: of each family of ids (`T3A`, `F5A`, ...) and kind every other one, the first included, in the order of",
-        "`seeds/paper_numbers.csv`. Held out: the rest. The rule was set before the first fit, and every search saw the fitted half only.",
-        "What the searches started from was set by hand with all ids in view, and so was the choice of mechanisms: the held-out half is no",
-        "untouched test.",
+        f"`python -m workbench.calibrate report`, commit {commit}, {datetime.now(tz=UTC).date()}: {GROUPS['disk']} disk and {GROUPS['ssd']} SSD groups, {DAYS} days,",
+        f"seed {SEED}; {number_count(parameters)} numbers in `simulate/presets/tail_at_store.json`. Agreement and curves are those of `marts.study_results` and",
+        "`marts.study_curves` after `drivetail ingest` and `drivetail build`.",
         "",
-        "How the numbers came about. Shares of ages, records and durations are read off the paper. Who holds the slow hours follows from",
-        "its arithmetic: the years of 8a are each slower than the whole fleet of 4a, so the disks of unknown age are nearly well; 4b has",
-        "twice the hours that 8b and 9 have by age and model, so SSDs of unknown model, and of them those of unknown age, have the rest.",
-        "From there searches went, on the fitted half: least squares over rates, lengths and severities (`fit`), a random search over the",
-        "verdicts (`polish`) of the fleets of three seeds. The last search of the disks counted this seed's fleet twice; after it two",
-        "numbers were set by hand with all ids in view, of a dozen tried. The same search of the SSDs gained three to four ids on the",
-        "other seeds and lost seven on this one: it was not kept. `make calibrate` runs `fit` and `polish` from the numbers as committed",
-        "and improves on their fitted half; it does not find the committed numbers again from nothing.",
-        "What a fleet's make-up hangs on (ages, widths, ailing drives, weak paths, severities and lengths of episodes) is dealt evenly",
-        "over its groups, drives and episodes, not drawn, and alike for every seed (`simulate/streams.py`); how severe slow hours are",
-        "is dealt by slow hours, not by episodes, and so is at what hour of the day those of disks begin. Another seed shuffles the",
-        "groups and has loads, noise, outages and aftermaths of its own. So the rows of other seeds show how much hangs on these, not how",
-        "much hangs on the make-up: dealt from sequences that begin elsewhere, fleets agreed on 37 to 40% (before slow hours were dealt).",
-        "The mechanisms of 2026-11-22, the constants in code that shape them (shelves, paths, hiccups, retries, ranks of ailing drives;",
-        "they are not among the counted numbers) and most of the numbers were set by hand with all ids in view; the searches saw the",
-        "fitted half only. So the held-out half is no independent test.",
-        f"The aims are 85% of the judged ids and distances below 0.02; {near} of {len(distances)} curves are that near.",
+        "An id agrees where the paper's value meets the 95% interval and the estimate is within a factor of 1.25. The aims are 85% of the judged",
+        f"ids and distances below 0.02: {near} of {len(distances)} curves are that near.",
         "",
-        "An id agrees where the paper's value meets the 95% interval and the estimate is within a factor of 1.25.",
-        "",
+    ]
+
+
+def _tables() -> list[str]:
+    return [
+        "- [calibration_curves.csv](calibration_curves.csv): the KS distance of every curve, and the events behind the fleet's.",
+        "- [calibration_differing.csv](calibration_differing.csv): every id that differs, with both values and why.",
+        "- [calibration_refused.csv](calibration_refused.csv): each mechanism off by half, all else equal (quick judge): how many ids that agreed then differ.",
     ]
 
 
@@ -156,32 +151,22 @@ def _verdict_table(verdicts: list[Verdict], fitted: set[tuple[str, str]]) -> lis
     return lines
 
 
-def _distances(distances: Distances) -> list[str]:
-    lines = ["| figure | curve | KS distance | events behind the fleet's curve |", "|---|---|---|---|"]
-    return lines + [f"| {figure} | {curve} | {distance:.4f} | {count:,} |" for figure, curve, distance, count in distances]
-
-
-def _differing(verdicts: list[Verdict], fitted: set[tuple[str, str]], percentiles: set[str]) -> list[str]:
-    lines = ["| id | kind | | paper | fleet | 95% interval | why |", "|---|---|---|---|---|---|---|"]
+def _differing(verdicts: list[Verdict], fitted: set[tuple[str, str]], percentiles: set[str]) -> list[list[Any]]:
+    rows: list[list[Any]] = []
     for v in verdicts:
         if v.verdict == "differs":
             part = "fitted" if (v.id, v.kind) in fitted else "held out"
-            why = reason_for(v, v.id in percentiles)
-            lines.append(f"| {v.id} | {v.kind} | {part} | {v.paper:g} | {v.value:.4g} | {v.low:.4g} to {v.high:.4g} | {why} |")
-    return lines
+            numbers = [f"{v.paper:g}", f"{v.value:.4g}", f"{v.low:.4g}", f"{v.high:.4g}"]
+            rows.append([v.id, v.kind, part, *numbers, reason_for(v, v.id in percentiles)])
+    return rows
 
 
-def _sensitivity(parameters: Parameters, say: Callable[[str], Any]) -> list[str]:
+def _sensitivity(parameters: Parameters, say: Callable[[str], Any]) -> list[list[Any]]:
     """Each mechanism of SENSITIVE off by half, by the quick judge: a fleet each takes minutes by the official one."""
     before = judge(references(SEEDS), fleet_data(parameters, SEED, DAYS, GROUPS))
-    lines = [
-        "Each mechanism off by half, all else equal (quick judge): ids that agreed and differ then.",
-        "",
-        "| parameter | value | times | how many | for example |",
-        "|---|---|---|---|---|",
-    ]
+    rows: list[list[Any]] = []
     for name, (factor, _) in SENSITIVE.items():
         ids = moved_ids(parameters, name, factor, before)
-        lines.append(f"| {name} | {parameters.flat()[name]:g} | {factor:g} | {len(ids)} | {', '.join(ids[:5])} |")
+        rows.append([name, f"{parameters.flat()[name]:g}", f"{factor:g}", len(ids), " ".join(ids[:5])])
         say(f"{name}: {len(ids)} ids refused")
-    return lines
+    return rows

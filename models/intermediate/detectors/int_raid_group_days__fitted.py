@@ -32,7 +32,7 @@ def model(dbt, session):
 
 
 def _groups(session, day, fewest_drives):
-    """Each RAID group of a day with so many drives: its name, and throughput and latency of its samples, by drive and time."""
+    """Each RAID group of a day with enough drives: its name, and throughput and latency of its samples, by drive and time."""
     groups = session.execute(
         """
         select raid_group_id, count(*) from perseus_samples where day_utc = ?

@@ -130,7 +130,7 @@ judged as (
             when verdict = 'watch' then 'watch'
             else 'none'
         end as action_undecided,
-        -- what is found at a later week boundary is news to whoever decided to watch
+        -- what is found at a later week boundary is news to the person who decided to watch
         replaced_at is null and coalesce(decision in ('replace', 'dismiss') or decided_at >= coalesce(boundary_utc, decided_at), false) as is_decided
     from joined
 ),
