@@ -102,7 +102,7 @@ class SparkStore:
         shutil.rmtree(self.warehouse.spark, ignore_errors=True)
         for model, day, file in connection.execute("select model, day_utc, file from plan.files").fetchall():
             path = self.warehouse.store / file
-            link = self._folder(model, day) / path.name
+            link = day_folder(self.warehouse.spark, model, day) / path.name
             link.parent.mkdir(parents=True, exist_ok=True)
             os.link(path, link)
 
@@ -119,18 +119,15 @@ class SparkStore:
     def _enter(self, connection: duckdb.DuckDBPyConnection, model: str, days: Sequence[date], build: str) -> None:
         written, files = [], []
         for day in days:
-            parts = sorted(self._folder(model, day).glob("*.parquet"))
+            parts = sorted(day_folder(self.warehouse.spark, model, day).glob("*.parquet"))
             if parts and not parts[0].name.startswith("part-"):  # as it was stored before
                 continue
             written.append(day)
             for number, part in enumerate(parts):
-                path = day_folder(self.warehouse, model, day) / f"{build}.{number}.parquet"
+                path = day_folder(self.warehouse.store, model, day) / f"{build}.{number}.parquet"
                 path.unlink(missing_ok=True)  # of a build that did not finish
                 os.link(part, path)
                 files.append((model, day, str(path.relative_to(self.warehouse.store)), self.project.version))
         connection.execute("delete from plan.files where model = ? and day_utc in (select unnest(?::date[]))", [model, written])
         if files:
             connection.executemany("insert into plan.files values (?, ?, ?, ?)", files)
-
-    def _folder(self, model: str, day: date) -> Path:
-        return self.warehouse.spark / model / f"day_utc={day.isoformat()}"
