@@ -118,6 +118,8 @@ def explaining(warehouse: Warehouse, read: Callable[[], Iterable[Path]] = list) 
     """
     try:
         yield
+    except Hindered:
+        raise
     except (ModelError, duckdb.Error, OSError, MemoryError) as error:
         why = explained(error, warehouse.root, read())
         if why is None:
@@ -386,7 +388,7 @@ class Build:
         make_day_folders(self.warehouse, stored_models(self.project.manifest), recounted)
         self.begin_days(recounted)
         if self.spark and recounted:
-            self.spark.project.run("run", "--select", *OVER_DAYS)
+            self.spark.run("run", "--select", *OVER_DAYS)
         for batch in batches(self.deliveries, recounted):
             if self.spark:
                 self.spark.compute((COUNTS_BY_CLASS, "--exclude", "resource_type:test"), batch, self.name, self.connect)
