@@ -125,7 +125,7 @@ def _prune(build: Build, before: datetime, raw_rows: int, report: Progress) -> N
         for number, (day, file, version) in enumerate(stored):
             report("days", number, len(stored))
             source = warehouse.store / file
-            target = source.with_name(f"{build.number:06d}.pruned.parquet")
+            target = source.with_name(f"{build.name}.pruned.parquet")
             if _write_reached(connection, source, target, before):
                 kept.append(Kept(PRUNED_MODEL, day, str(target.relative_to(warehouse.store)), version))
             else:
