@@ -8,10 +8,10 @@ PORT ?= 8080
 # else every process compiles every module again
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo airflow docs test tests lint bench soak mutants calibrate man wheel clean help
+.PHONY: demo airflow docs test tests lint bench soak mutants calibrate man spark-cluster spark-cluster-stop wheel clean help
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 demo: .venv/.ready  ## simulate a small fleet, ingest it, build, write the weekly report
 	$(RUN)/drivetail demo --out demo
@@ -50,6 +50,12 @@ calibrate: .venv/.ready  ## fit the simulator to the paper's curves (an hour); w
 
 man: .venv/.ready  ## the man page, made of --help: docs/drivetail.1
 	$(RUN)/python -m workbench.man
+
+spark-cluster: .venv/.spark  ## a Spark master and two workers on this machine (docs/spark.md)
+	$(RUN)/python -m workbench.spark_cluster
+
+spark-cluster-stop:  ## end it
+	$(RUN)/python -m workbench.spark_cluster --stop
 
 wheel: $(UV)  ## a wheel that installs anywhere: dist/ (docs/install.md)
 	$(UV) build --quiet --wheel --out-dir dist

@@ -73,3 +73,5 @@ select * from effective{% endmacro %}
 {% macro joined_texts(text, separator) %}max({{ text }}){% endmacro %}
 {% macro median_of_group(value, window=none) %}median({{ value }}){% if window %} over ({{ window }}){% endif %}{% endmacro %}
 {% macro quoted(name) %}"{{ name }}"{% endmacro %}
+{% macro poisson_low(n) %}poisson({{ n }}){% endmacro %}
+{% macro poisson_high(n) %}poisson({{ n }}){% endmacro %}

@@ -7,7 +7,7 @@
 | `raw.land` | pulls servers, ingests entries through the gate; red if one is held, unreadable or unanswered | `drivetail inbox --land` |
 | `marts.build` | runs the models over what is new, tests, publishes | `drivetail build` |
 | `marts.complete_weeks` | names the weekly reports that are due; `fleet_weekly_report` runs on it | `drivetail report --due` |
-| `watch.new_alerts` | notifies of each drive, host or RAID group that has become slow, once | `drivetail alerts --new` |
+| `watch.new_alerts` | notifies of each drive, host or RAID group that has become slow, once | `drivetail alerts --notify` |
 | `watch.freshness` | fails when no newer hour has been published for `fresh_hours` | `drivetail status --check` |
 | `watch.metrics` | writes the metrics into the file of `[metrics]`, if there is one | `drivetail metrics --out` |
 | `watch.all_went_well` | fails when any step failed, so that the run is red | |
@@ -140,16 +140,22 @@ def fleet_hourly() -> None:
         def all_went_well() -> None:
             """Does nothing; its colour is the run's."""
 
-        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Notifies and is green; red when no receiver took it, and tried again.")
+        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Red when a receiver did not take them; a retry sends it those, and no other.")
         def new_alerts() -> int:
-            from airflow.sdk import get_current_context
-
             from drivetail.tell.alerts import new_alerts as new_ones
+            from drivetail.tell.notify import notify_new_alerts
             from drivetail.tell.watch import slow_drives
 
-            if not shared.warehouse().published.exists():  # the first build may have failed
+            warehouse, receivers = shared.warehouse(), shared.settings().notify
+            if not warehouse.published.exists():  # the first build may have failed
                 return 0
-            return len(new_ones(shared.warehouse(), lambda alerts: shared.notify(get_current_context(), slow_drives(alerts))))
+            if not receivers:  # the log has them
+                return len(new_ones(warehouse, lambda alerts: print(slow_drives(alerts))))
+            deliveries = notify_new_alerts(warehouse, receivers)
+            failures = [each.failure for each in deliveries if each.failure is not None]
+            if failures:
+                raise AirflowException("; ".join(failures))
+            return sum(each.alert_count for each in deliveries)
 
         @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Skipped unless `[metrics]` names a file.")
         def metrics() -> str:

@@ -34,10 +34,6 @@ WATCH_LIMIT = timedelta(hours=1)
 """The same for tasks that only look."""
 
 
-class NotNotified(RuntimeError):
-    """No receiver took a message."""
-
-
 def warehouse() -> Warehouse:
     """The warehouse of this installation: $DRIVETAIL_WAREHOUSE, as for the command."""
     return Warehouse(Path(os.environ.get("DRIVETAIL_WAREHOUSE", "./warehouse")))
@@ -96,33 +92,26 @@ def label(paths: Sequence[str]) -> str:
     return (name if len(name) <= room else f"...{name[3 - room :]}") + more
 
 
-def notify(context: Any, message: str) -> None:
-    """Pass a message to every notifier of the settings, as `drivetail_message` in their templates.
+def notify(message: str) -> None:
+    """Send a message to every receiver of the settings; the log has it, and why a receiver did not take it."""
+    from drivetail.tell.notify import NotDelivered, send
 
-    Raises: NotNotified where there are notifiers and none of them took it; the log has each one's error.
-    """
-    from airflow.sdk.module_loading import import_string
-
-    log, notifiers, failed = logging.getLogger("drivetail.notify"), parsed_settings().notify, 0
+    log = logging.getLogger("drivetail.notify")
     log.error(message)
-    for each in notifiers:
+    for receiver in parsed_settings().notify:
         try:
-            import_string(each.notifier)(**each.arguments)({**context, "drivetail_message": message})
-        except Exception as error:  # one receiver that is down keeps the message from no other
-            failed += 1
-            # its text may hold a webhook's address, which is a secret
-            log.error("%s: %s", each.notifier, type(error).__name__)
-    if notifiers and failed == len(notifiers):
-        raise NotNotified("no receiver took the message; do the receivers answer, and are their connections and arguments right?")
+            send(receiver, "drivetail", message)
+        except NotDelivered as error:  # one receiver that is down keeps the message from no other
+            log.error(str(error))
 
 
 def notify_failure(context: Any) -> None:
     """A task has failed for good: say which, and why."""
     task, error = context["ti"], context.get("exception")
-    notify(context, f"{task.dag_id}, {task.task_id}, {task.run_id}: {error or 'it was killed'}")
+    notify(f"{task.dag_id}, {task.task_id}, {task.run_id}: {error or 'it was killed'}")
 
 
 def notify_timeout(context: Any) -> None:
     """A run has failed. One that exceeded its limit has no failed task that would have notified."""
     if context["reason"] == "timed_out":
-        notify(context, f"{context['dag'].dag_id}, {context['run_id']}: not ended within {context['dag'].dagrun_timeout}, and given up")
+        notify(f"{context['dag'].dag_id}, {context['run_id']}: not ended within {context['dag'].dagrun_timeout}, and given up")

@@ -17,7 +17,7 @@ from engine.words import human
 
 DISK_GROUPS, SSD_GROUPS, DAYS, SEED = 9, 4, 70, 9
 """Ten weeks: nine are needed until a prediction can be compared with what came."""
-CASES = ("all", "failing", "swapped", "sudden", "mild")
+CASES = ("all", "failing", "swapped", "sudden", "mild", "updated")
 DECIDED_BEFORE = timedelta(hours=48)
 """The drive that was swapped was decided on so long before."""
 

@@ -97,13 +97,15 @@ def build(
     """
     report = on_progress or (lambda phase, done, total: None)
     with building(warehouse):
+        with explaining(warehouse):
+            spark = SparkStore(warehouse, master) if target == "spark" else None
         if full_refresh:
             past = read_past(warehouse)
             if past is not None and not keep_pruned:
                 raise ModelError(_cannot_compute(warehouse, past, "drivetail build --full-refresh --keep-pruned"))
             forget(warehouse)
         with explaining(warehouse):
-            made = Build(warehouse, report, SparkStore(warehouse, master) if target == "spark" else None, keep_pruned=keep_pruned)
+            made = Build(warehouse, report, spark, keep_pruned=keep_pruned)
         with explaining(warehouse, made.raw_files):
             return made.run()
 
@@ -116,6 +118,8 @@ def explaining(warehouse: Warehouse, read: Callable[[], Iterable[Path]] = list) 
     """
     try:
         yield
+    except Hindered:
+        raise
     except (ModelError, duckdb.Error, OSError, MemoryError) as error:
         why = explained(error, warehouse.root, read())
         if why is None:
@@ -203,9 +207,9 @@ class Build:
         """
         new = set(self.new) if of_finished else set()
         last_delivery = max((delivery.seq for delivery in self.deliveries if delivery not in new), default=0)
-        self.number = 1 + self._last_build()
+        self.name = f"{1 + self._last_build():06d}"
         for project in (self.project, self.spark.project) if self.spark else (self.project,):
-            project.bound(build=f"{self.number:06d}", last_delivery=last_delivery, horizon=self.horizon)
+            project.bound(build=self.name, last_delivery=last_delivery, horizon=self.horizon)
 
     def _last_build(self) -> int:
         """The greatest number that names a file of the store."""
@@ -356,7 +360,7 @@ class Build:
             # without samples nothing is fitted: a Python model costs its imports all the same
             unneeded = () if has_samples else ("int_raid_group_days__fitted",)
             if self.spark:
-                self.spark.compute(SPARK_DAYS, batch, f"{self.number:06d}", self.connect)
+                self.spark.compute(SPARK_DAYS, batch, self.name, self.connect)
                 self.project.run(
                     "build", "--select", "int_raid_group_days__fitted", SAMPLED, "--exclude", "test_type:unit", *unneeded, days=batch
                 )
@@ -384,10 +388,10 @@ class Build:
         make_day_folders(self.warehouse, stored_models(self.project.manifest), recounted)
         self.begin_days(recounted)
         if self.spark and recounted:
-            self.spark.project.run("run", "--select", *OVER_DAYS)
+            self.spark.run("run", "--select", *OVER_DAYS)
         for batch in batches(self.deliveries, recounted):
             if self.spark:
-                self.spark.compute((COUNTS_BY_CLASS, "--exclude", "resource_type:test"), batch, f"{self.number:06d}", self.connect)
+                self.spark.compute((COUNTS_BY_CLASS, "--exclude", "resource_type:test"), batch, self.name, self.connect)
             counts = () if self.spark else (COUNTS_BY_CLASS,)
             self.project.run("build", "--select", *counts, SUMS_OF_DRIVES, "--exclude", "test_type:unit", days=batch)
 

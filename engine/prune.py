@@ -46,9 +46,9 @@ class Pruned:
 
 
 def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progress: Progress | None = None) -> Pruned:
-    """Delete the drive-hours of days more than `days` before the last hour; repeating it changes nothing.
+    """Delete the drive-hours of days more than `days` before the last hour; repeating it changes nothing, and so does nothing that old.
 
-    Raises: QueryError where nothing is published, nothing is that old, deliveries are not built or held, or the models have changed.
+    Raises: QueryError where nothing is published, deliveries are not built or held, or the models have changed.
     """
     report = on_progress or (lambda phase, done, total: None)
     with publication_of(warehouse, must_be_of_these_models=True) as connection:
@@ -73,9 +73,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
             for path in set(pruned_files(delivery, before)) - set(pruned_files(delivery, counted_before))
         ]
         counted = _count(build, before, files)
-        if not counted.row_count:
-            raise QueryError(f"no drive-hour is before {before:%Y-%m-%d}, {days} days before the last hour; nothing to prune")
-        if is_dry_run:
+        if is_dry_run or not counted.row_count:
             return counted
         _prune(build, before, counted.raw_row_count, report)
         publication = build.run(must_publish=True).publication
@@ -127,7 +125,7 @@ def _prune(build: Build, before: datetime, raw_rows: int, report: Progress) -> N
         for number, (day, file, version) in enumerate(stored):
             report("days", number, len(stored))
             source = warehouse.store / file
-            target = source.with_name(f"{build.number:06d}.pruned.parquet")
+            target = source.with_name(f"{build.name}.pruned.parquet")
             if _write_reached(connection, source, target, before):
                 kept.append(Kept(PRUNED_MODEL, day, str(target.relative_to(warehouse.store)), version))
             else:
@@ -179,12 +177,14 @@ def sentence(pruned: Pruned, *, is_dry_run: bool) -> str:
     day = f"{pruned.before_utc:%Y-%m-%d}"
     if pruned.is_there:
         return f"Everything before {day} was already pruned; nothing has changed"
+    if not pruned.row_count:
+        return f"Nothing to prune: no drive-hour is before {day}"
     went = (
         f"{human(pruned.row_count)} drive-hours before {day} (about {human(pruned.stored_bytes)} bytes), and of raw "
         f"{human(pruned.raw_row_count)} rows in {counted_noun(pruned.raw_file_count, 'file')} ({human(pruned.raw_bytes)} bytes)"
     )
     if is_dry_run:
-        return f"Would prune {went}; nothing has changed. Afterwards records of those hours are rejected"
+        return f"Would prune {went}. Afterwards records of those hours are rejected. Nothing has changed"
     published = f"; published {pruned.publication.publication_id}" if pruned.publication else ""
     return (
         f"Pruned {went}{published}. The files are deleted once no reader can need them: after an hour, by the next build that "

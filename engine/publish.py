@@ -13,7 +13,6 @@ import shutil
 import stat
 import struct
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -198,9 +197,15 @@ def _write(
                 name = custom.manifest.nodes[unique_id].name
                 why = " ".join(str(error).split())
                 custom.failures.append(f"custom model {name} is not published: {why}; materialize it as a table, or read other models")
-        marts = (node for node in manifest.nodes.values() if node.resource_type == "model" and node.schema == "marts")
+        marts = [node for node in manifest.nodes.values() if node.resource_type == "model" and node.schema == "marts"]
+        named = {f"marts.{node.alias}": node for node in marts}
+        # what `show tables` lists: a few of them, by names to start with
+        for node in marts:
+            if short_name := node.config.meta.get("short_name"):
+                named[f"main.{short_name}"] = node
+                connection.execute(f"create view if not exists main.{short_name} as from marts.{node.alias}")
         # a second for all of them: a view that the draft began with has its own
-        _describe(connection, [node for node in marts if f"marts.{node.alias}" not in there])
+        _describe(connection, {name: node for name, node in named.items() if name not in there})
         (last_hour,) = connection.execute("select max(last_hour_utc) from marts.dim_raid_groups").fetchone() or (None,)
         connection.execute("insert into raw.publication values (?, ?, ?, ?)", [publication_id, published_at, last_hour, horizon])
         connection.execute("use build; detach publication")
@@ -218,12 +223,11 @@ def _show(connection: duckdb.DuckDBPyConnection, texts: dict[str, str], there: s
         connection.execute(texts[f"{schema}.{name}"])
 
 
-def _describe(connection: duckdb.DuckDBPyConnection, nodes: Iterable[Any]) -> None:
-    """Store the descriptions of models and columns as comments in the draft, so that other tools show them."""
+def _describe(connection: duckdb.DuckDBPyConnection, named: dict[str, Any]) -> None:
+    """Store the descriptions of relations and columns as comments in the draft, so that other tools show them."""
     comments = []
-    for node in nodes:
-        kind = "view" if node.config.materialized in {"view", "in_run"} else "table"
-        name = f'{node.schema}."{node.alias}"'
+    for name, node in named.items():
+        kind = "view" if node.config.materialized in {"view", "in_run"} or name.startswith("main.") else "table"
         comments.append((f"{kind} {name}", node.description))
         comments += [(f'column {name}."{column.name}"', column.description) for column in node.columns.values()]
     texts = [f"comment on {what} is {quoted(' '.join(said.split()))}" for what, said in comments if said]

@@ -105,7 +105,7 @@ def _record(warehouse: Warehouse, publication_id: str) -> Row:
 def stored_files(warehouse: Warehouse, publication_id: str, model: str, day: date) -> list[Path]:
     """The files that a publication shows of a stored model's day: one, or more where DuckDB has cut it. Raises: QueryError for none."""
     record = json.loads((warehouse.publications / f"{publication_id}.json").read_text(encoding="utf-8"))
-    folder = f"{day_folder(warehouse, model, day)}/"
+    folder = f"{day_folder(warehouse.store, model, day)}/"
     found = [Path(file) for file in record["store"] if file.startswith(folder)]
     if not found:
         raise QueryError(f"{folder}: publication {publication_id} reads none of its files")

@@ -10,26 +10,42 @@ import atexit
 import importlib.util
 import logging
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 
 import duckdb
 
-from engine.dbt import ModelError, Project
+from engine.dbt import Hindered, ModelError, Project
 from engine.store import day_folder, stored_models
 from engine.warehouse import Warehouse
+from ingest.raw.trouble import NO_ROOM
 
 LOCAL = "local[*]"
 """Spark in this process, on every core."""
 
 MASTER_SECONDS = 5
 """How long a master may take to answer."""
+
+WORKER_SECONDS = 60
+"""How long a build waits while no worker of the cluster runs anything for it. Spark itself would wait for ever."""
+
+POLL_SECONDS = 2
+
+NO_MEMORY = ("outofmemoryerror", "java heap space", "gc overhead limit", "not enough memory to build", "exit code 52")
+"""What Spark says where a driver or an executor has too little memory."""
+
+JAVA_FRAME = re.compile(r"\s+at [\w.$/]+\(| Driver stacktrace:| JVM stacktrace:")
+"""Where an error of Spark goes on with where in its code it was."""
 
 SAMPLED = "int_sampled_days"
 """A stored model that DuckDB computes on either engine: it reads a fit in Python over DuckDB's relations, of the few days with samples."""
@@ -70,13 +86,36 @@ def _silence(address: str) -> str:
     return ""
 
 
-def end_session() -> None:
-    """Stop Spark, if it runs in this process, when everything has been said."""
+def _stop_session() -> bool:
+    """Stop Spark, if it runs in this process. Returns: whether it did."""
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context  # a session is of one thread, and dbt's is another
-    if context is not None:
+    if context is None:
+        return False
+    with suppress(Exception):  # Java may be gone
         context.stop()
+    return True
+
+
+def _executor_count() -> int | None:
+    """How many executors work for this process; None where Spark does not run, or does not say."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    with suppress(Exception):
+        return None if context is None else int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1  # the driver is one
+    return None
+
+
+def _without_frames(error: str) -> str:
+    """An error of Spark without the places in its code."""
+    return JAVA_FRAME.split(error)[0]
+
+
+def end_session() -> None:
+    """Stop Spark, if it runs in this process, when everything has been said."""
+    if _stop_session():
         # beside its threads the interpreter leaves objects behind, and DuckDB's binding would list them all
         sys.stderr.flush()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -94,6 +133,7 @@ class SparkStore:
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # dbt says what failed
         atexit.register(end_session)
         self.warehouse = warehouse
+        self.master = master or LOCAL
         self.project = Project(warehouse, "spark")
         self.models = [model for model in stored_models(self.project.manifest) if model != SAMPLED]
 
@@ -102,7 +142,7 @@ class SparkStore:
         shutil.rmtree(self.warehouse.spark, ignore_errors=True)
         for model, day, file in connection.execute("select model, day_utc, file from plan.files").fetchall():
             path = self.warehouse.store / file
-            link = self._folder(model, day) / path.name
+            link = day_folder(self.warehouse.spark, model, day) / path.name
             link.parent.mkdir(parents=True, exist_ok=True)
             os.link(path, link)
 
@@ -111,26 +151,78 @@ class SparkStore:
 
         connect: opens the build database. Raises: ModelError.
         """
-        self.project.run("build", "--select", *select, days=days)
+        self.run("build", "--select", *select, days=days)
         with connect() as connection:
             for model in self.models:
                 self._enter(connection, model, days, build)
 
+    def run(self, command: str, *arguments: str, days: Iterable[date] | None = None) -> None:
+        """Run a dbt command on Spark up to the first node that fails. Raises: ModelError, Hindered where trying again may help."""
+        try:
+            with self._waiting_for_workers() as is_alone:
+                self.project.run(command, "--fail-fast", *arguments, days=days)
+        except ModelError as error:
+            why = self._why(str(error), is_alone=is_alone.is_set())
+            if why is None:
+                raise ModelError(_without_frames(str(error))) from error
+            raise Hindered(f"{why}: nothing is lost, readers see the last publication (docs/spark.md)") from error
+
+    def _why(self, error: str, *, is_alone: bool) -> str | None:
+        """What is wrong with Spark itself, and what to do; None for an error of another sort."""
+        from pyspark import SparkContext
+
+        text, log = error.lower(), os.environ["DRIVETAIL_SPARK_LOG"]
+        gateway = SparkContext._gateway
+        if is_alone:
+            return f"no worker of {self.master} has run anything for {WORKER_SECONDS} s; start workers, then run it again"
+        if any(sign in text for sign in NO_ROOM):
+            return (
+                f"{self.warehouse.spark}: no room on the disk, there or in Spark's scratch folder, /tmp unless SPARK_LOCAL_DIRS says "
+                f"otherwise ({_without_frames(error)}); make room, then run it again"
+            )
+        if any(sign in text for sign in NO_MEMORY) or (gateway is not None and gateway.proc.poll() is not None):
+            return (
+                f"Spark has too little memory; give it more, such as DRIVETAIL_SPARK_MEMORY=8g, larger workers or more "
+                f"DRIVETAIL_SPARK_PARTITIONS, then run it again (details in {log})"
+            )
+        if "executorlostfailure" in text or "executor was lost" in text or "sparkcontext was shut down" in text:
+            return f"{self.master} has lost too many executors, or its master; see their logs, then run it again (details in {log})"
+        return None
+
+    @contextmanager
+    def _waiting_for_workers(self) -> Iterator[threading.Event]:
+        """Stop Spark when no worker has run anything for WORKER_SECONDS; what runs on it then fails. Gives: an event that says so."""
+        is_alone, is_over = threading.Event(), threading.Event()
+
+        def watch() -> None:
+            seen = time.monotonic()
+            while not is_over.wait(POLL_SECONDS):
+                if _executor_count() != 0:
+                    seen = time.monotonic()
+                elif is_alone.is_set() or time.monotonic() - seen > WORKER_SECONDS:
+                    is_alone.set()
+                    _stop_session()
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        if self.master.startswith("spark://"):
+            watcher.start()
+        try:
+            yield is_alone
+        finally:
+            is_over.set()
+
     def _enter(self, connection: duckdb.DuckDBPyConnection, model: str, days: Sequence[date], build: str) -> None:
         written, files = [], []
         for day in days:
-            parts = sorted(self._folder(model, day).glob("*.parquet"))
+            parts = sorted(day_folder(self.warehouse.spark, model, day).glob("*.parquet"))
             if parts and not parts[0].name.startswith("part-"):  # as it was stored before
                 continue
             written.append(day)
             for number, part in enumerate(parts):
-                path = day_folder(self.warehouse, model, day) / f"{build}.{number}.parquet"
+                path = day_folder(self.warehouse.store, model, day) / f"{build}.{number}.parquet"
                 path.unlink(missing_ok=True)  # of a build that did not finish
                 os.link(part, path)
                 files.append((model, day, str(path.relative_to(self.warehouse.store)), self.project.version))
         connection.execute("delete from plan.files where model = ? and day_utc in (select unnest(?::date[]))", [model, written])
         if files:
             connection.executemany("insert into plan.files values (?, ?, ?, ?)", files)
-
-    def _folder(self, model: str, day: date) -> Path:
-        return self.warehouse.spark / model / f"day_utc={day.isoformat()}"

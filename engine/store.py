@@ -23,16 +23,16 @@ def stored_models(manifest: Any) -> list[str]:
     return sorted(node.name for node in nodes if node.resource_type == "model" and node.config.materialized == "by_day")
 
 
-def day_folder(warehouse: Warehouse, model: str, day: date) -> Path:
-    """Where the files of a model's day are."""
-    return warehouse.store / model / f"day_utc={day.isoformat()}"
+def day_folder(store: Path, model: str, day: date) -> Path:
+    """Where the files of a model's day are in the store, or in Spark's folder."""
+    return store / model / f"day_utc={day.isoformat()}"
 
 
 def make_day_folders(warehouse: Warehouse, models: Iterable[str], days: Iterable[date]) -> None:
     """Make the folders that the models' files of some days go to: DuckDB makes none."""
     for model in models:
         for day in days:
-            day_folder(warehouse, model, day).mkdir(parents=True, exist_ok=True)
+            day_folder(warehouse.store, model, day).mkdir(parents=True, exist_ok=True)
 
 
 def live_files(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> set[str]:

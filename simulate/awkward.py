@@ -23,7 +23,7 @@ Row = dict[str, Any]
 ROW_CASES = ("late", "duplicated", "conflicting", "missing", "idle", "partly_observed", "zero", "nan")
 FLEET_CASES = ("moved", "unlisted", "quantised")
 AWKWARD_CASES = ROW_CASES + FLEET_CASES
-PLANTED_CASES = ("failing", "swapped", "sudden", "mild")
+PLANTED_CASES = ("failing", "swapped", "sudden", "mild", "updated")
 """Drives whose story is known, for a first look: not among `all`, as no telemetry is awkward for them."""
 FAILING_EVERY_HOURS, FAILING_HOURS, FAILING_EXCESS = 31.0, 6.0, 3.5
 """Such a drive is slow this often, for so long, by so much (ratio)."""
@@ -170,6 +170,21 @@ class Awkward:
             edited.sort("hour_utc", "raid_group_id", "drive_id", maintain_order=True),
             pl.DataFrame(late, schema=DRIVE_HOURS_SCHEMA),
         )
+
+    def update(self, drives: pl.DataFrame, hours: int) -> pl.DataFrame:
+        """Inventory; with the case `updated` a group's drives get another firmware half way through, which changes nothing else."""
+        if "updated" not in self.cases:
+            return drives
+        at = self.start + timedelta(hours=hours // 2)
+        is_there = (
+            (pl.col("role") == "data") & (pl.col("valid_from") < at) & pl.col("valid_to").is_null() & pl.col("firmware").is_not_null()
+        )
+        group = drives.filter(is_there)["raid_group_id"].max()
+        is_updated = is_there & (pl.col("raid_group_id") == group)
+        after = drives.filter(is_updated).with_columns(valid_from=pl.lit(at), firmware=pl.col("firmware") + "U")
+        before = drives.with_columns(valid_to=pl.when(is_updated).then(pl.lit(at)).otherwise("valid_to"))
+        self.done += [("updated", row["drive_id"], at, f"firmware {row['firmware']}") for row in after.to_dicts()]
+        return pl.concat([before, after]).sort("raid_group_id", maintain_order=True)
 
     def hold_back(self, drives: pl.DataFrame, events: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
         """Inventory and events now and late: with the case `late`, the last record of each comes late."""

@@ -143,7 +143,8 @@ def simulate(
             on_progress(last, length)
 
     drives, late_drives, events, late_events = plan.hold_back(
-        inventory(fleet.groups, first_hour, length), event_frame(list(zip(fleet.groups, histories, strict=True)), first_hour)
+        plan.update(inventory(fleet.groups, first_hour, length), length),
+        event_frame(list(zip(fleet.groups, histories, strict=True)), first_hour),
     )
     for name, now, late in (("drives", drives, late_drives), ("drive_events", events, late_events)):
         write(name, iter([now]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -189,16 +190,18 @@ def maintain(warehouse: Warehouse) -> None:
 @click.command()
 @click.option("--older-than", required=True, metavar="DAYSd", help="Keep this many days before the last hour, such as 400d.")
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
+@click.option("--yes", is_flag=True, help="Delete without asking, for cron.")
 @warehouse_option
-def prune(warehouse: Warehouse, older_than: str, dry_run: bool) -> None:
+def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> None:
     """Delete the drive-hours of old days.
 
-    Deletes the rows of marts.fct_drive_hours and the files of raw they were made of. It cannot be undone.
+    Shows what it would delete and asks first. Deletes the rows of marts.fct_drive_hours and the files of raw they were made of. It cannot be undone.
     RAID-hours, intervals, events, drives and the study do not change. A drive-hour of a pruned day that arrives later is rejected.
     Inventory that reaches back changes only the days after the horizon (docs/decisions/0007-prune.md).
 
     \b
-    drivetail prune --older-than 400d --dry-run
+    drivetail prune --older-than 400d              asks
+    drivetail prune --older-than 400d --yes        from cron
     """
     from engine.prune import LEAST_DAYS, sentence
     from engine.prune import prune as run
@@ -209,9 +212,19 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool) -> None:
     days = int(match[1])
     if days < LEAST_DAYS:
         raise click.UsageError(f"--older-than {older_than}: give at least {LEAST_DAYS}d; younger days are still needed")
+    if not (dry_run or yes or sys.stdin.isatty()):
+        raise click.UsageError("there is no terminal to ask on: give --yes to delete, or --dry-run to see what would go")
+    if dry_run or not yes:
+        planned = run(warehouse, days, is_dry_run=True)
+        if dry_run or planned.row_count:
+            say(sentence(planned, is_dry_run=True))
+        if dry_run:
+            return
+        if planned.row_count and not click.confirm("Delete them? It cannot be undone"):
+            raise Failure("nothing was pruned")
     with progress("Pruning") as advance:
-        pruned = run(warehouse, days, is_dry_run=dry_run, on_progress=advance)
-    say(sentence(pruned, is_dry_run=dry_run))
+        pruned = run(warehouse, days, on_progress=advance)
+    say(sentence(pruned, is_dry_run=False))
 
 
 COMMANDS = (init, inbox, release, drop, maintain, prune)

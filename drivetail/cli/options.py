@@ -74,6 +74,8 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
             raise click.UsageError(str(error)) from error
         except (GateError, ModelError, QueryError, SettingsError, StoreError) as error:
             raise Failure(str(error)) from error
+        except BrokenPipeError:  # whoever read the output has gone: click ends without a word
+            raise
         except OSError as error:
             raise Failure(
                 f"{error.filename or root}: {error.strerror or error}; check the path, its permissions and the free space"

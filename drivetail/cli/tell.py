@@ -10,23 +10,26 @@ from typing import TYPE_CHECKING
 import click
 
 from drivetail.cli.options import (
+    Failure,
     format_option,
     not_blank,
     warehouse_option,
 )
 from drivetail.console import as_json, say
 from engine.warehouse import Warehouse
+from engine.words import counted_noun
 
 if TYPE_CHECKING:
     pass
 
 
 @click.command()
-@click.option("--new", "is_new", is_flag=True, help="Show only alerts not seen before, and mark them as seen.")
+@click.option("--new", "is_new", is_flag=True, help="Show only alerts not shown before, and mark them as shown.")
+@click.option("--notify", "is_notifying", is_flag=True, help="Send each receiver of drivetail.toml the alerts that it has not had.")
 @click.option("--all", "is_all", is_flag=True, help="Include dismissed drives and drives grouped under a host alert.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: every field, with the drives of a grouped alert and their peers.")
+@format_option("How to print them; json and csv hold every field, json the drives of a grouped alert and their peers too.")
 @warehouse_option
-def alerts(warehouse: Warehouse, is_new: bool, is_all: bool, as_json: bool) -> None:
+def alerts(warehouse: Warehouse, is_new: bool, is_notifying: bool, is_all: bool, output: str) -> None:
     """List the drives that have become slow.
 
     A drive is slow in 3 hours of 24, until it was quiet for 24; or a little slow in most hours of four weeks.
@@ -36,22 +39,46 @@ def alerts(warehouse: Warehouse, is_new: bool, is_all: bool, as_json: bool) -> N
 
     \b
     drivetail build && drivetail alerts --new      every hour: prints what is new, once
+    drivetail build && drivetail alerts --notify   every hour: by mail, Slack, PagerDuty, ... (`[[notify]]`)
     drivetail decide S00000612A dismiss --by ada --note "known; swap on Friday" --until 2026-02-06
     """
-    from drivetail.tell.alerts import Alert, alerts_json, new_alerts, open_alerts, render_alerts
+    from drivetail.tell.alerts import Alert, alerts_csv, alerts_json, new_alerts, open_alerts, render_alerts
 
-    if is_new and is_all:
-        raise click.UsageError("--new and --all cannot be used together")
+    if is_new + is_notifying + is_all > 1:
+        raise click.UsageError("--new, --notify and --all cannot be used together")
+    if is_notifying:
+        if output != "table":
+            raise click.UsageError("--notify sends sentences; leave out --format")
+        _notify(warehouse)
+        return
 
     def tell(found: list[Alert]) -> None:
-        click.echo(alerts_json(found) if as_json else render_alerts(found, with_all=is_all))
-        sys.stdout.flush()
+        if output == "table":
+            say(render_alerts(found, with_all=is_all) if found else "No new alert" if is_new else "No open alert")
+        else:
+            click.echo(alerts_json(found) if output == "json" else alerts_csv(found))
+        sys.stdout.flush()  # what could not be written all is new again
 
     found = new_alerts(warehouse, tell) if is_new else open_alerts(warehouse, with_all=is_all)
-    if not found:
-        click.echo("[]" if as_json else "No new alert" if is_new else "No open alert")
-    elif not is_new:
+    if not (is_new and found):
         tell(found)
+
+
+def _notify(warehouse: Warehouse) -> None:
+    """Send the new alerts; a line for each receiver, and exit 1 where one did not take them."""
+    from drivetail.service.settings import load_settings, settings_file
+    from drivetail.tell.notify import notify_new_alerts
+
+    receivers = load_settings(warehouse).notify
+    if not receivers:
+        raise Failure(f"{settings_file(warehouse)}: names no receiver; add a [[notify]] with name and url (docs/alerts.md)")
+    deliveries = notify_new_alerts(warehouse, receivers)
+    for each in deliveries:
+        if each.failure is None:
+            say(f"{each.receiver}: {counted_noun(each.alert_count, 'new alert') if each.alert_count else 'no new alert'}")
+    failures = [each.failure for each in deliveries if each.failure is not None]
+    if failures:
+        raise Failure("\ndrivetail: ".join(failures))
 
 
 @click.command()

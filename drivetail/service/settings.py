@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import tomllib
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -53,13 +54,14 @@ fresh_hours = 3                  # no newer hour published for this long turns t
 # [decisions]
 # by = "storage on call"
 
-# Who is notified of failures and slow drives: any Airflow notifier, with {{{{ drivetail_message }}}} in its texts (docs/airflow.md).
+# Who is notified of slow drives, and under Airflow of failures: Apprise's URLs (docs/alerts.md), or $NAME of an environment variable
+# that holds one. Each receiver gets each alert once.
 # [[notify]]
-# notifier = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
-# arguments = {{to = "storage@example.org", subject = "drivetail", html_content = "{{{{ drivetail_message | e }}}}"}}
+# name = "storage on call"
+# url = "$DRIVETAIL_PAGER"
 # [[notify]]
-# notifier = "airflow.providers.http.notifications.http.HttpNotifier"   # a webhook; the connection "webhook" has its host and path
-# arguments = {{http_conn_id = "webhook", endpoint = "{{{{ conn.webhook.password }}}}", json = {{text = "{{{{ drivetail_message }}}}"}}}}
+# name = "storage by mail"
+# url = "mailto://mail.example.org:25?from=drivetail@example.org&to=storage@example.org"
 
 # Where deliveries arrive: an inbox for each feed, each with its own name.
 [[inboxes]]
@@ -133,6 +135,12 @@ def _url(url: str) -> str:
     if not is_address or parts.query or parts.fragment:
         raise ValueError(f"{url!r}; give the server's address, such as http://prometheus:9090")
     return url.rstrip("/")
+
+
+def _receiver_url(url: str) -> str:
+    if not re.fullmatch(r"\$[A-Za-z_]\w*|[A-Za-z][\w+.-]*://\S+", url):
+        raise ValueError('give one of Apprise\'s URLs, such as "slack://...", or "$NAME" of an environment variable that holds one')
+    return url
 
 
 Text = Annotated[str, Field(min_length=1)]
@@ -243,11 +251,15 @@ class Decisions(_Section):
     by: Text | None = None
 
 
-class Notify(_Section):
-    """An Airflow notifier by its import path, and its arguments."""
+class Receiver(_Section):
+    """Who is notified: a name, which everything that is printed and kept goes by, and the address of Apprise's, which is a secret."""
 
-    notifier: Text
-    arguments: dict[str, Any] = {}
+    name: Text
+    url: Annotated[str, AfterValidator(_receiver_url)]
+
+    def address(self) -> str:
+        """The URL, read from the environment where it is `$NAME`. Raises: KeyError."""
+        return os.environ[self.url[1:]] if self.url.startswith("$") else self.url
 
 
 class Settings(_Section):
@@ -259,7 +271,7 @@ class Settings(_Section):
     decisions: Decisions = Decisions()
     inboxes: list[Inbox] = []
     servers: list[Server] = []
-    notify: list[Notify] = []
+    notify: list[Receiver] = []
 
     @property
     def feeds(self) -> list[Inbox | Server]:
@@ -268,10 +280,11 @@ class Settings(_Section):
 
     @model_validator(mode="after")
     def _names_differ(self) -> Settings:
-        names = [feed.name for feed in self.feeds]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"two inboxes or servers are named {name!r}; give each a name of its own")
+        for what, named in (("inboxes or servers", self.feeds), ("receivers", self.notify)):
+            names = [each.name for each in named]
+            for name in names:
+                if names.count(name) > 1:
+                    raise ValueError(f"two {what} are named {name!r}; give each a name of its own")
         return self
 
 
@@ -336,8 +349,8 @@ def _sentence(error: ErrorDetails, content: Any) -> str:
     if error["type"] == "extra_forbidden":
         return f"{where}: unknown key; see docs/airflow.md"
     message = HINTS.get(error["type"], error["msg"].removeprefix("Value error, ").replace("Input should be", "it should be", 1))
-    # a url may hold credentials, and so may an argument of a notifier
-    is_shown = isinstance(error["input"], str | int | float | date) and not {"url", "arguments"} & set(place)
+    # a url may hold credentials
+    is_shown = isinstance(error["input"], str | int | float | date) and "url" not in place
     return f"{where} is {error['input']!r}; {message}" if is_shown else f"{where}: {message}"
 
 

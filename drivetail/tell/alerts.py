@@ -1,7 +1,7 @@
-"""`drivetail alerts`: which drives have become slow, each shown as new once (docs/alerts.md).
+"""`drivetail alerts`: which drives have become slow, each reported to each receiver once (docs/alerts.md).
 
 What an alert is, is in models/marts/slowdown/fct_slow_alerts.sql. This module decides which of them are shown: not those of dismissed
-drives, not those that another alert stands for, and with `new_alerts` none twice.
+drives, not those that another alert stands for, and with `report_once` none twice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 import duckdb
 
 from drivetail.ask.decisions import DISMISS, Decision, latest_decisions
-from drivetail.console import Columns, table
+from drivetail.console import Columns, as_csv, table
 from engine.read import Row, fetch, publication_of
 from engine.register import Record, Register
 from engine.warehouse import Warehouse
@@ -109,27 +109,49 @@ def open_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime |
         return _with_peers(connection, [alert for alert in alerts if with_all or _is_shown(alert)])
 
 
-def new_alerts(warehouse: Warehouse, tell: Callable[[list[Alert]], object] | None = None, *, now: datetime | None = None) -> list[Alert]:
-    """The open alerts that were not shown before; from now on they count as shown.
+@dataclass(frozen=True)
+class Shown:
+    """The open alerts of a publication that are shown, latest first."""
 
-    tell: called with them (if there are any) before they count as shown. When it fails, or the process dies in it, they are new again.
-    Calls at the same time wait for each other, so each alert is returned by one of them.
+    publication_id: str
+    alerts: tuple[Alert, ...]
+
+
+def shown_alerts(warehouse: Warehouse, *, now: datetime | None = None) -> Shown:
+    """The open alerts to report. Raises: QueryError when there is no publication or it cannot be read."""
+    with publication_of(warehouse) as connection:
+        alerts = [alert for alert in _judged(warehouse, _fetch_open(connection), now) if _is_shown(alert)]
+        ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
+        return Shown(publication_id, tuple(_with_peers(connection, alerts)))
+
+
+def report_once(
+    warehouse: Warehouse, shown: Shown, tell: Callable[[list[Alert]], object] | None, *, receiver: str | None = None
+) -> list[Alert]:
+    """The alerts that were not reported to the receiver before; from now on they count as reported.
+
+    tell: called with them (if there are any) before they count as reported. When it fails, or the process dies in it, they are new again.
+    receiver: name of a receiver; None is the terminal. Calls at the same time wait for each other: each alert is returned by one of them.
     """
     register = Register(warehouse, "alerts")
-    with publication_of(warehouse) as connection, register.locked():
-        said = register.read()
-        alerts = [alert for alert in _judged(warehouse, _fetch_open(connection), now) if _is_shown(alert)]
-        fresh = _with_peers(connection, [alert for alert in alerts if not any(_is_same(alert, record) for record in said)])
-        ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
+    with register.locked():
+        said = [record for record in register.read() if record.get("receiver") == receiver]
+        fresh = [alert for alert in shown.alerts if not any(_is_same(alert, record) for record in said)]
         if tell is not None and fresh:
             tell(fresh)
-        register.append([_said(alert, utc_now(), publication_id) for alert in fresh])
+        register.append([_said(alert, utc_now(), shown.publication_id, receiver) for alert in fresh])
     return fresh
 
 
-def _said(alert: Alert, at: datetime, publication_id: str) -> Record:
+def new_alerts(warehouse: Warehouse, tell: Callable[[list[Alert]], object] | None = None, *, now: datetime | None = None) -> list[Alert]:
+    """The open alerts that were not shown on the terminal before, as `report_once` has it."""
+    return report_once(warehouse, shown_alerts(warehouse, now=now), tell)
+
+
+def _said(alert: Alert, at: datetime, publication_id: str, receiver: str | None) -> Record:
     kept = ("alert_id", "subject_type", "subject_id", "reason", "raised_at", "first_slow_hour_utc", "last_slow_hour_utc")
-    return {**{name: getattr(alert, name) for name in kept}, "said_at": at, "publication_id": publication_id}
+    record = {**{name: getattr(alert, name) for name in kept}, "said_at": at, "publication_id": publication_id}
+    return record if receiver is None else {**record, "receiver": receiver}
 
 
 def _is_same(alert: Alert, said: Record) -> bool:
@@ -252,6 +274,12 @@ def sentence(alert: Alert) -> str:
 def alerts_json(alerts: Sequence[Alert]) -> str:
     """The alerts as a JSON list."""
     return json.dumps([alert.to_json() for alert in alerts], default=lambda value: value.isoformat(), indent=2)
+
+
+def alerts_csv(alerts: Sequence[Alert]) -> str:
+    """The alerts as CSV: the fields that have one value."""
+    many = ("drives", "peers", "dismissed_by")
+    return as_csv([{name: value for name, value in alert.to_json().items() if name not in many} for alert in alerts])
 
 
 def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:

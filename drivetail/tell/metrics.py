@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, generate_latest, write_to_textf
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from drivetail.ask.candidates import list_candidates
 from drivetail.ask.status import Status, collect_status
 from drivetail.ask.status.content import HOUR
 from drivetail.tell.alerts import open_alerts
@@ -30,6 +31,9 @@ ROWS = {
     "accepted": (GaugeMetricFamily, "Rows that count; one that loses a conflict later is superseded then."),
     "superseded": (GaugeMetricFamily, "Rows that lost a conflict."),
 }
+
+MAX_SERIES = 200
+"""Of one metric with a label that names a drive."""
 
 
 def metrics_text(warehouse: Warehouse, now: datetime | None = None) -> str:
@@ -57,6 +61,7 @@ def _registry(warehouse: Warehouse, now: datetime | None) -> CollectorRegistry:
         *_of_durations(warehouse, status),
         *_of_fleet(warehouse, status),
         *_of_alerts(warehouse, status),
+        *_of_candidates(warehouse, status),
     ]
     registry = CollectorRegistry()
     registry.register(_Collected(content))
@@ -195,7 +200,26 @@ def _of_alerts(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
     """The open alerts, as `drivetail alerts` lists them: 1 each, for Alertmanager to notify, group and silence."""
     if status.publication["state"] != "published":
         return
-    labels = {name: name for name in ("reason", "subject_type", "subject_id", "raid_group_id", "host")}
-    rows = [{**{name: getattr(alert, name) for name in labels}, "is_open": 1} for alert in open_alerts(warehouse)]
+    alerts = open_alerts(warehouse)
+    yield from _gauge("slow_alerts", "Open alerts; drivetail_slow_alert has at most the latest 200.", len(alerts))
+    labels = {
+        name: name for name in ("reason", "subject_type", "subject_id", "raid_group_id", "host", "enclosure", "slot", "kind", "model")
+    }
+    rows = [{**{name: getattr(alert, name) for name in labels}, "is_open": 1} for alert in alerts[:MAX_SERIES]]
     help_ = "Drives, hosts, enclosures and RAID groups that have become slow; not those dismissed or covered by another alert."
     yield _labelled(GaugeMetricFamily("drivetail_slow_alert", help_, labels=list(labels)), labels, "is_open", rows)
+
+
+def _of_candidates(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
+    """The drives that `drivetail candidates` lists, with the tail hours that replacing each is expected to avoid."""
+    if status.publication["state"] != "published":
+        return
+    candidates = list_candidates(warehouse)
+    yield from _gauge("candidates", "Drives to replace, watch or check; the series of each are of the first 200.", len(candidates))
+    labels = {name: name for name in ("drive_id", "verdict", "decision", "raid_group_id", "host", "enclosure", "slot", "kind", "model")}
+    for name, help_ in (
+        ("expected_tail_hours", "Tail hours a drive is expected to cause in 28 days; `drivetail candidates` says why."),
+        ("cost_tail_hours", "What replacing a drive costs, in tail hours."),
+    ):
+        metric = GaugeMetricFamily(f"drivetail_candidate_{name}", help_, labels=list(labels))
+        yield _labelled(metric, labels, name, candidates[:MAX_SERIES])

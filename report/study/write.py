@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.read import fetch, publication_of
+from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
 from report.study.page import StudyFacts, render_page
 from report.study.words import fetch_results
+
+LAST_COMPLETE_WEEK = "week_utc = (select week_utc from marts.dim_weeks where is_complete order by week_utc desc limit 1)"
 
 
 def write_study(warehouse: Warehouse, out: Path, *, kind: str | None = None) -> Path:
@@ -19,41 +21,22 @@ def write_study(warehouse: Warehouse, out: Path, *, kind: str | None = None) -> 
     Raises: QueryError without a publication, or with one that holds no study.
     """
     with publication_of(warehouse) as connection:
+
+        def of_kind(relation: str, order: str, condition: str = "true") -> list[Row]:
+            query = f"select * from marts.{relation} where ($kind is null or kind = $kind) and {condition} order by {order}"
+            return fetch(connection, query, {"kind": kind})
+
         (publication,) = fetch(connection, "select publication_id, published_at, last_hour_utc from marts.publication")
         facts = StudyFacts(
             kind=kind,
             publication=publication,
-            coverage=fetch(
-                connection, "select * from marts.fct_fleet_coverage where $kind is null or kind = $kind order by kind", {"kind": kind}
-            ),
+            coverage=of_kind("fct_fleet_coverage", "kind"),
             results=fetch_results(connection, kind),
-            variants=fetch(
-                connection,
-                "select * from marts.study_variants where $kind is null or kind = $kind order by variant, id, kind",
-                {"kind": kind},
-            ),
-            curves=fetch(
-                connection,
-                "select * from marts.study_curves where $kind is null or kind = $kind order by figure, curve, x",
-                {"kind": kind},
-            ),
-            percentiles=fetch(
-                connection,
-                "select * from marts.fct_weekly_percentiles"
-                " where week_utc = (select week_utc from marts.dim_weeks where is_complete order by week_utc desc limit 1)"
-                " and ($kind is null or kind = $kind) order by kind, series, percentile",
-                {"kind": kind},
-            ),
-            durations=fetch(
-                connection,
-                "select * from marts.fct_duration_shares where $kind is null or kind = $kind order by measure, kind, hours",
-                {"kind": kind},
-            ),
-            duration_summary=fetch(
-                connection,
-                "select * from marts.fct_duration_summary where $kind is null or kind = $kind order by measure, kind",
-                {"kind": kind},
-            ),
+            variants=of_kind("study_variants", "variant, id, kind"),
+            curves=of_kind("study_curves", "figure, curve, x"),
+            percentiles=of_kind("fct_weekly_percentiles", "kind, series, percentile", LAST_COMPLETE_WEEK),
+            durations=of_kind("fct_duration_shares", "measure, kind, hours"),
+            duration_summary=of_kind("fct_duration_summary", "measure, kind"),
             detectors=fetch(
                 connection, "select * from marts.detector_agreement where span like 'last_%' order by detector, other_detector"
             ),

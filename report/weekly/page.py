@@ -59,7 +59,6 @@ CAUSES = {
     "latency_quantum": "firmware timer",
     "cohort": "model or firmware",
     "censored": "beginning or end not seen",
-    "silent": "unexplained",
 }
 RANKINGS = {
     "most_slow_hours_28d": "most slow hours in 28 days",

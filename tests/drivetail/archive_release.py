@@ -71,7 +71,7 @@ def fill(warehouse: Warehouse, delivered: Path) -> None:
     drivetail(warehouse, "build")
     drivetail(warehouse, "alerts", "--new")
     drivetail(warehouse, "decide", "b", "replace", "--by", "ada", "--note", "slow for hours")
-    drivetail(warehouse, "prune", "--older-than", "45d")
+    drivetail(warehouse, "prune", "--older-than", "45d", "--yes")
     drivetail(warehouse, "ingest", "bundle", delivered / "in-ms", "--gate", exit_code=1)
 
 

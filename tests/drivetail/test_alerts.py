@@ -50,7 +50,7 @@ def together(settled: Warehouse) -> Warehouse:
 
 
 def test_an_alert_says_who_since_when_beside_whom_and_what_to_check(published: Published) -> None:
-    content = json.loads(drivetail("alerts", "--json", "-w", published.warehouse.root).stdout)
+    content = json.loads(drivetail("alerts", "--format", "json", "-w", published.warehouse.root).stdout)
     # v1 went to g2, whose drives are far faster
     assert sorted(alert["subject_id"] for alert in content) == ["d15", "v1"]
     alert = content[0]
@@ -73,7 +73,7 @@ def test_an_alert_says_who_since_when_beside_whom_and_what_to_check(published: P
 def test_new_is_told_once(settled: Warehouse) -> None:
     assert "d15" in drivetail("alerts", "--new", "-w", settled.root).stdout
     assert drivetail("alerts", "--new", "-w", settled.root).stdout == "No new alert\n"
-    assert drivetail("alerts", "--new", "--json", "-w", settled.root).stdout == "[]\n"
+    assert drivetail("alerts", "--new", "--format", "json", "-w", settled.root).stdout == "[]\n"
     assert "d15" in drivetail("alerts", "-w", settled.root).stdout
     said = Register(settled, "alerts").read()
     assert [(record["subject_id"], record["raised_at"]) for record in said] == [("d15", hour(14).isoformat()), ("v1", hour(14).isoformat())]
@@ -132,7 +132,7 @@ def test_a_dismissed_drive_is_not_told_until_then(settled: Warehouse) -> None:
     assert ids(open_alerts(settled)) == ids(new_alerts(settled)) == ["v1"]
     shown = drivetail("alerts", "--all", "-w", root).stdout
     assert "no: dismissed by ada until 2999-01-01 00:00: swap on Friday" in " ".join(shown.split())
-    alert, _ = json.loads(drivetail("alerts", "--all", "--json", "-w", root).stdout)
+    alert, _ = json.loads(drivetail("alerts", "--all", "--format", "json", "-w", root).stdout)
     assert (alert["dismissed_by"]["by"], alert["dismissed_by"]["until"]) == ("ada", "2999-01-01T00:00:00")
     assert ids(open_alerts(settled, now=datetime(2999, 1, 1))) == ["d15", "v1"]
     assert ids(open_alerts(settled, now=datetime(2999, 1, 1) - timedelta(seconds=1))) == ["v1"]

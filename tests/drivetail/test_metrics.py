@@ -17,7 +17,9 @@ import pytest
 from conftest import HOURS, LAST, Published, drivetail
 from prometheus_client.parser import text_string_to_metric_families
 
+from drivetail.ask.candidates import list_candidates
 from drivetail.ask.status import Status, collect_status
+from drivetail.tell import metrics
 from drivetail.tell.alerts import open_alerts
 from drivetail.tell.metrics import metrics_text, write_metrics
 from engine.read import QueryError, open_published
@@ -114,6 +116,21 @@ def test_the_slowest_drives_of_the_last_day_are_those_of_the_drive_hours(written
 def test_the_slow_alerts_are_the_open_ones(written: Samples, published: Published) -> None:
     found = {dict(labels)["subject_id"] for (name, labels) in written if name == "drivetail_slow_alert"}
     assert found == {alert.subject_id for alert in open_alerts(published.warehouse)} != set()
+    assert value(written, "slow_alerts") == len(found)
+
+
+def test_the_candidates_are_those_of_the_list(written: Samples, published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = list_candidates(published.warehouse)
+    found = {dict(labels)["drive_id"] for (name, labels) in written if name == "drivetail_candidate_expected_tail_hours"}
+    assert found == {row["drive_id"] for row in listed} and value(written, "candidates") == len(listed)
+    row = dict.fromkeys(("decision", "raid_group_id", "host", "enclosure", "slot", "kind", "model"))
+    many = [row | {"drive_id": f"d{n}", "verdict": "replace", "expected_tail_hours": 300.0 - n, "cost_tail_hours": 8.7} for n in range(300)]
+    monkeypatch.setattr(metrics, "list_candidates", lambda of: many)
+    of_many = samples(metrics_text(published.warehouse))
+    shown = {
+        dict(labels)["drive_id"]: number for (name, labels), number in of_many.items() if name == "drivetail_candidate_cost_tail_hours"
+    }
+    assert len(shown) == metrics.MAX_SERIES and shown["d0"] == 8.7 and value(of_many, "candidates") == 300
 
 
 def test_the_tail_rate_is_that_of_the_raid_hours(written: Samples, published: Published) -> None:

@@ -6,7 +6,11 @@ A group of four drives in two stretches of hours, 46 days apart; the first goes 
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shutil
+import subprocess
+import sys
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -29,7 +33,7 @@ pytestmark = pytest.mark.xdist_group("prune")
 HORIZON = "2026-01-06"
 HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us,collected_at"
 STRETCHES = (range(20, 30), range(46 * 24, 46 * 24 + 4))
-PLAN = ("prune", "--older-than", "45d")
+PLAN = ("prune", "--older-than", "45d", "--yes")
 
 
 def rows(*hours: int, latency_us: float = 100, **of: float) -> list[str]:
@@ -95,9 +99,8 @@ def test_it_says_what_goes_and_refuses_what_it_must(site: Site) -> None:
     for wrong in ("45", "forty days", "34d"):
         refused = site.run("prune", "--older-than", wrong)
         assert refused.exit_code == 2 and f"--older-than {wrong}: give" in refused.output
-    assert "no drive-hour is before 2025-12-28, 54 days before the last hour; nothing to prune" in site.refuses(
-        "prune", "--older-than", "54d"
-    )
+    assert site.does("prune", "--older-than", "54d", "--yes") == "Nothing to prune: no drive-hour is before 2025-12-28\n"
+    assert site.does("prune", "--older-than", "54d", "--dry-run") == "Nothing to prune: no drive-hour is before 2025-12-28\n"
 
     site.deliver(rows(30))
     assert "1 delivery or the models are newer than the last build; run `drivetail build`, then prune" in site.refuses(*PLAN)
@@ -110,6 +113,25 @@ def test_it_says_what_goes_and_refuses_what_it_must(site: Site) -> None:
 
     would = site.does(*PLAN, "--dry-run")
     assert would.startswith(f"Would prune 16 drive-hours before {HORIZON} (about ") and "and of raw 0 rows in 0 files" in would
+    assert not (site.warehouse.raw / "pruned.json").exists()
+
+
+def test_without_a_terminal_it_deletes_only_with_yes(site: Site) -> None:
+    refused = site.run("prune", "--older-than", "45d")
+    assert refused.exit_code == 2 and "there is no terminal to ask on: give --yes to delete" in refused.output
+    assert not (site.warehouse.raw / "pruned.json").exists()
+
+
+def test_on_a_terminal_it_shows_what_would_go_and_asks(site: Site) -> None:
+    terminal, end = pty.openpty()
+    command = [sys.executable, "-m", "drivetail", "prune", "--older-than", "45d", "-w", str(site.warehouse.root)]
+    with subprocess.Popen(command, stdin=end, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=PROJECT) as asked:
+        os.write(terminal, b"n\n")
+        said, refused = asked.communicate(timeout=120)
+    os.close(terminal)
+    os.close(end)
+    assert said.startswith(f"Would prune 16 drive-hours before {HORIZON}") and "Delete them? It cannot be undone [y/N]" in said
+    assert asked.returncode == 1 and refused == "drivetail: nothing was pruned\n"
     assert not (site.warehouse.raw / "pruned.json").exists()
 
 
@@ -168,7 +190,7 @@ def test_what_comes_later_and_what_is_asked_of_what_went(site: Site) -> None:
 
 
 def test_a_build_database_made_anew_knows_of_drives_that_raw_knows_no_more(site: Site) -> None:
-    site.does("prune", "--older-than", "35d")
+    site.does("prune", "--older-than", "35d", "--yes")
     ((publication, horizon),) = site.ask("select publication_id, pruned_before_utc from marts.publication")
     clean_up(site.warehouse, publication, keep_seconds=-1)
     drives = "select drive_id, first_hour_utc, last_hour_utc, current_raid_group_id from marts.dim_drives order by 1"
@@ -192,7 +214,7 @@ def test_a_past_that_raw_has_lost_is_told_with_the_page_that_helps(tmp_path: Pat
 @pytest.mark.soak
 def test_raw_and_the_past_survive_the_store_and_other_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = built(tmp_path)
-    site.does("prune", "--older-than", "35d")
+    site.does("prune", "--older-than", "35d", "--yes")
     kept = [
         f"select * from marts.{name} order by all" for name in ("fct_drive_slowness", "fct_raid_hours", "dim_drives", "dim_raid_groups")
     ]

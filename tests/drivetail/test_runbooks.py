@@ -109,6 +109,6 @@ def test_a_damaged_line_of_what_was_told_is_removed_and_that_alert_told_again(se
     refused = drivetail("alerts", "--new", "-w", settled.root)
     assert refused.exit_code == 1 and f"{register}: line 1: not a JSON record" in refused.output
     register.write_text("".join(others))
-    told = json.loads(drivetail("alerts", "--new", "--json", "-w", settled.root).output)
+    told = json.loads(drivetail("alerts", "--new", "--format", "json", "-w", settled.root).output)
     assert [alert["subject_id"] for alert in told] == [json.loads(first)["subject_id"]] and others
     assert "No new alert" in drivetail("alerts", "--new", "-w", settled.root).output

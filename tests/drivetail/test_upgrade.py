@@ -140,7 +140,7 @@ def early(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 REFUSED = (
-    "report", "report --due", "study --format json", "status --check", "alerts --json", "alerts --new",
+    "report", "report --due", "study --format json", "status --check", "alerts --format json", "alerts --new",
     "decide nobody watch --by ada --note why", "decisions", "candidates", "candidates --backtest", "what-if --worst 1",
     "explain DRIVE", "explain DRIVE 2026-01-05T07", "prune --older-than 45d --dry-run", "sql 'from marts.fct_slow_alerts'",
 )  # fmt: skip
@@ -177,15 +177,15 @@ def test_models_that_were_edited_change_nothing_of_what_is_read(
 ) -> None:
     note_other_models.cache_clear()
     caplog.set_level(logging.WARNING)
-    before = drivetail("alerts", "--json", "-w", settled.root)
+    before = drivetail("alerts", "--format", "json", "-w", settled.root)
     assert before.exit_code == 0 and OTHER_MODELS not in caplog.text
     monkeypatch.setattr("engine.read.models_version", lambda: "edited")
-    for command in (["alerts", "--json"], ["metrics"], ["sql", "from marts.publication"]):
+    for command in (["alerts", "--format", "json"], ["metrics"], ["sql", "from marts.publication"]):
         note_other_models.cache_clear()
         caplog.clear()
         assert drivetail(*command, "-w", settled.root).exit_code == 0
         assert caplog.text.count(OTHER_MODELS) == 1
-    assert drivetail("alerts", "--json", "-w", settled.root).stdout == before.stdout
+    assert drivetail("alerts", "--format", "json", "-w", settled.root).stdout == before.stdout
 
 
 @pytest.mark.soak

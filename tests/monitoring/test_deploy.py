@@ -40,7 +40,7 @@ def questions() -> list[str]:
 
 
 def test_promtool_reads_the_rules() -> None:
-    assert "12 rules found" in promtool("check", "rules", RULES)
+    assert "13 rules found" in promtool("check", "rules", RULES)
 
 
 def test_the_alerts_fire_when_they_should(tmp_path: Path) -> None:

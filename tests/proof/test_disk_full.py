@@ -106,7 +106,7 @@ class Day:
         return [
             ["inbox", "--land"],
             ["build"],
-            ["alerts", "--new", "--json"],
+            ["alerts", "--new", "--format", "json"],
             ["decide", drive, "watch", "--by", "ada", "--note", "slow"],
             ["maintain"],
             ["report", "--week", "2026-W02"],

@@ -218,7 +218,7 @@ def test_a_killed_prune_is_simply_done_again(tmp_path: Path) -> None:
         option = ("--warehouse", warehouse.root)
         shutil.copytree(whole.root, warehouse.root)
         forks.run("build", *option)  # publishes for the new place
-        command: tuple[object, ...] = ("prune", "--older-than", f"{days}d", *option)
+        command: tuple[object, ...] = ("prune", "--older-than", f"{days}d", "--yes", *option)
         if not number:
             taken = forks.run(*command)
             renamed = len(taken["prune"]) - 1 - taken["prune"][::-1].index("os.rename")
@@ -232,7 +232,7 @@ def test_a_killed_prune_is_simply_done_again(tmp_path: Path) -> None:
         for following in rng.sample((("build", *option), ("ingest", "bundle", folders[1], *option)), 2):
             forks.run(*following)
         forks.run("build", *option)
-        forks.run("prune", "--older-than", f"{days_to(horizon, warehouse)}d", *option)
+        forks.run("prune", "--older-than", f"{days_to(horizon, warehouse)}d", "--yes", *option)
         assert compare(ends[1], warehouse.published) == [], f"killed in {phase}, step {step}"
         assert one(warehouse.published, "select pruned_before_utc from marts.publication") == [(horizon,)]
         shutil.rmtree(warehouse.root)

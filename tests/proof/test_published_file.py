@@ -150,6 +150,20 @@ def test_every_relation_and_column_of_marts_says_what_it_is(fleet: Fleet) -> Non
     assert "tail" in found["fct_raid_hours.tail_1"].lower()
 
 
+def test_show_tables_lists_nine_to_start_with(fleet: Fleet) -> None:
+    queries = "show tables; select count(*) as n from drives; select count(*) as n from marts.dim_drives"
+    command = [str(DUCKDB_CLI), "-readonly", "-json", str(fleet.warehouse.published), "-c", queries]
+    listed, drives, of_mart = answers(subprocess.run(command, cwd="/", capture_output=True, text=True, check=True).stdout)
+    names = "alerts candidates decisions drive_hours drive_slowness drives raid_groups raid_hours slowdown_intervals"
+    assert " ".join(row["name"] for row in listed) == names
+    assert drives == of_mart
+    with duckdb.connect(str(fleet.warehouse.published), read_only=True) as connection:
+        for relation, least in (("duckdb_views()", 9), ("duckdb_columns()", 100)):
+            query = f"select count(*), count(comment) from {relation} where schema_name = 'main' and not internal"
+            ((found, described),) = connection.execute(query).fetchall()
+            assert found == described >= least
+
+
 def test_building_again_changes_nothing(fleet: Fleet) -> None:
     first = current_publication(fleet.warehouse)
     content = fleet.warehouse.published.read_bytes()

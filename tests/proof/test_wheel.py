@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 UV = which(str(ROOT / ".uv" / "bin" / "uv")) or which("uv")
-FOREIGN = ("engine", "ingest", "quality", "report", "simulate", "models")
+FOREIGN = ("engine", "ingest", "quality", "report", "simulate", "toleraid", "models")
 
 pytestmark = [pytest.mark.xdist_group("wheel"), pytest.mark.skipif(UV is None, reason="uv is not installed; `make` installs it")]
 
@@ -71,6 +71,7 @@ def test_it_brings_one_package_and_no_model_of_the_user(installed: Installed) ->
         "quality",
         "report",
         "simulate",
+        "toleraid",
         "analyses",
         "macros",
         "models",

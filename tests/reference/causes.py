@@ -169,7 +169,7 @@ def rules(slow: Slow, hours: list[Record], interval: Record) -> list[tuple[str, 
         ("latency_quantum", most(slow.is_in_ticks, lambda: "exact multiple of its peers' latency in ticks of 250 us")),
         ("cohort", lambda: slow.cohort(hours)),
         ("censored", censored),
-        ("silent", lambda: "none of the rules holds"),
+        ("unexplained", lambda: "none of the rules holds"),
     ]
 
 
@@ -189,7 +189,7 @@ def fct_interval_causes(fleet: Fleet, drive_hours: list[Record], raid_hours: lis
 
 CAUSES = (
     "workload_rate", "workload_size", "drive_event", "rebuild_or_scrub", "maintenance", "whole_group", "neighbours", "latency_quantum",
-    "cohort", "censored", "silent",
+    "cohort", "censored", "unexplained",
 )  # fmt: skip
 
 

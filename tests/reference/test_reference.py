@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -9,9 +10,11 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from jinja2 import Environment
 
 from .compare import compare, compare_rows
 from .detectors import DETECTORS, hdfs_outliers, score_verdicts, sigma_outliers, sit_out_verdicts
@@ -25,11 +28,13 @@ from .reference import (
     median,
     nearest_rank,
     percentile_of,
+    poisson_interval,
 )
 
 Record = dict[str, Any]
 Marts = dict[str, list[Record]]
 DAY = datetime(2026, 3, 1)
+PROJECT = Path(__file__).parents[2]
 
 
 def at(hour: float) -> datetime:
@@ -328,14 +333,14 @@ def test_causes(marts_of):
     assert [(record["started_at"], record["cause"], record["evidence"]) for record in marts["fct_interval_causes"]] == [
         (at(1), "rebuild_or_scrub", "rebuild or scrub in 2 of 2 hours"),
         (at(5), "workload_rate", "its peers' I/Os times 2.5 at most, times 2.0 or more in 1 of 1 hour"),
-        (at(8), "silent", "none of the rules holds"),
+        (at(8), "unexplained", "none of the rules holds"),
         (at(11), "censored", "no slowdown in the hour after it"),
     ]
     shares = {
         record["cause"]: (record["slow_hours"], record["all_slow_hours"]) for record in marts["cause_shares"] if not record["week_utc"]
     }
     assert len(shares) == 11 and {cause: hits for cause, hits in shares.items() if hits[0]} == {
-        "rebuild_or_scrub": (2, 5), "workload_rate": (1, 5), "silent": (1, 5), "censored": (1, 5),
+        "rebuild_or_scrub": (2, 5), "workload_rate": (1, 5), "unexplained": (1, 5), "censored": (1, 5),
     }  # fmt: skip
 
 
@@ -551,3 +556,15 @@ def test_compare_sees_what_differs(tmp_path, delivered):
     assert "dim_drives: columns missing: rpm" in differences
     for start in ("fct_raid_hours [", "fct_raid_hours: ... and", "fct_slowdown_arrivals: ", "dim_raid_groups.data_drive_count: declared"):
         assert any(difference.startswith(start) for difference in differences), start
+
+
+def test_poisson_intervals_of_the_seed_are_exact_and_of_greater_counts_near_it():
+    with (PROJECT / "seeds/poisson_limits.csv").open() as file:
+        seed = {int(row["event_count"]): (float(row["low"]), float(row["high"])) for row in csv.DictReader(file)}
+    assert list(seed) == list(range(101))
+    for count, limits in seed.items():
+        assert limits == pytest.approx(poisson_interval(count), rel=1e-9)
+    macros = Environment(autoescape=False).from_string((PROJECT / "macros/poisson_limits.sql").read_text()).module
+    for count in (101, 500):
+        ends = f"select {macros.poisson_low(f'{count}.0')}, {macros.poisson_high(f'{count}.0')}"
+        assert duckdb.sql(ends).fetchall()[0] == pytest.approx(poisson_interval(count), rel=3e-5)

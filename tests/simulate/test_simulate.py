@@ -325,7 +325,7 @@ def test_the_span_may_be_given_by_its_last_day(tmp_path: Path) -> None:
 
 def test_planted_drives_are_slow_as_the_truth_says(tmp_path: Path) -> None:
     """They come only by their names, and change no other drive."""
-    cases = ("failing", "swapped", "sudden", "mild")
+    cases = ("failing", "swapped", "sudden", "mild", "updated")
     plain, planted = (
         sim.simulate(tmp_path / name, disk_groups=6, ssd_groups=0, days=30, seed=9, awkward=given)
         for name, given in (("plain", ("all",)), ("planted", ("all", *cases)))
@@ -341,3 +341,7 @@ def test_planted_drives_are_slow_as_the_truth_says(tmp_path: Path) -> None:
     (swapped,) = ours.filter(pl.col("case") == "swapped").select("drive_id", "hour_utc").rows()
     drives = pl.read_parquet(tmp_path / "planted" / "drives.parquet").filter(pl.col("drive_id") == swapped[0])
     assert drives["valid_to"].to_list() == [swapped[1]]
+    updated = ours.filter(pl.col("case") == "updated")
+    told = pl.read_parquet(tmp_path / "planted" / "drives.parquet").filter(pl.col("drive_id").is_in(updated["drive_id"].to_list()))
+    assert updated.height and told["drive_id"].value_counts()["count"].unique().to_list() == [2]
+    assert told.filter(pl.col("firmware").str.ends_with("U"))["valid_to"].null_count() == updated.height

@@ -110,22 +110,34 @@ def compare(published: Path, relations: list[str] | None = None) -> Comparison:
         connection.execute(f"attach '{published}' as published (read_only)")
         for relation in relations or compared(published):
             connection.register("of_spark", session.table(relation).toArrow())
-            found.relations += 1
-            _compare_relation(connection, relation, found)
+            _compare_relation(connection, relation, "of_spark", found)
             connection.unregister("of_spark")
     return found
 
 
-def _compare_relation(connection: duckdb.DuckDBPyConnection, relation: str, found: Comparison) -> None:
+def compare_publications(published: Path, of_spark: Path) -> Comparison:
+    """Compare all relations of a publication whose days DuckDB computed with those of one whose days Spark computed, as compare() does."""
+    found = Comparison()
+    with duckdb.connect() as connection:
+        connection.execute("set timezone = 'UTC'")
+        connection.execute(f"attach '{published}' as published (read_only)")
+        connection.execute(f"attach '{of_spark}' as of_spark (read_only)")
+        for relation in compared(published):
+            _compare_relation(connection, relation, f"of_spark.{relation}", found)
+    return found
+
+
+def _compare_relation(connection: duckdb.DuckDBPyConnection, relation: str, of_spark: str, found: Comparison) -> None:
+    found.relations += 1
     types = {name: of for name, of, *_ in connection.execute(f"describe published.{relation}").fetchall()}
-    theirs = {name: of for name, of, *_ in connection.execute("describe of_spark").fetchall()}
+    theirs = {name: of for name, of, *_ in connection.execute(f"describe {of_spark}").fetchall()}
     if types != theirs:
         found.differences.append(f"{relation}: columns {sorted(types.items() ^ theirs.items())}")
         return
     names = [name for name in types if name not in LEFT_OUT.get(relation.split(".")[1], ())]
     listed = ", ".join(f'"{name}"' for name in names)
     connection.execute(f"create or replace temp table one as select {listed} from published.{relation}")
-    connection.execute(f"create or replace temp table two as select {listed} from of_spark")
+    connection.execute(f"create or replace temp table two as select {listed} from {of_spark}")
     counts = [connection.execute(f"select count(*) from {side}").fetchone() for side in ("one", "two")]
     found.rows += counts[0][0]
     if counts[0] != counts[1]:

@@ -1,7 +1,6 @@
-"""`drivetail build --target spark`: Spark computes the days, and what is published is what the reference says.
+"""`drivetail build --target spark`: day after day, over a prune, and what it says where something is missing.
 
-A random awkward fleet, shuffled: corrections and inventory come last. DRIVETAIL_SEEDS="5" repeats a run. DuckDB builds in between, so each
-engine goes on from what the other has stored.
+A random awkward fleet with its first hours moved back by weeks; DRIVETAIL_SEEDS="5" repeats a run.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import os
 import random
 import shutil
 import socket
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -19,12 +19,14 @@ from click.testing import CliRunner
 from drivetail.cli import main
 from engine.build import build
 from engine.dbt import ModelError
+from engine.prune import prune
 from engine.spark import require_spark
 from engine.warehouse import Warehouse
 from ingest import ingest
 from tests.proof.support import seeds
+from tests.proof.test_pruned import cut_up, days_to, expected, stretched
 from tests.reference.compare import compare
-from tests.reference.fleets import deliveries, random_fleet
+from tests.reference.fleets import Records, random_fleet, write_bundle
 from tests.reference.reference import Delivery, compute
 
 pytestmark = [
@@ -34,20 +36,34 @@ pytestmark = [
 ]
 
 
-def test_builds_on_spark_and_duckdb_in_turn_equal_the_reference(tmp_path: Path) -> None:
+@pytest.mark.soak
+def test_builds_on_both_engines_in_turn_with_a_prune_between_equal_the_reference(tmp_path: Path) -> None:
+    """Spark, DuckDB, a prune, Spark over late rows, and Spark over all that the prune has left."""
     (seed,) = seeds(1)
     print(f"repeat with DRIVETAIL_SEEDS={seed}")
-    folders, _ = deliveries(random_fleet(seed), "shuffled", tmp_path / "deliveries", random.Random(seed))
+    rng = random.Random(seed)
+    (hours, drives, events), horizon = stretched(random_fleet(seed))
+    early, late = cut_up((hours, drives, events), horizon, rng)
+    shuffled = rng.sample(early[0], len(early[0]))
+    parts: list[Records] = [(shuffled[::2], early[1], []), (shuffled[1::2], [], []), late]
+    folders = [write_bundle(part, tmp_path / f"delivery-{number}", "parquet") for number, part in enumerate(parts)]
     warehouse = Warehouse(tmp_path / "warehouse")
-    last = len(folders) - 1
-    for number, folder in enumerate(folders):
-        ingest("bundle", [folder], warehouse.root)
-        if number in (last // 3, 2 * last // 3, last):
-            build(warehouse, target="duckdb" if number == 2 * last // 3 else "spark", master="local[2]")
-            expected = compute([Delivery(delivered) for delivered in folders[: number + 1]])
-            assert compare(expected, warehouse.published) == [], f"seed {seed}, after delivery {number + 1} of {len(folders)}"
-    stored = {path.stat().st_ino for path in warehouse.store.rglob("*.parquet")}
-    assert stored & {path.stat().st_ino for path in warehouse.spark.rglob("part-*.parquet")}, "what Spark wrote is in the store"
+    for number, target in enumerate(("spark", "duckdb", "spark")):
+        ingest("bundle", [folders[number]], warehouse.root)
+        build(warehouse, target=target, master="local[2]" if target == "spark" else None)
+        assert differences(folders[: number + 1], warehouse, horizon if number == 2 else None) == [], f"seed {seed}, build {number + 1}"
+        if number == 1:
+            prune(warehouse, days_to(horizon, warehouse))
+    build(warehouse, target="spark", master="local[2]", full_refresh=True, keep_pruned=True)
+    assert differences(folders, warehouse, horizon) == []
+
+
+def differences(folders: list[Path], warehouse: Warehouse, horizon: datetime | None) -> list[str]:
+    """What the publication and the reference do not share; horizon: of the prune."""
+    marts = expected(folders, horizon) if horizon else compute([Delivery(folder) for folder in folders])
+    if horizon:  # corrections of pruned hours are turned away
+        marts = {name: rows for name, rows in marts.items() if name not in ("rejected_records", "ingested_files")}
+    return compare(marts, warehouse.published)
 
 
 def test_without_java_the_build_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

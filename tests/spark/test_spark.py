@@ -1,7 +1,8 @@
 """The same models on Apache Spark have the same rows, and every line that is Spark's own has been run.
 
 One random awkward fleet a run (DRIVETAIL_SEEDS="5" repeats it): corrections, conflicts, late and bad records, inventory that
-changes. One Spark session for all: it takes half a minute to start. Skipped where pyspark or Java is not installed: `make .venv/.spark`.
+changes. `drivetail build` computes its first half on DuckDB, the rest on Spark; `dbt build` then computes everything on Spark. One Spark
+session for all: it takes half a minute to start. Skipped where pyspark or Java is not installed: `make .venv/.spark`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from engine.build import build
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
 from tests.proof.support import seeds
+from tests.reference.compare import compare as compare_reference
 from tests.reference.fleets import deliveries, random_fleet
+from tests.reference.reference import Delivery, compute
 from tests.spark.on_spark import build_on_spark, compare, compared, failures, spark_dbt
 
 pytestmark = [
@@ -46,10 +49,11 @@ MADE_IN_A_DAY = ("int_drive_hours__measured", "int_raid_hours__medians", "int_dr
 
 @dataclass
 class Run:
-    """A fleet's publication, and what the build of the same raw on Spark did."""
+    """A fleet's publication, how it differs from the reference, and what `dbt build` of the same raw on Spark did."""
 
     warehouse: Warehouse
     folder: Path
+    differences: list[str]
     results: list[Any]
     macros: set[str]
 
@@ -61,15 +65,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     (seed,) = seeds(1)
     print(f"repeat with DRIVETAIL_SEEDS={seed}")
     folder = tmp_path_factory.mktemp("spark")
-    fleet = random_fleet(seed)
     warehouse = Warehouse(folder / "warehouse")
-    for bundle in deliveries(fleet, "at_once", folder / "deliveries", random.Random(seed))[0]:
+    bundles, _ = deliveries(random_fleet(seed), "shuffled", folder / "deliveries", random.Random(seed))
+    for number, bundle in enumerate(bundles):
         ingest("bundle", [bundle], warehouse.root)
-    build(warehouse)
+        if number == len(bundles) // 2:
+            build(warehouse)
+    build(warehouse, target="spark", master="local[2]")
+    differences = compare_reference(compute([Delivery(bundle) for bundle in bundles]), warehouse.published)
     with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        drives = connection.execute("select drive_id from marts.dim_drives order by drive_id limit 2").fetchall()
-    for (drive,) in drives:
-        decide(warehouse, drive, "watch", by="o'hara", note="noisy \\ {loud}")
+        drives = [drive for (drive,) in connection.execute("select drive_id from marts.dim_drives order by drive_id limit 2").fetchall()]
+    decide(warehouse, drives, "watch", by="o'hara", note="noisy \\ {loud}")
     with warehouse.decisions.open("a", encoding="utf-8") as register:
         register.write('{"drive_id": "half a li')  # of a writer that was killed
     macros: set[str] = set()
@@ -82,7 +88,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseMacroGenerator, "call_macro", noted)
         results = build_on_spark(warehouse, folder)
-    return Run(warehouse, folder, results, macros)
+    return Run(warehouse, folder, differences, results, macros)
+
+
+def test_a_build_on_spark_over_one_on_duckdb_equals_the_reference(run: Run) -> None:
+    assert run.differences == []
+    stored = {path.stat().st_ino for path in run.warehouse.store.rglob("*.parquet")}
+    assert stored & {path.stat().st_ino for path in run.warehouse.spark.rglob("part-*.parquet")}, "what Spark wrote is in the store"
 
 
 def test_every_model_and_data_test_passes_on_spark(run: Run) -> None:

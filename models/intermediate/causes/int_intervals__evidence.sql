@@ -1,4 +1,4 @@
--- What speaks for each cause of a slow interval: a row for every rule of the seed cause_rules that holds, `silent` always.
+-- What speaks for each cause of a slow interval: a row for every rule of the seed cause_rules that holds, `unexplained` always.
 -- Made of the slow drive-hours alone, and of what other sparse records say of them. Grain: drive_id, started_at, cause.
 with slow_hours as (
     select
@@ -294,5 +294,5 @@ select
 from intervals
 where is_left_censored or is_right_censored
 union all
-select drive_id, started_at, 'silent' as cause, 'none of the rules holds' as evidence
+select drive_id, started_at, 'unexplained' as cause, 'none of the rules holds' as evidence
 from intervals

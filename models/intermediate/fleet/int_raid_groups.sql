@@ -31,8 +31,18 @@ observed as (
     group by raid_group_id
 ),
 
-guessed as (
-    select distinct current_raid_group_id as raid_group_id from {{ ref('int_drives') }} where is_group_guessed
+-- drives that are in it now
+members as (
+    select
+        current_raid_group_id as raid_group_id,
+        max(case when is_group_guessed then 1 else 0 end) = 1 as is_guessed,
+{%- for place in ('host', 'site') %}
+        case when min({{ place }}) = max({{ place }}) then min({{ place }}) end as {{ place }},
+        count(distinct {{ place }}) as {{ place }}_count{{ ',' if not loop.last }}
+{%- endfor %}
+    from {{ ref('int_drives') }}
+    where current_raid_group_id is not null
+    group by current_raid_group_id
 ),
 
 raid_groups as (
@@ -49,8 +59,12 @@ select
     observed.first_hour_utc,
     observed.last_hour_utc,
     ({{ hours_between('observed.first_hour_utc', 'observed.last_hour_utc') }} + 1) / 24 as duration_days,
-    guessed.raid_group_id is not null as is_guessed
+    members.host,
+    members.site,
+    coalesce(members.host_count, 0) as host_count,
+    coalesce(members.site_count, 0) as site_count,
+    coalesce(members.is_guessed, false) as is_guessed
 from raid_groups
 left join {{ ref('int_raid_groups__kinds') }} as attributes on raid_groups.raid_group_id = attributes.raid_group_id
 left join observed on raid_groups.raid_group_id = observed.raid_group_id
-left join guessed on raid_groups.raid_group_id = guessed.raid_group_id
+left join members on raid_groups.raid_group_id = members.raid_group_id

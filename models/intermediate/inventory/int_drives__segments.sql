@@ -32,7 +32,7 @@ ranked as (
         and several.to_hour_utc >= stretches.next_hour_utc
 )
 
-select drive_id, raid_group_id, role, slot, is_group_guessed, is_mapped, true as is_believed, from_hour_utc, to_hour_utc
+select drive_id, raid_group_id, role, slot, is_group_guessed, is_mapped, true as is_believed, valid_from, from_hour_utc, to_hour_utc
 from periods
 where is_only
 union all
@@ -44,6 +44,7 @@ select
     is_group_guessed,
     is_mapped,
     place = 1 as is_believed,
+    valid_from,
     hour_utc as from_hour_utc,
     next_hour_utc as to_hour_utc
 from ranked

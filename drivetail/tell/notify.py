@@ -1,0 +1,111 @@
+"""Messages to the receivers of `[[notify]]`, through Apprise: mail, Slack, PagerDuty, a webhook and many more (docs/alerts.md).
+
+A receiver's URL holds its secrets: it is printed, logged and stored nowhere; the receiver's name is.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import unquote
+
+from drivetail.console import visible
+from drivetail.service.settings import Receiver
+from drivetail.tell.alerts import Alert, report_once, shown_alerts
+from drivetail.tell.watch import slow_drives
+from engine.warehouse import Warehouse
+from engine.words import counted_noun
+
+RETRIES, WAIT_SECONDS = 2, 2
+"""Of a message that a receiver did not take; `?retry=` and `?wait=` of its URL override them."""
+
+SHORTEST_SECRET = 4
+"""Characters of a part of a URL that is left out of every message."""
+
+
+class NotDelivered(RuntimeError):
+    """A receiver did not take a message; says which receiver and why."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What became of the new alerts of one receiver: how many it took, or why it took none."""
+
+    receiver: str
+    alert_count: int
+    failure: str | None = None
+
+
+def notify_new_alerts(warehouse: Warehouse, receivers: Sequence[Receiver], *, now: datetime | None = None) -> list[Delivery]:
+    """Send each receiver the open alerts that it has not had. One that fails gets them at the next call; the others are not repeated."""
+    shown, deliveries = shown_alerts(warehouse, now=now), []
+    for receiver in receivers:
+
+        def tell(alerts: list[Alert], receiver: Receiver = receiver) -> None:
+            send(receiver, f"drivetail: {counted_noun(len(alerts), 'new alert')}", slow_drives(alerts))
+
+        try:
+            deliveries.append(Delivery(receiver.name, len(report_once(warehouse, shown, tell, receiver=receiver.name))))
+        except NotDelivered as error:
+            deliveries.append(Delivery(receiver.name, 0, str(error)))
+    return deliveries
+
+
+def send(receiver: Receiver, title: str, text: str) -> None:
+    """Send a message, with retries. Names in it are names: no service takes them for markup. Raises: NotDelivered."""
+    apprise = _apprise(receiver)
+    try:
+        url = receiver.address()
+    except KeyError as error:
+        raise NotDelivered(f"{receiver.name}: the environment has no {error.args[0]}, which its url names in drivetail.toml") from None
+    with _said(url) as said:
+        asset = apprise.AppriseAsset(app_id="drivetail", default_service_retry=RETRIES, default_service_wait=WAIT_SECONDS)
+        service = apprise.Apprise.instantiate(url, asset=asset)
+        if service is None:
+            raise NotDelivered(f"{receiver.name}: its url is none of Apprise's ({'; '.join(said)}); see docs/alerts.md")
+        service.overflow_mode = apprise.OverflowMode.SPLIT  # else a service refuses what is too long
+        receivers = apprise.Apprise(asset=asset)
+        receivers.add(service)
+        if not receivers.notify(title=visible(title), body=visible(text), body_format=apprise.NotifyFormat.TEXT):
+            raise NotDelivered(f"{receiver.name}: did not take the message ({'; '.join(said)}); the next call sends it again")
+
+
+def _apprise(receiver: Receiver) -> Any:
+    try:
+        import apprise
+    except ImportError as error:
+        todo = "install drivetail[notify] (`uv sync --extra notify` in a checkout)"
+        raise NotDelivered(f"{receiver.name}: sending needs apprise ({error}); {todo}") from error
+    return apprise
+
+
+@contextmanager
+def _said(url: str) -> Iterator[list[str]]:
+    """What Apprise logs meanwhile, without any part of the URL."""
+    parts = {part for text in (url, unquote(url)) for part in re.split(r"[/:@?&=,]+", text.partition("://")[2])}
+    secrets = sorted((part for part in parts if len(part) >= SHORTEST_SECRET), key=len, reverse=True)
+    said: list[str] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            text = record.getMessage().replace(url, "***")
+            for secret in secrets:
+                text = text.replace(secret, "***")
+            text = text.rstrip(".")
+            if not text.startswith("Attempt ") and text not in said:
+                said.append(text)
+
+    logger, keep = logging.getLogger("apprise"), Keep(logging.WARNING)
+    was = logger.propagate, logger.level
+    logger.propagate, logger.level = False, logging.WARNING
+    logger.addHandler(keep)
+    try:
+        yield said
+    finally:
+        logger.removeHandler(keep)
+        logger.propagate, logger.level = was

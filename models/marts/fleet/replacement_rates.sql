@@ -1,0 +1,42 @@
+-- Replacements per drive and year, by model, as Backblaze gives its drive stats. Grain: kind, vendor, model.
+-- a drive that moves within a day has a row per RAID group
+with reported as (
+    select drive_id, count(distinct day_utc) as drive_days
+    from {{ ref('int_drive_days') }}
+    group by drive_id
+),
+
+totals as (
+    select
+        drives.kind,
+        drives.vendor,
+        drives.model,
+        count(*) as drive_count,
+        cast(sum(reported.drive_days) as bigint) as drive_days,
+        count(replaced.drive_id) as replacement_count
+    from reported
+    inner join {{ ref('int_drives') }} as drives on reported.drive_id = drives.drive_id
+    left join {{ ref('int_drives__replaced') }} as replaced on reported.drive_id = replaced.drive_id
+    group by drives.kind, drives.vendor, drives.model
+),
+
+limited as (
+    select
+        totals.*,
+        coalesce(limits.low, {{ poisson_low('cast(totals.replacement_count as double)') }}) as low_count,
+        coalesce(limits.high, {{ poisson_high('cast(totals.replacement_count as double)') }}) as high_count
+    from totals
+    left join {{ ref('poisson_limits') }} as limits on totals.replacement_count = limits.event_count
+)
+
+select
+    kind,
+    vendor,
+    model,
+    drive_count,
+    drive_days,
+    replacement_count,
+    cast(replacement_count as double) * {{ var('rate_year_days') }} / drive_days as annual_rate,
+    low_count * {{ var('rate_year_days') }} / drive_days as annual_rate_low,
+    high_count * {{ var('rate_year_days') }} / drive_days as annual_rate_high
+from limited

@@ -1,0 +1,187 @@
+"""`drivetail alerts --notify` and `--new`: each receiver gets each alert once, what fails is sent again, and no URL is shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import socketserver
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from email import message_from_bytes
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import drivetail
+
+from drivetail.service.settings import Receiver, SettingsError, load_settings, settings_file
+from drivetail.tell import notify
+from engine.register import Register
+from engine.warehouse import Warehouse
+
+pytest.importorskip("apprise", reason="drivetail[notify] is not installed")
+
+
+class Webhook(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.taken.append((self.path, body))  # type: ignore[attr-defined]
+        self.send_response(self.server.status)  # type: ignore[attr-defined]
+        self.end_headers()
+
+    def log_message(self, *arguments: object) -> None:
+        """Nothing on the terminal."""
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[int], Any]]:
+    """Start a webhook on this machine that answers with a status; `taken` is what it was sent."""
+    servers = []
+
+    def start(status: int = 200) -> Any:
+        server = HTTPServer(("127.0.0.1", 0), Webhook)
+        server.taken, server.status = [], status  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notify, "WAIT_SECONDS", 0.01)
+
+
+def name_receivers(warehouse: Warehouse, **urls: str) -> None:
+    text = "".join(f'[[notify]]\nname = "{name}"\nurl = "{url}"\n' for name, url in urls.items())
+    settings_file(warehouse).write_text(text, encoding="utf-8")
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def test_a_receiver_that_fails_is_tried_again_and_the_others_are_not_repeated(settled: Warehouse, serve: Callable[..., Any]) -> None:
+    well, failing = serve(), serve(500)
+    name_receivers(
+        settled,
+        well=f"json://127.0.0.1:{well.server_port}/SECRETPATH",
+        failing=f"json://user:SECRETPASSWORD@127.0.0.1:{failing.server_port}/SECRETPATH?-token=SECRETTOKEN",
+        dead=f"json://127.0.0.1:{free_port()}/SECRETPATH",
+    )
+    first = drivetail("alerts", "--notify", "-w", settled.root)
+    assert (first.exit_code, first.stdout) == (1, "well: 2 new alerts\n")
+    lines = first.stderr.splitlines()
+    assert [line.split(":")[:2] for line in lines] == [["drivetail", " failing"], ["drivetail", " dead"]]
+    assert "error=500" in lines[0] and "onnection error" in lines[1] and "SECRET" not in first.output
+    assert len(failing.taken) == 1 + notify.RETRIES
+    ((_, message),) = well.taken
+    assert message["title"] == "drivetail: 2 new alerts"
+    assert [line.split()[0] for line in message["message"].splitlines()] == ["d15", "v1"]
+
+    failing.status = 200
+    second = drivetail("alerts", "--notify", "-w", settled.root)
+    assert (second.exit_code, second.stdout) == (1, "well: no new alert\nfailing: 2 new alerts\n")
+    assert (len(well.taken), len(failing.taken)) == (1, 2 + notify.RETRIES)
+    assert "SECRET" not in settled.log.read_text() + Register(settled, "alerts").path.read_text()
+    # the terminal is asked by itself
+    assert "d15" in drivetail("alerts", "--new", "-w", settled.root).stdout
+    assert drivetail("alerts", "--new", "-w", settled.root).stdout == "No new alert\n"
+
+
+def test_an_address_comes_from_the_environment(settled: Warehouse, serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve()
+    name_receivers(settled, pager="$DRIVETAIL_PAGER")
+    missing = drivetail("alerts", "--notify", "-w", settled.root)
+    assert missing.exit_code == 1 and "the environment has no DRIVETAIL_PAGER" in missing.stderr
+    monkeypatch.setenv("DRIVETAIL_PAGER", f"json://127.0.0.1:{server.server_port}/SECRETPATH")
+    assert drivetail("alerts", "--notify", "-w", settled.root).stdout == "pager: 2 new alerts\n"
+    assert server.taken[0][0] == "/SECRETPATH"
+
+
+@pytest.mark.parametrize("url", ["slack://SECRETTOKEN", "nosuch://SECRETTOKEN/x", "mailto://SECRETTOKEN"])
+def test_an_address_that_is_none_is_not_shown(settled: Warehouse, url: str) -> None:
+    name_receivers(settled, wrong=url)
+    refused = drivetail("alerts", "--notify", "-w", settled.root)
+    assert refused.exit_code == 1 and refused.stderr.startswith("drivetail: wrong: its url is none of Apprise's")
+    assert "SECRET" not in refused.output and len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ['[[notify]]\nname = "a"\nurl = "SECRET"\n', '[[notify]]\nname = "a"\nurl = "x://SECRET"\n' * 2])
+def test_wrong_settings_show_no_address(settled: Warehouse, text: str) -> None:
+    settings_file(settled).write_text(text)
+    with pytest.raises(SettingsError, match=r"notify\.a\.url: give one of|two receivers are named 'a'") as refused:
+        load_settings(settled)
+    assert "SECRET" not in str(refused.value)
+
+
+def test_without_receivers_it_says_where_to_name_them(settled: Warehouse) -> None:
+    settings_file(settled).write_text("")
+    refused = drivetail("alerts", "--notify", "-w", settled.root)
+    assert refused.exit_code == 1 and "drivetail.toml: names no receiver; add a [[notify]]" in refused.stderr
+    assert drivetail("alerts", "--notify", "--new", "-w", settled.root).exit_code == 2
+
+
+def test_slack_shows_a_name_as_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    import requests
+
+    class Answer:
+        status_code, text, content = 200, "ok", b"ok"
+
+    sent: list[Any] = []
+    monkeypatch.setattr(requests, "request", lambda *_, **named: sent.append(named["data"]) or Answer())
+    slack = Receiver(name="slack", url=f"slack://T1JJ3T3L2/A1BRTD4JD/{'x' * 24}/#storage")
+    notify.send(slack, "drivetail", "drive <!channel> & d1 is slow")
+    assert "<!channel>" not in str(sent) and "&lt;!channel&gt; &amp; d1" in str(sent)
+
+
+class Mailbox(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        self.wfile.write(b"220 here\r\n")
+        for line in self.rfile:
+            verb = line[:4].upper().strip()
+            self.wfile.write({b"DATA": b"354 go on\r\n", b"QUIT": b"221 bye\r\n"}.get(verb, b"250 well\r\n"))
+            if verb == b"DATA":
+                self.server.taken.append(b"".join(iter(self.rfile.readline, b".\r\n")))  # type: ignore[attr-defined]
+                self.wfile.write(b"250 taken\r\n")
+
+
+def test_mail_shows_a_name_as_a_name() -> None:
+    with socketserver.TCPServer(("127.0.0.1", 0), Mailbox) as mailbox:
+        mailbox.taken = []  # type: ignore[attr-defined]
+        threading.Thread(target=mailbox.serve_forever, daemon=True).start()
+        url = f"mailto://127.0.0.1:{mailbox.server_address[1]}?mode=insecure&from=drivetail@example.org&to=storage@example.org"
+        notify.send(Receiver(name="mail", url=url), "drivetail: 1 new alert", 'drive <img src="http://example.org/x"> is slow')
+        mailbox.shutdown()
+    (mail,) = map(message_from_bytes, mailbox.taken)  # type: ignore[attr-defined]
+    assert mail["To"] == "storage@example.org" and mail["Subject"] == "drivetail: 1 new alert"
+    assert mail.get_content_type() == "text/plain" and "<img src=" in mail.get_payload(decode=True).decode()
+
+
+def command(warehouse: Warehouse, stdout: Any) -> subprocess.Popen[str]:
+    arguments = [sys.executable, "-m", "drivetail", "alerts", "--new", "-w", str(warehouse.root)]
+    return subprocess.Popen(arguments, stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+
+
+def test_what_could_not_be_written_is_new_again(settled: Warehouse) -> None:
+    with open("/dev/full", "w") as full, command(settled, full) as process:
+        _, said = process.communicate(timeout=600)
+    assert (process.returncode, len(said.splitlines())) == (1, 1) and "No space left" in said
+    reader, writer = os.pipe()
+    os.close(reader)
+    with command(settled, writer) as process:
+        os.close(writer)
+        _, said = process.communicate(timeout=600)
+    assert (process.returncode, said) == (1, "")
+    assert Register(settled, "alerts").read() == []
+    assert "d15" in drivetail("alerts", "--new", "-w", settled.root).stdout
