@@ -210,6 +210,7 @@ def test_a_publication_of_an_earlier_release_says_what_to_run(published: Publish
     (root / "warehouse.duckdb").chmod(0o600)
     with duckdb.connect(str(root / "warehouse.duckdb")) as connection:
         connection.execute("update plan.root set root = ?", [str(root)])
+        connection.execute(f"comment on table plan.root is '{root}'")
         connection.execute("drop view marts.fct_recent_slowness")
     (record,) = (root / "publications").glob("*.json")
     record.write_text(record.read_text().replace('"models": "', '"models": "other'))
@@ -224,6 +225,7 @@ def test_names_of_telemetry_are_escaped(published: Published, tmp_path: Path) ->
     hostile = 'd"} 9\ndrivetail_problems{x="\\'
     with duckdb.connect(str(root / "warehouse.duckdb")) as connection:
         connection.execute("update plan.root set root = ?", [str(root)])
+        connection.execute(f"comment on table plan.root is '{root}'")
         connection.execute(
             "create or replace view marts.fct_recent_slowness as select 1 as slowness_rank, $$"
             + hostile
