@@ -234,7 +234,9 @@ def _describe(connection: duckdb.DuckDBPyConnection, nodes: Iterable[Any]) -> No
 
 
 IS_IN_ITS_PLACE = """
-    select count(*) > 0 and bool_and(path = made_in.comment || '/warehouse.duckdb' or starts_with(path, made_in.comment || '/publications/'))
+    select
+        count(*) > 0
+        and bool_and(path = made_in.comment || '/warehouse.duckdb' or starts_with(path, made_in.comment || '/publications/'))
     from duckdb_tables() as made_in
     join duckdb_databases() as opened on made_in.database_oid = opened.database_oid
     where schema_name = 'plan' and table_name = 'root'
@@ -253,8 +255,8 @@ def _over_files(warehouse: Warehouse, text: str) -> str:
     if not any(function in query for function in ("read_parquet(", "read_json(")):
         return f"{head} AS {query}"
     message = (
-        f"a warehouse was copied or moved, and would show the files of {warehouse.root}; run `drivetail build -w FOLDER` on the folder it is "
-        "in now, which publishes it again, or detach it; `drivetail export` writes a file for other places"
+        f"a warehouse was copied or moved, and would show the files of {warehouse.root}; run `drivetail build -w FOLDER` on the folder it "
+        "is in now, which publishes it again, or detach it; `drivetail export` writes a file for other places"
     )
     return f"{head} AS select * from ({query}) where case when ({IS_IN_ITS_PLACE}) then true else error({quoted(message)}) end"
 
