@@ -192,6 +192,14 @@ def test_a_warehouse_that_cannot_be_read_keeps_the_last_file(published: Publishe
     assert out.read_text() == "as it was"
 
 
+def test_where_there_is_no_warehouse_nothing_is_written(published: Published, tmp_path: Path) -> None:
+    refused = drivetail("metrics", "--out", tmp_path / "drivetail.prom", "-w", tmp_path / "typo")
+    assert refused.exit_code == 1 and f"{tmp_path / 'typo'}: is no warehouse" in refused.output
+    refused = drivetail("metrics", "--out", tmp_path / "no" / "drivetail.prom", "-w", published.warehouse.root)
+    assert refused.exit_code == 1 and f"{tmp_path / 'no'}: no such folder" in refused.output
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_a_publication_the_rest_is_still_written(published: Published, tmp_path: Path) -> None:
     nothing = samples(metrics_text(Warehouse(tmp_path / "empty")))
     assert value(nothing, "publication_usable") == 0
