@@ -178,20 +178,21 @@ def _write(
             connection.execute(f"create schema if not exists publication.{schema}")
         connection.execute("use publication")
         connection.execute("create table plan.root as select ? as root", [str(warehouse.root)])
+        connection.execute(f"comment on table plan.root is {quoted(warehouse.root)}")
         columns = "publication_id varchar, published_at timestamp, last_hour_utc timestamp, pruned_before_utc timestamp"
         connection.execute(f"create table raw.publication ({columns})")
         there = {row[0] for row in connection.execute(f"{VIEWS} and database_name = 'publication'").fetchall()}
         for name, text in texts.items():
             if name.startswith("raw."):
-                connection.execute(_replacing(text))
+                connection.execute(_over_files(warehouse, text))
         shown = dict.fromkeys(_relations(manifest))
         for relation in shown:
-            _show(connection, texts, there, relation)
+            _show(warehouse, connection, texts, there, relation)
         for unique_id in sorted(custom.built):
             try:
                 for relation in _relations(custom.manifest, unique_id):
                     if relation not in shown:
-                        _show(connection, texts, there, relation)
+                        _show(warehouse, connection, texts, there, relation)
                         shown[relation] = None
             except (duckdb.Error, KeyError) as error:
                 name = custom.manifest.nodes[unique_id].name
@@ -212,11 +213,13 @@ def _write(
     return files, last_hour
 
 
-def _show(connection: duckdb.DuckDBPyConnection, texts: dict[str, str], there: set[str], relation: tuple[str, str, str]) -> None:
+def _show(
+    warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, texts: dict[str, str], there: set[str], relation: tuple[str, str, str]
+) -> None:
     """Make one relation in the draft: a view as it is in the build database, a table as a copy. there: views that the draft began with."""
     schema, name, kind = relation
     if kind == "by_day":
-        connection.execute(_replacing(texts[f"{schema}.{name}"]))
+        connection.execute(_over_files(warehouse, texts[f"{schema}.{name}"]))
     elif kind not in {"view", "in_run"}:
         connection.execute(f'create table {schema}."{name}" as select * from build.{schema}."{name}"')
     elif f"{schema}.{name}" not in there:
@@ -234,9 +237,32 @@ def _describe(connection: duckdb.DuckDBPyConnection, named: dict[str, Any]) -> N
     connection.execute(";\n".join(texts))
 
 
-def _replacing(text: str) -> str:
-    """The text of a view, so that it takes the place of one of the same name."""
-    return text.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1)
+IS_IN_ITS_PLACE = """
+    select
+        count(*) > 0
+        and bool_and(path = made_in.comment || '/warehouse.duckdb' or starts_with(path, made_in.comment || '/publications/'))
+    from duckdb_tables() as made_in
+    join duckdb_databases() as opened on made_in.database_oid = opened.database_oid
+    where schema_name = 'plan' and table_name = 'root'
+"""
+"""Whether every publication that is open lies in the folder it was made in. A view cannot ask which of them it is in. DuckDB 1.5 and newer
+name what they have open by its real path.
+"""
+
+
+def _over_files(warehouse: Warehouse, text: str) -> str:
+    """The text of a view over files, so that it takes the place of one of the same name, and fails in a copy of the warehouse.
+
+    It names the files by absolute path: a copy elsewhere would silently show those of this folder.
+    """
+    head, _, query = text.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1).strip().rstrip(";").partition(" AS ")
+    if not any(function in query for function in ("read_parquet(", "read_json(")):
+        return f"{head} AS {query}"
+    message = (
+        f"a warehouse was copied or moved, and would show the files of {warehouse.root}; run `drivetail build -w FOLDER` on the folder it "
+        "is in now, which publishes it again, or detach it; `drivetail export` writes a file for other places"
+    )
+    return f"{head} AS select * from ({query}) where case when ({IS_IN_ITS_PLACE}) then true else error({quoted(message)}) end"
 
 
 def _relations(manifest: Any, *only: str) -> list[tuple[str, str, str]]:

@@ -14,8 +14,9 @@ from drivetail.cli.options import (
     format_option,
     warehouse_option,
 )
-from drivetail.console import as_csv, as_json, say, visible
+from drivetail.console import as_csv, as_json, progress, say, visible
 from engine.warehouse import Warehouse
+from engine.words import counted_noun, human
 from ingest.contract.values import DRIVE_KINDS
 
 if TYPE_CHECKING:
@@ -57,6 +58,47 @@ def sql(warehouse: Warehouse, query: str | None, output: str, out: Path | None, 
     if text:
         # csv and json go out as they are: they are for other programs
         click.echo(visible(text) if output == "table" else text)
+
+
+@click.command()
+@click.argument("file", metavar="OUT.duckdb", required=False, type=click.Path(path_type=Path))
+@click.option("--parquet", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write a Parquet file per mart into DIR instead.")
+@click.option("--select", "only", multiple=True, metavar="NAME", help="Write this mart only; may be given more than once.")
+@click.option(
+    "--storage-version",
+    default="v1.0.0",
+    show_default=True,
+    metavar="VERSION",
+    help="DuckDB's storage version of OUT.duckdb, such as v1.4.0.",
+)
+@click.option("--force", is_flag=True, help="Replace what is there.")
+@warehouse_option
+def export(warehouse: Warehouse, file: Path | None, folder: Path | None, only: tuple[str, ...], storage_version: str, force: bool) -> None:
+    """Copy the marts into one file for another place.
+
+    OUT.duckdb holds every mart as a table, with the descriptions as comments. It needs no warehouse, and old releases of DuckDB open it.
+
+    
+    drivetail export fleet.duckdb
+    drivetail export --parquet fleet/ --select fct_drive_hours --select dim_drives
+    """
+    from drivetail.ask.export import export as run
+
+    out = file or folder
+    if out is None or (file and folder):
+        raise click.UsageError("give either OUT.duckdb or --parquet DIR")
+    with progress("Exporting") as advance:
+        done = run(
+            warehouse,
+            out,
+            is_parquet=folder is not None,
+            only=only,
+            storage_version=storage_version,
+            is_forced=force,
+            on_progress=advance,
+        )
+    marts = counted_noun(done.relation_count, "mart")
+    say(f"Exported {marts}, {human(done.row_count)} rows, to {out}: {human(done.size_bytes)} bytes")
 
 
 @click.command()
@@ -232,4 +274,4 @@ def docs(out: Path) -> None:
         raise Failure(str(error)) from error
 
 
-COMMANDS = (sql, explain, status, study, what_if, candidates, docs)
+COMMANDS = (sql, export, explain, status, study, what_if, candidates, docs)

@@ -195,7 +195,7 @@ def maintain(warehouse: Warehouse) -> None:
 def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> None:
     """Delete the drive-hours of old days.
 
-    Shows what it would delete and asks first. Deletes the rows of marts.fct_drive_hours and the files of raw they were made of. It cannot be undone.
+    Shows what it would delete and asks first: rows of marts.fct_drive_hours and the files of raw they were made of. It cannot be undone.
     RAID-hours, intervals, events, drives and the study do not change. A drive-hour of a pruned day that arrives later is rejected.
     Inventory that reaches back changes only the days after the horizon (docs/decisions/0007-prune.md).
 
