@@ -70,8 +70,7 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
 
     Shows the inboxes and servers of DIR/drivetail.toml: what is new, still being written, or needs an operator.
     With --land, everything new is ingested through the gate, each entry as a delivery of its own, and servers are pulled up to the last
-    full hour. Repeating it changes nothing. Without a scheduler, an hourly cron line can do it:
-    drivetail inbox --land && drivetail build && drivetail report --due
+    full hour. Repeating it changes nothing. `drivetail hour` does it, and what comes after.
     """
     from drivetail.console import table
     from drivetail.feeds.inbox import DONE, Entry, apart, arrived, land_each, list_entries
@@ -169,6 +168,26 @@ def drop(warehouse: Warehouse, number: int, by: str, note: str) -> None:
 
 @click.command()
 @warehouse_option
+def hour(warehouse: Warehouse) -> None:
+    """Run what every hour does, for a timer or cron.
+
+    \b
+    inbox --land, build, report --due,
+    alerts --notify           alerts --new where drivetail.toml names no receiver
+    metrics --out FILE        where drivetail.toml names a file
+    status --check
+
+    Each step runs whatever the one before came to. Exits 1 when one failed, so while something needs an operator.
+    """
+    from drivetail.service.hour import run_hour
+
+    failed = list(run_hour(warehouse))
+    if failed:
+        raise Failure(f"{counted_noun(len(failed), 'step')} failed (see above): {', '.join(failed)}")
+
+
+@click.command()
+@warehouse_option
 def maintain(warehouse: Warehouse) -> None:
     """Compact past days and prove what is published.
 
@@ -214,4 +233,4 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool) -> None:
     say(sentence(pruned, is_dry_run=dry_run))
 
 
-COMMANDS = (init, inbox, release, drop, maintain, prune)
+COMMANDS = (init, inbox, hour, release, drop, maintain, prune)
