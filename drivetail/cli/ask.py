@@ -116,15 +116,16 @@ def explain(warehouse: Warehouse, drive: str, hour: str | None) -> None:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print it.")
+@click.option("--json", "output", flag_value="json", hidden=True)
 @click.option("--check", is_flag=True, help="Exit 1 when something needs an operator.")
 @warehouse_option
-def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
+def status(warehouse: Warehouse, output: str, check: bool) -> None:
     """Show what landed, how fresh it is, and what is wrong."""
     from drivetail.ask.status import collect_status, render_status
 
     collected = collect_status(warehouse)
-    if as_json:
+    if output == "json":
         click.echo(collected.to_json())
     else:
         say(render_status(collected))
@@ -140,14 +141,15 @@ def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
     type=click.Choice(["table", "json", "csv"]),
     help="How to print the numbers; json and csv hold every column and row.  [default: table]",
 )
-@click.option("--all", "is_all", is_flag=True, help="Include the points of the figures and the numbers of the text in the table.")
+@click.option("--all", "is_all", is_flag=True, help="List every number, of figures and text too.")
 @click.option("--kind", type=click.Choice(DRIVE_KINDS), help="Drives of one kind only.  [default: both]")
 @click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
 @warehouse_option
 def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | None, page: Path | None) -> None:
     """Compare this fleet with The Tail at Store (FAST'16).
 
-    Lists the paper's findings and tables, each with this fleet's value, its 95% interval and a verdict.
+    Counts for each of the paper's findings and tables how many numbers agree. With --all each number has a line: this fleet's value, its
+    95% interval, the paper's and a verdict.
 
     \b
     drivetail study --html study.html      also the figures, drawn over the paper's; prints only where the file is
