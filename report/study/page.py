@@ -119,6 +119,7 @@ def render_page(facts: StudyFacts) -> str:
         gap_words=curves.gap_words(facts.duration_summary),
         unplug_words=curves.unplug_words(facts.duration_summary),
         matrix=curves.detector_matrix(facts.detectors),
+        detector_words=curves.DETECTOR_WORDS,
     )
 
 
