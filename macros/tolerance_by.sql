@@ -3,7 +3,7 @@
 {% macro tolerance_by(keys) -%}
 with raid_hours as (
     select
-        {{ keys | map('replace', 'week_utc', "cast(date_trunc('week', hour_utc) as date) as week_utc") | join(', ') }},
+        {{ keys | map('replace', 'week_utc', "cast(date_trunc('week', hour_utc) as timestamp) as week_utc") | join(', ') }},
         raid_group_id,
         data_drive_count,
         raid_io_count,

@@ -10,12 +10,10 @@ from typing import Any
 
 import click
 
-from drivetail.cli.options import INSTANT, Failure, format_option, warehouse_option
+from drivetail.cli.options import INSTANT, POLICIES, Failure, format_option, warehouse_option
 from drivetail.console import as_csv, as_json, say
 from engine.warehouse import Warehouse
 from ingest.contract.values import DRIVE_KINDS
-
-POLICIES = ("none", "reactive", "proactive1", "proactive2", "adaptive")
 
 CSV_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
