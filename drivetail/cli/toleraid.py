@@ -124,4 +124,23 @@ def apply_policies(file: Path, out: Path, st: float, sr: int, parity: int) -> No
     say(f"{apply(file, out, st=st, sr=sr, parity=parity):,} requests: {out}")
 
 
+@toleraid.command("report")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("tolerance.html"),
+    show_default=True,
+    help="HTML file to write.",
+)
+@warehouse_option
+def write_report(warehouse: Warehouse, out: Path) -> None:
+    """Draw the runs beside the paper's Figure 12.
+
+    The latest run of each distribution, and each number of the paper with a verdict.
+    """
+    from report import write_tolerance
+
+    say(f"Report: {write_tolerance(warehouse, out)}")
+
+
 COMMANDS = (toleraid,)
