@@ -35,6 +35,9 @@ STORAGE_VERSION = "v1.5.0"
 KEEP_SECONDS = 3600
 """A publication that nobody holds open is kept this long after it was replaced: copies and readers on other hosts show no lock."""
 
+PUBLISHED = ("marts", "lab")
+"""The schemas that people query: every model of them is published, with what it is made of."""
+
 VIEWS = "select schema_name || '.' || view_name, sql from duckdb_views() where not internal"
 
 
@@ -173,7 +176,7 @@ def _write(
         texts = dict(connection.execute(VIEWS).fetchall())
         files = sorted(live_files(warehouse, connection))
         connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
-        schemas = ("raw", "plan", "seeds", "staging", "intermediate", "marts", "custom")
+        schemas = ("raw", "plan", "seeds", "staging", "intermediate", *PUBLISHED, "custom")
         for schema in schemas:
             connection.execute(f"create schema if not exists publication.{schema}")
         connection.execute("use publication")
@@ -198,13 +201,13 @@ def _write(
                 name = custom.manifest.nodes[unique_id].name
                 why = " ".join(str(error).split())
                 custom.failures.append(f"custom model {name} is not published: {why}; materialize it as a table, or read other models")
-        marts = [node for node in manifest.nodes.values() if node.resource_type == "model" and node.schema == "marts"]
-        named = {f"marts.{node.alias}": node for node in marts}
+        nodes = [node for node in manifest.nodes.values() if node.resource_type == "model" and node.schema in PUBLISHED]
+        named = {f"{node.schema}.{node.alias}": node for node in nodes}
         # what `show tables` lists: a few of them, by names to start with
-        for node in marts:
+        for node in nodes:
             if short_name := node.config.meta.get("short_name"):
                 named[f"main.{short_name}"] = node
-                connection.execute(f"create view if not exists main.{short_name} as from marts.{node.alias}")
+                connection.execute(f"create view if not exists main.{short_name} as from {node.schema}.{node.alias}")
         # a second for all of them: a view that the draft began with has its own
         _describe(connection, {name: node for name, node in named.items() if name not in there})
         (last_hour,) = connection.execute("select max(last_hour_utc) from marts.dim_raid_groups").fetchone() or (None,)
@@ -266,7 +269,7 @@ def _over_files(warehouse: Warehouse, text: str) -> str:
 
 
 def _relations(manifest: Any, *only: str) -> list[tuple[str, str, str]]:
-    """Schema, name and kind of every model to publish, dependencies first: the marts, what an exposure reads, and what those are made of.
+    """Schema, name and kind of every model to publish, dependencies first: PUBLISHED, what an exposure reads, and what those are made of.
 
     only: unique ids of the models that are wanted instead. Tables and stored models stand for themselves.
     """
@@ -282,7 +285,7 @@ def _relations(manifest: Any, *only: str) -> list[tuple[str, str, str]]:
         found[unique_id] = (node.schema, node.alias, node.config.materialized)
 
     wanted = list(only) or sorted(
-        unique_id for unique_id, node in manifest.nodes.items() if node.resource_type == "model" and node.schema == "marts"
+        unique_id for unique_id, node in manifest.nodes.items() if node.resource_type == "model" and node.schema in PUBLISHED
     )
     for unique_id in wanted:
         visit(unique_id)

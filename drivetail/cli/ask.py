@@ -10,6 +10,7 @@ import click
 
 from drivetail.cli.options import (
     INSTANT,
+    POLICIES,
     Failure,
     format_option,
     warehouse_option,
@@ -186,6 +187,16 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
     type=click.IntRange(1, 2),
     help="Assume reads are rebuilt from parity instead of waiting for the 1 or 2 slowest drives.",
 )
+@click.option(
+    "--policy",
+    type=click.Choice([*POLICIES, "all"]),
+    help="Assume reads go around slow drives by a policy of ToleRAID (docs/toleraid.md).",
+)
+@click.option(
+    "--st",
+    type=click.FloatRange(min=1, min_open=True),
+    help="Slowdown from which a drive is late, with --policy.  [default: 2]",
+)
 @click.option("--since", type=INSTANT, help="First hour that counts (UTC).  [default: all]")
 @click.option("--until", type=INSTANT, help="End of the hours that count (UTC).  [default: all]")
 @format_option("How to print the answer.")
@@ -195,6 +206,8 @@ def what_if(
     replaced: tuple[str, ...],
     worst: int | None,
     skipped: int | None,
+    policy: str | None,
+    st: float | None,
     since: datetime | None,
     until: datetime | None,
     output: str,
@@ -207,15 +220,24 @@ def what_if(
     drivetail what-if --worst 1                          the worst drive of each RAID group
     drivetail what-if --replace S00000612A --replace S00000613A --since 2026-02-01
     drivetail what-if --skip-slowest 1                   as if reads were rebuilt from parity
+    drivetail what-if --policy all                       and what that costs, by policy
     """
-    from drivetail.ask.what_if import Question, ask, what_if_table
+    from drivetail.ask.what_if import Question, ask, ask_policies, policies_table, what_if_table
 
-    if not (replaced or worst or skipped):
-        raise click.UsageError("nothing is changed: give --replace DRIVE, --worst 1 or --skip-slowest 1")
+    if policy and (replaced or worst or skipped):
+        raise click.UsageError("--policy cannot be used with --replace, --worst or --skip-slowest")
+    if st is not None and not policy:
+        raise click.UsageError("--st goes with --policy")
+    if not (replaced or worst or skipped or policy):
+        raise click.UsageError("nothing is changed: give --replace DRIVE, --worst 1, --skip-slowest 1 or --policy adaptive")
     if replaced and worst:
         raise click.UsageError("--replace and --worst cannot be used together")
     if since is not None and until is not None and until <= since:
         raise click.UsageError(f"--until {until} is not after --since {since}")
+    if policy:
+        rows = ask_policies(warehouse, POLICIES if policy == "all" else [policy], st or 2.0, since, until)
+        say({"table": policies_table, "csv": as_csv, "json": as_json}[output](rows))
+        return
     rows = ask(warehouse, Question(replaced, worst or 0, skipped or 0, since, until))
     say({"table": what_if_table, "csv": as_csv, "json": as_json}[output](rows))
 

@@ -37,6 +37,9 @@ class Instant(click.ParamType[datetime]):
 
 INSTANT = Instant()
 
+POLICIES = ("none", "reactive", "proactive1", "proactive2", "adaptive")
+"""How reads may go around slow drives (toleraid/policies.py)."""
+
 
 class Failure(click.ClickException):
     """Anything but a usage error: one line, exit code 1."""
