@@ -58,7 +58,7 @@ LIMITS = (
     "  These curves stay far off.",
     "- **Too few events**: 11a to 11d at 4x and more, all of 11c and 11d.",
     "- **No interval of disks is longer than a day**, so 5a at 72 hours and more agrees without saying much.",
-    "- **No mechanism makes** the corners of 7a to 7d of SSDs, nor of 10b between 1.0 and 1.1. SSDs of the third year differ less than others, but more than in 8b.",
+    "- **No mechanism makes** the corners of 7a to 7d of SSDs, nor of 10b between 1.0 and 1.1.",
 )
 
 
