@@ -111,6 +111,7 @@ def unpacked(archive: Path, folder: Path) -> Warehouse:
         os.link(record.with_suffix(".duckdb"), warehouse.published)
     with duckdb.connect(str(warehouse.published)) as connection:
         connection.execute("update plan.root set root = ?", [str(warehouse.root)])
+        connection.execute(f"comment on table plan.root is {quoted(warehouse.root)}")
         if not text.exists():
             query = "select sql from duckdb_views() where not internal and contains(sql, ?)"
             for (view,) in connection.execute(query, [then]).fetchall():
