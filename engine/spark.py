@@ -121,14 +121,35 @@ def end_session() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
+def _start_java(log: Path) -> None:
+    """Start Java with its messages in the log: it warns of modules, and says much where it lacks memory. Raises: ModelError."""
+    from pyspark import SparkConf, SparkContext
+
+    log.parent.mkdir(parents=True, exist_ok=True)
+    settings = SparkConf().set("spark.driver.memory", os.environ.get("DRIVETAIL_SPARK_MEMORY", "3g"))
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with log.open("ab") as messages:
+            os.dup2(messages.fileno(), 2)
+        SparkContext._ensure_initialized(conf=settings)
+    except RuntimeError as error:
+        raise ModelError(f"Java does not start for Spark; correct DRIVETAIL_SPARK_MEMORY or what {log} names") from error
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 class SparkStore:
     """The store as tables of Spark, for one build. Its folder holds links to the store's live files and what Spark writes beside them."""
 
     def __init__(self, warehouse: Warehouse, master: str | None) -> None:
         require_spark(master or LOCAL)
         os.environ["DRIVETAIL_SPARK_MASTER"] = master or LOCAL
-        os.environ["DRIVETAIL_SPARK_LOG"] = str(warehouse.build / "logs" / "spark.log")
+        log = warehouse.build / "logs" / "spark.log"
+        os.environ["DRIVETAIL_SPARK_LOG"] = str(log)
         os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).with_name("spark_conf")))
+        _start_java(log)
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # no model of ours uses it there
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # dbt says what failed
         atexit.register(end_session)

@@ -50,6 +50,7 @@ TESTS = {
     "parsers": ["tests/ingest", "-k", "any_ or no_row_is_lost", "-s", "-n", "0"],
     "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],
     "machine": ["tests/proof/test_qemu_machine.py"],
+    "spark": ["tests/spark", "-n", "0", "-s"],
 }
 PRUNED_FLEETS = 5
 
@@ -91,6 +92,11 @@ def main() -> None:
             f"two days under a real scheduler, {options.task_kills} tasks killed, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
         "machine": ({}, "two machines with a real md RAID-6 in QEMU, one with a throttled drive"),
+        "spark": (
+            {"DRIVETAIL_SEEDS": seeds.split(",")[0], "DRIVETAIL_FLEETS": "1"},
+            "Spark and DuckDB in turn, over a prune, on larger fleets, on a cluster whose workers are killed, without room or memory, "
+            f"DRIVETAIL_SEEDS={seeds.split(',')[0]}",
+        ),
     }
     for what in [options.only] if options.only else list(TESTS):
         environment, shown = runs[what]

@@ -47,22 +47,31 @@
     {%- set rows = 'store.' ~ this.identifier -%}
     {%- set condition = "day_utc in (date '" ~ (days or ['0001-01-01']) | join("', date '") ~ "')" -%}
     {%- set names = model.columns.keys() | reject('equalto', 'day_utc') | reject('in', config.get('ratios') or {}) | list -%}
-    {%- if days is none -%}
-        {%- do run_query('set spark.sql.sources.partitionOverwriteMode = static') -%}
-    {%- else -%}
-        {#- a day of which no rows are left is not one that dynamic partitions replace -#}
-        {%- for day in run_query('select distinct cast(day_utc as string) from ' ~ rows ~ ' where ' ~ condition).columns[0].values() -%}
-            {%- do run_query('insert overwrite ' ~ rows ~ " partition (day_utc = date '" ~ day ~ "') select " ~ (['null'] * names | length) | join(', ') ~ ' where false') -%}
-        {%- endfor -%}
-        {%- do run_query('set spark.sql.sources.partitionOverwriteMode = dynamic') -%}
-    {%- endif -%}
+    {%- set before = {} if days is none else spark_files(rows, condition) -%}
+    {%- do run_query('set spark.sql.sources.partitionOverwriteMode = ' ~ ('static' if days is none else 'dynamic')) -%}
     {% call statement('main') -%}
         insert overwrite {{ rows }} partition (day_utc)
         select /*+ rebalance(day_utc) */ {{ names | join(', ') }}, day_utc from ({{ sql }}) {{ 'where ' ~ condition if days is not none }}
     {%- endcall %}
+    {#- a day of which no rows are left is not one that dynamic partitions replace -#}
+    {%- set left = [] -%}
+    {%- if before -%}
+        {%- for file, day in spark_files(rows, condition).items() if file in before %}{% do left.append(day) %}{% endfor -%}
+    {%- endif -%}
+    {%- for day in left | unique -%}
+        {%- do run_query('insert overwrite ' ~ rows ~ " partition (day_utc = date '" ~ day ~ "') select " ~ (['null'] * names | length) | join(', ') ~ ' where false') -%}
+    {%- endfor -%}
     {{ run_hooks(post_hooks) }}
     {{ return({'relations': []}) }}
 {% endmaterialization %}
+
+{#- The files that some days of a stored model have rows in, each with its day. -#}
+{% macro spark_files(rows, condition) %}
+    {%- set found = {} %}
+    {%- set query = 'select distinct cast(day_utc as string) as day_utc, input_file_name() as file from ' ~ rows ~ ' where ' ~ condition %}
+    {%- for row in run_query(query).rows %}{% do found.update({row[1]: row[0]}) %}{% endfor %}
+    {{- return(found) }}
+{% endmacro %}
 
 {% macro store_folder() %}{{ return(env_var('DRIVETAIL_STORE', 'target')) }}{% endmacro %}
 
