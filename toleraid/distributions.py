@@ -62,8 +62,8 @@ class Vectors:
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """Where each vector begins."""
-        ends: NDArray[np.int64] = np.cumsum(self.widths)
-        return ends - self.widths
+        offsets: NDArray[np.int64] = np.cumsum(self.widths) - self.widths
+        return offsets
 
     @cached_property
     def _summed_weights(self) -> Times:
