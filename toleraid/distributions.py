@@ -68,7 +68,8 @@ class Vectors:
     @cached_property
     def _summed_weights(self) -> Times:
         assert self.weights is not None
-        return np.cumsum(self.weights)
+        summed: Times = np.cumsum(self.weights)
+        return summed
 
     def pick(self, random: np.random.Generator, shape: int | tuple[int, ...]) -> NDArray[np.int64]:
         """Numbers of vectors, as likely as they weigh."""

@@ -289,10 +289,10 @@ def apply(path: Path, out: Path, *, st: float, sr: int, parity: int) -> int:
     columns: list[list[str]] = []
     for name in POLICIES:
         result = served[name]
-        empty = [""] * data.shape[1]
-        columns += (
-            [empty, empty] if result is None else [[*map(repr, result.completions.tolist())], [*map(str, result.extra_reads.tolist())]]
-        )
+        if result is None:
+            columns += [[""] * len(data[0])] * 2
+        else:
+            columns += [[*map(repr, result.completions.tolist())], [*map(str, result.extra_reads.tolist())]]
     header = ",".join(f"T_{name},extra_{name}" for name in POLICIES)
     out.write_text("\n".join([header, *map(",".join, zip(*columns, strict=True))]) + "\n", encoding="utf-8")
     return len(data[0])

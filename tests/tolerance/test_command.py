@@ -29,8 +29,9 @@ pytestmark = pytest.mark.xdist_group("tolerance")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     root = tmp_path_factory.mktemp("tolerance")
     warehouse = Warehouse(root / "warehouse")
-    for delivery in deliveries(random_fleet(random.Random(7)), root / "deliveries", HOWS[0], random.Random(7)):
-        ingest(warehouse.root, *([delivery] if isinstance(delivery, Path) else delivery))
+    paths, _ = deliveries(random_fleet(1), HOWS[0], root / "fleet", random.Random(1))
+    for path in paths:
+        ingest("bundle", [path], warehouse.root)
     build(warehouse)
     return warehouse
 
@@ -157,10 +158,8 @@ def test_what_if_by_policy_is_exact(whole: Warehouse) -> None:
 
 
 def test_what_if_by_policy_agrees_with_skipping_drives_the_study_and_its_summary(whole: Warehouse) -> None:
-    answer = {
-        (row["kind"], row["policy"]): row
-        for row in json.loads(said("what-if", "--policy", "all", "--format", "json", "--warehouse", whole.root))
-    }
+    told = said("what-if", "--policy", "all", "--format", "json", "--warehouse", whole.root)
+    answer = {(row["kind"], row["policy"]): row for row in json.loads(told)}
     for skipped in (1, 2):
         for row in json.loads(said("what-if", "--skip-slowest", skipped, "--format", "json", "--warehouse", whole.root)):
             assert answer[row["kind"], f"proactive{skipped}"]["tail_hours"] == row["tail_hours_left"]
