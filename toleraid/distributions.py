@@ -75,8 +75,8 @@ class Vectors:
         """Numbers of vectors, as likely as they weigh."""
         if self.weights is None:
             return random.integers(0, len(self), shape)
-        picked = np.searchsorted(self._summed_weights, random.random(shape) * self._summed_weights[-1], side="right")
-        return np.minimum(picked, len(self) - 1)
+        picked: NDArray[np.int64] = np.searchsorted(self._summed_weights, random.random(shape) * self._summed_weights[-1], side="right")
+        return picked.clip(max=len(self) - 1)
 
     def bound(self, data_drives: int, parity: int, requests: Requests, random: np.random.Generator) -> Source:
         """See Distribution. A vector is drawn whatever the time."""
