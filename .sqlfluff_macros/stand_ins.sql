@@ -53,6 +53,7 @@ select * from effective{% endmacro %}
 {% macro to_tenths(a) %}cast({{ a }} as string){% endmacro %}
 {% macro exclusion_reason() %}case when slowdown is null then 'no_io' end{% endmacro %}
 {% macro drive_costs_by(keys) %}select {{ keys | join(', ') }} from a{% endmacro %}
+{% macro tolerance_by(keys) %}select {{ keys | join(', ') }} from a{% endmacro %}
 {% macro hash_ratio(text) %}hash_ratio({{ text }}){% endmacro %}
 {% macro poisson_draw(ratio) %}poisson_draw({{ ratio }}){% endmacro %}
 {% macro week_no(instant) %}week_no({{ instant }}){% endmacro %}

@@ -62,20 +62,21 @@ class Vectors:
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """Where each vector begins."""
-        ends: NDArray[np.int64] = np.cumsum(self.widths)
-        return ends - self.widths
+        offsets: NDArray[np.int64] = np.cumsum(self.widths) - self.widths
+        return offsets
 
     @cached_property
     def _summed_weights(self) -> Times:
         assert self.weights is not None
-        return np.cumsum(self.weights)
+        summed: Times = np.cumsum(self.weights)
+        return summed
 
     def pick(self, random: np.random.Generator, shape: int | tuple[int, ...]) -> NDArray[np.int64]:
         """Numbers of vectors, as likely as they weigh."""
         if self.weights is None:
             return random.integers(0, len(self), shape)
-        picked = np.searchsorted(self._summed_weights, random.random(shape) * self._summed_weights[-1], side="right")
-        return np.minimum(picked, len(self) - 1)
+        picked: NDArray[np.int64] = np.searchsorted(self._summed_weights, random.random(shape) * self._summed_weights[-1], side="right")
+        return picked.clip(max=len(self) - 1)
 
     def bound(self, data_drives: int, parity: int, requests: Requests, random: np.random.Generator) -> Source:
         """See Distribution. A vector is drawn whatever the time."""

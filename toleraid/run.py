@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -100,8 +101,10 @@ def simulate(experiment: Experiment, keep: Keep | None = None) -> tuple[Requests
             outcomes["adaptive"].proactive_seconds += seconds
         if keep is not None:
             keep(requests.times[first:last], drawn, base, served)
+    # NumPy sorts without holding the interpreter
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda outcome: outcome.completions.sort(), outcomes.values()))
     for name, outcome in outcomes.items():
-        outcome.completions.sort()
         if name.startswith("proactive") and outcome.applies and count:
             outcome.proactive_seconds = float(requests.times[-1])
     return requests, outcomes

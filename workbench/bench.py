@@ -1,6 +1,6 @@
 """What the warehouse promises on speed and size, measured: `make bench`.
 
-    python -m workbench.bench --work FOLDER --only day,hour,scale,questions,commands,study,sources
+    python -m workbench.bench --work FOLDER --only day,hour,scale,questions,commands,study,sources,tolerance
 
 Each part writes its own sections of docs/results/bench.md, with commit, date, command and machine, and says whether its bounds hold.
 The machine is shared: ratios are taken within one run, and CPU seconds stand beside wall seconds. Exits 1 when a bound fails.
@@ -30,6 +30,7 @@ from workbench.parts.questions import bench_commands, bench_questions
 from workbench.parts.scale import bench_scale
 from workbench.parts.sources import bench_sources
 from workbench.parts.study import bench_study
+from workbench.parts.tolerance import bench_tolerance
 
 RESULTS = ROOT / "docs" / "results" / "bench.md"
 PARTS: dict[str, Callable[[Setting], list[Section]]] = {
@@ -40,6 +41,7 @@ PARTS: dict[str, Callable[[Setting], list[Section]]] = {
     "questions": bench_questions,
     "commands": bench_commands,
     "sources": bench_sources,
+    "tolerance": bench_tolerance,
 }
 OWN_PAGES = ("report", "candidates")
 TITLES = (
@@ -52,6 +54,7 @@ TITLES = (
     "Commands on the demo",
     "A month of 60 drives from Prometheus",
     "Parsers",
+    "Four million requests around slow drives",
 )
 """The sections of the page, in order."""
 

@@ -228,7 +228,7 @@ def _keep_fleet(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, que
             and hour_utc < coalesce($until, hour_utc + interval 1 hour)
     """
     ((data_drives,),) = connection.execute(commonest, asked).fetchall()
-    given = {key: value if value is None or key == "kind" else value.isoformat() for key, value in asked.items()}
+    given = {key: value.isoformat() if isinstance(value, datetime) else value for key, value in asked.items()}
     return _keep_vectors(warehouse, found, "fleet", "marts.fct_drive_hours", {**given, "data_drives": data_drives}, publication_id)
 
 
@@ -286,14 +286,16 @@ def apply(path: Path, out: Path, *, st: float, sr: int, parity: int) -> int:
     """Write what each policy makes of given completion times. Returns: the number of requests. Raises: ToleranceError."""
     data, parities = read_completions(path, parity)
     served = Policies(len(data), parity, st, sr).serve(data, parities)
-    columns = []
+    columns: list[list[str]] = []
     for name in POLICIES:
         result = served[name]
-        empty = [""] * data.shape[1]
-        columns += [empty, empty] if result is None else [map(repr, result.completions.tolist()), map(str, result.extra_reads.tolist())]
+        if result is None:
+            columns += [[""] * len(data[0])] * 2
+        else:
+            columns += [[*map(repr, result.completions.tolist())], [*map(str, result.extra_reads.tolist())]]
     header = ",".join(f"T_{name},extra_{name}" for name in POLICIES)
     out.write_text("\n".join([header, *map(",".join, zip(*columns, strict=True))]) + "\n", encoding="utf-8")
-    return data.shape[1]
+    return len(data[0])
 
 
 # --------------------------------------------------------------------------------------------------------------------

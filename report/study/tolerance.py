@@ -52,7 +52,7 @@ def fetch_tolerance(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Row
 def tolerance_figures(found: dict[str, list[Row]]) -> list[tuple[str, Markup, str]]:
     """Title, figure and note for each distribution; of the paper's the paper's curves are there without a run too."""
     run_of = {row["name"]: row for row in found["runs"]}
-    figures = []
+    figures: list[tuple[str, Markup, str]] = []
     for name in [*(name for name in run_of if name not in PAPER), *PAPER]:
         run = run_of.get(name)
         figure, title, x_range, y_range = PAPER.get(name, ("", "This fleet" if name == "fleet" else name, (1.0, 8.0), (0.9, 1.0)))
