@@ -105,9 +105,9 @@ def test_every_number_is_the_marts(published: Published, explained: dict[tuple[s
     assert line(text, "slow at 1.5") == ("yes" if row["is_slow_15"] else "no")
     if row["latency_us"] is not None:
         formula, result = groups(r"= (\([^=]*) = ([\d.e+-]+) us$", line(text, "merged"))
-        assert computed(formula) == float(result) == row["latency_us"]
+        assert computed(formula) == pytest.approx(row["latency_us"], rel=1e-5) and result == num(row["latency_us"])
         formula, result = groups(r"(.*) I/Os = (.*) bytes$", line(text, "I/O size"))
-        assert computed(formula) == float(result) == row["io_size_bytes"]
+        assert computed(formula) == pytest.approx(row["io_size_bytes"], rel=1e-5) and result == num(row["io_size_bytes"])
 
 
 @pytest.mark.parametrize(("drive", "number"), HOURS)
@@ -122,7 +122,7 @@ def test_the_raid_hour_is_the_marts(published: Published, explained: dict[tuple[
     assert line(text, "transition") == (row["transition"] or "none: the hour before is not valid")
     if row["rio_degradation"] is not None:
         formula, result = line(text, "RIO degradation").replace("I/Os the hour before ", "").split(" = ")
-        assert computed(formula) == float(result) == row["rio_degradation"]
+        assert computed(formula) == pytest.approx(row["rio_degradation"], rel=1e-5) and result == num(row["rio_degradation"])
     # N is what the listed drives come to
     terms = [int(term) for term in re.findall(r"(\d+) (?:data drives with|that inventory places here without|that only)", line(text, "N"))]
     assert sum(terms) == row["data_drive_count"]
