@@ -19,7 +19,7 @@ COMMON = {
     "max_active_runs": 1,
     "doc_md": __doc__,
     "tags": ["drivetail"],
-    "default_args": {"owner": "storage-analytics", "retries": 1, "retry_delay": timedelta(minutes=5)},
+    "default_args": {"owner": "storage-analytics", "retries": 0},  # the next hour's run does what this one could not
 }
 
 

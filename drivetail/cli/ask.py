@@ -105,14 +105,18 @@ def export(warehouse: Warehouse, file: Path | None, folder: Path | None, only: t
 @click.command()
 @click.argument("drive")
 @click.argument("hour", required=False)
+@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="json has every digit.")
 @warehouse_option
-def explain(warehouse: Warehouse, drive: str, hour: str | None) -> None:
+def explain(warehouse: Warehouse, drive: str, hour: str | None, output: str) -> None:
     """Trace a drive's numbers back to file and row.
 
     With HOUR ("2026-01-05 07:00", UTC) that hour of the drive: its latency, its peers, its slowdown, and the raw records behind them.
     """
-    from drivetail.ask.explain import explain_drive, explain_hour
+    from drivetail.ask.explain import as_records, explain_drive, explain_hour
 
+    if output == "json":
+        click.echo(as_json(as_records(warehouse, drive, hour)))
+        return
     say(explain_hour(warehouse, drive, hour) if hour else explain_drive(warehouse, drive))
 
 

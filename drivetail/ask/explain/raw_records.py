@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from drivetail.ask.explain.drive_hour import DriveHour
-from drivetail.ask.explain.text import num, when
+from drivetail.ask.explain.text import exact, when
 from drivetail.console import block, render
 from engine.read import Row
 from ingest.contract.fleet import CONTRACT, OPTIONS
@@ -50,13 +50,13 @@ def _written(value: object) -> str:
     """A raw value as it was delivered; null where it was none."""
     if value is None:
         return "null"
-    return when(value) if isinstance(value, datetime) else num(value) if isinstance(value, int | float) else str(value)
+    return when(value) if isinstance(value, datetime) else exact(value) if isinstance(value, int | float) else str(value)
 
 
 def _why_aside(counts: Row, record: Row) -> str:
     """Why another record of the drive-hour, by another name or from another source, counts."""
     if not DriveHour.covers(record) and DriveHour.covers(counts):
-        return f"its coverage {num(record['coverage'])} is below the {num(record['min_coverage'])}, the least that counts"
+        return f"its coverage {exact(record['coverage'])} is below the {exact(record['min_coverage'])}, the least that counts"
     if record["source"] != counts["source"]:
         return f"source {counts['source']} takes precedence over {record['source']}"
     return f"row {counts['row_no']} saw more of the hour, or was sent later"

@@ -1,7 +1,8 @@
-"""How an explanation writes numbers and instants: in full."""
+"""How an explanation writes numbers and instants: rounded for people; what was delivered, in full."""
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,12 +10,21 @@ from datetime import datetime
 from drivetail.console import Columns
 from engine.read import Row
 
+DIGITS = 6
+"""Significant digits of a computed number; `--format json` has all."""
+
 
 def num(value: float | None) -> str:
+    """A computed number: whole ones in full, others with six significant digits."""
+    if value is None or value == 0 or not math.isfinite(value) or value == int(value):
+        return exact(value)
+    decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f}".rstrip("0").rstrip(".") if decimals else f"{value:.0f}"
+
+
+def exact(value: float | None) -> str:
     """A number in full: the shortest text that reads back as the same double."""
-    if value is None:
-        return "-"
-    return repr(value).removesuffix(".0")
+    return "-" if value is None else repr(value).removesuffix(".0")
 
 
 def when(instant: datetime | None) -> str:
@@ -34,7 +44,7 @@ def median_text(values: Sequence[float]) -> str:
 
 
 def right_aligned(rows: list[Row], headings: dict[str, str]) -> Columns:
-    """Columns of numbers that are written in full, put to the right: changes the rows, returns heading -> key."""
+    """Columns of numbers, put to the right: changes the rows, returns heading -> key."""
     columns: Columns = {}
     for heading, key in headings.items():
         written = [value if isinstance(value, str) else "" if value is None else num(value) for value in (row[key] for row in rows)]

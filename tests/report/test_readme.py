@@ -1,0 +1,87 @@
+"""README.md, command by command, on the demo: each works as printed and answers in the shape that is shown."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from drivetail.cli import main
+from engine.warehouse import Warehouse
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCKS = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+SHOWN_END, DEMO_END = date(2026, 11, 22), date(2026, 2, 1)
+"""Last day of the demo in README.md, and of the fixture: both are Sundays."""
+
+pytestmark = pytest.mark.xdist_group("report")
+
+
+def plain_commands() -> list[str]:
+    """The lines that are commands and show no output."""
+    return [line.partition("  ")[0].strip() for block in BLOCKS for line in block.splitlines() if line.startswith("drivetail ")]
+
+
+def shown_commands() -> Iterator[tuple[str, list[str]]]:
+    """Each command after `$ `, which may take several lines, and the lines shown below it."""
+    for block in BLOCKS:
+        for part in re.split(r"(?m)^\$ ", block)[1:]:
+            lines = part.splitlines()
+            count = next(count for count in range(1, len(lines) + 1) if is_whole("\n".join(lines[:count])))
+            yield "\n".join(lines[:count]), lines[count:]
+
+
+def is_whole(command: str) -> bool:
+    try:
+        return bool(shlex.split(command))
+    except ValueError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def mine(demo: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """A copy of the demo's warehouse on which nobody has decided; README's own commands build and publish it."""
+    root = tmp_path_factory.mktemp("readme") / "warehouse"
+    shutil.copytree(demo.root, root)
+    (root / "raw" / "decisions.jsonl").unlink()
+    for command in plain_commands():
+        if not command.startswith("drivetail --help"):
+            run(Warehouse(root), command.replace("DELIVERY/", str(demo.root.parent / "fleet")))
+    return Warehouse(root)
+
+
+def run(warehouse: Warehouse, command: str) -> str:
+    done = CliRunner().invoke(main, shlex.split(command)[1:], env={"DRIVETAIL_WAREHOUSE": str(warehouse.root)})
+    assert done.exit_code == 0, f"{command}: {done.output}"
+    return done.output
+
+
+def shape(line: str) -> list[str]:
+    """Its words, lines apart or not: numbers, instants and folders are any."""
+    line = re.sub(r"\S*/(?=fleet/)", "", re.sub(r"\d{4}-\d\d-\d\d", "DATE", line))
+    return [re.sub(r"(?<![\w-])-?\d[\d.,:]*", "#", word) for word in line.split()]
+
+
+def test_the_commands_without_output_are_there() -> None:
+    assert plain_commands() == ["drivetail ingest bundle DELIVERY/", "drivetail build", "drivetail report"]
+
+
+@pytest.mark.parametrize(("command", "expected"), list(shown_commands()), ids=lambda value: value[:30] if isinstance(value, str) else "")
+def test_a_command_answers_as_shown(command: str, expected: list[str], mine: Warehouse) -> None:
+    moved = re.sub(r"\d{4}-\d\d-\d\d", lambda day: str(as_of_the_fixture(day[0])), command)
+    words, at = shape(run(mine, moved)), 0
+    for line in expected:
+        for part in filter(None, map(shape, line.split("..."))):
+            at = next((n for n in range(at, len(words)) if words[n : n + len(part)] == part), len(words))
+            assert at < len(words), line
+            at += len(part)
+
+
+def as_of_the_fixture(day: str) -> date:
+    return datetime.fromisoformat(day).date() - timedelta(days=(SHOWN_END - DEMO_END).days)
