@@ -24,6 +24,7 @@ import duckdb
 from engine.custom import CustomModels, build_custom, custom_digest
 from engine.dbt import Hindered, ModelError, Project, require_perseus
 from engine.earlier_past import convert_earlier_past
+from engine.experiments import make_empty
 from engine.plan import INVENTORY, batches, row_count, tell
 from engine.publish import Publication, current_publication, publish
 from engine.read import first_line, published_by, published_custom
@@ -173,8 +174,9 @@ class Build:
         self.project = Project(warehouse)
         self.deliveries = list_deliveries(warehouse.root)
         self.past = read_past(warehouse)
-        # a decision counts at once, without a build: the register that publications read is there from the first on
+        # a decision or an experiment counts at once, without a build: what publications read is there from the first on
         warehouse.decisions.touch()
+        make_empty(warehouse)
         finished, self.is_defined = self.open_state(keep_pruned=keep_pruned)
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
         self.computed: list[date] = []

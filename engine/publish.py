@@ -35,6 +35,9 @@ STORAGE_VERSION = "v1.5.0"
 KEEP_SECONDS = 3600
 """A publication that nobody holds open is kept this long after it was replaced: copies and readers on other hosts show no lock."""
 
+PUBLISHED = ("marts", "lab")
+"""The schemas that people query: every model of them is published, with what it is made of."""
+
 VIEWS = "select schema_name || '.' || view_name, sql from duckdb_views() where not internal"
 
 
@@ -173,37 +176,38 @@ def _write(
         texts = dict(connection.execute(VIEWS).fetchall())
         files = sorted(live_files(warehouse, connection))
         connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
-        schemas = ("raw", "plan", "seeds", "staging", "intermediate", "marts", "custom")
+        schemas = ("raw", "plan", "seeds", "staging", "intermediate", *PUBLISHED, "custom")
         for schema in schemas:
             connection.execute(f"create schema if not exists publication.{schema}")
         connection.execute("use publication")
         connection.execute("create table plan.root as select ? as root", [str(warehouse.root)])
+        connection.execute(f"comment on table plan.root is {quoted(warehouse.root)}")
         columns = "publication_id varchar, published_at timestamp, last_hour_utc timestamp, pruned_before_utc timestamp"
         connection.execute(f"create table raw.publication ({columns})")
         there = {row[0] for row in connection.execute(f"{VIEWS} and database_name = 'publication'").fetchall()}
         for name, text in texts.items():
             if name.startswith("raw."):
-                connection.execute(_replacing(text))
+                connection.execute(_over_files(warehouse, text))
         shown = dict.fromkeys(_relations(manifest))
         for relation in shown:
-            _show(connection, texts, there, relation)
+            _show(warehouse, connection, texts, there, relation)
         for unique_id in sorted(custom.built):
             try:
                 for relation in _relations(custom.manifest, unique_id):
                     if relation not in shown:
-                        _show(connection, texts, there, relation)
+                        _show(warehouse, connection, texts, there, relation)
                         shown[relation] = None
             except (duckdb.Error, KeyError) as error:
                 name = custom.manifest.nodes[unique_id].name
                 why = " ".join(str(error).split())
                 custom.failures.append(f"custom model {name} is not published: {why}; materialize it as a table, or read other models")
-        marts = [node for node in manifest.nodes.values() if node.resource_type == "model" and node.schema == "marts"]
-        named = {f"marts.{node.alias}": node for node in marts}
+        nodes = [node for node in manifest.nodes.values() if node.resource_type == "model" and node.schema in PUBLISHED]
+        named = {f"{node.schema}.{node.alias}": node for node in nodes}
         # what `show tables` lists: a few of them, by names to start with
-        for node in marts:
+        for node in nodes:
             if short_name := node.config.meta.get("short_name"):
                 named[f"main.{short_name}"] = node
-                connection.execute(f"create view if not exists main.{short_name} as from marts.{node.alias}")
+                connection.execute(f"create view if not exists main.{short_name} as from {node.schema}.{node.alias}")
         # a second for all of them: a view that the draft began with has its own
         _describe(connection, {name: node for name, node in named.items() if name not in there})
         (last_hour,) = connection.execute("select max(last_hour_utc) from marts.dim_raid_groups").fetchone() or (None,)
@@ -212,11 +216,13 @@ def _write(
     return files, last_hour
 
 
-def _show(connection: duckdb.DuckDBPyConnection, texts: dict[str, str], there: set[str], relation: tuple[str, str, str]) -> None:
+def _show(
+    warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, texts: dict[str, str], there: set[str], relation: tuple[str, str, str]
+) -> None:
     """Make one relation in the draft: a view as it is in the build database, a table as a copy. there: views that the draft began with."""
     schema, name, kind = relation
     if kind == "by_day":
-        connection.execute(_replacing(texts[f"{schema}.{name}"]))
+        connection.execute(_over_files(warehouse, texts[f"{schema}.{name}"]))
     elif kind not in {"view", "in_run"}:
         connection.execute(f'create table {schema}."{name}" as select * from build.{schema}."{name}"')
     elif f"{schema}.{name}" not in there:
@@ -234,13 +240,36 @@ def _describe(connection: duckdb.DuckDBPyConnection, named: dict[str, Any]) -> N
     connection.execute(";\n".join(texts))
 
 
-def _replacing(text: str) -> str:
-    """The text of a view, so that it takes the place of one of the same name."""
-    return text.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1)
+IS_IN_ITS_PLACE = """
+    select
+        count(*) > 0
+        and bool_and(path = made_in.comment || '/warehouse.duckdb' or starts_with(path, made_in.comment || '/publications/'))
+    from duckdb_tables() as made_in
+    join duckdb_databases() as opened on made_in.database_oid = opened.database_oid
+    where schema_name = 'plan' and table_name = 'root'
+"""
+"""Whether every publication that is open lies in the folder it was made in. A view cannot ask which of them it is in. DuckDB 1.5 and newer
+name what they have open by its real path.
+"""
+
+
+def _over_files(warehouse: Warehouse, text: str) -> str:
+    """The text of a view over files, so that it takes the place of one of the same name, and fails in a copy of the warehouse.
+
+    It names the files by absolute path: a copy elsewhere would silently show those of this folder.
+    """
+    head, _, query = text.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1).strip().rstrip(";").partition(" AS ")
+    if not any(function in query for function in ("read_parquet(", "read_json(")):
+        return f"{head} AS {query}"
+    message = (
+        f"a warehouse was copied or moved, and would show the files of {warehouse.root}; run `drivetail build -w FOLDER` on the folder it "
+        "is in now, which publishes it again, or detach it; `drivetail export` writes a file for other places"
+    )
+    return f"{head} AS select * from ({query}) where case when ({IS_IN_ITS_PLACE}) then true else error({quoted(message)}) end"
 
 
 def _relations(manifest: Any, *only: str) -> list[tuple[str, str, str]]:
-    """Schema, name and kind of every model to publish, dependencies first: the marts, what an exposure reads, and what those are made of.
+    """Schema, name and kind of every model to publish, dependencies first: PUBLISHED, what an exposure reads, and what those are made of.
 
     only: unique ids of the models that are wanted instead. Tables and stored models stand for themselves.
     """
@@ -256,7 +285,7 @@ def _relations(manifest: Any, *only: str) -> list[tuple[str, str, str]]:
         found[unique_id] = (node.schema, node.alias, node.config.materialized)
 
     wanted = list(only) or sorted(
-        unique_id for unique_id, node in manifest.nodes.items() if node.resource_type == "model" and node.schema == "marts"
+        unique_id for unique_id, node in manifest.nodes.items() if node.resource_type == "model" and node.schema in PUBLISHED
     )
     for unique_id in wanted:
         visit(unique_id)

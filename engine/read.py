@@ -145,7 +145,7 @@ def open_for_questions(warehouse: Warehouse, out: Path | None = None) -> duckdb.
     connection = open_published(warehouse)
     files = ", ".join(quoted(path) for path in (warehouse.decisions, *([out.resolve()] if out is not None else [])))
     connection.execute(f"set allowed_paths = [{files}]")
-    folders = ", ".join(quoted(folder) for folder in (warehouse.raw / "deliveries", warehouse.store))
+    folders = ", ".join(quoted(folder) for folder in (warehouse.raw / "deliveries", warehouse.raw / "toleraid", warehouse.store))
     connection.execute(f"set allowed_directories = [{folders}]")
     connection.execute("set enable_external_access = false; set lock_configuration = true")
     return connection

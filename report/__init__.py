@@ -6,14 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from report.study.tolerance import write_tolerance
     from report.study.write import write_study
     from report.weekly.due import due_weeks
     from report.weekly.write import write_report
 
 # imported on first use: the words of the study need no library that draws
-_MODULES = {"due_weeks": "report.weekly.due", "write_report": "report.weekly.write", "write_study": "report.study.write"}
+_MODULES = {
+    "due_weeks": "report.weekly.due",
+    "write_report": "report.weekly.write",
+    "write_study": "report.study.write",
+    "write_tolerance": "report.study.tolerance",
+}
 
-__all__ = ["due_weeks", "write_report", "write_study"]
+__all__ = ["due_weeks", "write_report", "write_study", "write_tolerance"]
 
 
 def __getattr__(name: str) -> object:

@@ -135,9 +135,18 @@ def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
             "fct_weekly_percentiles (week_utc timestamp, kind varchar, series varchar, percentile double)",
             "fct_duration_shares (measure varchar, kind varchar, hours bigint)",
             "fct_duration_summary (measure varchar, kind varchar)",
+            "study_tolerance (kind varchar, tail_hours bigint)",
             "detector_agreement (detector varchar, other_detector varchar, span varchar, drive_count bigint)",
         ):
             fill(connection, table, [])
+        connection.execute(
+            """
+            create schema lab;
+            create table lab.dim_slowdown_distributions (distribution_id varchar, name varchar);
+            create table lab.fct_tolerance_runs (run_id varchar, distribution_id varchar, jitter varchar, created_at timestamp);
+            create table lab.fct_tolerance_curves (run_id varchar, policy varchar, x double, y double);
+            """
+        )
         points = [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)]
         fill(connection, "study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)", points)
     return warehouse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from drivetail.console import render
 from engine.read import Row
@@ -21,19 +22,41 @@ from report.study.words import (
 )
 
 SHOWN = ("finding", "table")
-"""What the table shows without `--all`: the figures alone give hundreds of points."""
+"""What is summed up without `--all`: the figures alone give hundreds of points."""
 
 
 def render_study(rows: Sequence[Row], *, is_all: bool = False) -> str:
-    """The results as a table for the terminal, under the headings of the paper, and a line that counts the verdicts.
+    """The results for the terminal, with a count of the verdicts: a line per finding and table, or with `is_all` each number."""
+    if is_all:
+        return f"{_numbers(rows)}\n\n{_counted(rows)}"
+    shown = [row for row in rows if row["reference_kind"] in SHOWN]
+    rest = len(rows) - len(shown)
+    return (
+        f"{_summary(shown)}\n\n{_counted(shown)}; each of them" + (f", and {human(rest)} of figures and text" if rest else "") + ": --all"
+    )
 
-    is_all: also the points of the figures and the numbers of the text.
-    """
-    shown = [row for row in rows if is_all or row["reference_kind"] in SHOWN]
+
+def _summary(rows: Sequence[Row]) -> str:
+    """How many numbers of each finding and table agree with the paper."""
+    printed: list[list[object]] = []
+    for heading, group in groupby(rows, group_of):
+        of_group = list(group)
+        finding = finding_of(of_group[0])
+        printed.append([heading, FINDINGS[finding] if finding else None, *(count or None for count in verdict_counts(of_group).values())])
+    return render(["", "asks", *VERDICTS], printed, folded=("asks",))
+
+
+def _counted(rows: Sequence[Row]) -> str:
+    counts = ", ".join(f"{human(count)} {VERDICTS[verdict]}" for verdict, count in verdict_counts(rows).items())
+    return f"{human(len(rows))} numbers: {counts}"
+
+
+def _numbers(rows: Sequence[Row]) -> str:
+    """Every number as a table, under the headings of the paper."""
     columns = ["id", "kind", "metric", "this fleet", "counted", "95% interval", "paper", "verdict", "reason"]
     printed: list[list[object]] = []
     heading = None
-    for row in shown:
+    for row in rows:
         if group_of(row) != heading:
             heading = group_of(row)
             finding = finding_of(row)
@@ -43,9 +66,4 @@ def render_study(rows: Sequence[Row], *, is_all: bool = False) -> str:
             printed.append([heading, None, question, *[None] * (len(columns) - 3)])
         values = [this_fleet(row), counted(row), interval(row), in_the_paper(row)]
         printed.append([row["id"], row["kind"], what_is_measured(row), *values, row["verdict"], row["reason"]])
-    counts = ", ".join(f"{human(count)} {VERDICTS[verdict]}" for verdict, count in verdict_counts(shown).items())
-    rest = len(rows) - len(shown)
-    closing = f"{human(len(shown))} numbers: {counts}" + (f"; {human(rest)} more of figures and text: --all" if rest else "")
-    return (
-        render(columns, printed, right=("this fleet", "counted", "95% interval", "paper"), folded=("metric", "reason")) + "\n\n" + closing
-    )
+    return render(columns, printed, right=("this fleet", "counted", "95% interval", "paper"), folded=("metric", "reason"))

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from drivetail.console import render
+from drivetail.console import Columns, render, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import PROJECT, Warehouse
 from engine.words import human, to_minute
 
 QUERY = PROJECT / "analyses" / "what_if.sql"
+
+POLICY_QUERY = PROJECT / "analyses" / "what_if_policy.sql"
 
 SHOWN = {
     "kind": "kind",
@@ -97,3 +99,39 @@ def what_if_table(rows: Sequence[Row]) -> str:
     if pruned_before is None:
         return table
     return f"Hours from {to_minute(pruned_before)} (UTC) on: the drive-hours before were pruned\n{table}"
+
+
+POLICY_COLUMNS: Columns = {
+    "kind": "kind",
+    "policy": "policy",
+    "RAID-hours": ("raid_hours", human),
+    "tail hours": ("tail_hours", human),
+    "of all": ("tail_ratio", lambda ratio: f"{100 * ratio:.3g}%"),
+    "> 3x": ("hours_above_3", human),
+    "> 4x": ("hours_above_4", human),
+    "mean excess": "mean_excess",
+    "p99": "p99",
+    "p99.9": "p999",
+    "extra reads": ("extra_read_ratio", lambda ratio: f"{100 * ratio:.3g}%"),
+    "avoided": ("tail_hours_avoided", human),
+    "at least": ("avoided_low", lambda hours: human(round(hours))),
+    "at most": ("avoided_high", lambda hours: human(round(hours))),
+}
+
+
+def ask_policies(warehouse: Warehouse, policies: Sequence[str], st: float, since: datetime | None, until: datetime | None) -> list[Row]:
+    """What policies of reading around slow drives make of the RAID-hours of a span, a row for each kind of RAID group and policy.
+
+    st: slowdown from which a drive is late. Raises: QueryError without a publication, and where the span holds nothing.
+    """
+    parameters: dict[str, object] = {"policies": list(policies), "st": st, "since": since, "until": until}
+    with publication_of(warehouse) as connection:
+        rows = fetch(connection, POLICY_QUERY.read_text(encoding="utf-8"), parameters)
+    if not rows:
+        raise QueryError(f"{warehouse.published}: no valid RAID-hour in that span; `drivetail status` says which hours there are")
+    return rows
+
+
+def policies_table(rows: Sequence[Row]) -> str:
+    """The rows as a table for the terminal."""
+    return table(rows, POLICY_COLUMNS)

@@ -10,12 +10,14 @@ import click
 
 from drivetail.cli.options import (
     INSTANT,
+    POLICIES,
     Failure,
     format_option,
     warehouse_option,
 )
-from drivetail.console import as_csv, as_json, say, visible
+from drivetail.console import as_csv, as_json, progress, say, visible
 from engine.warehouse import Warehouse
+from engine.words import counted_noun, human
 from ingest.contract.values import DRIVE_KINDS
 
 if TYPE_CHECKING:
@@ -60,6 +62,47 @@ def sql(warehouse: Warehouse, query: str | None, output: str, out: Path | None, 
 
 
 @click.command()
+@click.argument("file", metavar="OUT.duckdb", required=False, type=click.Path(path_type=Path))
+@click.option("--parquet", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write a Parquet file per mart into DIR instead.")
+@click.option("--select", "only", multiple=True, metavar="NAME", help="Write this mart only; may be given more than once.")
+@click.option(
+    "--storage-version",
+    default="v1.0.0",
+    show_default=True,
+    metavar="VERSION",
+    help="DuckDB's storage version of OUT.duckdb, such as v1.4.0.",
+)
+@click.option("--force", is_flag=True, help="Replace what is there.")
+@warehouse_option
+def export(warehouse: Warehouse, file: Path | None, folder: Path | None, only: tuple[str, ...], storage_version: str, force: bool) -> None:
+    """Copy the marts into one file for another place.
+
+    OUT.duckdb holds every mart as a table, with the descriptions as comments. It needs no warehouse, and old releases of DuckDB open it.
+
+    
+    drivetail export fleet.duckdb
+    drivetail export --parquet fleet/ --select fct_drive_hours --select dim_drives
+    """
+    from drivetail.ask.export import export as run
+
+    out = file or folder
+    if out is None or (file and folder):
+        raise click.UsageError("give either OUT.duckdb or --parquet DIR")
+    with progress("Exporting") as advance:
+        done = run(
+            warehouse,
+            out,
+            is_parquet=folder is not None,
+            only=only,
+            storage_version=storage_version,
+            is_forced=force,
+            on_progress=advance,
+        )
+    marts = counted_noun(done.relation_count, "mart")
+    say(f"Exported {marts}, {human(done.row_count)} rows, to {out}: {human(done.size_bytes)} bytes")
+
+
+@click.command()
 @click.argument("drive")
 @click.argument("hour", required=False)
 @warehouse_option
@@ -74,15 +117,16 @@ def explain(warehouse: Warehouse, drive: str, hour: str | None) -> None:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print it.")
+@click.option("--json", "output", flag_value="json", hidden=True)
 @click.option("--check", is_flag=True, help="Exit 1 when something needs an operator.")
 @warehouse_option
-def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
+def status(warehouse: Warehouse, output: str, check: bool) -> None:
     """Show what landed, how fresh it is, and what is wrong."""
     from drivetail.ask.status import collect_status, render_status
 
     collected = collect_status(warehouse)
-    if as_json:
+    if output == "json":
         click.echo(collected.to_json())
     else:
         say(render_status(collected))
@@ -98,14 +142,15 @@ def status(warehouse: Warehouse, as_json: bool, check: bool) -> None:
     type=click.Choice(["table", "json", "csv"]),
     help="How to print the numbers; json and csv hold every column and row.  [default: table]",
 )
-@click.option("--all", "is_all", is_flag=True, help="Include the points of the figures and the numbers of the text in the table.")
+@click.option("--all", "is_all", is_flag=True, help="List every number, of figures and text too.")
 @click.option("--kind", type=click.Choice(DRIVE_KINDS), help="Drives of one kind only.  [default: both]")
 @click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
 @warehouse_option
 def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | None, page: Path | None) -> None:
     """Compare this fleet with The Tail at Store (FAST'16).
 
-    Lists the paper's findings and tables, each with this fleet's value, its 95% interval and a verdict.
+    Counts for each of the paper's findings and tables how many numbers agree. With --all each number has a line: this fleet's value, its
+    95% interval, the paper's and a verdict.
 
     \b
     drivetail study --html study.html      also the figures, drawn over the paper's; prints only where the file is
@@ -142,6 +187,16 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
     type=click.IntRange(1, 2),
     help="Assume reads are rebuilt from parity instead of waiting for the 1 or 2 slowest drives.",
 )
+@click.option(
+    "--policy",
+    type=click.Choice([*POLICIES, "all"]),
+    help="Assume reads go around slow drives by a policy of ToleRAID (docs/toleraid.md).",
+)
+@click.option(
+    "--st",
+    type=click.FloatRange(min=1, min_open=True),
+    help="Slowdown from which a drive is late, with --policy.  [default: 2]",
+)
 @click.option("--since", type=INSTANT, help="First hour that counts (UTC).  [default: all]")
 @click.option("--until", type=INSTANT, help="End of the hours that count (UTC).  [default: all]")
 @format_option("How to print the answer.")
@@ -151,6 +206,8 @@ def what_if(
     replaced: tuple[str, ...],
     worst: int | None,
     skipped: int | None,
+    policy: str | None,
+    st: float | None,
     since: datetime | None,
     until: datetime | None,
     output: str,
@@ -163,15 +220,24 @@ def what_if(
     drivetail what-if --worst 1                          the worst drive of each RAID group
     drivetail what-if --replace S00000612A --replace S00000613A --since 2026-02-01
     drivetail what-if --skip-slowest 1                   as if reads were rebuilt from parity
+    drivetail what-if --policy all                       and what that costs, by policy
     """
-    from drivetail.ask.what_if import Question, ask, what_if_table
+    from drivetail.ask.what_if import Question, ask, ask_policies, policies_table, what_if_table
 
-    if not (replaced or worst or skipped):
-        raise click.UsageError("nothing is changed: give --replace DRIVE, --worst 1 or --skip-slowest 1")
+    if policy and (replaced or worst or skipped):
+        raise click.UsageError("--policy cannot be used with --replace, --worst or --skip-slowest")
+    if st is not None and not policy:
+        raise click.UsageError("--st goes with --policy")
+    if not (replaced or worst or skipped or policy):
+        raise click.UsageError("nothing is changed: give --replace DRIVE, --worst 1, --skip-slowest 1 or --policy adaptive")
     if replaced and worst:
         raise click.UsageError("--replace and --worst cannot be used together")
     if since is not None and until is not None and until <= since:
         raise click.UsageError(f"--until {until} is not after --since {since}")
+    if policy:
+        rows = ask_policies(warehouse, POLICIES if policy == "all" else [policy], st or 2.0, since, until)
+        say({"table": policies_table, "csv": as_csv, "json": as_json}[output](rows))
+        return
     rows = ask(warehouse, Question(replaced, worst or 0, skipped or 0, since, until))
     say({"table": what_if_table, "csv": as_csv, "json": as_json}[output](rows))
 
@@ -232,4 +298,4 @@ def docs(out: Path) -> None:
         raise Failure(str(error)) from error
 
 
-COMMANDS = (sql, explain, status, study, what_if, candidates, docs)
+COMMANDS = (sql, export, explain, status, study, what_if, candidates, docs)

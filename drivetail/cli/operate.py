@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,19 +14,21 @@ import click
 from drivetail.cli.options import (
     MAX_FILES_SHOWN,
     Failure,
+    format_option,
     not_blank,
     others_landed,
     progress_of,
     say_ingested,
     warehouse_option,
 )
-from drivetail.console import progress, say
+from drivetail.console import as_csv, as_json, progress, say
 from engine.warehouse import Warehouse
 from engine.words import counted_noun
 from ingest.sources import COLLECTED, SOURCES
 
 if TYPE_CHECKING:
-    pass
+    from drivetail.feeds.inbox import Entry
+    from drivetail.feeds.pulls import Pulled
 
 
 @click.command()
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 @click.option(
     "--start",
     type=click.DateTime(["%Y-%m-%dT%H"]),
+    metavar="HOUR",
     help="First hour (UTC) to be run, like 2026-01-05T00.  [default: this hour]",
 )
 @warehouse_option
@@ -64,21 +67,21 @@ def init(warehouse: Warehouse, folder: Path, source: str, start: datetime | None
 
 @click.command()
 @click.option("--land", "is_landing", is_flag=True, help="Land what is new, as the hourly run does.")
-@click.option("--until", type=click.DateTime(["%Y-%m-%dT%H"]), help="Leave out entries of this hour (UTC) and later, by their names.")
+@format_option("How to print the list; csv holds the entries alone.")
+@click.option(
+    "--until", type=click.DateTime(["%Y-%m-%dT%H"]), metavar="HOUR", help="Leave out entries of this hour (UTC) and later, by their names."
+)
 @warehouse_option
-def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> None:
+def inbox(warehouse: Warehouse, is_landing: bool, output: str, until: datetime | None) -> None:
     """List what is in the inboxes, or land what is new.
 
     Shows the inboxes and servers of DIR/drivetail.toml: what is new, still being written, or needs an operator.
     With --land, everything new is ingested through the gate, each entry as a delivery of its own, and servers are pulled up to the last
-    full hour. Repeating it changes nothing. Without a scheduler, an hourly cron line can do it:
-    drivetail inbox --land && drivetail build && drivetail report --due
+    full hour. Repeating it changes nothing. `drivetail hour` does it, and what comes after.
     """
-    from drivetail.console import table
-    from drivetail.feeds.inbox import DONE, Entry, apart, arrived, land_each, list_entries
+    from drivetail.feeds.inbox import apart, arrived, land_each, list_entries
     from drivetail.feeds.pulls import Pull, due, list_pulled
     from drivetail.service.settings import load_settings, this_hour
-    from engine.words import to_minute
 
     settings = load_settings(warehouse)
     if is_landing:
@@ -96,6 +99,22 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
         say(f"{counted_noun(len(entries), 'new entry', 'new entries')} landed{pulled}")
         return
     entries, missing = apart(list_entries(warehouse, settings, until=until))
+    servers = list_pulled(warehouse, settings)
+    if output == "table":
+        _print_inbox(entries, servers)
+    else:
+        listed = [{**vars(entry), "outcome": (entry.outcome or {}).get("message")} for entry in entries]
+        click.echo(as_csv(listed) if output == "csv" else as_json([*listed, *(vars(each) for each in servers)]))
+    if missing:
+        raise Failure("; ".join((entry.outcome or {})["message"] for entry in missing))
+
+
+def _print_inbox(entries: Sequence[Entry], servers: Sequence[Pulled]) -> None:
+    """The entries that are not done, the servers, and how many entries are in each state."""
+    from drivetail.console import table
+    from drivetail.feeds.inbox import DONE
+    from engine.words import to_minute
+
     shown = [entry for entry in entries if entry.state != DONE]
     if shown:
         rows = [
@@ -103,15 +122,13 @@ def inbox(warehouse: Warehouse, is_landing: bool, until: datetime | None) -> Non
             for entry in shown[:MAX_FILES_SHOWN]
         ]
         say(table(rows, {"state": "state", "inbox": "inbox", "changed (UTC)": "changed_at", "entry": "path", "why": "why"}, len(shown)))
-    servers = [{**vars(each), "last_hour": to_minute(each.last_hour) or "none yet"} for each in list_pulled(warehouse, settings)]
-    if servers:
-        say(table(servers, {"server": "server", "address": "url", "last hour pulled (UTC)": "last_hour", "why": "message"}, len(servers)))
+    rows = [{**vars(each), "last_hour": to_minute(each.last_hour) or "none yet"} for each in servers]
+    if rows:
+        say(table(rows, {"server": "server", "address": "url", "last hour pulled (UTC)": "last_hour", "why": "message"}, len(rows)))
     counts = ", ".join(
         f"{sum(entry.state == state for entry in entries)} {state}" for state in ("new", "settling", "ahead", "failed", "done")
     )
     say(f"{counted_noun(len(entries), 'entry', 'entries')}: {counts}")
-    if missing:
-        raise Failure("; ".join((entry.outcome or {})["message"] for entry in missing))
 
 
 def decision_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,6 +187,26 @@ def drop(warehouse: Warehouse, number: int, by: str, note: str) -> None:
 
 @click.command()
 @warehouse_option
+def hour(warehouse: Warehouse) -> None:
+    """Run what every hour does, for a timer or cron.
+
+    \b
+    inbox --land, build, report --due,
+    alerts --notify           alerts --new where drivetail.toml names no receiver
+    metrics --out FILE        where drivetail.toml names a file
+    status --check
+
+    Each step runs whatever the one before came to. Exits 1 when one failed, so while something needs an operator.
+    """
+    from drivetail.service.hour import run_hour
+
+    failed = list(run_hour(warehouse))
+    if failed:
+        raise Failure(f"{counted_noun(len(failed), 'step')} failed (see above): {', '.join(failed)}")
+
+
+@click.command()
+@warehouse_option
 def maintain(warehouse: Warehouse) -> None:
     """Compact past days and prove what is published.
 
@@ -195,7 +232,7 @@ def maintain(warehouse: Warehouse) -> None:
 def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> None:
     """Delete the drive-hours of old days.
 
-    Shows what it would delete and asks first. Deletes the rows of marts.fct_drive_hours and the files of raw they were made of. It cannot be undone.
+    Shows what it would delete and asks first: rows of marts.fct_drive_hours and the files of raw they were made of. It cannot be undone.
     RAID-hours, intervals, events, drives and the study do not change. A drive-hour of a pruned day that arrives later is rejected.
     Inventory that reaches back changes only the days after the horizon (docs/decisions/0007-prune.md).
 
@@ -227,4 +264,4 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> No
     say(sentence(pruned, is_dry_run=False))
 
 
-COMMANDS = (init, inbox, release, drop, maintain, prune)
+COMMANDS = (init, inbox, hour, release, drop, maintain, prune)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -35,6 +36,9 @@ class Instant(click.ParamType[datetime]):
 
 
 INSTANT = Instant()
+
+POLICIES = ("none", "reactive", "proactive1", "proactive2", "adaptive")
+"""How reads may go around slow drives (toleraid/policies.py)."""
 
 
 class Failure(click.ClickException):
@@ -77,9 +81,9 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
         except BrokenPipeError:  # whoever read the output has gone: click ends without a word
             raise
         except OSError as error:
-            raise Failure(
-                f"{error.filename or root}: {error.strerror or error}; check the path, its permissions and the free space"
-            ) from error
+            hint = {errno.ENOENT: "is the path right?", errno.ENOSPC: "make room", errno.EACCES: "change its permissions or its user"}
+            todo = hint.get(error.errno or 0, "check the path, its permissions and the free space")
+            raise Failure(f"{error.filename or root}: {error.strerror or error}; {todo}") from error
 
     return wrapped
 

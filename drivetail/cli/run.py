@@ -14,6 +14,7 @@ import click
 from drivetail.cli.options import (
     INSTANT,
     Failure,
+    format_option,
     progress_of,
     say_ingested,
     selection_options,
@@ -21,7 +22,7 @@ from drivetail.cli.options import (
     time_options,
     warehouse_option,
 )
-from drivetail.console import progress, say
+from drivetail.console import as_csv, as_json, progress, say
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, human
 from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
@@ -233,7 +234,7 @@ def map_drives(warehouse: Warehouse, paths: tuple[Path, ...]) -> None:
     "--out", default="./collected", show_default=True, type=click.Path(file_okay=False, path_type=Path), help="Where deliveries go."
 )
 @click.option("--once", is_flag=True, help="Look once, deliver at once and exit, for cron.")
-@click.option("--every", metavar="SECONDSs", help="Look this often and deliver every hour, as a service.  [default: 60s]")
+@click.option("--every", metavar="60s", help="Look this often and deliver every hour, as a service.  [default: 60s]")
 @click.option("--host", help="Name of this host.  [default: its own]")
 @click.option(
     "--textfile", type=click.Path(file_okay=False, path_type=Path), help="Also write membership of md arrays there, for node_exporter."
@@ -283,8 +284,9 @@ def _seconds(text: str) -> int:
 @click.argument("paths", nargs=-1, required=True, metavar="PATH_OR_URL...")
 @time_options
 @selection_options
+@format_option("How to print what was found.")
 @warehouse_option
-def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_options: Any) -> None:
+def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, output: str, **source_options: Any) -> None:
     """Check what a SOURCE can provide; land nothing.
 
     Exits 1 if something is missing without which the source cannot be used. `drivetail ingest --help` lists the sources.
@@ -299,18 +301,21 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, **source_o
     from drivetail.host.doctor import examine
     from ingest.contract.findings import MISSING
 
-    missing = 0
     found = examine(source, paths, source_options, warehouse)
     only = [one for findings in found.values() for one in findings]
     if [one.state for one in only] == [MISSING]:
         (path,) = (path for path, findings in found.items() if findings)
         said = "; ".join(filter(None, (only[0].said, only[0].todo)))
         raise Failure(said if str(path) in said else f"{path}: {said}")
-    for path, findings in found.items():
-        rows = [{"state": one.state, "check": one.check, "said": one.said + (f"; {one.todo}" if one.todo else "")} for one in findings]
-        say(path)
-        say(table(rows, {"state": "state", "check": "check", "found": "said"}, len(rows)))
-        missing += sum(one.state == MISSING for one in findings)
+    rows = [{"path": str(path), **vars(one)} for path, findings in found.items() for one in findings]
+    if output == "table":
+        for path in found:
+            shown = [row | {"said": "; ".join(filter(None, (row["said"], row["todo"])))} for row in rows if row["path"] == str(path)]
+            say(path)
+            say(table(shown, {"state": "state", "check": "check", "found": "said"}, len(shown)))
+    else:
+        click.echo(as_json(rows) if output == "json" else as_csv(rows))
+    missing = sum(row["state"] == MISSING for row in rows)
     if missing:
         raise Failure(f"{counted_noun(missing, 'thing')} missing (see above); {source} cannot be used until that is fixed")
 

@@ -166,11 +166,15 @@ def metrics(warehouse: Warehouse, out: Path | None) -> None:
     from drivetail.service.settings import METRICS_SUFFIX
     from drivetail.tell.metrics import metrics_text, write_metrics
 
+    if not warehouse.raw.exists():
+        raise Failure(f"{warehouse.root}: is no warehouse; name one with --warehouse DIR")
     if out is None:
         click.echo(metrics_text(warehouse), nl=False)
         return
     if out.suffix != METRICS_SUFFIX:
         raise click.UsageError(f"--out {out}: node_exporter reads only files that end in {METRICS_SUFFIX}")
+    if not out.parent.is_dir():
+        raise Failure(f"{out.parent}: no such folder; make it first")
     say(f"Metrics: {write_metrics(warehouse, out)}")
 
 

@@ -40,6 +40,11 @@ def some_of(names: list[str], shown: int = 5) -> str:
     return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
 
 
+def count_of(number: int, noun: str) -> str:
+    """`1 drive`, `2 drives`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def group_findings(groups: dict[str, int], guessed: int, least: int) -> list[Finding]:
     """Whether drives have peers: `groups`, drives by RAID group; `guessed`, how many of them only share a host."""
     drives = sum(groups.values())
@@ -52,7 +57,7 @@ def group_findings(groups: dict[str, int], guessed: int, least: int) -> list[Fin
         said = f"{guessed} of {drives} drives have no known RAID group; each is compared with all drives of its host"
         found.append(Finding("groups", WEAK, said, todo))
     else:
-        found.append(Finding("groups", OK, f"{drives} drives in {len(groups)} groups"))
+        found.append(Finding("groups", OK, f"{count_of(drives, 'drive')} in {count_of(len(groups), 'group')}"))
     if small:
         state = MISSING if len(small) == len(groups) else WEAK
         found.append(

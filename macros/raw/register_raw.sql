@@ -27,6 +27,7 @@
     {%- set register = paths_below(raw_folder(), 'decisions.jsonl') %}
     {%- set rows = rows_of_register(register[0], made) if register else no_rows(tables['decisions'].columns) %}
     {%- do made.append('create or replace view raw.decisions as ' ~ rows) %}
+    {%- for table, rows in rows_of_experiments(raw_folder()).items() %}{% do made.append('create or replace view raw.' ~ table ~ ' as ' ~ rows) %}{% endfor %}
     {%- set now = modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%d %H:%M:%S.%f') %}
     {%- set instants = [] %}
     {%- for name in ('DRIVETAIL_LAST_HOUR', 'DRIVETAIL_HORIZON') %}

@@ -13,8 +13,10 @@ from engine.warehouse import PROJECT
 from report.page.html import render
 from report.page.look import drawn
 from report.page.numbers import count, listed, noun
+from report.page.tolerance import tolerance_words
 from report.study import curves
 from report.study.figures import FIGURES, Figure, redrawn
+from report.study.tolerance import tolerance_figures
 from report.study.words import (
     FINDINGS,
     OPERATORS,
@@ -46,6 +48,7 @@ class StudyFacts:
     durations: list[Row]
     duration_summary: list[Row]
     detectors: list[Row]
+    tolerance: dict[str, list[Row]]
 
 
 IN_WORDS = {
@@ -107,6 +110,8 @@ def render_page(facts: StudyFacts) -> str:
         ],
         variants=variants(facts),
         figures=figures(facts),
+        tolerance_figures=tolerance_figures(facts.tolerance),
+        tolerance_words=tolerance_words(facts.tolerance["totals"]),
         this_fleet=this_fleet,
         counted=counts_of,
         interval=interval,
@@ -119,6 +124,7 @@ def render_page(facts: StudyFacts) -> str:
         gap_words=curves.gap_words(facts.duration_summary),
         unplug_words=curves.unplug_words(facts.duration_summary),
         matrix=curves.detector_matrix(facts.detectors),
+        detector_words=curves.DETECTOR_WORDS,
     )
 
 

@@ -13,6 +13,7 @@ from report.page import numbers
 from report.page.html import render
 from report.page.look import drawn, kinds_of
 from report.page.numbers import count, listed, noun, of_kind, percent, plural, ratio, times, week_name
+from report.page.tolerance import tolerance_words
 from report.weekly import figures
 from report.weekly.queries import (
     ACTIONS_LISTED,
@@ -91,6 +92,7 @@ def render_page(facts: WeekFacts) -> str:
         week=week_name(facts.week["week_utc"]),
         sunday=facts.week["week_utc"] + timedelta(days=6),
         digest=digest(facts),
+        tolerance_words=tolerance_words(facts.tolerance),
         coverage_words=coverage_words(facts),
         slowness_words=[sentence for row in facts.slowness if (sentence := against_before(row))],
         trend=trend(facts),

@@ -57,6 +57,7 @@ class WeekFacts:
     state_counts: list[Row]
     states: list[Row]
     raid_groups: list[Row]
+    tolerance: list[Row]
     group_drives: list[Row]
     group_hours: list[Row]
     slowness_counts: list[Row]
@@ -192,6 +193,7 @@ order by kind
     "slo": "select * from marts.fct_fleet_slo where week_utc = $week order by kind, threshold",
     "tails": "select * from marts.fct_weekly_tails where week_utc = $week order by kind, threshold",
     "costs": "select * from marts.fct_weekly_costs where week_utc = $week order by kind",
+    "tolerance": "select * from marts.fct_weekly_tolerance where week_utc = $week order by kind",
     "trend": """
 select *
 from marts.fct_weekly_summary

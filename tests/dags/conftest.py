@@ -39,7 +39,7 @@ def airflow_database() -> Iterator[None]:
     from airflow.models.pool import Pool
     from airflow.utils import db
 
-    import shared
+    import drivetail_shared as shared
 
     db.initdb()
     Pool.create_or_update_pool(shared.WRITER, slots=1, description="", include_deferred=False)
@@ -52,14 +52,14 @@ def tasks(airflow_database: None) -> Callable[[str], Callable[..., Any]]:
     """What a task of the hourly run calls."""
     from airflow.models.dagbag import DagBag
 
-    dag = DagBag(ROOT / "dags").dags["fleet_hourly"]
+    dag = DagBag(ROOT / "dags").dags["drivetail_hourly"]
     return lambda name: dag.get_task(name).python_callable
 
 
 @pytest.fixture
 def task_context(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What a task finds out about itself when a test calls it."""
-    told = SimpleNamespace(dag_id="fleet_hourly", task_id="by hand", map_index=-1, run_id="by hand")
+    told = SimpleNamespace(dag_id="drivetail_hourly", task_id="by hand", map_index=-1, run_id="by hand")
     context: dict[str, Any] = {"ti": told}
     monkeypatch.setattr("airflow.sdk.get_current_context", lambda: context)
     return context

@@ -50,13 +50,13 @@ def test_three_hours_end_in_the_marts_of_one_load(site: Site, tmp_path: Path, mo
     # 21:00: a RAID group is missing; the next hour lies there already and waits for its run
     site.deliver(HOURS[0], late=False)
     wrong = site.deliver(HOURS[1], in_ms=True)
-    states = run(site, "fleet_hourly", HOURS[0], monkeypatch)
+    states = run(site, "drivetail_hourly", HOURS[0], monkeypatch)
     assert states["run"] == "success", states
     assert states["marts.complete_weeks"] == "skipped"
     assert reported(warehouse) == []
 
     # 22:00: the file is held back; the run is red, and what to do is said
-    states = run(site, "fleet_hourly", HOURS[1], monkeypatch)
+    states = run(site, "drivetail_hourly", HOURS[1], monkeypatch)
     assert states["run"] == "failed"
     assert (states["raw.land 0"], states["marts.build"], states["watch.freshness"]) == ("failed", "success", "success")
     settings = load_settings(warehouse)
@@ -69,7 +69,7 @@ def test_three_hours_end_in_the_marts_of_one_load(site: Site, tmp_path: Path, mo
     site.deliver(HOURS[2])
     site.deliver(HOURS[1])
     site.deliver(HOURS[0], late=True)
-    states = run(site, "fleet_hourly", HOURS[2], monkeypatch)
+    states = run(site, "drivetail_hourly", HOURS[2], monkeypatch)
     assert states["run"] == "success", states
     assert states.get("marts.complete_weeks") == "success", states
     # its third slow hour
@@ -77,18 +77,18 @@ def test_three_hours_end_in_the_marts_of_one_load(site: Site, tmp_path: Path, mo
 
     # once more, and it changes nothing
     published = warehouse.published.stat().st_ino
-    states = run(site, "fleet_hourly", HOURS[2], monkeypatch)
+    states = run(site, "drivetail_hourly", HOURS[2], monkeypatch)
     assert (states["run"], states["raw.land"]) == ("success", "skipped")
     assert warehouse.published.stat().st_ino == published
     assert reported(warehouse) == [site.slow_drive]
 
     assert due_weeks(warehouse) == [WEEK]
-    states = run(site, "fleet_weekly_report", None, monkeypatch)
+    states = run(site, "drivetail_weekly_report", None, monkeypatch)
     assert states["run"] == "success", states
     assert WEEK in (warehouse.root / "reports" / f"{WEEK}.html").read_text(encoding="utf-8")
     assert due_weeks(warehouse) == []
 
-    states = run(site, "fleet_maintenance", HOURS[-1], monkeypatch)
+    states = run(site, "drivetail_maintenance", HOURS[-1], monkeypatch)
     assert states["run"] == "success", states
     assert states["proofs.rebuild"] == states["proofs.sums"] == states["proofs.raw_to_warehouse"] == "success", states
     assert reported(warehouse) == [site.slow_drive]

@@ -13,7 +13,7 @@ from tests.proof.support import ROOT, environment
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
 
-DAGS = ("fleet_hourly", "fleet_maintenance", "fleet_weekly_report")
+DAGS = ("drivetail_hourly", "drivetail_maintenance", "drivetail_weekly_report")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_every_file_is_read_and_no_dag_has_a_cycle(bag: Any):
 
 @pytest.mark.parametrize("name", DAGS)
 def test_each_says_what_and_whose_it_is(bag: Any, name: str):
-    import shared
+    import drivetail_shared as shared
 
     dag = bag.dags[name]
     assert dag.doc_md
@@ -47,9 +47,9 @@ def test_each_says_what_and_whose_it_is(bag: Any, name: str):
 
 
 def test_what_only_looks_and_tells_is_stopped_before_the_next_hours_run(bag: Any):
-    import shared
+    import drivetail_shared as shared
 
-    watch = [task for task in bag.dags["fleet_hourly"].tasks if task.task_id.startswith("watch.")]
+    watch = [task for task in bag.dags["drivetail_hourly"].tasks if task.task_id.startswith("watch.")]
     assert len(watch) == 4
     for task in watch:
         assert task.execution_timeout == shared.WATCH_LIMIT <= timedelta(hours=1), task.task_id
@@ -64,21 +64,21 @@ def test_tasks_are_tried_again_after_growing_waits(bag: Any):
 
 
 def test_only_one_task_writes_at_a_time(bag: Any):
-    import shared
+    import drivetail_shared as shared
 
     writers = {f"{name} {task.task_id}" for name, dag in bag.dags.items() for task in dag.tasks if task.pool == shared.WRITER}
     # whatever writes raw, the store or a publication; a report, the metrics and alerts have files of their own
     assert writers == {
-        "fleet_hourly raw.land",
-        "fleet_hourly marts.build",
-        "fleet_maintenance expire",
-        "fleet_maintenance proofs.sums",
-        "fleet_maintenance proofs.rebuild",
+        "drivetail_hourly raw.land",
+        "drivetail_hourly marts.build",
+        "drivetail_maintenance expire",
+        "drivetail_maintenance proofs.sums",
+        "drivetail_maintenance proofs.rebuild",
     }
 
 
 def test_the_hourly_run_reads_as_the_path_of_the_data(bag: Any):
-    dag = bag.dags["fleet_hourly"]
+    dag = bag.dags["drivetail_hourly"]
     assert {group for group in dag.task_group.get_task_group_dict() if group} == {"sources", "raw", "marts", "watch"}
     assert dag.get_task("raw.land").upstream_task_ids == {"sources.discover"}
     assert dag.get_task("marts.build").upstream_task_ids == {"raw.land"}
@@ -90,5 +90,5 @@ def test_the_hourly_run_reads_as_the_path_of_the_data(bag: Any):
 
 
 def test_reading_the_dags_loads_no_engine():
-    code = "import fleet_hourly, fleet_weekly_report, sys; assert not {'polars', 'duckdb', 'dbt', 'plotly'} & set(sys.modules)"
+    code = "import drivetail_hourly, drivetail_weekly_report, sys; assert not {'polars', 'duckdb', 'dbt', 'plotly'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT / "dags", env=environment(), check=True, capture_output=True)

@@ -57,7 +57,7 @@ def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
 
 @pytest.fixture
 def context() -> dict[str, Any]:
-    return {"ti": SimpleNamespace(dag_id="fleet_hourly", task_id="raw.land", map_index=0, run_id="by hand")}
+    return {"ti": SimpleNamespace(dag_id="drivetail_hourly", task_id="raw.land", map_index=0, run_id="by hand")}
 
 
 def free_port() -> int:
@@ -69,7 +69,7 @@ def free_port() -> int:
 def test_a_receiver_that_is_down_keeps_no_message_from_the_others(
     warehouse: Warehouse, webhook: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    import shared
+    import drivetail_shared as shared
 
     name_receivers(warehouse, down=f"json://127.0.0.1:{free_port()}/SECRETTOKEN", well=f"json://127.0.0.1:{webhook.server_port}/well")
     shared.notify("d1 is slow")
@@ -79,7 +79,7 @@ def test_a_receiver_that_is_down_keeps_no_message_from_the_others(
 
 
 def test_without_receivers_the_log_has_it(warehouse: Warehouse, caplog: pytest.LogCaptureFixture) -> None:
-    import shared
+    import drivetail_shared as shared
 
     shared.notify("d1 is slow")
     assert "d1 is slow" in caplog.text
@@ -105,14 +105,14 @@ def message(warehouse: Warehouse, webhook: Any) -> Callable[[], str]:
 
 
 def callback_request(**more: Any) -> dict[str, Any]:
-    return {"filepath": "fleet_hourly.py", "bundle_name": "dags", "bundle_version": None, **more}
+    return {"filepath": "drivetail_hourly.py", "bundle_name": "dags", "bundle_version": None, **more}
 
 
 def test_a_task_that_fails_gives_its_reason(message: Callable[[], str], context: dict[str, Any]) -> None:
-    import shared
+    import drivetail_shared as shared
 
     shared.notify_failure({**context, "exception": shared.AirflowFailException("y is held in quarantine 1")})
-    assert message() == "fleet_hourly, raw.land, by hand: y is held in quarantine 1"
+    assert message() == "drivetail_hourly, raw.land, by hand: y is held in quarantine 1"
 
 
 def test_a_task_killed_on_its_last_try_is_reported(bag: Any, message: Callable[[], str]) -> None:
@@ -121,10 +121,10 @@ def test_a_task_killed_on_its_last_try_is_reported(bag: Any, message: Callable[[
     from airflow.callbacks.callback_requests import TaskCallbackRequest
     from airflow.dag_processing.processor import _execute_task_callbacks
 
-    ti = TaskInstance(id=uuid4(), dag_version_id=uuid4(), dag_id="fleet_hourly", task_id="marts.build", run_id="hour 7", try_number=1)
+    ti = TaskInstance(id=uuid4(), dag_version_id=uuid4(), dag_id="drivetail_hourly", task_id="marts.build", run_id="hour 7", try_number=1)
     request = TaskCallbackRequest(**callback_request(ti=ti, msg="killed", task_callback_type="failed"))
     _execute_task_callbacks(bag, request, logging.getLogger(__name__))
-    assert message() == "fleet_hourly, marts.build, hour 7: it was killed"
+    assert message() == "drivetail_hourly, marts.build, hour 7: it was killed"
 
 
 def test_a_run_that_exceeds_its_limit_is_reported(bag: Any, webhook: Any, message: Callable[[], str], context: dict[str, Any]) -> None:
@@ -135,16 +135,16 @@ def test_a_run_that_exceeds_its_limit_is_reported(bag: Any, webhook: Any, messag
     for dag in bag.dags.values():
         dag.on_failure_callback({**context, "dag": dag, "run_id": "hour 7", "reason": "task_failure"})
     assert webhook.taken == []
-    request = DagCallbackRequest(**callback_request(dag_id="fleet_hourly", run_id="hour 7", msg="timed_out"))
+    request = DagCallbackRequest(**callback_request(dag_id="drivetail_hourly", run_id="hour 7", msg="timed_out"))
     _execute_dag_callbacks(bag, request, logging.getLogger(__name__))
-    assert message() == "fleet_hourly, hour 7: not ended within 12:00:00, and given up"
+    assert message() == "drivetail_hourly, hour 7: not ended within 12:00:00, and given up"
 
 
 def test_a_task_that_hangs_is_not_tried_again(bag: Any) -> None:
     from airflow.sdk import RetryAction
     from airflow.sdk.exceptions import AirflowTaskTimeout
 
-    task = bag.dags["fleet_hourly"].get_task("marts.build")
+    task = bag.dags["drivetail_hourly"].get_task("marts.build")
     assert task.retry_policy.evaluate(AirflowTaskTimeout("Timeout, PID: 4711"), 1, 3).action == RetryAction.FAIL
     assert task.retry_policy.evaluate(RuntimeError("no room"), 1, 3).action == RetryAction.DEFAULT
 
@@ -153,10 +153,10 @@ def test_hours_that_stop_coming_turn_the_run_red(bag: Any, warehouse: Warehouse)
     from airflow.sdk.exceptions import AirflowFailException
 
     settings_file(warehouse).write_text("")
-    fresh = bag.dags["fleet_hourly"].get_task("watch.freshness")
+    fresh = bag.dags["drivetail_hourly"].get_task("watch.freshness")
     with pytest.raises(AirflowFailException, match=r"^no hour is published yet"):
         fresh.python_callable(data_interval_end=datetime(2026, 1, 5, 8, tzinfo=UTC))
-    last = bag.dags["fleet_hourly"].get_task("watch.all_went_well")
+    last = bag.dags["drivetail_hourly"].get_task("watch.all_went_well")
     assert last.trigger_rule == "none_failed" and fresh.task_id in last.upstream_task_ids
 
 

@@ -37,15 +37,15 @@ from tests.proof.support import ROOT, drivetail, environment, marts_differences
 HOURS = last_hours(int(os.environ.get("DRIVETAIL_SCHEDULED_HOURS", "3")))
 KILLS = int(os.environ.get("DRIVETAIL_TASK_KILLS", "5"))
 TASK_SECONDS = {
-    "fleet_hourly.sources.discover": 0.5,
-    "fleet_hourly.raw.land": 4.0,
-    "fleet_hourly.marts.build": 6.0,
-    "fleet_hourly.marts.complete_weeks": 0.5,
-    "fleet_hourly.watch.new_alerts": 0.5,
-    "fleet_weekly_report.write": 2.0,
-    "fleet_maintenance.expire": 0.5,
-    "fleet_maintenance.proofs.sums": 2.0,
-    "fleet_maintenance.proofs.rebuild": 4.0,
+    "drivetail_hourly.sources.discover": 0.5,
+    "drivetail_hourly.raw.land": 4.0,
+    "drivetail_hourly.marts.build": 6.0,
+    "drivetail_hourly.marts.complete_weeks": 0.5,
+    "drivetail_hourly.watch.new_alerts": 0.5,
+    "drivetail_weekly_report.write": 2.0,
+    "drivetail_maintenance.expire": 0.5,
+    "drivetail_maintenance.proofs.sums": 2.0,
+    "drivetail_maintenance.proofs.rebuild": 4.0,
 }
 """The tasks that write or tell something or decide what is done, and what each takes at least: it is killed within."""
 LOOK_SECONDS = 0.1
@@ -162,7 +162,7 @@ class Killer(threading.Thread):
     def __init__(self, scheduler: Scheduler, rng: random.Random) -> None:
         super().__init__(daemon=True)
         self.killed: list[str] = []
-        run = [name for name in sorted(TASK_SECONDS) if NIGHTS or not name.startswith("fleet_maintenance.")]
+        run = [name for name in sorted(TASK_SECONDS) if NIGHTS or not name.startswith("drivetail_maintenance.")]
         self.kinds = rng.sample(run, min(KILLS, len(run)))
         self._scheduler, self._rng, self._done = scheduler, rng, threading.Event()
 
@@ -232,23 +232,23 @@ def test_hours_with_kills_end_in_the_marts_of_one_load(tmp_path: Path):
 
         # what wants to write at the same time: the nights, and the hour of the file that was held again (and more, where there are)
         if NIGHTS:
-            trigger(scheduler, "fleet_maintenance")
+            trigger(scheduler, "drivetail_maintenance")
         again = HOURS[1 : 2 + len(HOURS) // 8]
         scheduler.wait("the hours to run again", lambda: ended(scheduler) > len(again))
         assert ended(scheduler) < len(HOURS)
         span = ("--from-date", f"{again[0]:%Y-%m-%dT%H:%M:%SZ}", "--to-date", f"{again[-1]:%Y-%m-%dT%H:%M:%SZ}")
-        scheduler.airflow("backfill", "create", "--dag-id", "fleet_hourly", *span, "--reprocess-behavior", "completed")
+        scheduler.airflow("backfill", "create", "--dag-id", "drivetail_hourly", *span, "--reprocess-behavior", "completed")
         for number in range(NIGHT_HOURS, len(HOURS), NIGHT_HOURS):
             scheduler.wait(f"hour {number}", lambda number=number: ended(scheduler) >= number)
-            trigger(scheduler, "fleet_maintenance")
+            trigger(scheduler, "drivetail_maintenance")
 
         scheduler.wait("every hour", lambda: ended(scheduler) == len(HOURS))
         scheduler.wait("the backfill", lambda: all_of(scheduler.backfilled(), len(again)))
-        scheduler.wait("the report", lambda: "success" in scheduler.runs("fleet_weekly_report"))
-        scheduler.wait("the nights", lambda: all_of(scheduler.runs("fleet_maintenance"), NIGHTS))
-        assert set(scheduler.runs("fleet_hourly")) == {"success"}, scheduler.states()
+        scheduler.wait("the report", lambda: "success" in scheduler.runs("drivetail_weekly_report"))
+        scheduler.wait("the nights", lambda: all_of(scheduler.runs("drivetail_maintenance"), NIGHTS))
+        assert set(scheduler.runs("drivetail_hourly")) == {"success"}, scheduler.states()
         assert runs_begun(scheduler) == HOURS
-        assert scheduler.rows(f"select {BACKFILLED_BESIDE} from dag_run where dag_id = 'fleet_hourly'") == [(True,)]
+        assert scheduler.rows(f"select {BACKFILLED_BESIDE} from dag_run where dag_id = 'drivetail_hourly'") == [(True,)]
         assert (warehouse.root / "reports" / f"{WEEK}.html").exists()
         reader.check()
     finally:
@@ -263,7 +263,7 @@ def test_hours_with_kills_end_in_the_marts_of_one_load(tmp_path: Path):
 
 def ended(scheduler: Scheduler) -> int:
     """How many of the hours have been run, however they ended."""
-    return sum(state in ("success", "failed") for state in scheduler.runs("fleet_hourly"))
+    return sum(state in ("success", "failed") for state in scheduler.runs("drivetail_hourly"))
 
 
 def all_of(states: list[str], count: int) -> bool:
@@ -275,7 +275,7 @@ def all_of(states: list[str], count: int) -> bool:
 def runs_begun(scheduler: Scheduler) -> list[datetime]:
     """The hours in the order in which their runs began, were they run again or not."""
     tries = "(select dag_id, run_id, start_date from task_instance union all select dag_id, run_id, start_date from task_instance_history)"
-    hours = f"select logical_date from dag_run join {tries} as tries using (dag_id, run_id) where dag_id = 'fleet_hourly'"
+    hours = f"select logical_date from dag_run join {tries} as tries using (dag_id, run_id) where dag_id = 'drivetail_hourly'"
     rows = scheduler.rows(f"{hours} and tries.start_date is not null group by logical_date order by min(tries.start_date)")
     return [datetime.fromisoformat(hour) for (hour,) in rows]
 

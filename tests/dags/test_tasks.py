@@ -57,7 +57,7 @@ def test_only_what_may_pass_is_built_again(
 
     monkeypatch.setattr("engine.build.build", fail)
     monkeypatch.setattr("drivetail.service.maintenance.check_sums", fail)
-    sums = DagBag(ROOT / "dags").dags["fleet_maintenance"].get_task("proofs.sums").python_callable
+    sums = DagBag(ROOT / "dags").dags["drivetail_maintenance"].get_task("proofs.sums").python_callable
     for task in (tasks("marts.build"), sums):
         with pytest.raises(type(error) if is_tried_again else AirflowFailException, match=str(error)):
             task()
@@ -66,7 +66,7 @@ def test_only_what_may_pass_is_built_again(
 def test_a_landing_is_called_what_the_database_takes() -> None:
     from airflow.models.taskinstance import TaskInstance
 
-    import shared
+    import drivetail_shared as shared
 
     assert TaskInstance.__table__.c.rendered_map_index.type.length == shared.LABEL_CHARACTERS
     assert shared.label(["/inbox/2026-01-05T07.parquet"]) == "2026-01-05T07.parquet"

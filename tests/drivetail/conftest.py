@@ -140,6 +140,7 @@ def settled(copied: Warehouse) -> Warehouse:
     """A copy whose publication believes to be in the right place."""
     with duckdb.connect(str(copied.published)) as connection:
         connection.execute("update plan.root set root = ?", [str(copied.root)])
+        connection.execute(f"comment on table plan.root is '{copied.root}'")
     return copied
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from conftest import Published, drivetail
 
 from drivetail.cli import main
+from drivetail.service.settings import write_settings
+from engine.warehouse import Warehouse
 from ingest.sources import SOURCES, module_of
 from workbench.man import PAGE, page
 
@@ -22,6 +28,27 @@ ROOT = Path(__file__).parents[2]
 def test_a_summary_is_one_short_sentence(name: str):
     summary = main.commands[name].get_short_help_str(limit=200)
     assert len(summary) <= 60 and summary.endswith("."), summary
+
+
+def test_every_command_with_a_table_prints_json(published: Published, tmp_path: Path):
+    root = published.warehouse.root
+    for command in (["alerts"], ["candidates"], ["decisions"], ["study"], ["what-if", "--worst", "1"], ["sql", "from marts.dim_drives"]):
+        printed = drivetail(*command, "--format", "json", "-w", root)
+        assert printed.exit_code == 0 and isinstance(json.loads(printed.stdout), list), command
+    assert json.loads(drivetail("status", "--format", "json", "-w", root).stdout)["landed"]["delivery_count"] == 2
+    assert drivetail("status", "--json", "-w", root).exit_code == 0  # as in the first contract
+    found = json.loads(drivetail("doctor", "bundle", published.bundle / "first", "--format", "json", "-w", tmp_path / "none").stdout)
+    assert {"path", "check", "state", "said", "todo"} == set(found[0])
+    write_settings(Warehouse(tmp_path / "w"), tmp_path / "inbox", "bundle", datetime(2026, 1, 5))
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "a.csv").touch()
+    (entry,) = json.loads(drivetail("inbox", "--format", "json", "-w", tmp_path / "w").stdout)
+    assert (entry["inbox"], entry["path"]) == ("fleet", str(tmp_path / "inbox" / "a.csv"))
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_help_shows_no_format_string(name: str):
+    assert "%Y" not in CliRunner().invoke(main, [name, "--help"]).output
 
 
 @pytest.mark.parametrize("source", SOURCES)

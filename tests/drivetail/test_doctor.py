@@ -69,7 +69,7 @@ def test_files_are_tried_and_nothing_lands(tmp_path: Path, monkeypatch: pytest.M
     assert CliRunner().invoke(main, ["map", str(mapping), "-w", str(tmp_path / "mapped")]).exit_code == 0
     assert doctor("prometheus", folder)[0] == 0
     code, output = doctor("prometheus", folder, "-w", tmp_path / "mapped")
-    assert code == 0 and "all 3 drives have a name of their own" in output and "3 drives in 1 groups" in output
+    assert code == 0 and "all 3 drives have a name of their own" in output and "3 drives in 1 group" in output
     (folder / "a.prom").write_text("nothing")
     code, output = doctor("prometheus", folder)
     assert code == 1 and "1 of 1 cannot be read" in output
@@ -92,7 +92,7 @@ def test_files_are_tried_together_and_inventory_is_looked_at_too(tmp_path: Path,
     (folder / "mdadm-md0").write_text(f"TS 1767607200\n{uuid}{members}")
     code, output = doctor("mdadm", folder / "mdadm-md0")
     assert code == 0, output
-    assert code == 0 and "it has only inventory;" in output and "3 drives in 1 groups" in output and "every group has 3 drives" in output
+    assert code == 0 and "it has only inventory;" in output and "3 drives in 1 group" in output and "every group has 3 drives" in output
     lsblk = ",".join(f'{{"name":"sd{d}","type":"disk","serial":"S{d}","size":1,"rota":true}}' for d in "abc")
     (folder / "lsblk.json").write_text(f'{{"TS":1767607200,"blockdevices":[{lsblk}]}}')
     code, output = doctor("lsblk", folder)
@@ -104,7 +104,7 @@ def test_files_are_tried_together_and_inventory_is_looked_at_too(tmp_path: Path,
     (folder / "diskstats").write_text(looks)
     code, output = doctor("collected", folder)
     assert code == 0 and "lsblk files" in output and "diskstats rows" in output
-    assert "all 3 drives have a name of their own" in output and "3 drives in 1 groups" in output
+    assert "all 3 drives have a name of their own" in output and "3 drives in 1 group" in output
     mapping = tmp_path / "drives.csv"
     mapping.write_text("drive_id,enclosure,valid_to,valid_from\nS1,shelf-3,,\nS2,shelf-3,2026-01-04,2026-01-05\n")
     code, output = doctor("mapping", mapping)

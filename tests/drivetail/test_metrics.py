@@ -209,6 +209,14 @@ def test_a_warehouse_that_cannot_be_read_keeps_the_last_file(published: Publishe
     assert out.read_text() == "as it was"
 
 
+def test_where_there_is_no_warehouse_nothing_is_written(published: Published, tmp_path: Path) -> None:
+    refused = drivetail("metrics", "--out", tmp_path / "drivetail.prom", "-w", tmp_path / "typo")
+    assert refused.exit_code == 1 and f"{tmp_path / 'typo'}: is no warehouse" in refused.output
+    refused = drivetail("metrics", "--out", tmp_path / "no" / "drivetail.prom", "-w", published.warehouse.root)
+    assert refused.exit_code == 1 and f"{tmp_path / 'no'}: no such folder" in refused.output
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_a_publication_the_rest_is_still_written(published: Published, tmp_path: Path) -> None:
     nothing = samples(metrics_text(Warehouse(tmp_path / "empty")))
     assert value(nothing, "publication_usable") == 0
@@ -227,6 +235,7 @@ def test_a_publication_of_an_earlier_release_says_what_to_run(published: Publish
     (root / "warehouse.duckdb").chmod(0o600)
     with duckdb.connect(str(root / "warehouse.duckdb")) as connection:
         connection.execute("update plan.root set root = ?", [str(root)])
+        connection.execute(f"comment on table plan.root is '{root}'")
         connection.execute("drop view marts.fct_recent_slowness")
     (record,) = (root / "publications").glob("*.json")
     record.write_text(record.read_text().replace('"models": "', '"models": "other'))
@@ -241,6 +250,7 @@ def test_names_of_telemetry_are_escaped(published: Published, tmp_path: Path) ->
     hostile = 'd"} 9\ndrivetail_problems{x="\\'
     with duckdb.connect(str(root / "warehouse.duckdb")) as connection:
         connection.execute("update plan.root set root = ?", [str(root)])
+        connection.execute(f"comment on table plan.root is '{root}'")
         connection.execute(
             "create or replace view marts.fct_recent_slowness as select 1 as slowness_rank, $$"
             + hostile

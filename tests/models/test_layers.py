@@ -10,7 +10,7 @@ from engine.sources import SQL_TYPES, TABLES
 from engine.warehouse import PROJECT
 from tests.once import parse_project
 
-PREFIXES = {"staging": "stg_", "intermediate": "int_", "marts": "", "plan": "plan_"}
+PREFIXES = {"staging": "stg_", "intermediate": "int_", "marts": "", "plan": "plan_", "lab": ""}
 
 
 class Arrow(NamedTuple):
@@ -63,7 +63,7 @@ def test_a_staging_model_reads_one_raw_table(arrows: list[Arrow]) -> None:
 
 
 def test_only_staging_reads_sources(arrows: list[Arrow]) -> None:
-    assert not [arrow for arrow in arrows if arrow.parent_layer == "source" and arrow.layer not in {"staging", "plan"}]
+    assert not [arrow for arrow in arrows if arrow.parent_layer == "source" and arrow.layer not in {"staging", "plan", "lab"}]
 
 
 def test_only_the_plan_knows_what_a_build_is(arrows: list[Arrow]) -> None:

@@ -82,7 +82,12 @@ def test_it_brings_one_package_and_no_model_of_the_user(installed: Installed) ->
     ours = {name for name in tracked if name.startswith(folders) or name in (".dbtignore", "dbt_project.yml", "profiles.yml")}
     assert {name.removeprefix("drivetail/_project/") for name in names if "/_project/" in name} == ours
     share = installed.prefix / "share"
-    for name in ("drivetail/dags/fleet_hourly.py", "drivetail/deploy/membership.sh", "drivetail/docs/install.md", "man/man1/drivetail.1"):
+    for name in (
+        "drivetail/dags/drivetail_hourly.py",
+        "drivetail/deploy/membership.sh",
+        "drivetail/docs/install.md",
+        "man/man1/drivetail.1",
+    ):
         assert (share / name).is_file()
     assert os.access(share / "drivetail/deploy/airflow.sh", os.X_OK)
 

@@ -13,7 +13,7 @@ from reference.study import MEASURES, Populations
 
 from drivetail.ask.sql import run_query
 from drivetail.ask.study import FINDINGS
-from drivetail.ask.what_if import QUERY
+from drivetail.ask.what_if import POLICY_QUERY, QUERY
 from engine.build import build
 from engine.read import fetch, open_published
 from engine.warehouse import PROJECT, Warehouse
@@ -21,7 +21,7 @@ from ingest import ingest
 
 pytestmark = pytest.mark.xdist_group("report")
 
-ANALYSES = sorted(set((PROJECT / "analyses").glob("*.sql")) - {QUERY})
+ANALYSES = sorted(set((PROJECT / "analyses").glob("*.sql")) - {QUERY, POLICY_QUERY})
 
 Rows = list[dict[str, Any]]
 

@@ -14,6 +14,7 @@ from study_stand_in import HOSTILE, publish_study
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from report import write_study
+from report.study.curves import DETECTOR_WORDS
 from report.study.figures import FIGURES, shade
 from report.study.words import FINDINGS
 
@@ -64,6 +65,7 @@ def test_its_appendix_shows_how_the_fleet_is_slow_and_where_detectors_agree(stud
     judged = [pair for pair in rows(studied, "select * from marts.detector_agreement where span like 'last_%'") if pair["drive_count"]]
     for pair in judged:
         low, high = sorted((pair["detector"], pair["other_detector"]))
+        low, high = DETECTOR_WORDS[low], DETECTOR_WORDS[high]
         assert held[low][names.index(high)] == f"{pair['both_count']:,} of {pair['either_count']:,}"
         assert held[high][names.index(low)] == ("\N{EN DASH}" if pair["kappa"] is None else f"{pair['kappa']:.2f}")
     assert len(judged) == len(names) * (len(names) - 1) / 2 > 20

@@ -38,7 +38,7 @@ def render_status(status: Status) -> str:
     blocks += [_quarantined_block(row) for row in status.quarantined["rows"][:SHOWN]]
     if status.quarantined["count"] > SHOWN:
         blocks.append(
-            f"... and {human(status.quarantined['count'] - SHOWN)} more quarantined deliveries; `drivetail status --json` lists them"
+            f"... and {human(status.quarantined['count'] - SHOWN)} more quarantined deliveries; `drivetail status --format json` lists them"
         )
     if status.freshness is not None:
         blocks += _freshness_blocks(status.freshness)

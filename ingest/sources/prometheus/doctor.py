@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, group_findings, some_of
+from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, count_of, group_findings, some_of
 from ingest.reading.devices import drive_of
 from ingest.sources.prometheus.client import Client, PrometheusError
 from ingest.sources.prometheus.pull import LOOKBACK_SECONDS, READS, Selection, quoted
@@ -106,7 +106,8 @@ class _Doctor:
             return [Finding("hosts", MISSING, f"{unnamed} of {len(self.drives)} drives have no label {name!r}", todo)]
         places = [(labels[name], labels[self.selection.labels.device]) for labels in self.drives]
         hosts = sorted({labels[name] for labels in self.drives})
-        found = [Finding("hosts", OK, f"{len(set(places))} drives on {len(set(named_hosts(hosts).values()))} hosts, by the label {name!r}")]
+        host_count = count_of(len(set(named_hosts(hosts).values())), "host")
+        found = [Finding("hosts", OK, f"{count_of(len(set(places)), 'drive')} on {host_count}, by the label {name!r}")]
         if len(set(places)) < len(places):
             said = f"{len(places) - len(set(places))} drives are watched more than once, by several jobs or replicas"
             found.append(Finding("hosts", OK, f"{said}; for each hour the one with the most coverage counts"))
@@ -135,7 +136,7 @@ class _Doctor:
             said = "no counters of a day ago"
             return [Finding("history", WEAK, said, "pull what there is, then every hour; is --storage.tsdb.retention.time long enough?")]
         since = datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(seconds=first)
-        said = f"counters go back {max(back)} days at least: --from {since:%Y-%m-%d}"
+        said = f"counters go back {count_of(max(back), 'day')} at least: --from {since:%Y-%m-%d}"
         if max(back) < 30:
             return [
                 Finding(

@@ -6,7 +6,7 @@
 | `sources.discover` | lists servers and what has arrived: of this hour or before, or without an hour in its name | `drivetail inbox` |
 | `raw.land` | pulls servers, ingests entries through the gate; red if one is held, unreadable or unanswered | `drivetail inbox --land` |
 | `marts.build` | runs the models over what is new, tests, publishes | `drivetail build` |
-| `marts.complete_weeks` | names the weekly reports that are due; `fleet_weekly_report` runs on it | `drivetail report --due` |
+| `marts.complete_weeks` | names the weekly reports that are due; `drivetail_weekly_report` runs on it | `drivetail report --due` |
 | `watch.new_alerts` | notifies of each drive, host or RAID group that has become slow, once | `drivetail alerts --notify` |
 | `watch.freshness` | fails when no newer hour has been published for `fresh_hours` | `drivetail status --check` |
 | `watch.metrics` | writes the metrics into the file of `[metrics]`, if there is one | `drivetail metrics --out` |
@@ -24,7 +24,7 @@ from typing import Any
 from airflow.sdk import Asset, CronDataIntervalTimetable, TriggerRule, dag, task, task_group
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-import shared
+import drivetail_shared as shared
 
 COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/complete-weeks")
 """Weeks whose reports are due: an event names them, `{"weeks": ["2026-W03"]}`."""
@@ -53,7 +53,7 @@ def naive(instant: Any) -> datetime:
     dagrun_timeout=shared.RUN_LIMIT,
     on_failure_callback=shared.notify_timeout,
 )
-def fleet_hourly() -> None:
+def drivetail_hourly() -> None:
     @task_group(tooltip="What has arrived for this hour and those before")
     def sources() -> Any:
         @task.sensor(mode="reschedule", poke_interval=30, timeout=6 * 3600, doc_md="An hour's uploads may take some minutes.")
@@ -178,4 +178,4 @@ def fleet_hourly() -> None:
     watch(landed, built)
 
 
-fleet_hourly()
+drivetail_hourly()

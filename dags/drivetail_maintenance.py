@@ -17,7 +17,7 @@ from datetime import UTC
 from airflow.sdk import CronDataIntervalTimetable, TriggerRule, dag, task, task_group
 from airflow.sdk.exceptions import AirflowFailException
 
-import shared
+import drivetail_shared as shared
 
 schedule = shared.parsed_settings().schedule
 
@@ -35,7 +35,7 @@ schedule = shared.parsed_settings().schedule
     dagrun_timeout=shared.RUN_LIMIT,
     on_failure_callback=shared.notify_timeout,
 )
-def fleet_maintenance() -> None:
+def drivetail_maintenance() -> None:
     @task(pool=shared.WRITER, doc_md="Asks for DuckDB's lock on each replaced publication, without taking it.")
     def expire() -> int:
         from drivetail.service.maintenance import expire as run
@@ -74,4 +74,4 @@ def fleet_maintenance() -> None:
     expire() >> proofs()
 
 
-fleet_maintenance()
+drivetail_maintenance()

@@ -1,6 +1,6 @@
 """When the data of a week are complete: write its report, `WAREHOUSE/reports/WEEK.html`.
 
-A week is complete once the publication reaches its Sunday 23:00 UTC. `fleet_hourly` says so through the asset
+A week is complete once the publication reaches its Sunday 23:00 UTC. `drivetail_hourly` says so through the asset
 `drivetail_complete_weeks`; no clock does, so a late fleet gets its report late and right. Drive-hours that come later for a week
 that already has a report make it due again: the report is replaced.
 By hand: `drivetail report --due`, or trigger this DAG, with a week if it is to be one of your choice.
@@ -13,7 +13,7 @@ from typing import Any
 
 from airflow.sdk import Asset, Param, dag, task
 
-import shared
+import drivetail_shared as shared
 
 COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/complete-weeks")
 
@@ -33,7 +33,7 @@ COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/comple
     dagrun_timeout=timedelta(hours=6),
     on_failure_callback=shared.notify_timeout,
 )
-def fleet_weekly_report() -> None:
+def drivetail_weekly_report() -> None:
     @task(doc_md="The weeks of the events that started this run; started by hand, the week given or those due.")
     def weeks(params: Any = None, triggering_asset_events: Any = None) -> list[str]:
         from report import due_weeks
@@ -56,4 +56,4 @@ def fleet_weekly_report() -> None:
     write.expand(week=weeks())
 
 
-fleet_weekly_report()
+drivetail_weekly_report()

@@ -1,0 +1,80 @@
+{#- What reading around slow drives would save, by the keys of a mart: exact, from the tails of each RAID-hour, with two parities as fast as the
+    median. A drive is late at `slow_threshold` (docs/toleraid.md). -#}
+{% macro tolerance_by(keys) -%}
+with raid_hours as (
+    select
+        {{ keys | map('replace', 'week_utc', "cast(date_trunc('week', hour_utc) as timestamp) as week_utc") | join(', ') }},
+        raid_group_id,
+        data_drive_count,
+        raid_io_count,
+        is_tail_hour,
+        least(slow_drive_count, 2) as extra_reads,
+        -- an adaptive read goes around two drives, and takes what the third does
+        is_tail_hour and tail_3 < {{ var('slow_threshold') }} as is_avoided,
+        -- a reactive read ends one base latency after it has begun to wait for too long
+        tail_1 > {{ var('slow_threshold') }} + 1 and tail_3 <= {{ var('slow_threshold') }} + 1 as is_shortened
+    from {{ ref('fct_raid_hours') }}
+),
+
+raid_groups as (
+    select
+        {{ keys | join(', ') }},
+        raid_group_id,
+        count(*) as raid_hours,
+        sum(cast(is_tail_hour as int)) as tail_hours,
+        sum(cast(is_avoided as int)) as tail_hours_avoided,
+        sum(cast(is_shortened as int)) as tail_hours_shortened,
+        sum(raid_io_count) as io_count,
+        sum(raid_io_count * (cast(extra_reads as double) / data_drive_count)) as extra_ios,
+        sum(cast(extra_reads as double) / data_drive_count) as extra_hours
+    from raid_hours
+    group by {{ keys | join(', ') }}, raid_group_id
+),
+
+resampled as (
+    select
+        {{ keys | join(', ') }},
+        draws.replicate,
+        cast(sum(draws.draw_count * raid_groups.tail_hours_avoided) as double)
+        / nullif(sum(draws.draw_count * raid_groups.tail_hours), 0) as avoided_ratio
+    from raid_groups
+    inner join {{ ref('int_raid_groups__draws') }} as draws on raid_groups.raid_group_id = draws.raid_group_id
+    where raid_groups.tail_hours > 0
+    group by {{ keys | join(', ') }}, draws.replicate
+),
+
+ends as (
+    select
+        {{ keys | join(', ') }},
+        percentile_cont(0.025) within group (order by avoided_ratio) as low,
+        percentile_cont(0.975) within group (order by avoided_ratio) as high
+    from resampled
+    group by {{ keys | join(', ') }}
+),
+
+totals as (
+    select
+        {{ keys | join(', ') }},
+        cast(sum(raid_hours) as bigint) as raid_hours,
+        cast(sum(tail_hours) as bigint) as tail_hours,
+        cast(sum(tail_hours_avoided) as bigint) as tail_hours_avoided,
+        cast(sum(tail_hours_shortened) as bigint) as tail_hours_shortened,
+        coalesce(sum(extra_ios) / nullif(sum(io_count), 0), sum(extra_hours) / sum(raid_hours)) as extra_read_ratio
+    from raid_groups
+    group by {{ keys | join(', ') }}
+)
+
+select
+{%- for key in keys %}
+    totals.{{ key }},
+{%- endfor %}
+    totals.raid_hours,
+    totals.tail_hours,
+    totals.tail_hours_avoided,
+    ends.low * totals.tail_hours as tail_hours_avoided_low,
+    ends.high * totals.tail_hours as tail_hours_avoided_high,
+    totals.extra_read_ratio,
+    totals.tail_hours_shortened
+from totals
+left join ends on {% for key in keys %}totals.{{ key }} = ends.{{ key }}{{ " and " if not loop.last }}{% endfor %}
+{%- endmacro %}
