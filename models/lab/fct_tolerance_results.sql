@@ -22,7 +22,11 @@ found as (
         paper.id,
         runs.run_id,
         case paper.measure
-            when 'share_up_to' then 100 * (select max(curves.y) from {{ ref('fct_tolerance_curves') }} as curves where curves.run_id = runs.run_id and curves.policy = runs.policy and curves.x <= paper.x)
+            when 'share_up_to' then 100 * (
+                select max(curves.y)
+                from {{ ref('fct_tolerance_curves') }} as curves
+                where curves.run_id = runs.run_id and curves.policy = runs.policy and curves.x <= paper.x
+            )
             when 'p90' then runs.p90
             when 'p95' then runs.p95
             when 'p99' then runs.p99
