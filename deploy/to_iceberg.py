@@ -24,6 +24,12 @@ for key, value in CATALOG.items():
 spark = builder.getOrCreate()
 spark.sparkContext.setLogLevel("ERROR")
 
+
+def count(rows: str) -> int:
+    """Number of rows."""
+    return published.execute(f"select count(*) from ({rows})").fetchall()[0][0]
+
+
 published = duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True)
 published.execute("set timezone = 'UTC'")
 with tempfile.TemporaryDirectory() as scratch:
@@ -32,11 +38,8 @@ with tempfile.TemporaryDirectory() as scratch:
         published.execute(f"copy marts.{mart} to '{file}' (format parquet)")
         spark.read.parquet(file).writeTo(f"lake.marts.{mart}").using("iceberg").createOrReplace()
         published.register("in_lake", spark.table(f"lake.marts.{mart}").toArrow())
-        rows = published.execute(f"select count(*) from '{file}'").fetchone()[0]
-        missing, more = (
-            published.execute(f"select count(*) from (from {one} except all from {other})").fetchone()[0]
-            for one, other in ((f"'{file}'", "in_lake"), ("in_lake", f"'{file}'"))
-        )
+        missing, more = count(f"from '{file}' except all from in_lake"), count(f"from in_lake except all from '{file}'")
+        rows = count(f"from '{file}'")
         published.unregister("in_lake")
         if missing or more:
             sys.exit(f"to_iceberg: {mart}: {missing} rows are not in the Iceberg table, {more} only there")
