@@ -5,10 +5,10 @@ with raid_hours as (
     select
         {{ keys | map('replace', 'week_utc', "cast(date_trunc('week', hour_utc) as timestamp) as week_utc") | join(', ') }},
         raid_group_id,
-        data_drive_count,
         raid_io_count,
         is_tail_hour,
-        least(slow_drive_count, 2) as extra_reads,
+        cast(least(slow_drive_count, 2) as double) / data_drive_count as extra_ratio,
+        raid_io_count * (cast(least(slow_drive_count, 2) as double) / data_drive_count) as extra_ios,
         -- an adaptive read goes around two drives, and takes what the third does
         is_tail_hour and tail_3 < {{ var('slow_threshold') }} as is_avoided,
         -- a reactive read ends one base latency after it has begun to wait for too long
@@ -20,13 +20,8 @@ raid_groups as (
     select
         {{ keys | join(', ') }},
         raid_group_id,
-        count(*) as raid_hours,
         sum(cast(is_tail_hour as int)) as tail_hours,
-        sum(cast(is_avoided as int)) as tail_hours_avoided,
-        sum(cast(is_shortened as int)) as tail_hours_shortened,
-        sum(raid_io_count) as io_count,
-        sum(raid_io_count * (cast(extra_reads as double) / data_drive_count)) as extra_ios,
-        sum(cast(extra_reads as double) / data_drive_count) as extra_hours
+        sum(cast(is_avoided as int)) as tail_hours_avoided
     from raid_hours
     group by {{ keys | join(', ') }}, raid_group_id
 ),
@@ -55,12 +50,15 @@ ends as (
 totals as (
     select
         {{ keys | join(', ') }},
-        cast(sum(raid_hours) as bigint) as raid_hours,
-        cast(sum(tail_hours) as bigint) as tail_hours,
-        cast(sum(tail_hours_avoided) as bigint) as tail_hours_avoided,
-        cast(sum(tail_hours_shortened) as bigint) as tail_hours_shortened,
-        coalesce(sum(extra_ios) / nullif(sum(io_count), 0), sum(extra_hours) / sum(raid_hours)) as extra_read_ratio
-    from raid_groups
+        count(*) as raid_hours,
+        count(case when is_tail_hour then 1 end) as tail_hours,
+        count(case when is_avoided then 1 end) as tail_hours_avoided,
+        count(case when is_shortened then 1 end) as tail_hours_shortened,
+        coalesce(
+            {{ mean_of_group('extra_ios') }} * count(extra_ios) / nullif(sum(raid_io_count), 0),
+            {{ mean_of_group('extra_ratio') }}
+        ) as extra_read_ratio
+    from raid_hours
     group by {{ keys | join(', ') }}
 )
 

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from dbt.adapters.duckdb.connections import DuckDBConnectionManager
 
+from drivetail.ask.export import export
 from drivetail.service.maintenance import check_sums, expire, rebuild_check, reconcile
 from engine.build import Build, build, building, forget
 from engine.dbt import Hindered, ModelError, Project
@@ -56,7 +57,7 @@ def hourly(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 def test_expiry_leaves_one_file_of_a_day_and_changes_no_number(hourly: Warehouse, tmp_path: Path):
     """Day one was computed by each build; a reader of an earlier publication keeps its files until that goes."""
     before = tmp_path / "before.duckdb"
-    shutil.copy(hourly.published, before)
+    export(hourly, before)
     assert expire(hourly) == 0  # replaced a moment ago
     files = sorted(hourly.store.glob("int_drive_hours/*/*.parquet"))
     published = len(list(hourly.publications.glob("*.duckdb")))

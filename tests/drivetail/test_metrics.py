@@ -186,6 +186,7 @@ def test_promtool_finds_no_fault(text: str) -> None:
 
 def test_a_file_is_replaced_in_one_step(published: Published, tmp_path: Path) -> None:
     out = tmp_path / "textfile" / "drivetail.prom"
+    out.parent.mkdir()
     assert drivetail("metrics", "--out", out, "-w", published.warehouse.root).output == f"Metrics: {out}\n"
     before, first = out.stat().st_ino, samples(out.read_text())
     assert write_metrics(published.warehouse, out) == out

@@ -150,6 +150,7 @@ def test_the_metrics_file_reaches_prometheus_and_its_rules(tmp_path: Path) -> No
     """Through a real textfile collector: every number of the file. Nothing is published, so an alert waits for its 15 minutes."""
     delivery, metrics = tmp_path / "in" / "drive_hours.csv", tmp_path / "textfile" / "drivetail.prom"
     delivery.parent.mkdir()
+    metrics.parent.mkdir()
     delivery.write_text("hour_utc,drive_id,raid_group_id,latency_us\n2026-01-05T00:00Z,d1,g1,4000\n2026-01-05T00:00Z,d2,g1,-1\n")
     for arguments in (["ingest", "bundle", delivery.parent], ["metrics", "--out", metrics]):
         done = CliRunner().invoke(main, [*map(str, arguments), "--warehouse", str(tmp_path / "warehouse")], catch_exceptions=False)
