@@ -13,7 +13,7 @@ from hypothesis.strategies import SearchStrategy
 
 T = TypeVar("T")
 FEWEST = 20  # whatever time they take
-SECONDS = float(os.environ.get("DRIVETAIL_FUZZ_SECONDS", "5"))
+SECONDS = float(os.environ.get("DRIVETAIL_FUZZ_SECONDS", "2"))
 
 
 def fuzz(inputs: SearchStrategy[T], check: Callable[[T], None], what: str, seconds: float = SECONDS) -> None:

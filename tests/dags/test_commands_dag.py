@@ -18,6 +18,7 @@ FOLDER = ROOT / "deploy" / "airflow"
 pytestmark = pytest.mark.xdist_group("airflow")
 
 
+@pytest.mark.soak
 def test_a_command_of_the_hour_does_what_the_dag_does(tmp_path: Path):
     """In an Airflow of its own, which has only this file."""
     site = make_site(tmp_path, HOURS[-1] + timedelta(hours=1))

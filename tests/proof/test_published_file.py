@@ -174,6 +174,7 @@ def test_building_again_changes_nothing(fleet: Fleet) -> None:
     fleet.check()
 
 
+@pytest.mark.soak
 def test_builds_killed_before_the_swap_do_not_age_the_publication_they_would_have_replaced(fleet: Fleet) -> None:
     """Readers on other hosts have an hour from the swap on, whatever was begun before it."""
     fleet.take_next()

@@ -35,6 +35,7 @@ def test_spark_gives_equal_slowdowns(setting: Setting) -> None:
     assert compare_slowdowns(answer(TEXT, setting), answer("Spark local", setting))[1] == 0
 
 
+@pytest.mark.soak
 def test_commands_and_their_bounds(setting: Setting) -> None:
     (section,) = PARTS["commands"](setting)
     assert section.title in TITLES
