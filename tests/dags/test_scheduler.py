@@ -282,7 +282,10 @@ def runs_begun(scheduler: Scheduler) -> list[datetime]:
 
 def listening_elsewhere(scheduler: Scheduler) -> list[Any]:
     """What any part of it listens on that is not this machine's own address."""
-    connections = [each for process in scheduler.processes() for each in process.net_connections()]
+    connections = []
+    for process in scheduler.processes():
+        with contextlib.suppress(psutil.NoSuchProcess):  # a task that has ended since
+            connections += process.net_connections()
     addresses = [each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN]
     assert addresses
     return [address for address in addresses if address != "127.0.0.1"]
