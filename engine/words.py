@@ -16,6 +16,11 @@ def human(number: int) -> str:
     return f"{number:,}"
 
 
+def percent(ratio: float) -> str:
+    """A ratio as a percentage of three digits: `7.23%`."""
+    return f"{100 * ratio:.3g}%"
+
+
 def counted_noun(count: int, noun: str, plural: str | None = None) -> str:
     """How many of what: `1 file`, `1,200 files`."""
     return f"{human(count)} {noun if count == 1 else plural or noun + 's'}"

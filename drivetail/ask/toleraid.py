@@ -23,6 +23,7 @@ from drivetail.console import Columns, table
 from engine.experiments import TABLES, folder_of, keep
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
+from engine.words import percent
 from ingest.raw.store import utc_now
 from toleraid import (
     PAPER_JITTER,
@@ -302,20 +303,16 @@ def apply(path: Path, out: Path, *, st: float, sr: int, parity: int) -> int:
 # Words
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.3g}%"
-
-
 COLUMNS: Columns = {
     "policy": "policy",
     "requests": "requests",
-    ">= 2x": ("share_2_ratio", _percent),
-    "> 3x": ("share_3_ratio", _percent),
+    ">= 2x": ("share_2_ratio", percent),
+    "> 3x": ("share_3_ratio", percent),
     "mean": "mean_slowdown",
     "p99": "p99",
     "p99.9": "p999",
     "max": "max",
-    "extra reads": ("extra_read_ratio", _percent),
+    "extra reads": ("extra_read_ratio", percent),
     "seconds ahead": ("proactive_seconds", round),
 }
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from drivetail.console import Columns, render, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import PROJECT, Warehouse
-from engine.words import human, to_minute
+from engine.words import human, percent, to_minute
 
 QUERY = PROJECT / "analyses" / "what_if.sql"
 
@@ -88,7 +88,7 @@ def what_if_table(rows: Sequence[Row]) -> str:
         value = row[column]
         if value is None or column == "kind":
             return value
-        return f"{100 * value:.3g}%" if column.startswith("tail_ratio") else human(value)
+        return percent(value) if column.startswith("tail_ratio") else human(value)
 
     table = render(
         list(SHOWN.values()),
@@ -106,13 +106,13 @@ POLICY_COLUMNS: Columns = {
     "policy": "policy",
     "RAID-hours": ("raid_hours", human),
     "tail hours": ("tail_hours", human),
-    "of all": ("tail_ratio", lambda ratio: f"{100 * ratio:.3g}%"),
+    "of all": ("tail_ratio", percent),
     "> 3x": ("hours_above_3", human),
     "> 4x": ("hours_above_4", human),
     "mean excess": "mean_excess",
     "p99": "p99",
     "p99.9": "p999",
-    "extra reads": ("extra_read_ratio", lambda ratio: f"{100 * ratio:.3g}%"),
+    "extra reads": ("extra_read_ratio", percent),
     "avoided": ("tail_hours_avoided", human),
     "at least": ("avoided_low", lambda hours: human(round(hours))),
     "at most": ("avoided_high", lambda hours: human(round(hours))),

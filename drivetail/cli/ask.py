@@ -79,7 +79,7 @@ def export(warehouse: Warehouse, file: Path | None, folder: Path | None, only: t
 
     OUT.duckdb holds every mart as a table, with the descriptions as comments. It needs no warehouse, and old releases of DuckDB open it.
 
-    
+    \b
     drivetail export fleet.duckdb
     drivetail export --parquet fleet/ --select fct_drive_hours --select dim_drives
     """

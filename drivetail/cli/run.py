@@ -7,7 +7,7 @@ import re
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -27,9 +27,6 @@ from engine.warehouse import Warehouse
 from engine.words import counted_noun, human
 from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SOURCES, listing
-
-if TYPE_CHECKING:
-    pass
 
 HOUR_SECONDS = 3600
 WITH_RESOLUTION = tuple(name for name, options in INBOX_OPTIONS.items() if "resolution" in options)

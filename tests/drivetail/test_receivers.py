@@ -26,11 +26,22 @@ from engine.warehouse import Warehouse
 pytest.importorskip("apprise", reason="drivetail[notify] is not installed")
 
 
+class Server(HTTPServer):
+    """Answers with a status and keeps what it was sent."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(("127.0.0.1", 0), Webhook)
+        self.status = status
+        self.taken: list[tuple[str, Any]] = []
+
+
 class Webhook(BaseHTTPRequestHandler):
+    server: Server
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.taken.append((self.path, body))  # type: ignore[attr-defined]
-        self.send_response(self.server.status)  # type: ignore[attr-defined]
+        self.server.taken.append((self.path, body))
+        self.send_response(self.server.status)
         self.end_headers()
 
     def log_message(self, *arguments: object) -> None:
@@ -43,8 +54,7 @@ def serve() -> Iterator[Callable[[int], Any]]:
     servers = []
 
     def start(status: int = 200) -> Any:
-        server = HTTPServer(("127.0.0.1", 0), Webhook)
-        server.taken, server.status = [], status  # type: ignore[attr-defined]
+        server = Server(status)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)
         return server

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from drivetail.cli import options
 from tests.tolerance import plain
 from toleraid import POLICIES, Policies
 
@@ -100,3 +101,7 @@ def test_adaptive_without_an_end_of_patience_is_reactive() -> None:
     times = random_times(3, 8, 2_000)
     served = serve(times[:6], times[6:], sr=10**9)
     assert served["adaptive"] == served["reactive"]
+
+
+def test_the_command_offers_every_policy() -> None:
+    assert options.POLICIES == POLICIES

@@ -70,7 +70,7 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "how often a slow drive is read around, asked again or sent larger I/Os is even over slow hours, but not over those of hot drives",
     ),
     (r"F7B|F08-04", "disk", "the hot spots of a few drives hold most such hours; the noise of their groups blurs the corners"),
-    (r"F7D|F08-08", "disk", "28 groups have larger I/Os; how noisy these are and how few of their hours are slow depends on two or three"),
+    (r"F7D|F08-08", "disk", "28 groups have larger I/Os; two or three of them decide the noise and the few slow hours"),
     (r"F7[AB]|F08-0[2345]", "both", "hot spots are of two kinds, log-normal in latency each; the paper's curve has more corners"),
     (r"F7[CD]|F08-0[6789]", "both", "larger I/Os go to some drives of a few groups for good: one or two groups make this share"),
     (

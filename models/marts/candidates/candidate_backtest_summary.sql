@@ -45,34 +45,8 @@ boundaries as (
     group by kind, top_ratio, rule
 ),
 
-digits as (
-{%- for digit in range(10) %}
-    select {{ digit }} as digit{{ "
-    union all" if not loop.last }}
-{%- endfor %}
-),
-
-replicates as (
-    select 100 * hundreds.digit + 10 * tens.digit + ones.digit as replicate
-    from digits as hundreds
-    cross join digits as tens
-    cross join digits as ones
-    where 100 * hundreds.digit + 10 * tens.digit + ones.digit < {{ var('candidate_bootstrap_replicates') }}
-),
-
--- as often as a RAID group is drawn; seeded by its name only, so the same in every build
-ranks as (
-    select
-        raid_groups.raid_group_id,
-        replicates.replicate,
-        {{ hash_ratio("raid_groups.raid_group_id || ' ' || cast(replicates.replicate as string)") }} as ratio
-    from (select distinct raid_group_id from group_gains where model_hundredths <> rule_hundredths) as raid_groups
-    cross join replicates
-),
-
 draws as (
-    select raid_group_id, replicate, {{ poisson_draw('ratio') }} as draw_count
-    from ranks
+    {{ raid_group_draws('(select distinct raid_group_id from group_gains where model_hundredths <> rule_hundredths)') }}
 ),
 
 resampled as (
