@@ -41,7 +41,14 @@ WORKER_SECONDS = 60
 
 POLL_SECONDS = 2
 
-NO_MEMORY = ("outofmemoryerror", "java heap space", "gc overhead limit", "not enough memory to build", "exit code 52")
+NO_MEMORY = (
+    "outofmemoryerror",
+    "java heap space",
+    "gc overhead limit",
+    "not enough memory to build",
+    "insufficient driver memory",
+    "exit code 52",
+)
 """What Spark says where a driver or an executor has too little memory."""
 
 JAVA_FRAME = re.compile(r"\s+at [\w.$/]+\(| Driver stacktrace:| JVM stacktrace:")
@@ -86,16 +93,14 @@ def _silence(address: str) -> str:
     return ""
 
 
-def _stop_session() -> bool:
-    """Stop Spark, if it runs in this process. Returns: whether it did."""
+def _stop_session() -> None:
+    """Stop Spark, if it runs in this process."""
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context  # a session is of one thread, and dbt's is another
-    if context is None:
-        return False
-    with suppress(Exception):  # Java may be gone
-        context.stop()
-    return True
+    if context is not None:
+        with suppress(Exception):  # Java may be gone
+            context.stop()
 
 
 def _executor_count() -> int | None:
@@ -114,11 +119,11 @@ def _without_frames(error: str) -> str:
 
 
 def end_session() -> None:
-    """Stop Spark, if it runs in this process, when everything has been said."""
-    if _stop_session():
-        # beside its threads the interpreter leaves objects behind, and DuckDB's binding would list them all
-        sys.stderr.flush()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    """Stop Spark when everything has been said."""
+    _stop_session()
+    # beside its threads, also those of a session that failed, the interpreter leaves objects behind, and DuckDB's binding would list all
+    sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _start_java(log: Path) -> None:

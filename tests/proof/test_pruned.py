@@ -105,8 +105,7 @@ def differences(before: Path, after: Path, relations: tuple[str, ...]) -> list[s
 def expected(folders: list[Path], horizon: datetime) -> dict[str, list[Record]]:
     """The marts by the reference, which knows nothing of a prune: its drive-hours before the horizon are left out."""
     marts = compute([Delivery(folder) for folder in folders])
-    rows = [row for row in marts["fct_drive_hours"] if not is_before(row, horizon)]
-    return {**marts, "fct_drive_hours": rows}
+    return marts | {name: [row for row in marts[name] if not is_before(row, horizon)] for name in ("fct_drive_hours", "fct_drive_hour_io")}
 
 
 def forget_readers(warehouse: Warehouse) -> None:

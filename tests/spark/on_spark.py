@@ -105,8 +105,7 @@ def compare(published: Path, relations: list[str] | None = None) -> Comparison:
     """
     from pyspark.sql import SparkSession
 
-    session = SparkSession.getActiveSession()
-    assert session is not None
+    session = SparkSession.builder.getOrCreate()  # dbt's, of another thread
     found = Comparison()
     with duckdb.connect() as connection:
         connection.execute("set timezone = 'UTC'")

@@ -190,14 +190,14 @@ worded as (
 
 select
     drive_id,
-    row_number() over (
+    cast(row_number() over (
         order by
             case action when 'replace' then 1 when 'check path' then 2 when 'inspect' then 3 when 'watch' then 4 else 5 end asc,
             candidate_rank asc nulls last,
             raised_at desc nulls last,
             cost_rank asc nulls last,
             drive_id asc
-    ) as action_rank,
+    ) as bigint) as action_rank,
     action,
     action in ('replace', 'check path', 'inspect') as needs_person,
     case when is_decided then why_decided else why_undecided end as why,

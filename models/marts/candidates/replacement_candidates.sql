@@ -90,14 +90,14 @@ worded as (
 select
     worded.drive_id,
     worded.boundary_utc,
-    row_number() over (
+    cast(row_number() over (
         order by
             case worded.verdict when 'replace' then 1 when 'check path' then 2 when 'watch' then 3 else 4 end asc,
             -- who was slow stands above who was not
             case when worded.is_slow_28d then 1 else 2 end asc,
             worded.expected_tail_hours - worded.cost_tail_hours desc,
             worded.drive_id asc
-    ) as candidate_rank,
+    ) as bigint) as candidate_rank,
     worded.kind,
     worded.raid_group_id,
     worded.host,
