@@ -76,12 +76,13 @@ def no_retry() -> Iterator[None]:
     """Fail the task at once over an error that a retry would meet again; without room or memory (Hindered) it is retried."""
     from engine.dbt import Hindered, ModelError
     from engine.read import QueryError
+    from engine.thresholds import ThresholdError
 
     try:
         yield
     except Hindered:
         raise
-    except (ModelError, QueryError) as error:
+    except (ModelError, QueryError, ThresholdError) as error:
         raise AirflowFailException(str(error)) from error
 
 

@@ -24,6 +24,8 @@ def landed_by(warehouse: Warehouse, instant: datetime) -> list[Delivery]:
 def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Warehouse]:
     """Build what had landed and been decided by the instant (UTC), in a folder of its own that is removed afterwards; costs a whole build.
 
+    The thresholds are those of now.
+
     Raises: QueryError where nothing had landed by then, or raw was pruned: then what is left may be less than what was known.
     """
     from engine.build import build  # brings dbt, which a report from what is kept does not need
@@ -45,6 +47,8 @@ def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Wareh
         then = Warehouse(Path(folder))
         then.create()
         (then.raw / "deliveries").mkdir()
+        if warehouse.settings.exists():
+            then.settings.symlink_to(warehouse.settings)
         for delivery in landed:
             (then.raw / "deliveries" / delivery.path.name).symlink_to(delivery.path)
         decided = [record for record in Register(warehouse, "decisions").read() if datetime.fromisoformat(record["at"]) <= instant]

@@ -55,6 +55,9 @@ COUNTS_BY_CLASS = "int_drives+,config.materialized:by_day"
 SUMS_OF_DRIVES = "int_drives+,test_type:singular"
 """The sums that need to know every drive."""
 
+MADE_FOR_STORE = ("+config.materialized:by_day", "path:models/plan")
+"""What is stored, what decides which days are, and all that they are made of: it stays as it is while `store_version` does."""
+
 OPEN_ELSEWHERE = "could not set lock"
 """What DuckDB says of a database that another process has open."""
 
@@ -177,7 +180,7 @@ class Build:
         # a decision or an experiment counts at once, without a build: what publications read is there from the first on
         warehouse.decisions.touch()
         make_empty(warehouse)
-        finished, self.is_defined = self.open_state(keep_pruned=keep_pruned)
+        finished, self.defined = self.open_state(keep_pruned=keep_pruned)
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
         self.computed: list[date] = []
         self.bound()
@@ -196,7 +199,7 @@ class Build:
     @property
     def is_unfinished(self) -> bool:
         """Whether an earlier build has begun with deliveries and not finished: what is stored may be half the new and half the old."""
-        if not self.is_defined:
+        if self.defined is None:
             return False
         query = "select count(*) from plan.new_deliveries where delivery_seq not in (select delivery_seq from state.finished_deliveries)"
         with self.connect() as connection:
@@ -218,10 +221,10 @@ class Build:
         names = (path.name.split(".")[0] for path in self.warehouse.store.glob("*/day_utc=*/*.parquet"))
         return max((int(name) for name in names if name.isdigit()), default=0)
 
-    def open_state(self, *, keep_pruned: bool) -> tuple[set[int], bool]:
-        """Make or read the build database's state. One made by other definitions is forgotten: its numbers would mix with new ones.
+    def open_state(self, *, keep_pruned: bool) -> tuple[set[int], str | None]:
+        """Make or read the build database's state. One whose days other definitions made is forgotten: its numbers would mix with new ones.
 
-        Returns: sequence numbers of the finished deliveries, and whether the models are defined.
+        Returns: sequence numbers of the finished deliveries, and the version of the models that are defined, none where none are.
         Raises: ModelError where other models than these made what was pruned, unless that may stay as it is.
         """
         if not self.warehouse.build_database.exists():
@@ -232,18 +235,18 @@ class Build:
             # before anything else: an earlier release may have kept its state in other columns
             connection.execute("create schema if not exists state; create table if not exists state.project (version varchar)")
             versions = [row[0] for row in connection.execute("select version from state.project").fetchall()]
-            is_of_others = self.past is not None and self.past.is_of_other_models(self.project.version)
-            if self.past is not None and is_of_others and versions != [self.project.version] and not keep_pruned:
+            is_of_others = self.past is not None and self.past.is_of_other_models(self.project.store_version)
+            if self.past is not None and is_of_others and versions != [self.project.store_version] and not keep_pruned:
                 raise ModelError(_cannot_compute(self.warehouse, self.past, "drivetail build --keep-pruned"))
-            if versions in ([], [self.project.version]):
+            if versions in ([], [self.project.store_version]):
                 connection.execute(STATE)
-                is_defined = connection.execute("select 1 from state.defined").fetchone() is not None
+                (defined,) = connection.execute("select max(version) from state.defined").fetchone() or (None,)
                 finished = {row[0] for row in connection.execute("select delivery_seq from state.finished_deliveries").fetchall()}
                 if not versions:
-                    connection.execute("insert into state.project values (?)", [self.project.version])
-                if self.past is not None and is_defined:
+                    connection.execute("insert into state.project values (?)", [self.project.store_version])
+                if self.past is not None and defined is not None:
                     self._enter_past(connection)
-                return finished, is_defined
+                return finished, defined
         self.warehouse.note("forget", reason="the models have changed")
         forget(self.warehouse)
         return self.open_state(keep_pruned=keep_pruned)
@@ -276,8 +279,10 @@ class Build:
 
     def run(self, *, must_publish: bool = False) -> BuildSummary:
         """See build(). must_publish: also where nothing is new, because the store is another now."""
-        if not self.is_defined:
+        if self.defined is None:
             self.define()
+        elif self.defined != self.project.version:
+            self.redefine()
         if self.new:
             days = self.changed_days()
             self.compute(days)
@@ -327,6 +332,16 @@ class Build:
             with self.connect() as connection:
                 self._enter_past(connection)
         self.bound()
+
+    def redefine(self) -> None:
+        """Define again what is not stored, from all stored days: views, tables over all days, seeds. No day is computed."""
+        self.warehouse.note("redefine")
+        self.project.run("seed")
+        self.project.run("run", "--exclude", *MADE_FOR_STORE)
+        self.project.run("test", "--select", "config.materialized:table", "--exclude", *MADE_FOR_STORE, "test_type:unit", "test_type:singular")
+        Project.let_go()
+        with self.connect() as connection:
+            connection.execute("update state.defined set version = ?", [self.project.version])
 
     def changed_days(self) -> list[date]:
         """Ask the models which days the new deliveries change."""

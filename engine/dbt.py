@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import logging
 import os
 import pickle
@@ -19,9 +20,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
-import yaml
-
 from engine.template import Template
+from engine.thresholds import own_thresholds, variables
 from engine.warehouse import PROJECT, Warehouse
 from ingest.raw.durable import replace_file
 
@@ -102,10 +102,55 @@ def _digest(folders: Iterable[str], suffixes: Container[str], content: Callable[
     return digest.hexdigest()
 
 
-def variables() -> dict[str, Any]:
-    """The models' thresholds and lists, by name."""
-    stated: dict[str, Any] = yaml.safe_load((PROJECT / "dbt_project.yml").read_text(encoding="utf-8"))["vars"]
-    return stated
+def store_version(manifest: Any) -> str:
+    """Changes when a definition of what is stored does: of the stored models, the plan and all that both are made of, the macros that
+    these use, and every variable that an installation cannot set. A change of any other definition computes no day again.
+
+    manifest: of the target duckdb, whichever engine computes.
+    """
+    digest = hashlib.sha256()
+    for unique_id in sorted(_made_of(manifest)):
+        if node := manifest.nodes.get(unique_id) or manifest.sources.get(unique_id):
+            columns = [(column.name, column.data_type) for column in node.columns.values()]
+            config = node.config.to_dict() if unique_id in manifest.nodes else {}
+            text = [node.raw_code, node.checksum.checksum] if unique_id in manifest.nodes else []
+            stated = [unique_id, text, columns, config]
+        else:
+            stated = [unique_id, manifest.macros[unique_id].macro_sql]
+        digest.update(json.dumps(stated, sort_keys=True, default=str).encode())
+    settable = variables()["settable"]
+    fixed = {name: value for name, value in variables().items() if name != "settable" and name not in settable}
+    digest.update(json.dumps(fixed, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def _made_of(manifest: Any) -> set[str]:
+    """Unique ids of the models that are stored or decide which days are, of dbt's hooks, and of all that these depend on."""
+    files: dict[str, list[str]] = {}
+    ours = {unique_id: macro for unique_id, macro in manifest.macros.items() if macro.package_name == "drivetail"}
+    for unique_id, macro in ours.items():
+        files.setdefault(macro.original_file_path, []).append(unique_id)
+    waiting = [
+        unique_id
+        for unique_id, node in manifest.nodes.items()
+        if node.resource_type == "operation"
+        or (node.resource_type == "model" and (node.config.materialized == "by_day" or node.schema == "plan"))
+    ]
+    found: set[str] = set()
+    while waiting:
+        unique_id = waiting.pop()
+        if unique_id in found:
+            continue
+        if unique_id in manifest.nodes:
+            depends_on = manifest.nodes[unique_id].depends_on
+            waiting += [*depends_on.nodes, *depends_on.macros]
+        elif unique_id in ours:
+            # a macro and what engines have in its place are in one file
+            waiting += [*ours[unique_id].depends_on.macros, *files[ours[unique_id].original_file_path]]
+        elif unique_id not in manifest.sources:  # a macro of dbt
+            continue
+        found.add(unique_id)
+    return found
 
 
 def require_perseus() -> None:
@@ -194,13 +239,15 @@ class Project:
         self._log = warehouse.build / "logs"
         self._target = target
         self._folder = warehouse.build / "dbt"
-        self._options = options(target, self._folder, self._log)
+        self.thresholds = own_thresholds(warehouse)
+        # the manifest is that of every warehouse: what a model makes of a variable is said when it runs
+        self._options = [*options(target, self._folder, self._log), "--vars", json.dumps(self.thresholds)]
         self.manifest: Any = Project.parsed(target, self._folder, self._log)
         self._environment = {
             "DRIVETAIL_BUILD_DATABASE": str(warehouse.build_database),
             "DRIVETAIL_RAW": str(warehouse.raw),
             "DRIVETAIL_STORE": str(warehouse.spark if target == "spark" else warehouse.store),
-            "DRIVETAIL_MODELS_VERSION": self.version,
+            "DRIVETAIL_MODELS_VERSION": self.store_version,
         }
         self._runner = runner(self.manifest, [self._listen])
         self._said = ""
@@ -247,13 +294,18 @@ class Project:
         cls._parsed.clear()
 
     def template(self, kind: str) -> Template:
-        """The database of a kind that new warehouses begin with."""
-        return Template(beside_the_models(self._target), kind, self.version)
+        """The database of a kind that new warehouses begin with; with thresholds of their own they begin with none."""
+        return Template(None if self.thresholds else beside_the_models(self._target), kind, models_version())
 
     @cached_property
     def version(self) -> str:
-        """See models_version()."""
-        return models_version()
+        """Changes when a definition does, or a threshold of this warehouse: then it is published again. See models_version()."""
+        return models_version() + (json.dumps(self.thresholds, sort_keys=True) if self.thresholds else "")
+
+    @cached_property
+    def store_version(self) -> str:
+        """See store_version()."""
+        return store_version(Project.parsed("duckdb", self._folder, self._log))
 
     @staticmethod
     def let_go() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import duckdb
 
 from engine.build import Build, building, explaining
-from engine.dbt import variables
 from engine.plan import row_count
 from engine.publish import Publication, clean_up
 from engine.read import QueryError, publication_of
 from engine.retention import PRUNED_MODEL, Kept, Past, enter_past, keep_in_raw, write_past
+from engine.thresholds import variables
 from engine.warehouse import Warehouse, quoted
 from engine.words import counted_noun, human
 from ingest.raw.quarantine import list_quarantine

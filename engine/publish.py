@@ -102,6 +102,7 @@ def publish(warehouse: Warehouse, project: Project, past: Past | None, started: 
     files, last_hour = _write(warehouse, project.manifest, custom, horizon, draft, publication_id, published_at)
     record = {
         "root": str(warehouse.root), "store": files, "pruned_before_utc": horizon and horizon.isoformat(), "models": project.version,
+        "thresholds": project.thresholds,
         "custom": {"digest": custom.digest, "failures": custom.failures},
         "build_seconds": round(time.monotonic() - started, 3),
         "model_seconds": {model: round(seconds, 3) for model, seconds in project.seconds.most_common()},

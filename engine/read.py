@@ -16,6 +16,7 @@ import duckdb
 
 from engine.dbt import models_version
 from engine.store import day_folder
+from engine.thresholds import variables
 from engine.warehouse import Warehouse, quoted
 
 Row = dict[str, Any]
@@ -87,9 +88,16 @@ def publication_of(
 
 
 def published_by(warehouse: Warehouse, publication_id: str) -> str | None:
-    """The version of the models that made a publication; None where its record does not say, as of an early release."""
+    """The version of the models that made a publication, with the warehouse's thresholds (engine/dbt.py, Project.version); None where its
+    record does not say, as of an early release.
+    """
     version: str | None = _record(warehouse, publication_id).get("models")
     return version
+
+
+def published_thresholds(warehouse: Warehouse, publication_id: str) -> dict[str, Any]:
+    """The thresholds that a publication was made with: those of dbt_project.yml, and in their place the warehouse's own."""
+    return variables() | _record(warehouse, publication_id).get("thresholds", {})
 
 
 def published_custom(warehouse: Warehouse, publication_id: str) -> tuple[str, list[str]]:
@@ -123,7 +131,7 @@ def of_other_models(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection)
         ((publication_id,),) = connection.execute("select publication_id from raw.publication").fetchall()
     except (duckdb.Error, ValueError):
         publication_id = None
-    if publication_id is not None and published_by(warehouse, publication_id) == models_version():
+    if publication_id is not None and (published_by(warehouse, publication_id) or "").startswith(models_version()):
         return None
     return f"{warehouse.published}: was published by another release, or the models have changed since; run `drivetail build`"
 

@@ -248,7 +248,7 @@ class SparkStore:
                 path = day_folder(self.warehouse.store, model, day) / f"{build}.{number}.parquet"
                 path.unlink(missing_ok=True)  # of a build that did not finish
                 os.link(part, path)
-                files.append((model, day, str(path.relative_to(self.warehouse.store)), self.project.version))
+                files.append((model, day, str(path.relative_to(self.warehouse.store)), self.project.store_version))
         connection.execute("delete from plan.files where model = ? and day_utc in (select unnest(?::date[]))", [model, written])
         if files:
             connection.executemany("insert into plan.files values (?, ?, ?, ?)", files)

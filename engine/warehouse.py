@@ -62,6 +62,11 @@ class Warehouse:
         return self.root / "warehouse.duckdb"
 
     @property
+    def settings(self) -> Path:
+        """What the installation is (drivetail/service/settings.py), where an operator has written it."""
+        return self.root / "drivetail.toml"
+
+    @property
     def decisions(self) -> Path:
         """What people decided on drives, a line of JSON each."""
         return self.raw / "decisions.jsonl"

@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import PoissonRegressor
 from sklearn.preprocessing import OneHotEncoder
 
-from engine.dbt import variables
+from engine.thresholds import variables
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from simulate.fleet import DEFAULT_START

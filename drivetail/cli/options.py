@@ -70,11 +70,12 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
         from drivetail.service.settings import SettingsError
         from engine.dbt import ModelError
         from engine.read import QueryError
+        from engine.thresholds import ThresholdError
         from ingest import GateError, IngestError, StoreError
 
         try:
             return command(*args, warehouse=Warehouse(root.resolve()), **kwargs)
-        except IngestError as error:
+        except (IngestError, ThresholdError) as error:
             raise click.UsageError(str(error)) from error
         except (GateError, ModelError, QueryError, SettingsError, StoreError) as error:
             raise Failure(str(error)) from error

@@ -25,6 +25,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from engine.thresholds import checked
 from engine.warehouse import Warehouse
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SERVER_OPTIONS, SOURCES
 
@@ -62,6 +63,10 @@ fresh_hours = 3                  # no newer hour published for this long turns t
 # [[notify]]
 # name = "storage by mail"
 # url = "mailto://mail.example.org:25?from=drivetail@example.org&to=storage@example.org"
+
+# Thresholds of alerts, candidates and status; the next build applies them and computes no drive-hour again: docs/thresholds.md.
+# [thresholds]
+# alert_slow_hours = 3           # slow hours of a drive within alert_window_hours that are worth an alert
 
 # Where deliveries arrive: an inbox for each feed, each with its own name.
 [[inboxes]]
@@ -272,6 +277,7 @@ class Settings(_Section):
     inboxes: list[Inbox] = []
     servers: list[Server] = []
     notify: list[Receiver] = []
+    thresholds: dict[str, Any] = {}
 
     @property
     def feeds(self) -> list[Inbox | Server]:
@@ -290,7 +296,7 @@ class Settings(_Section):
 
 def settings_file(warehouse: Warehouse) -> Path:
     """Path of a warehouse's settings."""
-    return warehouse.root / "drivetail.toml"
+    return warehouse.settings
 
 
 def write_settings(warehouse: Warehouse, folder: Path, source: str, start: datetime) -> Path:
@@ -318,6 +324,10 @@ def load_settings(warehouse: Warehouse) -> Settings:
         raise SettingsError(f"{path}: cannot be read ({error.strerror}); it must belong to the user who runs drivetail") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: {error}; see docs/airflow.md") from error
+    try:
+        checked(content.get("thresholds", {}))
+    except ValueError as error:
+        raise SettingsError(f"{path}: {error}") from error
     try:
         return Settings.model_validate(content, context=path.parent)
     except ValidationError as error:

@@ -21,7 +21,8 @@ from click.testing import CliRunner, Result
 from drivetail.cli import main
 from drivetail.service.maintenance import expire
 from engine.build import build
-from engine.dbt import ModelError, Project, variables
+from engine.dbt import ModelError, Project
+from engine.thresholds import variables
 from engine.prune import LEAST_DAYS, prune
 from engine.publish import clean_up
 from engine.retention import Kept, Past, bring_back

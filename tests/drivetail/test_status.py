@@ -130,6 +130,7 @@ def test_json_holds_the_same(published: Published) -> None:
         "freshness",
         "inventory",
         "window",
+        "thresholds",
         "custom_failures",
     ]
     assert content["publication"]["last_hour_utc"] == "2026-01-06T05:00:00"

@@ -9,7 +9,7 @@ import duckdb
 
 from drivetail.ask.explain.text import right_aligned, when
 from drivetail.console import Columns, block, table_with_files
-from engine.dbt import variables
+from engine.thresholds import variables
 from engine.read import Row, fetch
 from ingest.sources import SELF_NAMED_SOURCES
 

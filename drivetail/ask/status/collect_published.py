@@ -8,9 +8,12 @@ from drivetail.ask.status.collect_freshness import collect_freshness
 from drivetail.ask.status.collect_identity import collect_inventory
 from drivetail.ask.status.collect_window import collect_window
 from drivetail.ask.status.content import HOUR, Status, in_hours
-from engine.read import QueryError, fetch, publication_of, published_custom
+from engine.read import QueryError, fetch, publication_of, published_custom, published_thresholds
 from engine.warehouse import Warehouse
 from ingest.raw.store import Delivery
+
+BOUNDS = ("status_window_days", "lagging_hours", "stopped_hours", "silent_hours")
+"""The thresholds of what is listed."""
 
 
 def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Delivery]) -> set[int] | None:
@@ -18,7 +21,9 @@ def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Del
     try:
         with publication_of(warehouse) as connection:
             built = _collect_from(status, connection)
-        status.custom_failures = published_custom(warehouse, status.publication["publication_id"])[1]
+        publication_id = status.publication["publication_id"]
+        status.thresholds = {name: published_thresholds(warehouse, publication_id)[name] for name in BOUNDS}
+        status.custom_failures = published_custom(warehouse, publication_id)[1]
         return built
     except QueryError as error:
         message = str(error)

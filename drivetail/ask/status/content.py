@@ -42,6 +42,7 @@ class Status:
       disagreements of sources (drive_id, attribute, believed, said); of attribute `serial` drive_id is a device or a wwn.
     - window (null without a publication): first_hour_utc, last_hour_utc of the drive-hours that were looked at; drive_hours by outcome
       (`with a slowdown`, or why there is none), groups_with_gaps, drives_with_gaps.
+    - thresholds: status_window_days, lagging_hours, stopped_hours, silent_hours, as the publication was made with them.
     - custom_failures: a sentence for each custom model or test that failed in the build that published.
     """
 
@@ -57,6 +58,7 @@ class Status:
     freshness: Row | None = None
     inventory: Row | None = None
     window: Row | None = None
+    thresholds: Row = field(default_factory=dict)
     custom_failures: list[str] = field(default_factory=list)
 
     def to_json(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from drivetail.ask.status.content import HOUR, Status
 from drivetail.console import Columns, block, facts, table, table_with_files
-from engine.dbt import variables
 from engine.read import Row
 from engine.words import counted_noun, duration, human, to_minute
 
@@ -41,10 +40,10 @@ def render_status(status: Status) -> str:
             f"... and {human(status.quarantined['count'] - SHOWN)} more quarantined deliveries; `drivetail status --format json` lists them"
         )
     if status.freshness is not None:
-        blocks += _freshness_blocks(status.freshness)
+        blocks += _freshness_blocks(status.freshness, status.thresholds)
     blocks += _turned_away_blocks(status)
     if status.inventory is not None and status.window is not None:
-        blocks += _window_blocks(status.inventory, status.window)
+        blocks += _window_blocks(status.inventory, status.window, status.thresholds)
     blocks.append(_landed_block(status))
     return "\n\n".join(blocks)
 
@@ -89,9 +88,9 @@ def _quarantined_block(row: Row) -> str:
     )
 
 
-def _freshness_blocks(freshness: Row) -> list[str]:
+def _freshness_blocks(freshness: Row, bounds: Row) -> list[str]:
     last, groups, drives = freshness["last_hour_utc"], freshness["lagging_groups"], freshness["silent_drives"]
-    unknown, bounds = freshness["drives_without_inventory"], variables()
+    unknown = freshness["drives_without_inventory"]
     hours: Columns = {"first hour": "first_hour_utc", "last hour": "last_hour_utc"}
     behind: Columns = {"last hour": "last_hour_utc", "behind": ("lag_hours", duration)}
     blocks = []
@@ -168,10 +167,10 @@ def _turned_away_blocks(status: Status) -> list[str]:
     return blocks
 
 
-def _window_blocks(inventory: Row, window: Row) -> list[str]:
+def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
     if window["last_hour_utc"] is None:
         return []
-    span = f"(hours from {to_minute(window['first_hour_utc'])} on, the last {variables()['status_window_days']} days of the fleet)"
+    span = f"(hours from {to_minute(window['first_hour_utc'])} on, the last {bounds['status_window_days']} days of the fleet)"
     drive: Columns = {"drive": "drive_id", "RAID group": "raid_group_id"}
     hours: Columns = {"first hour": "first_hour_utc", "last hour": "last_hour_utc"}
     blocks = []

@@ -1,0 +1,61 @@
+"""Thresholds of one installation: section `[thresholds]` of `WAREHOUSE/drivetail.toml` (docs/thresholds.md).
+
+Only those of `settable` in dbt_project.yml can be set: no stored model uses them, so a change computes no day again.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from typing import Any
+
+import yaml
+
+from engine.warehouse import PROJECT, Warehouse
+
+
+class ThresholdError(ValueError):
+    """A threshold of drivetail.toml cannot be used; the message names the file, the key and its value, and says what is allowed."""
+
+
+@cache
+def variables() -> dict[str, Any]:
+    """The models' thresholds and lists as dbt_project.yml has them, by name."""
+    stated: dict[str, Any] = yaml.safe_load((PROJECT / "dbt_project.yml").read_text(encoding="utf-8"))["vars"]
+    return stated
+
+
+def own_thresholds(warehouse: Warehouse) -> dict[str, Any]:
+    """What a warehouse's settings set, by name. Raises: ThresholdError."""
+    path = warehouse.settings
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8")).get("thresholds", {})
+        return checked(given)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ThresholdError(f"{path}: cannot be read ({error.strerror}); it must belong to the user who runs drivetail") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ThresholdError(f"{path}: {error}; see docs/airflow.md") from error
+    except ValueError as error:
+        raise ThresholdError(f"{path}: {error}") from error
+
+
+def checked(given: object) -> dict[str, Any]:
+    """The section as values of dbt's vars, of their types. Raises: ValueError that names the key and says what is allowed."""
+    if not isinstance(given, dict):
+        raise ValueError("thresholds: write a section, [thresholds]")
+    return {name: _checked(name, value) for name, value in given.items()}
+
+
+def _checked(name: str, value: object) -> int | float:
+    stated = variables()
+    if name not in stated["settable"]:
+        if name in stated:
+            raise ValueError(f"thresholds.{name}: cannot be set here, because stored days are computed with it; see docs/thresholds.md")
+        raise ValueError(f"thresholds.{name}: unknown key; see docs/thresholds.md")
+    least, greatest = stated["settable"][name]
+    is_whole = isinstance(stated[name], int)
+    if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float) or not least <= value <= greatest:
+        raise ValueError(f"thresholds.{name} is {value!r}; give a {'whole ' * is_whole}number from {least} to {greatest}")
+    return value if is_whole else float(value)

@@ -1,0 +1,170 @@
+"""Thresholds of a warehouse, views and custom models change without a day being computed again; a stored model changes every day."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from drivetail.service.settings import SettingsError, load_settings
+from engine.dbt import Project, store_version
+from engine.thresholds import checked, variables
+from engine.warehouse import PROJECT, Warehouse
+from tests.drivetail.conftest import drivetail
+
+ALERTS = "select subject_id from marts.fct_slow_alerts where subject_type = 'drive' and reason = 'slow' order by all"
+
+
+def built(warehouse: Warehouse) -> None:
+    done = drivetail("build", "-w", warehouse.root)
+    assert done.exit_code == 0, done.output
+
+
+def asked(warehouse: Warehouse, query: str) -> list[Any]:
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        return connection.execute(query).fetchall()
+
+
+def stored(warehouse: Warehouse) -> dict[Path, tuple[int, int]]:
+    """Every file of the store, with its inode and when it was written."""
+    return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in warehouse.store.rglob("*.parquet")}
+
+
+def live(warehouse: Warehouse) -> set[str]:
+    with duckdb.connect(str(warehouse.build_database)) as connection:
+        return {file for (file,) in connection.execute("select file from plan.files").fetchall()}
+
+
+@pytest.fixture
+def project(copied: Warehouse) -> Any:
+    """The manifest that builds in this process use."""
+    return Project.parsed("duckdb", copied.build / "dbt", copied.build / "logs")
+
+
+def test_a_threshold_of_the_settings_changes_the_mart_and_computes_no_day(copied: Warehouse) -> None:
+    built(copied)
+    before, published = stored(copied), asked(copied, "select publication_id from marts.publication")
+    assert before and asked(copied, ALERTS) == [("d15",)]
+    copied.settings.write_text("[thresholds]\nalert_slow_hours = 4\nlagging_hours = 3\n")
+    built(copied)
+    assert asked(copied, ALERTS) == []
+    assert stored(copied) == before
+    assert asked(copied, "select publication_id from marts.publication") != published
+    assert "RAID groups more than 3 h behind" in drivetail("status", "-w", copied.root).output
+    assert "drivetail build" not in drivetail("alerts", "-w", copied.root).output, "it is of these models"
+    again = asked(copied, "select publication_id from marts.publication")
+    built(copied)
+    assert asked(copied, "select publication_id from marts.publication") == again, "nothing has changed"
+    copied.settings.unlink()
+    built(copied)
+    assert asked(copied, ALERTS) == [("d15",)] and stored(copied) == before
+
+
+def test_warehouses_of_one_process_have_their_own_thresholds(tmp_path: Path) -> None:
+    own, other = Warehouse(tmp_path / "own"), Warehouse(tmp_path / "other")
+    own.create()
+    own.settings.write_text("[thresholds]\nlagging_hours = 77\n")
+    for warehouse in (own, other):
+        built(warehouse)
+    texts = [
+        asked(warehouse, "select sql from duckdb_views() where view_name = 'fct_raid_group_freshness'")[0][0] for warehouse in (own, other)
+    ]
+    assert ["77" in text for text in texts] == [True, False]
+
+
+def test_a_changed_view_and_an_added_custom_model_compute_no_day(
+    copied: Warehouse, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built(copied)
+    before = stored(copied)
+    view = project.nodes["model.drivetail.fct_slow_alerts"]
+    monkeypatch.setattr(view, "raw_code", f"select * from ({view.raw_code}) where false")
+    monkeypatch.setattr("engine.dbt.models_version", lambda: "of a changed view")
+    monkeypatch.setattr("engine.read.models_version", lambda: "of a changed view")
+    monkeypatch.setenv("DRIVETAIL_CUSTOM_MODELS", str(tmp_path / "own"))
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "slow.sql").write_text("select drive_id from {{ ref('fct_drive_slowness') }} where slow_hours > 0")
+    built(copied)
+    assert asked(copied, "select count(*) from marts.fct_slow_alerts") == [(0,)]
+    assert asked(copied, "from custom.slow") == [("d15",)]
+    assert stored(copied) == before
+
+
+def test_a_changed_stored_model_computes_every_day(copied: Warehouse, project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    built(copied)
+    before = live(copied)
+    model = project.nodes["model.drivetail.int_raid_hours"]
+    monkeypatch.setattr(model, "raw_code", f"{model.raw_code}\n-- changed")
+    built(copied)
+    assert before and not before & live(copied)
+
+
+def test_what_decides_whether_days_are_computed(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = store_version(project)
+
+    def changes(thing: Any, attribute: str) -> bool:
+        with monkeypatch.context() as patched:
+            patched.setattr(thing, attribute, getattr(thing, attribute) + " ")
+            return store_version(project) != version
+
+    nodes, macros = project.nodes, project.macros
+    assert changes(nodes["model.drivetail.stg_raw__drive_hours"], "raw_code"), "a stored model is made of it"
+    assert changes(nodes["model.drivetail.plan_days__changed"], "raw_code"), "it says which days are computed"
+    assert changes(macros["macro.drivetail.duckdb__median_of_group"], "macro_sql")
+    assert changes(macros["macro.drivetail.materialization_by_day_duckdb"], "macro_sql")
+    assert not changes(nodes["model.drivetail.fct_slow_alerts"], "raw_code")
+    assert not changes(nodes["model.drivetail.int_drives__totals"], "raw_code")
+    assert not changes(macros["macro.drivetail.raised_together"], "macro_sql")
+    assert not changes(nodes["model.drivetail.int_raid_hours"], "description")
+    monkeypatch.setitem(variables(), "alert_slow_hours", 99)
+    assert store_version(project) == version
+    monkeypatch.setitem(variables(), "slow_threshold", 99.0)
+    assert store_version(project) != version
+
+
+def test_no_stored_model_uses_what_can_be_set(project: Any) -> None:
+    from engine.dbt import _made_of
+
+    made = _made_of(project)
+    texts = [project.nodes[each].raw_code for each in made if each in project.nodes]
+    texts += [project.macros[each].macro_sql for each in made if each in project.macros]
+    texts += [str(project.nodes[each].config.to_dict()) for each in made if each in project.nodes]
+    words = {word for text in texts for word in re.findall(r"\w+", text)}
+    settable = variables()["settable"]
+    assert not words & settable.keys()
+    assert not [name for name in settable if name.endswith("_threshold")], "names that models put together"
+    assert {name: variables()[name] for name in settable} == checked({name: variables()[name] for name in settable})
+
+
+def test_the_page_lists_what_can_be_set() -> None:
+    page = (PROJECT / "docs" / "thresholds.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) to ([\d.]+) \|", page, re.MULTILINE)
+    listed = {name: (float(default), [float(least), float(greatest)]) for name, default, least, greatest in rows}
+    assert listed == {name: (float(variables()[name]), bounds) for name, bounds in variables()["settable"].items()}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("[thresholds]\nalert_slow_hour = 4", "thresholds.alert_slow_hour: unknown key; see docs/thresholds.md"),
+        ("[thresholds]\nslow_threshold = 3.0", "thresholds.slow_threshold: cannot be set here, because stored days are computed with it"),
+        ("[thresholds]\nalert_slow_hours = 0", "thresholds.alert_slow_hours is 0; give a whole number from 1 to 672"),
+        ("[thresholds]\nalert_slow_hours = 2.5", "thresholds.alert_slow_hours is 2.5; give a whole number from 1 to 672"),
+        ("[thresholds]\nslo_slow_budget = true", "thresholds.slo_slow_budget is True; give a number from 0.0 to 1.0"),
+        ("[thresholds]\nslo_slow_budget = nan", "thresholds.slo_slow_budget is nan; give a number from 0.0 to 1.0"),
+        ("thresholds = 3", "thresholds: write a section, [thresholds]"),
+        ("[thresholds", "drivetail.toml: "),
+    ],
+)
+def test_a_threshold_that_cannot_be_used_is_one_line(tmp_path: Path, given: str, said: str) -> None:
+    warehouse = Warehouse(tmp_path)
+    warehouse.settings.write_text(given)
+    refused = drivetail("build", "-w", tmp_path)
+    assert refused.exit_code == 2 and f"{warehouse.settings}: " in refused.stderr and said in refused.stderr
+    assert not warehouse.published.exists()
+    with pytest.raises(SettingsError) as error:
+        load_settings(warehouse)
+    assert said in str(error.value)
