@@ -21,7 +21,7 @@
 {% macro wilson_low(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}
 {% macro wilson_high(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}
 {% macro capped_nanoseconds(a) %}floor({{ a }}){% endmacro %}
-{% macro peer_ratios() %}{{ return({'slowdown': 'a', 'rate_imbalance': 'b', 'size_imbalance': 'c', 'read_slowdown': 'd', 'write_slowdown': 'e'}) }}{% endmacro %}
+{% macro peer_ratios() %}{{ return({'slowdown': 'a', 'rate_imbalance': 'b', 'io_size_bytes': 'f', 'size_imbalance': 'c', 'read_slowdown': 'd', 'write_slowdown': 'e'}) }}{% endmacro %}
 {% macro stretches(periods, key, is_all_time=false) %}stretches as (select {{ key }}, hour_utc, next_hour_utc from {{ periods }}){% endmacro %}
 {% macro nanoseconds(a) %}floor({{ a }}){% endmacro %}
 {% macro is_multiple(a, b) %}{{ a }} = {{ b }}{% endmacro %}
@@ -42,6 +42,7 @@ select * from effective{% endmacro %}
 {% macro merged_io_count() %}io_count{% endmacro %}
 {% macro merged_bytes() %}bytes{% endmacro %}
 {% macro merged_io_size() %}bytes{% endmacro %}
+{% macro io_size(bytes='a', io_count='b') %}{{ bytes }}{% endmacro %}
 {% macro rounded_text(a, decimals=2) %}rounded_text({{ a }}){% endmacro %}
 {% macro counted_noun(a, unit) %}counted_noun({{ a }}){% endmacro %}
 {% macro is_beyond_sigma(a) %}{{ a }} > latency_sum_ns{% endmacro %}
