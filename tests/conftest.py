@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-LONGEST = ("test_scheduler.py", "proof", "report", "models", "safety", "drivetail")
+LONGEST = ("proof", "report", "models", "safety", "drivetail")
 """Files and folders whose tests take minutes, the longest first: the processes of a run then end at about the same time."""
 
 
