@@ -1,4 +1,4 @@
-{#- How a drive-hour compares with its peers, by column: quotients of what is stored beside them (int_drive_hours). -#}
+{#- A drive-hour's I/O size and how it compares with its peers, by column: quotients of what is stored beside them (int_drive_hours). -#}
 {% macro peer_ratios() %}
     {{- return({
         'slowdown': 'case when is_peer then latency_us / median_latency_us end',

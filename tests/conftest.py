@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 LONGEST = ("proof", "report", "models", "safety", "drivetail")
-"""Files and folders whose tests take minutes, the longest first: the processes of a run then end at about the same time."""
+"""Folders whose tests take minutes, the longest first: the processes of a run then end at about the same time."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
