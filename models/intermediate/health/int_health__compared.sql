@@ -28,9 +28,33 @@ of_models as (
         model,
         attribute,
         measure,
-        sum(other_placement) / sum(other_days) as share_above
+        sum(other_placement) / sum(other_days) as share_above,
+        max(model_slow_days) as slow_days,
+        -- of share_below, were slow drives drawn by chance
+        max(model_place_variance) / max(model_slow_drives) as chance_variance
     from {{ ref('int_health__placements') }}
     group by kind, model, attribute, measure
+),
+
+chances as (
+    select
+        kind,
+        'model' as scope,
+        model as scope_model,
+        attribute,
+        measure,
+        chance_variance
+    from of_models
+    union all
+    select
+        kind,
+        'all' as scope,
+        '' as scope_model,
+        attribute,
+        measure,
+        sum(power(slow_days, 2) * chance_variance) / power(sum(slow_days), 2) as chance_variance
+    from of_models
+    group by kind, attribute, measure
 ),
 
 -- what each RAID group adds to share_below beyond its part: hours and drives of one group are not independent
@@ -80,7 +104,8 @@ select
     2 * totals.share_below - 1 as effect,
     case
         when totals.slow_raid_groups >= {{ var('health_fewest_raid_groups') }} and totals.is_varying
-            then 2 * sqrt(errors.squared_influence * totals.slow_raid_groups / (totals.slow_raid_groups - 1.0))
+            -- a rare value that no slow drive has by chance makes no RAID group differ: then it is as uncertain as chance is
+            then 2 * sqrt(greatest(errors.squared_influence * totals.slow_raid_groups / (totals.slow_raid_groups - 1.0), chances.chance_variance))
     end as effect_error
 from totals
 inner join errors
@@ -89,3 +114,9 @@ inner join errors
     and totals.scope_model = errors.scope_model
     and totals.attribute = errors.attribute
     and totals.measure = errors.measure
+inner join chances
+    on totals.kind = chances.kind
+    and totals.scope = chances.scope
+    and totals.scope_model = chances.scope_model
+    and totals.attribute = chances.attribute
+    and totals.measure = chances.measure

@@ -1,11 +1,6 @@
--- What the SMART attribute that differs most would have warned of, and what a drive's slow history would have. Grain: kind, rule.
-with best as (
-    select
-        kind,
-        attribute,
-        measure,
-        effect,
-        row_number() over (partition by kind order by abs(effect) desc, attribute asc, measure asc) as place
+-- What each SMART attribute that differs would have warned of, and what a drive's slow history would have. Grain: kind, rule, attribute, measure.
+with differing as (
+    select kind, attribute, measure, effect
     from {{ ref('health_comparison') }}
     where scope = 'all' and is_different
 ),
@@ -16,24 +11,39 @@ scored as (
         numbers.day_utc,
         numbers.kind,
         numbers.model,
+        numbers.attribute,
+        numbers.measure,
         numbers.is_slow,
-        cast(numbers.value * sign(best.effect) as double) as score
+        cast(numbers.value * sign(differing.effect) as double) as score
     from {{ ref('int_health__values') }} as numbers
-    inner join best on numbers.kind = best.kind and numbers.attribute = best.attribute and numbers.measure = best.measure
-    where best.place = 1
+    inner join differing
+        on numbers.kind = differing.kind and numbers.attribute = differing.attribute and numbers.measure = differing.measure
 ),
 
 limits as (
-    select kind, model, percentile_cont({{ 1 - var('health_unusual_share') | float }}) within group (order by score) as limit_score
+    select
+        kind,
+        model,
+        attribute,
+        measure,
+        percentile_cont({{ 1 - var('health_unusual_share') | float }}) within group (order by score) as limit_score
     from scored
     where not is_slow
-    group by kind, model
+    group by kind, model, attribute, measure
 ),
 
 warned as (
-    select scored.drive_id, scored.day_utc
+    select
+        scored.drive_id,
+        scored.day_utc,
+        scored.attribute,
+        scored.measure
     from scored
-    inner join limits on scored.kind = limits.kind and scored.model = limits.model
+    inner join limits
+        on scored.kind = limits.kind
+        and scored.model = limits.model
+        and scored.attribute = limits.attribute
+        and scored.measure = limits.measure
     where scored.score > limits.limit_score
 ),
 
@@ -73,12 +83,16 @@ ruled as (
     select
         followed.*,
         'attribute' as rule,
-        best.attribute,
-        best.measure,
+        differing.attribute,
+        differing.measure,
         warned.drive_id is not null as is_warned
     from followed
-    inner join best on followed.kind = best.kind and best.place = 1
-    left join warned on followed.drive_id = warned.drive_id and followed.day_utc = warned.day_utc
+    inner join differing on followed.kind = differing.kind
+    left join warned
+        on followed.drive_id = warned.drive_id
+        and followed.day_utc = warned.day_utc
+        and differing.attribute = warned.attribute
+        and differing.measure = warned.measure
 ),
 
 judged as (
@@ -90,7 +104,7 @@ judged as (
         last_slow_day is null and not is_slow as is_never_slow,
         is_slow and day_before is not null and coalesce(last_slow_day < day_before, true) as is_onset,
         max(case when is_warned then day_utc end) over (
-            partition by rule, drive_id order by day_utc rows between unbounded preceding and 1 preceding
+            partition by rule, attribute, measure, drive_id order by day_utc rows between unbounded preceding and 1 preceding
         ) >= cast(day_utc - interval {{ var('health_warning_days') }} day as date) as is_caught
     from ruled
 ),
