@@ -56,7 +56,7 @@ def awkward_fleet(folder: Path) -> tuple[list[dict[str, Any]], dict[str, dict[st
                     latency = 500.0 if is_slow and hour == 1 else 100.0
                     at = FIRST + timedelta(days=day, hours=hour)
                     hours.append({"hour_utc": at, "drive_id": drive, "raid_group_id": drive[:3], "latency_us": latency, "io_count": 10})
-                sectors = day + rng.randint(0, 3) + (2 if is_slow and model == "M1" else 0)
+                sectors = day + rng.randint(0, 3) + (6 if is_slow and model == "M1" else 0)
                 given = {
                     "reallocated_sector_ct": (sectors, 100 - sectors),
                     "media_errors": (rng.randint(0, 1), None),
