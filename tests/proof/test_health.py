@@ -137,4 +137,4 @@ def test_a_simulated_fleet_has_what_was_planted(health: str, tmp_path: Path) -> 
     rises = warnings["attribute", "raw_change"]
     assert rises["attribute"] == "current_pending_sector"
     # what came before the first slow hour, of which a drive's history knows nothing
-    assert rises["first_recall"] > 0.5 and warnings["slow_history", None]["first_recall"] == 0
+    assert rises["first_precision"] > 0.5 and rises["first_recall"] > 0.1 and warnings["slow_history", None]["first_recall"] == 0
