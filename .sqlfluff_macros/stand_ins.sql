@@ -3,7 +3,7 @@
 {% macro hour_index(a) %}hour_index({{ a }}){% endmacro %}
 {% macro largest(a, n) %}max({{ a }}, {{ n }}){% endmacro %}
 {% macro nth(a, n) %}nth({{ a }}, {{ n }}){% endmacro %}
-{% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'snapshot_sources', 'watching_sources', 'detectors', 'sample_detectors', 'candidate_classes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_chronic_edges', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
+{% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'snapshot_sources', 'watching_sources', 'detectors', 'sample_detectors', 'candidate_classes', 'health_clock_attributes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_chronic_edges', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
 {% macro local_hour(a, b) %}local_hour({{ a }}, {{ b }}){% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
@@ -18,6 +18,7 @@
 {% macro bin_edge(a) %}floor({{ a }}){% endmacro %}
 {% macro at_edge(x, edges, prefix) %}case {{ x }} when 1 then {{ prefix }}_1 end{% endmacro %}
 {% macro reference_edges(measure) %}select class, x from measures where measure = '{{ measure }}'{% endmacro %}
+{% macro student_limit(p, n) %}student_limit({{ p }}, {{ n }}){% endmacro %}
 {% macro wilson_low(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}
 {% macro wilson_high(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}
 {% macro capped_nanoseconds(a) %}floor({{ a }}){% endmacro %}
