@@ -3,7 +3,7 @@
 {% macro hour_index(a) %}hour_index({{ a }}){% endmacro %}
 {% macro largest(a, n) %}max({{ a }}, {{ n }}){% endmacro %}
 {% macro nth(a, n) %}nth({{ a }}, {{ n }}){% endmacro %}
-{% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'snapshot_sources', 'watching_sources', 'detectors', 'sample_detectors', 'candidate_classes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_chronic_edges', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
+{% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'snapshot_sources', 'watching_sources', 'detectors', 'sample_detectors', 'candidate_classes', 'health_clock_attributes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_chronic_edges', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
 {% macro local_hour(a, b) %}local_hour({{ a }}, {{ b }}){% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
@@ -18,10 +18,11 @@
 {% macro bin_edge(a) %}floor({{ a }}){% endmacro %}
 {% macro at_edge(x, edges, prefix) %}case {{ x }} when 1 then {{ prefix }}_1 end{% endmacro %}
 {% macro reference_edges(measure) %}select class, x from measures where measure = '{{ measure }}'{% endmacro %}
+{% macro student_limit(p, n) %}student_limit({{ p }}, {{ n }}){% endmacro %}
 {% macro wilson_low(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}
 {% macro wilson_high(p, n) %}wilson({{ p }}, {{ n }}){% endmacro %}
 {% macro capped_nanoseconds(a) %}floor({{ a }}){% endmacro %}
-{% macro peer_ratios() %}{{ return({'slowdown': 'a', 'rate_imbalance': 'b', 'size_imbalance': 'c', 'read_slowdown': 'd', 'write_slowdown': 'e'}) }}{% endmacro %}
+{% macro peer_ratios() %}{{ return({'slowdown': 'a', 'rate_imbalance': 'b', 'io_size_bytes': 'f', 'size_imbalance': 'c', 'read_slowdown': 'd', 'write_slowdown': 'e'}) }}{% endmacro %}
 {% macro stretches(periods, key, is_all_time=false) %}stretches as (select {{ key }}, hour_utc, next_hour_utc from {{ periods }}){% endmacro %}
 {% macro nanoseconds(a) %}floor({{ a }}){% endmacro %}
 {% macro is_multiple(a, b) %}{{ a }} = {{ b }}{% endmacro %}
@@ -42,6 +43,7 @@ select * from effective{% endmacro %}
 {% macro merged_io_count() %}io_count{% endmacro %}
 {% macro merged_bytes() %}bytes{% endmacro %}
 {% macro merged_io_size() %}bytes{% endmacro %}
+{% macro io_size(bytes='a', io_count='b') %}{{ bytes }}{% endmacro %}
 {% macro rounded_text(a, decimals=2) %}rounded_text({{ a }}){% endmacro %}
 {% macro counted_noun(a, unit) %}counted_noun({{ a }}){% endmacro %}
 {% macro is_beyond_sigma(a) %}{{ a }} > latency_sum_ns{% endmacro %}

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from engine.warehouse import quoted
-from ingest.contract.fleet import TIMED
+from ingest.contract.fleet import MEASURED_KINDS
 from ingest.raw.store import Delivery, drive_hour_files
 
 INVENTORY = ("drives", "retired_drives", "drive_aliases", "retired_drive_aliases")
@@ -40,7 +40,7 @@ def arrived_days(new: Iterable[Delivery]) -> list[tuple[date, bool]]:
     """Days of which new deliveries hold drive-hours or samples, and whether they may hold the day's last hour."""
     found: dict[date, bool] = {}
     for delivery in new:
-        for table in TIMED:
+        for table in MEASURED_KINDS:
             for path in drive_hour_files(delivery, record_kind=table):
                 day = day_of(path)
                 last = delivery.last_hour
@@ -71,7 +71,7 @@ def batches(deliveries: Iterable[Delivery], days: Iterable[date]) -> list[list[d
     files = [
         path
         for delivery in deliveries
-        for table in TIMED
+        for table in MEASURED_KINDS
         # samples may be of hours that another delivery brought
         if table != "drive_hours" or delivery.overlaps(first, last)
         for path in drive_hour_files(delivery, first, last, table)

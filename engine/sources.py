@@ -9,7 +9,7 @@ import duckdb
 import polars as pl
 
 from engine.warehouse import quoted
-from ingest.contract.fleet import IDENTITY, INGESTED_FILES, RAW, RAW_KINDS, REJECTED_RECORDS, RETIRED
+from ingest.contract.fleet import IDENTITY, INGESTED_FILES, RAW, RAW_KINDS, REJECTED_RECORDS, RETIRED, TIMED
 from ingest.raw.store import Delivery, drive_hour_files, source_of, table_files
 
 TABLES: dict[str, dict[str, pl.DataType]] = {
@@ -53,7 +53,7 @@ def point_whole_tables(connection: duckdb.DuckDBPyConnection, deliveries: Iterab
     """Make every raw table but the drive-hours a view over all deliveries."""
     deliveries = list(deliveries)
     for table in TABLES:
-        if table == "drive_samples":
+        if table in TIMED and table != "drive_hours":
             point(connection, table, [path for delivery in deliveries for path in drive_hour_files(delivery, record_kind=table)])
         elif table != "drive_hours":
             point(connection, table, table_files(deliveries, table))

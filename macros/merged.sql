@@ -36,5 +36,10 @@ case
 {%- endmacro %}
 
 {% macro merged_io_size() -%}
-{{ merged_bytes() }} / nullif(cast({{ merged_io_count() }} as double), 0.0)
+{{ io_size(merged_bytes(), merged_io_count()) }}
+{%- endmacro %}
+
+{#- Average size of an I/O (bytes). Null without I/O. -#}
+{% macro io_size(bytes='io_bytes', io_count='io_count') -%}
+{{ bytes }} / nullif(cast({{ io_count }} as double), 0.0)
 {%- endmacro %}

@@ -13,7 +13,7 @@ import jinja2
 import polars as pl
 import yaml
 
-from ingest.contract.fleet import CONTRACT, KEY, TIMED
+from ingest.contract.fleet import CONTRACT, KEY, MEASURED_KINDS, TIMED
 
 PROJECT = Path(__file__).resolve().parents[1]
 HOUR = timedelta(hours=1)
@@ -61,7 +61,7 @@ def columns(table: str, now: datetime) -> dict[str, Derived]:
         return (of.cast(pl.Int64) - since.cast(pl.Int64)) / 3.6e9
 
     at = pl.lit(now, pl.Datetime("us"))
-    instant = {"drive_hours": "hour_utc", "drive_samples": "from_utc", "drive_events": "occurred_at"}.get(table)
+    instant = {**TIMED, "drive_events": "occurred_at"}.get(table)
     made = {}
     if table in CONTRACT:
         made["sent_ahead_hours"] = Derived(hours(pl.col("collected_at"), at), "collected_at")
@@ -72,7 +72,7 @@ def columns(table: str, now: datetime) -> dict[str, Derived]:
         made["year"] = Derived(pl.col(instant).dt.year(), instant)
         made["ahead_hours"] = Derived(hours(happened, at), instant)
         made["sent_after_hours"] = Derived(hours(pl.col("collected_at"), happened), "collected_at")
-    if table in TIMED:
+    if table in MEASURED_KINDS:
         is_reported = merged("io_count").is_not_null() | pl.col("latency_us").is_not_null()
         made["merged_io_count"] = Derived(merged("io_count"), "read_ios")
         made["merged_latency_us"] = Derived(merged("latency"), "read_latency_us")

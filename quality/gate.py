@@ -71,9 +71,10 @@ class Gate:
             broken.append(self._look(None, "drive_hours", _span(first, last), rows, known, report, usual_hour))
         if broken:
             landing.refuse("drive_hours", pl.concat(broken))
-        samples = landing.staged.timed["drive_samples"]  # less those of rejected hours
-        for first, last, _ in _hour_batches(samples):
-            self._look(None, "drive_samples", _span(first, last), _between(samples, first, last), {}, report)
+        for table in ("drive_samples", "drive_health"):  # samples less those of rejected hours
+            parts = landing.staged.timed[table]
+            for first, last, _ in _hour_batches(parts):
+                self._look(None, table, _span(first, last), _between(parts, first, last), {}, report)
         files_read = _files(landing)
         if files_read.height:
             report.add(validate(self.checks("ingested_files", "batch"), files_read, facts("ingested_files", files_read, now), now), "all")
@@ -177,7 +178,8 @@ class Report:
         self.now = now
         self._found: dict[int, dict[str, Any]] = {}
         self._unit = {
-            "drive_hours": "drive-hours of ", "drive_samples": "samples of ", "drive_events": "events, ", "drives": "inventory, ",
+            "drive_hours": "drive-hours of ", "drive_samples": "samples of ", "drive_health": "health of ",
+            "drive_events": "events, ", "drives": "inventory, ",
             "drive_aliases": "names of drives, ", "labels": "labels, ", "ingested_files": "files, ",
         }  # fmt: skip
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from simulate.awkward import AWKWARD_CASES, PLANTED_CASES, Awkward
 from simulate.groups import HOURS_PER_YEAR, Group, instant, inventory, make_group
+from simulate.health import HEALTH, PLANTED, health_frames
 from simulate.operators import GroupHistory, event_frame, live
 from simulate.parameters import KINDS, PRESETS, Kind, ParameterError, Parameters, meanings, with_overrides
 from simulate.streams import Dealer, places
@@ -22,7 +23,7 @@ from simulate.write import FILE_FORMATS, FileFormat, write_records
 DEFAULT_START = date(2026, 1, 5)
 """A Monday, so that whole weeks of the span are whole ISO weeks."""
 TRUTH_FOLDER, LATE_FOLDER = "truth", "late"
-OWN_FILES = ("drive_hours*", "drive_events*", "drives*", f"{LATE_FOLDER}/*", f"{TRUTH_FOLDER}/truth_*")
+OWN_FILES = ("drive_hours*", "drive_events*", "drives*", "drive_health*", f"{LATE_FOLDER}/*", f"{TRUTH_FOLDER}/truth_*")
 
 README = """The truth behind the bundle in the folder above: what was simulated, not what was measured.
 
@@ -30,6 +31,7 @@ truth_episodes.parquet  one row per slow episode: drive_id, raid_group_id, kind,
                         (latency over the drive's own normal latency, ratio), cause. An episode of a few minutes, or of
                         half a group, need not show as a slow hour.
 truth_drives.parquet    one row per drive and period in a group: its fixed factors (ratios) and its rate of episodes.
+truth_health.csv        with a planted relation: kind, attribute that rises before a drive is slow.
 truth_awkward.csv       the awkward records asked for: case, drive_id, hour_utc (empty = whole span), what.
 truth_parameters.json   options, seed and every parameter; the same ones make the same bundle again.
 """
@@ -75,6 +77,7 @@ def simulate(
     awkward: Sequence[str] = (),
     preset: str = "tail-at-store",
     parameters: Mapping[str, Any] | None = None,
+    health: str | None = None,
     overwrite: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> SimulationSummary:
@@ -91,6 +94,8 @@ def simulate(
         awkward: cases of `AWKWARD_CASES` or, by `all`, all of them; and of `PLANTED_CASES`.
         preset: one of `PRESETS`; a preset of one kind of drive makes no groups of the other, whatever their number.
         parameters: overrides of the preset by flat name, e.g. `{"disk.frailty_sigma": 1.2}`.
+        health: `unrelated`, what drives say of their health is written too and has nothing to do with slowness; or `planted`, one
+            attribute rises before a drive is slow.
         overwrite: replace an earlier simulation in `out`; its files are removed first.
         on_progress: called with (hours written, hours in all).
 
@@ -101,6 +106,8 @@ def simulate(
     cases = {*(AWKWARD_CASES if "all" in awkward else ()), *awkward} - {"all"}
     if preset not in PRESETS:
         raise SimulationError(f"preset {preset!r}: must be one of {', '.join(PRESETS)}")
+    if health not in (None, *HEALTH):
+        raise SimulationError(f"health {health!r}: must be one of {', '.join(HEALTH)}")
     disk_groups, ssd_groups = (n if kind in PRESETS[preset] else 0 for kind, n in (("disk", disk_groups), ("ssd", ssd_groups)))
     _check(out, disk_groups, ssd_groups, length, seed, file_format, cases, overwrite)
     if start is not None and end is not None:
@@ -150,6 +157,9 @@ def simulate(
         write(name, iter([now]))
         if late.height:
             write(f"{LATE_FOLDER}/{name}", iter([late]))
+    if health is not None:
+        pairs = zip(fleet.groups, histories, strict=True)
+        write("drive_health", health_frames(pairs, seed, first_hour, length, is_planted=health == "planted"))
     options = {
         "preset": preset,
         "disk_groups": disk_groups,
@@ -159,6 +169,7 @@ def simulate(
         "start": start.isoformat(),
         "file_format": file_format,
         "awkward": sorted(cases),
+        "health": health,
     }
     episode_count = _write_truth(out / TRUTH_FOLDER, fleet, histories, plan, options)
     return SimulationSummary(
@@ -287,6 +298,8 @@ def _write_truth(folder: Path, fleet: Fleet, histories: Sequence[GroupHistory], 
         },
         orient="row",
     ).write_parquet(folder / "truth_drives.parquet")
+    if options["health"] == "planted":
+        pl.DataFrame({"kind": list(PLANTED), "attribute": list(PLANTED.values())}).write_csv(folder / "truth_health.csv")
     if plan.cases:
         plan.truth().write_csv(folder / "truth_awkward.csv", datetime_format="%Y-%m-%dT%H:%M:%S")
     described = {"options": options, "parameters": fleet.parameters.flat(), "meanings": meanings()}

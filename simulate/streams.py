@@ -25,6 +25,7 @@ class Purpose(IntEnum):
     HOURS = 5
     AWKWARD = 6
     EVEN = 7
+    HEALTH = 8
 
 
 def stream(seed: int, kind: Kind, group: int, purpose: Purpose, day: int = 0) -> np.random.Generator:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-LONGEST = ("test_scheduler.py", "proof", "report", "models", "safety", "drivetail")
-"""Files and folders whose tests take minutes, the longest first: the processes of a run then end at about the same time."""
+LONGEST = ("proof", "report", "models", "safety", "drivetail")
+"""Folders whose tests take minutes, the longest first: the processes of a run then end at about the same time."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

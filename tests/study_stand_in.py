@@ -91,6 +91,19 @@ PAPER_CURVES = [
 ]
 
 
+HEALTH = [
+    ("disk", "all", None, "media_errors", "raw_change", 0.61, 0.42, 0.8, True),
+    ("disk", "all", None, "temperature_celsius", "raw_value", 0.02, -0.1, 0.14, False),
+    ("ssd", "all", None, "percentage_used", "raw_value", 0.3, None, None, None),
+    ("ssd", "model", HOSTILE, HOSTILE, "raw_value", 0.1, None, None, None),
+]
+HEALTH_WARNINGS = [
+    ("disk", "attribute", "media_errors", "raw_change", 0.25, 0.75, 0.3, 0.5),
+    ("disk", "slow_history", None, None, None, 0.0, 0.375, 0.48),
+    ("ssd", "slow_history", None, None, None, 0.0, 0.375, 0.49),
+]
+
+
 def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
     """A warehouse whose publication holds the study above, or, `is_empty`, one of which nothing is known."""
     warehouse = Warehouse(root.resolve())
@@ -139,6 +152,15 @@ def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
             "detector_agreement (detector varchar, other_detector varchar, span varchar, drive_count bigint)",
         ):
             fill(connection, table, [])
+        fill(
+            connection,
+            "health_comparison (kind varchar, scope varchar, model varchar, attribute varchar, measure varchar, effect double, "
+            "effect_low double, effect_high double, is_different boolean)",
+            [] if is_empty else HEALTH,
+        )
+        rates = "first_precision double, first_recall double, precision_ratio double, recall double"
+        warnings = [] if is_empty else HEALTH_WARNINGS
+        fill(connection, f"health_warnings (kind varchar, rule varchar, attribute varchar, measure varchar, {rates})", warnings)
         connection.execute(
             """
             create schema lab;

@@ -74,6 +74,12 @@ def demo(out: Path, end: datetime | None) -> None:
     help="File format of the bundle.",
 )
 @click.option("--awkward", "awkward", multiple=True, help="An awkward case to plant, or `all`; may be given more than once.")
+@click.option(
+    "--health",
+    type=click.Choice(["unrelated", "planted"]),
+    default=None,
+    help="Write SMART attributes too: unrelated to slowness, or one that rises before it.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace a bundle that an earlier simulation wrote to DIR.")
 @click.option(
     "--preset",

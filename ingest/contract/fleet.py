@@ -13,12 +13,14 @@ import polars as pl
 
 TEXT, COUNT, REAL, TIME, DAY, FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Datetime("us"), pl.Date(), pl.Boolean()
 
-RECORD_KINDS = ("drive_hours", "drive_events", "drives")
+RECORD_KINDS = ("drive_hours", "drive_events", "drives", "drive_health")
 COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases", "labels")
 """What deliveries are made of: the kinds of the bundle, the names under which hosts know drives, labels of drives."""
 RAW_KINDS = (*COUNTED_KINDS, "drive_samples")
 """What raw keeps: those, and samples within an hour with `--resolution` (docs/decisions/0010)."""
-TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc"}
+MEASURED_KINDS = ("drive_hours", "drive_samples")
+"""Kinds that hold latencies: what slowdowns are computed from."""
+TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc", "drive_health": "read_at"}
 """Kinds that are kept by UTC day and looked up by the hours of a delivery, and the instant that says which day."""
 
 CONTRACT: dict[str, dict[str, pl.DataType]] = {
@@ -74,6 +76,15 @@ CONTRACT: dict[str, dict[str, pl.DataType]] = {
         "valid_to": TIME,
         "collected_at": TIME,
     },
+    # one SMART attribute, or one number of a drive's health log, as it was read at an instant
+    "drive_health": {
+        "read_at": TIME,
+        "drive_id": TEXT,
+        "attribute": TEXT,
+        "raw_value": COUNT,
+        "normalised_value": COUNT,
+        "collected_at": TIME,
+    },
     # `HOST/DEVICE` or `wwn:...` -> serial number, for a period
     "drive_aliases": {
         "alias": TEXT,
@@ -104,6 +115,7 @@ KEY: dict[str, tuple[str, ...]] = {
     "drive_samples": ("drive_id", "from_utc", "to_utc"),
     "drive_events": ("drive_id", "occurred_at", "event_type"),
     "drives": ("drive_id", "valid_from"),
+    "drive_health": ("drive_id", "read_at", "attribute"),
     "drive_aliases": ("alias", "valid_from"),
     "labels": ("drive_id",),
 }
@@ -116,6 +128,7 @@ REQUIRED: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "drive_events": (("occurred_at", "drive_id", "event_type"),),
     "drives": (("drive_id", "raid_group_id"),),
+    "drive_health": (("read_at", "drive_id", "attribute", "raw_value"), ("read_at", "drive_id", "attribute", "normalised_value")),
 }
 
 
@@ -137,6 +150,7 @@ OPTIONS: dict[str, dict[str, pl.DataType]] = {
     "drive_samples": {"min_coverage": REAL, "declared_kind": TEXT},
     "drive_events": {},
     "drives": {},
+    "drive_health": {},
     "drive_aliases": {},
     "labels": {},
 }
@@ -150,6 +164,7 @@ IDENTITY: dict[str, dict[str, pl.DataType]] = {
     "drive_samples": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
     "drive_events": {"source": TEXT, "is_alias": FLAG},
     "drives": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
+    "drive_health": {"source": TEXT, "is_alias": FLAG},
     "drive_aliases": {"source": TEXT},
     "labels": {"source": TEXT},
 }
@@ -160,6 +175,7 @@ RETIRED: dict[str, dict[str, pl.DataType]] = {
     "drive_samples": {"drive_id": TEXT, "from_utc": TIME, "to_utc": TIME, **_RETIREMENT},
     "drive_events": {"drive_id": TEXT, "occurred_at": TIME, "event_type": TEXT, **_RETIREMENT},
     "drives": {"drive_id": TEXT, "valid_from": TIME, **_RETIREMENT},
+    "drive_health": {"drive_id": TEXT, "read_at": TIME, "attribute": TEXT, **_RETIREMENT},
     "drive_aliases": {"alias": TEXT, "valid_from": TIME, **_RETIREMENT},
     "labels": {"drive_id": TEXT, **_RETIREMENT},
 }

@@ -21,6 +21,8 @@ def close(landing: Landing) -> dict[str, int]:
         stored[f"retired_{record_kind}"] = _write(landing, f"retired_{record_kind}", verdict.retired)
         if record_kind == "drive_hours":  # which samples came follows from it
             _recount(landing, verdict, pl.concat(landing.samples) if landing.samples else None)
+        elif record_kind not in (*landing.derived, "drive_samples"):
+            _recount(landing, verdict, None)
     for record_kind, tables in landing.tables.items():
         rows = pl.concat(tables) if tables else pl.DataFrame(schema=raw_columns(record_kind, landing.staged.source))
         verdict = judge_table(landing.staged, record_kind, rows)

@@ -106,7 +106,7 @@ class Landing:
         if batch.record_kind is None:
             result.rows_accepted += batch.rows.height
         else:
-            self.accept(batch.record_kind, batch.rows, result)
+            self.accept(batch.record_kind, batch.rows, result, is_beside=batch.is_beside)
 
     @property
     def by_no(self) -> dict[int, FileResult]:
@@ -119,15 +119,18 @@ class Landing:
             result.rows_rejected += rejected.height
             self.rejections.setdefault(result.file_no, []).append(rejected)
 
-    def accept(self, record_kind: str, rows: pl.DataFrame, result: FileResult | None) -> None:
+    def accept(self, record_kind: str, rows: pl.DataFrame, result: FileResult | None, *, is_beside: bool = False) -> None:
         """Stage records: contract columns and `row_no`; with `file_no` too where they come of several files (no result).
+
+        is_beside: no row of a file counts them.
 
         A source that sees drives from a host adds `is_alias` and `is_group_guessed` where they may be true.
         """
-        if result is None:
+        if result is None or is_beside:
             self.derived.add(record_kind)
         else:
             result.rows_accepted += rows.height
+        if result is not None:
             rows = rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no"))
         rows = rows.with_columns(pl.lit(self.staged.seq, pl.Int64()).alias("delivery_seq"))
         if record_kind in TIMED:

@@ -31,17 +31,18 @@ class Batch:
 
     record_kind: what `rows` are, with contract columns and `row_no`; a source that sees drives from a host adds `is_alias` and
     `is_group_guessed` where they may be true. Null: rows that the source combines with those of other files.
-    rejected: columns of REJECTION.
+    rejected: columns of REJECTION. is_beside: the rows come of delivered rows that another batch counts.
     """
 
     record_kind: str | None
     rows: pl.DataFrame
     rejected: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REJECTION))
     duplicates: int = 0
+    is_beside: bool = False
 
     @property
     def delivered(self) -> int:
-        return self.rows.height + self.rejected.height + self.duplicates
+        return (0 if self.is_beside else self.rows.height) + self.rejected.height + self.duplicates
 
 
 def guard(step: Callable[[], T]) -> T:

@@ -291,6 +291,18 @@ def _drive_checks(frame: pl.DataFrame, unreadable: dict[str, str]) -> list[Check
     ]
 
 
+def _drive_health_checks(frame: pl.DataFrame, unreadable: dict[str, str]) -> list[Check]:
+    nothing = pl.col("raw_value").is_null() & pl.col("normalised_value").is_null()
+    return [
+        *type_checks(unreadable),
+        *null_checks("read_at", "drive_id", "attribute"),
+        Check("attribute", "blank, expected the name of an attribute", pl.col("attribute").str.strip_chars() == ""),
+        Check("raw_value", "null, and so is normalised_value", nothing),
+        *negative_checks("raw_value", "normalised_value"),
+        *(Check(name, "above 2^53", pl.col(name) > 2**53) for name in ("raw_value", "normalised_value")),
+    ]
+
+
 def _plain(name: str) -> pl.Expr:
     return pl.col(name).str.strip_chars().str.to_lowercase()
 
@@ -316,13 +328,19 @@ def _normal_drives(frame: pl.DataFrame, declared_kind: str | None) -> pl.DataFra
     return frame.with_columns(_plain("role"), _plain("kind").fill_null(pl.lit(declared_kind, TEXT))).select(*CONTRACT["drives"], "row_no")
 
 
+def _normal_drive_health(frame: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:
+    return frame.with_columns(_plain("attribute")).select(*CONTRACT["drive_health"], "row_no")
+
+
 _CHECKS: dict[str, Callable[[pl.DataFrame, dict[str, str]], list[Check]]] = {
     "drive_hours": _drive_hour_checks,
     "drive_events": _drive_event_checks,
     "drives": _drive_checks,
+    "drive_health": _drive_health_checks,
 }
 _NORMALISE: dict[str, Callable[[pl.DataFrame, str | None], pl.DataFrame]] = {
     "drive_hours": _normal_drive_hours,
     "drive_events": _normal_drive_events,
     "drives": _normal_drives,
+    "drive_health": _normal_drive_health,
 }

@@ -40,7 +40,11 @@ class Source:
 
 
 _TABLE = (
-    Source("bundle", "folders, archives or files: drive_hours*, drive_events*, drives* as Parquet, CSV or NDJSON", is_self_named=True),
+    Source(
+        "bundle",
+        "folders, archives or files: drive_hours*, drive_events*, drives*, drive_health* as Parquet, CSV or NDJSON",
+        is_self_named=True,
+    ),
     Source(
         "prometheus",
         "node_exporter's disk counters: a server's address, with --from and --to; or files of samples",

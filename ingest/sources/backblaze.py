@@ -1,4 +1,5 @@
-"""Source `backblaze`: the public daily CSVs of drive stats, a row per drive and day: inventory, age, and proxies of events.
+"""Source `backblaze`: the public daily CSVs of drive stats, a row per drive and day: inventory, age, SMART attributes, and proxies
+of events.
 
 The days have no latency and no event: that a drive is missing on a day and is there on a later one looks like an unplug and a
 replug, and one marked failed was taken out. Such events say `proxy` in their detail.
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ingest.contract.fleet import Layout
+from ingest.contract.fleet import CONTRACT, Layout
 from ingest.reading.batches import Batch, read_table
 from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.health import MOST, TEMPERATURES, ata_name
 from ingest.reading.parse import Check, completed, convert, negative_checks, null_checks, split, type_checks
 from ingest.reading.readers import RawChunk, format_of
 
@@ -42,7 +44,8 @@ _TYPES: dict[str, pl.DataType] = {
     "pod_id": pl.String(),
     "pod_slot_num": pl.String(),
 }
-_LAYOUT = Layout(tuple(_TYPES), (("date", "serial_number", "model", "failure"),))
+_HEALTH = {f"smart_{number}_{kind}": pl.Int64() for number in range(1, 256) for kind in ("raw", "normalized")}
+_LAYOUT = Layout((*_TYPES, *(name for name in _HEALTH if name not in _TYPES)), (("date", "serial_number", "model", "failure"),))
 _SEEN: dict[str, pl.DataType] = {
     **{name: dtype for name, dtype in _TYPES.items() if name not in ("date", "failure", "smart_9_raw")},
     **dict.fromkeys(("first_day", "last_day", "deployed_on"), pl.Date()),
@@ -82,16 +85,46 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
 def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     notes: list[str] = []  # they would list every SMART attribute
-    return read_table(file.path, _LAYOUT, notes, _drive_days)
+    for batches in read_table(file.path, _LAYOUT, notes, _drive_days):
+        yield from batches
 
 
-def _drive_days(chunk: RawChunk) -> Batch:
-    """Good rows: _TYPES and `row_no`."""
+def _drive_days(chunk: RawChunk) -> tuple[Batch, Batch]:
+    """Good rows: _TYPES and `row_no`; and what they say of the drives' health."""
     rows, unreadable = convert(chunk.frame, _TYPES)
     rows, rejected = split(chunk, rows, _checks(unreadable))
     is_capacity = pl.col("capacity_bytes").is_between(1, MOST_BYTES)
     rows = rows.with_columns(pl.when(is_capacity).then(pl.col("capacity_bytes")).alias("capacity_bytes"))
-    return Batch(None, rows.select(*_TYPES, "row_no"), rejected)
+    days = rows.select(*_TYPES, "row_no")
+    return Batch(None, days, rejected), Batch("drive_health", _health(chunk.frame, days), is_beside=True)
+
+
+def _health(delivered: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
+    """The SMART attributes of good rows (_TYPES, `row_no`): those that a row gives a value for, as of its day."""
+    given: dict[str, pl.DataType] = {
+        name: pl.Int64() for name in _HEALTH if name in delivered.columns and delivered[name].null_count() < delivered.height
+    }
+    values, _ = convert(delivered, given)
+    rows = days.select("row_no", "date", "serial_number").join(values, on="row_no", maintain_order="left")
+    found = [pl.DataFrame(schema={**CONTRACT["drive_health"], "row_no": pl.Int64()})]
+    for number in range(1, 256):
+        names = [f"smart_{number}_{kind}" for kind in ("raw", "normalized")]
+        if not given.keys() & set(names):
+            continue
+        raw, normalised = (pl.col(name) if name in given else pl.lit(None, pl.Int64()) for name in names)
+        raw = raw % 2**16 if number in TEMPERATURES else raw
+        of_attribute = rows.select(
+            pl.col("date").cast(pl.Datetime("us")).alias("read_at"),
+            pl.col("serial_number").alias("drive_id"),
+            pl.lit(ata_name(number)).alias("attribute"),
+            pl.when(raw.is_between(0, MOST)).then(raw).alias("raw_value"),
+            pl.when(normalised.is_between(0, MOST)).then(normalised).alias("normalised_value"),
+            pl.col("date").cast(pl.Datetime("us")).alias("collected_at"),
+            # each of its own number: a row has many attributes
+            (pl.col("row_no") * 256 + number).alias("row_no"),
+        )
+        found.append(of_attribute.filter(pl.col("raw_value").is_not_null() | pl.col("normalised_value").is_not_null()))
+    return pl.concat(found)
 
 
 def _checks(unreadable: dict[str, str]) -> list[Check]:

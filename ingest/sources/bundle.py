@@ -16,7 +16,7 @@ from ingest.reading.readers import format_of
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
 
-EXPECTED = "drive_hours*, drive_events* or drives*, each as .parquet, .csv, .csv.gz, .csv.zst or .ndjson"
+EXPECTED = "drive_hours*, drive_events*, drives* or drive_health*, each as .parquet, .csv, .csv.gz, .csv.zst or .ndjson"
 
 
 def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:

@@ -1,14 +1,15 @@
 """Source `smartctl`: what a drive says of itself (`smartctl --json -x`), one document per file, `HOST/*.json`.
 
-A document gives an inventory record under the serial number, an alias `HOST/DEVICE` (and `wwn:...`) for it, and a `media_error` event
-where the drive has counted any. Power-on hours stand for an age: deployed_on is the day that many hours before, which the models
-believe last.
+A document gives an inventory record under the serial number, an alias `HOST/DEVICE` (and `wwn:...`) for it, what the drive says of its
+health (SMART attributes, NVMe and SCSI logs), and a `media_error` event where the drive has counted any. Power-on hours stand for an age:
+deployed_on is the day that many hours before, which the models believe last.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, batch_of
 from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.health import ata_name, ata_raw
 from ingest.reading.hosts import drive_device, host_of, identity, instant, read_text
 from ingest.reading.readers import MOST_DIGITS, one_line, whole
 
@@ -52,6 +54,8 @@ def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     at = drive["collected_at"]
     yield batch_of("drives", [{**drive, "is_group_guessed": True}])
     yield batch_of("drive_aliases", _aliases(document, serial, host, at))
+    health = [{"read_at": at, "drive_id": serial, "collected_at": at, **reading} for reading in _health(document)]
+    yield replace(batch_of("drive_health", health), is_beside=True)
     errors = _media_errors(document)
     if errors:
         detail = f"smartctl: {errors} counted so far"
@@ -151,6 +155,29 @@ def _aliases(document: dict[str, Any], serial: str, host: str, at: Any) -> list[
     if naa is not None and oui is not None and number is not None:
         names.append(f"wwn:0x{naa:x}{oui:06x}{number:09x}")
     return [{"alias": name, "drive_id": serial, "valid_from": at, "collected_at": at} for name in names]
+
+
+def _health(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What the drive says of its health: attribute, raw_value, normalised_value; each attribute once."""
+    found: dict[str, dict[str, Any]] = {}
+
+    def say(attribute: str, raw: int | None, normalised: int | None = None) -> None:
+        if raw is not None or normalised is not None:
+            found.setdefault(attribute, {"attribute": attribute, "raw_value": raw, "normalised_value": normalised})
+
+    for row in _list(_at(document, "ata_smart_attributes", "table")):
+        number = _count(row.get("id")) if isinstance(row, dict) else None
+        if number is not None:
+            say(ata_name(number, _text(row.get("name"))), ata_raw(number, _count(_at(row, "raw", "value"))), _count(row.get("value")))
+    logs = {"": _at(document, "nvme_smart_health_information_log")}
+    logs |= {f"{way}_": _at(document, "scsi_error_counter_log", way) for way in ("read", "write", "verify")}
+    for prefix, log in logs.items():
+        for name, value in log.items() if isinstance(log, dict) else ():
+            say("temperature_celsius" if name == "temperature" else prefix + name, _count(value))
+    say("grown_defect_list", _count(document.get("scsi_grown_defect_list")))
+    say("power_on_hours", _count(_at(document, "power_on_time", "hours")))
+    say("temperature_celsius", _count(_at(document, "temperature", "current")))
+    yield from found.values()
 
 
 def _media_errors(document: dict[str, Any]) -> int:

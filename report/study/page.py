@@ -16,6 +16,7 @@ from report.page.numbers import count, listed, noun
 from report.page.tolerance import tolerance_words
 from report.study import curves
 from report.study.figures import FIGURES, Figure, redrawn
+from report.study.health import health_rows, health_words
 from report.study.tolerance import tolerance_figures
 from report.study.words import (
     FINDINGS,
@@ -48,6 +49,8 @@ class StudyFacts:
     durations: list[Row]
     duration_summary: list[Row]
     detectors: list[Row]
+    health: list[Row]
+    health_warnings: list[Row]
     tolerance: dict[str, list[Row]]
 
 
@@ -123,6 +126,8 @@ def render_page(facts: StudyFacts) -> str:
         interval_words=curves.interval_words(facts.duration_summary),
         gap_words=curves.gap_words(facts.duration_summary),
         unplug_words=curves.unplug_words(facts.duration_summary),
+        health_words=health_words(facts.health),
+        health_rows=health_rows(facts.health, facts.health_warnings),
         matrix=curves.detector_matrix(facts.detectors),
         detector_words=curves.DETECTOR_WORDS,
     )

@@ -41,6 +41,8 @@ def write_study(warehouse: Warehouse, out: Path, *, kind: str | None = None) -> 
             detectors=fetch(
                 connection, "select * from marts.detector_agreement where span like 'last_%' order by detector, other_detector"
             ),
+            health=of_kind("health_comparison", "kind, scope, attribute, measure, model"),
+            health_warnings=of_kind("health_warnings", "kind, rule, first_recall desc nulls last, attribute, measure"),
             paper_curves=fetch(connection, "select * from marts.study_paper_curves order by figure, curve, seq"),
             tolerance=fetch_tolerance(connection),
         )

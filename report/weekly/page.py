@@ -34,6 +34,7 @@ RECORD_KINDS = {
     "drive_hours": "Drive-hours",
     "drives": "Inventory",
     "drive_events": "Events",
+    "drive_health": "Health",
     "unknown": "Unreadable files",
 }
 EXCLUSIONS = {

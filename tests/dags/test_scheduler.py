@@ -194,7 +194,7 @@ class Killer(threading.Thread):
         self.join(30)
 
 
-@pytest.mark.xdist_group("scheduler")
+@pytest.mark.soak
 def test_hours_with_kills_end_in_the_marts_of_one_load(tmp_path: Path):
     seed = int(os.environ.get("DRIVETAIL_KILL_SEED", random.randrange(1_000_000)))
     print(f"DRIVETAIL_KILL_SEED={seed}")

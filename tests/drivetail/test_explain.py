@@ -220,8 +220,7 @@ def test_a_drive(published: Published) -> None:
 def test_errors(published: Published) -> None:
     unknown = drivetail("explain", "D151", "-w", published.warehouse.root)
     assert unknown.exit_code == 1
-    assert "no record of the publication names this drive; did you mean" in unknown.stderr
-    assert "d15" in unknown.stderr
+    assert "no record of the publication names this drive; did you mean d15" in unknown.stderr, "the closest first"
     assert drivetail("explain", "d15", "yesterday", "-w", published.warehouse.root).exit_code == 2
     assert drivetail("explain", "d15", "-w", published.warehouse.root / "nowhere").exit_code == 1
 

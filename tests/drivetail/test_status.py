@@ -41,7 +41,14 @@ def test_counts_are_over_the_warehouse_and_add_up(status: Status, published: Pub
     assert {name: landed[name] for name in hours} == hours
     total = status.landed["rows"]
     assert total["delivered"] == total["accepted"] + total["rejected"] + total["duplicate"] + total["superseded"] == delivered + 19 + 4
-    assert status.landed["stored_rows"] == {"drive_hours": delivered - 3, "drive_events": 4, "drives": 19, "drive_aliases": 0, "labels": 0}
+    assert status.landed["stored_rows"] == {
+        "drive_hours": delivered - 3,
+        "drive_events": 4,
+        "drives": 19,
+        "drive_health": 0,
+        "drive_aliases": 0,
+        "labels": 0,
+    }
     assert status.landed["files"] == {"landed": 4, "unreadable": 1}
     with duckdb.connect(str(published.warehouse.published), read_only=True) as connection:
         as_judged = connection.execute("select sum(rows_accepted), sum(rows_superseded) from marts.ingested_files").fetchone()

@@ -28,8 +28,8 @@ class Warehouse:
 
     def stored(self, record_kind: str = "drive_hours") -> pl.DataFrame:
         """Every stored record of a kind, live or retired."""
-        if record_kind == "drive_hours":
-            files = sorted(self.path.glob("raw/deliveries/*/drive_hours/*.parquet"))
+        if record_kind in ("drive_hours", "drive_health"):
+            files = sorted(self.path.glob(f"raw/deliveries/*/{record_kind}/*.parquet"))
             return pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else pl.DataFrame(schema=RAW[record_kind])
         rows = self.table(record_kind)
         return rows if rows.width else pl.DataFrame(schema=RAW[record_kind])

@@ -19,7 +19,7 @@ import ingest.raw.durable as durable
 import ingest.raw.store as raw_store
 from ingest import drive_hour_files, ingest, list_deliveries
 from ingest.contract.errors import StoreError
-from ingest.contract.fleet import INGESTED_FILES, RAW, RECORD_KINDS, REJECTED_RECORDS, RETIRED
+from ingest.contract.fleet import INGESTED_FILES, RAW, RECORD_KINDS, REJECTED_RECORDS, RETIRED, TIMED
 from tests.ingest.conftest import GOOD_ROW, HOURS_HEADER, Warehouse
 
 Bundle = Callable[[dict[str, str | bytes | pl.DataFrame]], Path]
@@ -43,6 +43,7 @@ def test_layout_and_schemas(bundle: Bundle, warehouse: Warehouse) -> None:
         {
             "drive_hours.csv": hours(other_day, GOOD_ROW, better, GOOD_ROW.replace("d1", "")),
             "drives.csv": "drive_id,raid_group_id,model\nd1,g1,A\nd1,g1,B\n",
+            "drive_health.csv": "read_at,drive_id,attribute,raw_value\n2026-01-05T10:01,d1,a,1\n2026-01-05T10:01,d1,a,2\n",
             "drive_events.csv": "occurred_at,drive_id,event_type,slot\n2026-01-05T10:01,d1,unplug,1\n2026-01-05T10:01,d1,unplug,2\n",
         }
     )
@@ -59,10 +60,11 @@ def test_layout_and_schemas(bundle: Bundle, warehouse: Warehouse) -> None:
         "ingested_files",
         "rejected_records",
         "retired_drive_events",
+        "retired_drive_health",
         "retired_drive_hours",
         "retired_drives",
     ]
-    assert names == sorted(["delivery.json", "drive_hours", *(f"{table}.parquet" for table in tables)])
+    assert names == sorted(["delivery.json", "drive_hours", "drive_health", *(f"{table}.parquet" for table in tables)])
     schemas = {
         **{f"retired_{kind}": RETIRED[kind] for kind in RECORD_KINDS},
         **{kind: RAW[kind] for kind in RECORD_KINDS},
@@ -70,7 +72,7 @@ def test_layout_and_schemas(bundle: Bundle, warehouse: Warehouse) -> None:
         "ingested_files": INGESTED_FILES,
     }
     for table, schema in schemas.items():
-        rows = warehouse.stored() if table == "drive_hours" else warehouse.table(table)
+        rows = warehouse.stored(table) if table in TIMED else warehouse.table(table)
         assert dict(rows.schema) == schema, table
     glob = f"{warehouse.path}/raw/deliveries/*/drive_hours/*.parquet"
     types = duckdb.sql(

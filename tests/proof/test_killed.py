@@ -3,7 +3,7 @@
 Where a phase takes long (landing, computing days, writing a publication) the process group is killed at a random instant of it. Phases of a
 millisecond (the commit of a delivery, the swap, the clean-up) are killed before each of their steps (tests/proof/forks.py).
 DRIVETAIL_KILLS is the number of kills altogether, over six phases; 6 unless given, 50 in `make soak`. DRIVETAIL_KILL_SEED repeats
-the draw. In CI it is tests/dags/test_scheduler.py that kills.
+the draw.
 """
 
 from __future__ import annotations

@@ -68,6 +68,17 @@ def samples(latency_us: float = 4000.0) -> pl.DataFrame:
     return rows.with_columns((pl.col("from_utc") + timedelta(minutes=5)).alias("to_utc"))
 
 
+def health(drives: int = DRIVES) -> pl.DataFrame:
+    """One attribute of every drive."""
+    return pl.DataFrame({"number": range(drives)}).select(
+        pl.lit(START).alias("read_at"),
+        pl.format("d{}", "number").alias("drive_id"),
+        pl.lit("reallocated_sector_ct").alias("attribute"),
+        pl.lit(0, pl.Int64).alias("raw_value"),
+        pl.lit(START).alias("collected_at"),
+    )
+
+
 def aliases(drives: int = DRIVES) -> pl.DataFrame:
     """The names by which one host knows the drives."""
     return pl.DataFrame({"number": range(drives)}).select(

@@ -14,6 +14,7 @@ from study_stand_in import HOSTILE, publish_study
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from report import write_study
+from report.page.numbers import NONE
 from report.study.curves import DETECTOR_WORDS
 from report.study.figures import FIGURES, shade
 from report.study.words import FINDINGS
@@ -52,6 +53,18 @@ def rows(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
 
 # --------------------------------------------------------------------------------------------------------------------
 # What it says
+
+
+def test_its_appendix_says_which_smart_attributes_differ(tmp_path: Path):
+    page = write_study(publish_study(tmp_path / "warehouse"), tmp_path / "study.html").read_text(encoding="utf-8")
+    assert "<p>Disks: media_errors differs.</p>" in page and "<p>SSDs: too few RAID groups" in page
+    # what was caught before the first slow hour, of which a drive's history knows nothing
+    section = page[page.index("Which SMART attributes") : page.index("Words, and how to ask")]
+    shown = " ".join(re.sub(r"<[^>]*>", " ", section).split())
+    assert "media_errors, change since the day before 0.61 0.42 to 0.80 25.0% 75.0% 30.0% 50.0%" in shown
+    assert f"slow in the 28 days before {NONE} {NONE} {NONE} 0% 37.5% 48.0%" in shown and "49.0%" not in shown
+    empty = write_study(publish_study(tmp_path / "empty", is_empty=True), tmp_path / "empty.html").read_text(encoding="utf-8")
+    assert "nothing is known" in empty and "Backblaze" in empty
 
 
 def test_its_appendix_shows_how_the_fleet_is_slow_and_where_detectors_agree(studied: Warehouse, page_file: Path):

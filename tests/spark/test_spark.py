@@ -82,14 +82,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseMacroGenerator, "call_macro", noted)
         build(warehouse, target="spark", master="local[2]")
-    differences = compare_reference(compute([Delivery(bundle) for bundle in bundles]), warehouse.published)
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        drives = [drive for (drive,) in connection.execute("select drive_id from marts.dim_drives order by drive_id limit 2").fetchall()]
-    decide(warehouse, drives, "watch", by="o'hara", note="noisy \\ {loud}")
-    with warehouse.decisions.open("a", encoding="utf-8") as register:
-        register.write('{"drive_id": "half a li')  # of a writer that was killed
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BaseMacroGenerator, "call_macro", noted)
+        differences = compare_reference(compute([Delivery(bundle) for bundle in bundles]), warehouse.published)
+        with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+            drives = [
+                drive for (drive,) in connection.execute("select drive_id from marts.dim_drives order by drive_id limit 2").fetchall()
+            ]
+        decide(warehouse, drives, "watch", by="o'hara", note="noisy \\ {loud}")
+        with warehouse.decisions.open("a", encoding="utf-8") as register:
+            register.write('{"drive_id": "half a li')  # of a writer that was killed
         results = build_on_spark(warehouse, folder)
     return Run(warehouse, folder, differences, results, macros)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from datetime import UTC, datetime
 
 import click
@@ -11,17 +10,18 @@ import duckdb
 from drivetail.ask.explain.text import when
 from engine.read import QueryError, Row, fetch
 
+LEAST_LIKENESS = 0.8
+"""How like an unknown drive id a known one must be to be offered, from 0 to 1."""
+
 
 def known_drive(connection: duckdb.DuckDBPyConnection, drive: str) -> Row:
     """The drive's row of dim_drives. Raises: QueryError with the closest ids there are."""
     found = fetch(connection, "select * from marts.dim_drives where drive_id = ?", [drive])
     if found:
         return found[0]
-    # the engine narrows half a million ids down to those worth comparing letter by letter
-    likeness = "jaro_winkler_similarity(lower(drive_id), lower(?))"
-    near = connection.execute(f"select drive_id from marts.dim_drives order by {likeness} desc, drive_id limit 200", [drive]).fetchall()
-    by_lower = {drive_id.lower(): drive_id for (drive_id,) in near}
-    close = [by_lower[text] for text in difflib.get_close_matches(drive.lower(), list(by_lower), n=5)]
+    likeness = "jaro_winkler_similarity(lower(drive_id), lower($drive))"
+    near = f"select drive_id from marts.dim_drives where {likeness} > {LEAST_LIKENESS} order by {likeness} desc, drive_id limit 5"
+    close = [row["drive_id"] for row in fetch(connection, near, {"drive": drive})]
     hint = f"did you mean {', '.join(close)}?" if close else '`drivetail sql "select drive_id from marts.dim_drives"` lists them'
     raise QueryError(f"{drive}: no record of the publication names this drive; {hint}")
 

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -22,7 +22,7 @@ import polars as pl
 
 from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.raw.store import utc_now, write_parquet
-from ingest.reading.batches import Batch
+from ingest.reading.batches import Batch, batch_of
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.overlap import each_once, take_back
 from ingest.reading.parse import completed, split
@@ -30,6 +30,7 @@ from ingest.reading.readers import RawChunk, one_line
 from ingest.reading.resolution import as_samples, seconds_of
 from ingest.sources import SOURCES
 from ingest.sources.prometheus.client import Client, server_url
+from ingest.sources.prometheus.health import health_of
 from ingest.sources.prometheus.known import unknown_rows
 from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
@@ -190,6 +191,7 @@ def _samples(file: SourceFile, landing: Landing, result: FileResult) -> SampleFi
     samples = read_samples(file.path, folder or "unknown", labels_of(landing.options), scratch)
     result.notes += samples.notes
     landing.take(Batch(None, _NOTHING, samples.broken), result)
+    landing.take(replace(batch_of("drive_health", health_of(samples.health_points())), is_beside=True), result)
     return samples
 
 

@@ -24,6 +24,8 @@ from ingest.raw.store import write_parquet
 from ingest.reading.batches import REJECTION
 from ingest.reading.devices import drive_of, whole_drives
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
+from ingest.sources.prometheus.health import METRICS as HEALTH
+from ingest.sources.prometheus.health import Point
 from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, READING, named_hosts
 
 EXPECTED = "node_exporter's text format, OpenMetrics, or the output of `promtool tsdb dump`"
@@ -84,7 +86,8 @@ class Samples:
 class SampleFile:
     """A file that was read: its samples of drives are spooled (_SPOOLED, a file per block), since a dump has them by series, not by time.
 
-    `series`: series_no, metric, labels, host, device, path, told_group. `broken`: REJECTION, the lines that are no sample of a time.
+    `series`: series_no, metric, labels, host, device, path, told_group. `health`: the last sample of each day of each series that says
+    something of a drive's health (_SPOOLED). `broken`: REJECTION, the lines that are no sample of a time.
     """
 
     spooled: list[Path]
@@ -92,6 +95,13 @@ class SampleFile:
     broken: pl.DataFrame
     notes: list[str]
     lines_by_day: dict[datetime, int]
+    health: pl.DataFrame
+
+    def health_points(self) -> Iterator[Point]:
+        """What the file says of the drives' health."""
+        said = self.health.join(self.series.select("series_no", "host", "metric", "labels"), on="series_no", maintain_order="left")
+        for host, metric, labels, at, number in said.select("host", "metric", "labels", "at", "number").iter_rows():
+            yield host, metric, json.loads(labels), at, number
 
     def pieces(self, spans: Iterable[Span] = (ALWAYS,)) -> Iterator[Samples]:
         """The samples in each of the spans, which follow each other in time. Who a drive is may have been said in an earlier one."""
@@ -143,6 +153,7 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
     broken: list[pl.DataFrame] = []
     spooled: list[Path] = []
     days: Counter[datetime] = Counter()
+    health = pl.DataFrame(schema=_SPOOLED)
     done = 0
     for block in text_blocks(path, EXPECTED):
         lines = pl.DataFrame({"line": block.decode("utf-8", "replace").removesuffix("\n").split("\n")})
@@ -155,11 +166,12 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
             pl.col("line").str.extract(_LINE, group).alias(name) for group, name in ((1, "series"), (2, "value"), (3, "time"))
         )
         broken.append(_rejected(sample.filter(pl.col("series").is_null()), "not a sample, expected: series value [time]", "line"))
-        sample = sample.filter(pl.col("series").str.contains_any(list(_WANTED))).drop("line")
+        sample = sample.filter(pl.col("series").str.contains_any([*_WANTED, "smartmon_", "nvme_"])).drop("line")
         known = pl.concat([known, _named(sample.select(pl.col("series").unique(maintain_order=True)), known)])
         sample = sample.join(known, on="series", maintain_order="left")
         broken.append(_rejected(sample.filter(pl.col("metric").is_null()), "labels that cannot be read", "line", "series"))
-        sample = sample.filter(pl.col("metric").is_in(_WANTED)).with_columns(pl.col("value").cast(pl.Float64, strict=False).alias("number"))
+        sample = sample.filter(pl.col("metric").is_in(_WANTED) | _is_health())
+        sample = sample.with_columns(pl.col("value").cast(pl.Float64, strict=False).alias("number"))
         broken.append(_rejected(sample.filter(pl.col("number").is_null()), "not a number", "value", "value"))
         # the clock may be in the next block; no scrape is longer than one
         sample = _timed(pl.concat([untimed, sample.filter(pl.col("number").is_not_null())], how="diagonal"))
@@ -167,20 +179,31 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
         untimed = sample.filter(waits).select(untimed.columns)
         broken.append(_no_time(sample.filter(~waits & pl.col("at").is_null())))
         timed = sample.filter(pl.col("at").is_not_null())
+        health = _last_of_days(pl.concat([health, timed.filter(_is_health()).select(*_SPOOLED)]))
+        timed = timed.filter(~_is_health())
         days.update(dict(timed.select(_day().alias("day"))["day"].value_counts().iter_rows()))
         spooled.append(scratch / f"{len(spooled)}.parquet")
         write_parquet(timed.select(*_SPOOLED), spooled[-1])
-    if not known["metric"].is_in(list(COUNTERS)).any():
+    if not known["metric"].is_in(list(COUNTERS)).any() and not health.height:
         raise UnreadableFile(f"no node_disk_* counter in {done} lines; expected {EXPECTED}")
-    if not days:
+    if not days and not health.height:
         raise UnreadableFile("no sample has a number and a time, and there is no node_time_seconds for the time of the scrape")
     series, notes = _located(known, folder, labels)
-    return SampleFile(spooled, series, pl.concat([*broken, _no_time(untimed)]).sort("row", maintain_order=True), notes, dict(days))
+    return SampleFile(spooled, series, pl.concat([*broken, _no_time(untimed)]).sort("row", maintain_order=True), notes, dict(days), health)
 
 
 def _day() -> pl.Expr:
     # an instant at midnight ends the day before, as one on the hour ends the hour before
     return (pl.col("at") - pl.duration(microseconds=1)).dt.truncate("1d")
+
+
+def _is_health() -> pl.Expr:
+    return pl.col("metric").str.contains(f"^({HEALTH})$")
+
+
+def _last_of_days(samples: pl.DataFrame) -> pl.DataFrame:
+    """The last sample of each series in each UTC day."""
+    return samples.sort("at", maintain_order=True).unique(["series_no", pl.col("at").dt.date()], keep="last", maintain_order=True)
 
 
 def _rejected(lines: pl.DataFrame, reason: str, column: str, value: str = "line") -> pl.DataFrame:
@@ -223,7 +246,7 @@ def _timed(lines: pl.DataFrame) -> pl.DataFrame:
 
 def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataFrame, list[str]]:
     """The series with what `located_by` says of them, counters of whole drives only; notes."""
-    known = known.filter(pl.col("metric").is_in(_WANTED)).drop("series")
+    known = known.filter(pl.col("metric").is_in(_WANTED) | _is_health()).drop("series")
     read = {text: json.loads(text) for text in known["labels"].unique(maintain_order=True)}
     uname = known.filter(pl.col("metric") == UNAME)["labels"].to_list()
     nodename = read[uname[0]].get("nodename", "") if uname else ""

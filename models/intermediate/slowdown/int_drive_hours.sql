@@ -16,6 +16,7 @@ select
     io_count,
     median_io_count,
     rate_imbalance,
+    io_bytes,
     io_size_bytes,
     median_io_size_bytes,
     size_imbalance,

@@ -50,7 +50,8 @@ select
     io_count,
     median_io_count,
     {{ ratios.rate_imbalance }} as rate_imbalance,
-    io_size_bytes,
+    io_bytes,
+    {{ ratios.io_size_bytes }} as io_size_bytes,
     median_io_size_bytes,
     {{ ratios.size_imbalance }} as size_imbalance,
 {%- for side in ('read', 'write') %}

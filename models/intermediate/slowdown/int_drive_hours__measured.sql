@@ -42,7 +42,7 @@ select
     coverage,
     {{ merged_latency() }} as latency_us,
     {{ merged_io_count() }} as io_count,
-    {{ merged_io_size() }} as io_size_bytes,
+    {{ merged_bytes() }} as io_bytes,
     case when is_split and read_ios > 0 then read_latency_us end as read_latency_us,
     case when is_split and write_ios > 0 then write_latency_us end as write_latency_us
 from placed

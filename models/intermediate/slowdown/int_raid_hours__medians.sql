@@ -7,7 +7,7 @@ with drive_hours as (
         *,
         case when is_data_drive and is_covered then latency_us end as peer_latency_us,
         case when is_data_drive and is_covered then io_count end as peer_io_count,
-        case when is_data_drive and is_covered then io_size_bytes end as peer_io_size_bytes,
+        case when is_data_drive and is_covered then {{ io_size() }} end as peer_io_size_bytes,
         case when is_data_drive and is_covered then read_latency_us end as peer_read_latency_us,
         case when is_data_drive and is_covered then write_latency_us end as peer_write_latency_us
     from {{ ref('int_drive_hours__measured') }}
