@@ -338,7 +338,9 @@ class Build:
         self.warehouse.note("redefine")
         self.project.run("seed")
         self.project.run("run", "--exclude", *MADE_FOR_STORE)
-        self.project.run("test", "--select", "config.materialized:table", "--exclude", *MADE_FOR_STORE, "test_type:unit", "test_type:singular")
+        self.project.run(
+            "test", "--select", "config.materialized:table", "--exclude", *MADE_FOR_STORE, "test_type:unit", "test_type:singular"
+        )
         Project.let_go()
         with self.connect() as connection:
             connection.execute("update state.defined set version = ?", [self.project.version])

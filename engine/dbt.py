@@ -304,7 +304,7 @@ class Project:
 
     @cached_property
     def store_version(self) -> str:
-        """See store_version()."""
+        """Changes when a definition of what is stored does."""
         return store_version(Project.parsed("duckdb", self._folder, self._log))
 
     @staticmethod

@@ -27,8 +27,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import PoissonRegressor
 from sklearn.preprocessing import OneHotEncoder
 
-from engine.thresholds import variables
 from engine.read import fetch, open_published
+from engine.thresholds import variables
 from engine.warehouse import Warehouse
 from simulate.fleet import DEFAULT_START
 from workbench.commit import ROOT, current_commit

@@ -22,10 +22,10 @@ from drivetail.cli import main
 from drivetail.service.maintenance import expire
 from engine.build import build
 from engine.dbt import ModelError, Project
-from engine.thresholds import variables
 from engine.prune import LEAST_DAYS, prune
 from engine.publish import clean_up
 from engine.retention import Kept, Past, bring_back
+from engine.thresholds import variables
 from engine.warehouse import PROJECT, Warehouse
 from ingest.raw.store import drive_hour_files, list_deliveries
 

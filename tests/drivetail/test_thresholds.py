@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from drivetail.service.settings import SettingsError, load_settings
 from engine.dbt import Project, store_version
-from engine.thresholds import checked, variables
+from engine.thresholds import ThresholdError, checked, own_thresholds, variables
 from engine.warehouse import PROJECT, Warehouse
 from tests.drivetail.conftest import drivetail
 
@@ -63,9 +64,9 @@ def test_a_threshold_of_the_settings_changes_the_mart_and_computes_no_day(copied
     assert asked(copied, ALERTS) == [("d15",)] and stored(copied) == before
 
 
-def test_warehouses_of_one_process_have_their_own_thresholds(tmp_path: Path) -> None:
-    own, other = Warehouse(tmp_path / "own"), Warehouse(tmp_path / "other")
-    own.create()
+def test_warehouses_of_one_process_have_their_own_thresholds(copied: Warehouse, tmp_path: Path) -> None:
+    own, other = copied, Warehouse(tmp_path / "other")
+    shutil.copytree(own.root, other.root)
     own.settings.write_text("[thresholds]\nlagging_hours = 77\n")
     for warehouse in (own, other):
         built(warehouse)
@@ -162,9 +163,17 @@ def test_the_page_lists_what_can_be_set() -> None:
 def test_a_threshold_that_cannot_be_used_is_one_line(tmp_path: Path, given: str, said: str) -> None:
     warehouse = Warehouse(tmp_path)
     warehouse.settings.write_text(given)
-    refused = drivetail("build", "-w", tmp_path)
-    assert refused.exit_code == 2 and f"{warehouse.settings}: " in refused.stderr and said in refused.stderr
-    assert not warehouse.published.exists()
+    with pytest.raises(ThresholdError) as refused:
+        own_thresholds(warehouse)
     with pytest.raises(SettingsError) as error:
         load_settings(warehouse)
-    assert said in str(error.value)
+    for message in (str(refused.value), str(error.value)):
+        assert message.startswith(str(warehouse.settings)) and said in message and "\n" not in message
+
+
+def test_a_build_with_a_wrong_threshold_is_refused_and_keeps_the_publication(copied: Warehouse) -> None:
+    copied.settings.write_text("[thresholds]\nalert_slow_hour = 4\n")
+    before = copied.published.read_bytes()
+    refused = drivetail("build", "-w", copied.root)
+    assert refused.exit_code == 2 and "thresholds.alert_slow_hour: unknown key" in refused.stderr
+    assert copied.published.read_bytes() == before

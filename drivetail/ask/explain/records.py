@@ -9,8 +9,8 @@ import duckdb
 
 from drivetail.ask.explain.text import right_aligned, when
 from drivetail.console import Columns, block, table_with_files
-from engine.thresholds import variables
 from engine.read import Row, fetch
+from engine.thresholds import variables
 from ingest.sources import SELF_NAMED_SOURCES
 
 HOUR = timedelta(hours=1)
