@@ -97,7 +97,8 @@ def published_by(warehouse: Warehouse, publication_id: str) -> str | None:
 
 def published_thresholds(warehouse: Warehouse, publication_id: str) -> dict[str, Any]:
     """The thresholds that a publication was made with: those of dbt_project.yml, and in their place the warehouse's own."""
-    return variables() | _record(warehouse, publication_id).get("thresholds", {})
+    own: dict[str, Any] = _record(warehouse, publication_id).get("thresholds", {})
+    return variables() | own
 
 
 def published_custom(warehouse: Warehouse, publication_id: str) -> tuple[str, list[str]]:

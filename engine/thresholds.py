@@ -56,6 +56,6 @@ def _checked(name: str, value: object) -> int | float:
         raise ValueError(f"thresholds.{name}: unknown key; see docs/thresholds.md")
     least, greatest = stated["settable"][name]
     is_whole = isinstance(stated[name], int)
-    if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float) or not least <= value <= greatest:
-        raise ValueError(f"thresholds.{name} is {value!r}; give a {'whole ' * is_whole}number from {least} to {greatest}")
-    return value if is_whole else float(value)
+    if isinstance(value, int | float) and type(value) in ((int,) if is_whole else (int, float)) and least <= value <= greatest:
+        return value if is_whole else float(value)
+    raise ValueError(f"thresholds.{name} is {value!r}; give a {'whole ' * is_whole}number from {least} to {greatest}")
