@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, Rejection, batch_of
+from ingest.reading.devices import is_no_drive
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.hosts import host_of, identity, instant, read_text
 from ingest.reading.readers import MOST_DIGITS, one_line, whole
@@ -49,9 +50,11 @@ def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
         if not isinstance(device, dict) or device.get("type") != "disk":
             continue
         name, serial = device.get("name"), device.get("serial")
+        if isinstance(name, str) and is_no_drive(name):  # lsblk calls zram0 a disk too
+            continue
         if not isinstance(name, str) or not isinstance(serial, str) or not serial.strip():
             shown = name if isinstance(name, str) else None
-            rejected.append((row, "the drive has no serial number; is it behind a RAID controller?", "serial", shown))
+            rejected.append((row, "the drive has no serial number; is it behind a RAID controller, or virtual?", "serial", shown))
             continue
         drives.append({"row_no": row, **_inventory(device, serial.strip(), host), "valid_from": at, "collected_at": at})
         names = [f"{host}/{name.replace('!', '/')}", *([f"wwn:{device['wwn']}"] if isinstance(device.get("wwn"), str) else [])]

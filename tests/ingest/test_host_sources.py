@@ -403,6 +403,8 @@ def test_lsblk_names_every_drive_with_a_serial(tmp_path: Path, warehouse: Wareho
         {"name": "sdc", "type": "disk", "serial": "S3", "rota": 1},
         {"name": "sdb", "type": "disk", "serial": None},
         {"name": "md0", "type": "raid6", "serial": None},
+        {"name": "zram0", "type": "disk", "serial": None},
+        {"name": "mmcblk0boot0", "type": "disk", "serial": "S4"},
     ]
     summary = ingest("lsblk", given(tmp_path, lsblk__json=json.dumps({"blockdevices": devices, "TS": TS})), warehouse.path)
     assert counts(summary) == (8, 7, 1, 0, 0)
