@@ -15,7 +15,7 @@ from engine.warehouse import PROJECT, Warehouse
 
 
 class ThresholdError(ValueError):
-    """A threshold of drivetail.toml cannot be used; the message names the file, the key and its value, and says what is allowed."""
+    """drivetail.toml cannot be read, or one of its thresholds not be used; the message names file, key and value, and what is allowed."""
 
 
 @cache
@@ -26,13 +26,22 @@ def variables() -> dict[str, Any]:
 
 
 def own_thresholds(warehouse: Warehouse) -> dict[str, Any]:
-    """What a warehouse's settings set, by name. Raises: ThresholdError."""
-    path = warehouse.settings
+    """What a warehouse's settings set, by name; nothing without settings. Raises: ThresholdError."""
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8")).get("thresholds", {})
-        return checked(given)
+        own: dict[str, Any] = read_settings(warehouse)["thresholds"]
+        return own
     except FileNotFoundError:
         return {}
+
+
+def read_settings(warehouse: Warehouse) -> dict[str, Any]:
+    """What `drivetail.toml` says; of it only the thresholds are checked. Raises: FileNotFoundError, ThresholdError."""
+    path = warehouse.settings
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        return content | {"thresholds": checked(content.get("thresholds", {}))}
+    except FileNotFoundError:
+        raise
     except OSError as error:
         raise ThresholdError(f"{path}: cannot be read ({error.strerror}); it must belong to the user who runs drivetail") from error
     except tomllib.TOMLDecodeError as error:

@@ -21,7 +21,7 @@ COUNTERS: dict[Kind, tuple[tuple[str, float], ...]] = {
 PLANTED: dict[Kind, str] = {"disk": "current_pending_sector", "ssd": "media_errors"}
 """The counter that rises before a drive is slow where a relation is planted."""
 PLANTED_DAYS, PLANTED_MEAN = 3, 6.0
-"""From so many days before an episode on it rises by so many a day."""
+"""How many days before an episode it begins to rise, and by how much each day."""
 PLANTED_EXCESS = 1.0
 """Only before episodes that show: at least so much latency beyond the normal (ratio)."""
 SCHEMA: dict[str, pl.DataType] = {

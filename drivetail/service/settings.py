@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import re
-import tomllib
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,7 +24,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from engine.thresholds import checked
+from engine.thresholds import ThresholdError, read_settings
 from engine.warehouse import Warehouse
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SERVER_OPTIONS, SOURCES
 
@@ -317,17 +316,11 @@ def load_settings(warehouse: Warehouse) -> Settings:
     """Read the settings of a warehouse. Raises: SettingsError."""
     path = settings_file(warehouse)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = read_settings(warehouse)
     except FileNotFoundError as error:
         raise SettingsError(f"{path}: no such file; `drivetail init --inbox FOLDER` writes one") from error
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read ({error.strerror}); it must belong to the user who runs drivetail") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path}: {error}; see docs/airflow.md") from error
-    try:
-        checked(content.get("thresholds", {}))
-    except ValueError as error:
-        raise SettingsError(f"{path}: {error}") from error
+    except ThresholdError as error:
+        raise SettingsError(str(error)) from error
     try:
         return Settings.model_validate(content, context=path.parent)
     except ValidationError as error:

@@ -22,7 +22,8 @@ def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Del
         with publication_of(warehouse) as connection:
             built = _collect_from(status, connection)
         publication_id = status.publication["publication_id"]
-        status.thresholds = {name: published_thresholds(warehouse, publication_id)[name] for name in BOUNDS}
+        thresholds = published_thresholds(warehouse, publication_id)
+        status.thresholds = {name: thresholds[name] for name in BOUNDS}
         status.custom_failures = published_custom(warehouse, publication_id)[1]
         return built
     except QueryError as error:
