@@ -50,6 +50,8 @@ def folder_of(warehouse: Warehouse, name: str) -> Path:
 
 def make_empty(warehouse: Warehouse) -> None:
     """Make the folder without a row, where it is missing."""
+    if folder_of(warehouse, EMPTY).exists():  # else every build pays for pandas, which empty tables import
+        return
     keep(warehouse, EMPTY, {name: schema.empty_table() for name, schema in TABLES.items()})
 
 

@@ -1,11 +1,19 @@
 {{ config(materialized="by_day") }}
 -- Slowdown of the hours in which a drive got at least `imbalanced` times its share of the I/Os, or of their size, in counts that add up.
 -- Grain: day_utc, drive_id, raid_group_id, imbalance.
-with imbalanced as (
+with drive_hours as (
+    select day_utc, drive_id, raid_group_id, slowdown, rate_imbalance, size_imbalance
+    from {{ ref('int_drive_hours__compared') }}
+    where is_in_population
+        and slowdown is not null
+        and (rate_imbalance >= {{ var('imbalanced') }} or size_imbalance >= {{ var('imbalanced') }})
+),
+
+imbalanced as (
 {%- for imbalance in ('rate', 'size') %}
     select day_utc, drive_id, raid_group_id, '{{ imbalance }}' as imbalance, slowdown
-    from {{ ref('int_drive_hours__compared') }}
-    where is_in_population and slowdown is not null and {{ imbalance }}_imbalance >= {{ var('imbalanced') }}
+    from drive_hours
+    where {{ imbalance }}_imbalance >= {{ var('imbalanced') }}
     {{- " union all" if not loop.last }}
 {%- endfor %}
 )

@@ -3,19 +3,17 @@
 -- Most RAID-hours hold none, which their medians show and three sums: quartiles and deviations are taken of the others only.
 with peers as (
     select
-        drive_hours.drive_id,
-        drive_hours.raid_group_id,
-        drive_hours.hour_utc,
-        drive_hours.latency_us,
-        drive_hours.median_latency_us,
-        drive_hours.slowdown,
-        drive_hours.day_utc,
+        drive_id,
+        raid_group_id,
+        hour_utc,
+        latency_us,
+        median_latency_us,
+        slowdown,
+        day_utc,
         -- the squares of ten million drives fit into 38 digits. Wider than it need be: DuckDB keeps products of decimals of up to 18 digits in 18
-        cast({{ capped_nanoseconds('drive_hours.latency_us') }} as decimal(20, 0)) as latency_ns
-    from {{ ref('int_drive_hours__compared') }} as drive_hours
-    inner join {{ ref('int_raid_hours__medians') }} as medians
-        on drive_hours.raid_group_id = medians.raid_group_id and drive_hours.hour_utc = medians.hour_utc
-    where medians.may_hold_outliers and drive_hours.is_in_population and drive_hours.slowdown is not null
+        cast({{ capped_nanoseconds('latency_us') }} as decimal(20, 0)) as latency_ns
+    from {{ ref('int_drive_hours__notable') }}
+    where is_in_population and slowdown is not null
 ),
 
 raid_hours as (

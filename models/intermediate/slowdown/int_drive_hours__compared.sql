@@ -5,6 +5,7 @@ with drive_hours as (
     select
         measured.*,
         raid_hours.latency_count,
+        raid_hours.is_notable as is_in_notable_hour,
         raid_hours.data_drive_count,
         case when raid_hours.is_valid then raid_hours.median_latency_us end as median_latency_us,
         raid_hours.max_latency_us,
@@ -75,6 +76,7 @@ select
     end as is_{{ degree }}_from_{{ floor }}_ios,
 {%- endfor %}
 {%- endfor %}
+    is_in_notable_hour,
     declared_kind,
     is_group_guessed,
     cast(hour_utc as date) as day_utc

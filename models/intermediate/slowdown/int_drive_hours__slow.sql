@@ -30,7 +30,7 @@ select
     end as was_{{ degree }},
 {%- endfor %}
     drive_hours.day_utc
-from {{ ref('int_drive_hours__compared') }} as drive_hours
+from {{ ref('int_drive_hours__notable') }} as drive_hours
 inner join drive_days
     on drive_hours.drive_id = drive_days.drive_id
     and drive_hours.raid_group_id = drive_days.raid_group_id

@@ -26,7 +26,7 @@ ranked as (
         row_number() over (
             partition by drive_hours.raid_group_id, drive_hours.hour_utc order by drive_hours.slowdown desc, drive_hours.drive_id asc
         ) as tail_rank
-    from {{ ref('int_drive_hours__compared') }} as drive_hours
+    from {{ ref('int_drive_hours__notable') }} as drive_hours
     inner join tail_hours on drive_hours.raid_group_id = tail_hours.raid_group_id and drive_hours.hour_utc = tail_hours.hour_utc
     where drive_hours.slowdown is not null
 ),

@@ -99,9 +99,13 @@ select
     raid_hours.median_latency_us,
     raid_hours.max_latency_us,
     raid_hours.mean_latency_us,
-    -- some drive may be an outlier by a rule that looks at more than the median (int_drive_hours__outlying)
+    -- some drive is at least mildly slow, or was in the hour before, or may be an outlier by another rule (int_drive_hours__outlying)
     raid_hours.is_valid
-    and (raid_hours.max_latency_us / raid_hours.median_latency_us >= {{ least_outlying_slowdown() }} or raid_hours.is_spread_out) as may_hold_outliers,
+    and (
+        raid_hours.max_latency_us / raid_hours.median_latency_us >= least({{ var('mild_threshold') }}, {{ least_outlying_slowdown() }})
+        or raid_hours.is_spread_out
+    )
+    or coalesce(previous.is_valid and previous.max_latency_us / previous.median_latency_us >= {{ var('mild_threshold') }}, false) as is_notable,
 {%- for floor in var('io_count_floors') %}
     case
         when raid_hours.latency_count_{{ floor }} >= {{ var('min_reporting_drives') }} and raid_hours.median_latency_{{ floor }}_us > 0

@@ -1,0 +1,20 @@
+{{ config(materialized="in_run") }}
+-- The drive-hours of RAID-hours worth a closer look: what slow hours, outliers and counterfactuals are made of. The others, nine of ten, are left
+-- out once instead of by each of these. Grain: drive_id, hour_utc.
+select
+    drive_id,
+    hour_utc,
+    raid_group_id,
+    is_in_population,
+    latency_us,
+    median_latency_us,
+    slowdown,
+    rate_imbalance,
+    size_imbalance,
+{%- for side in ('read', 'write') %}
+    {{ side }}_slowdown,
+    is_{{ side }}_multiple_in_ticks,
+{%- endfor %}
+    day_utc
+from {{ ref('int_drive_hours__compared') }}
+where is_in_notable_hour
