@@ -4,16 +4,27 @@ with known as (
     select last_hour_utc + interval 1 hour as until_utc from {{ ref('stg_raw__publication') }}
 ),
 
+-- a week is known by the number of the week after it, which begins at its boundary
 drive_weeks as (
     select
         drive_id,
-        cast(date_trunc('week', cast(day_utc as timestamp)) as timestamp) + interval 7 day as boundary_utc,
-        max_by(raid_group_id, cast(day_utc as string) || ' ' || raid_group_id) as raid_group_id,
+        boundary_utc,
+        {{ week_no('boundary_utc') }} as week_no,
+        max_by(raid_group_id, place) as raid_group_id,
         cast(sum(slowdown_hours) as bigint) as drive_hours,
-        cast(sum(slowdown_hours_{{ edge_name(var('chronic_slowdown')) }}) as bigint) as chronic_hours
-    from {{ ref('int_drive_days') }}
-    where slowdown_hours > 0
-    group by drive_id, cast(date_trunc('week', cast(day_utc as timestamp)) as timestamp) + interval 7 day
+        cast(sum(chronic_hours) as bigint) as chronic_hours
+    from (
+        select
+            drive_id,
+            raid_group_id,
+            cast(day_utc as string) || ' ' || raid_group_id as place,
+            cast(date_trunc('week', cast(day_utc as timestamp)) as timestamp) + interval 7 day as boundary_utc,
+            slowdown_hours,
+            slowdown_hours_{{ edge_name(var('chronic_slowdown')) }} as chronic_hours
+        from {{ ref('int_drive_days') }}
+        where slowdown_hours > 0
+    ) as days
+    group by drive_id, boundary_utc
 ),
 
 slow_hours as (
@@ -82,7 +93,6 @@ tail_weeks as (
 weekly as (
     select
         drive_weeks.*,
-        {{ week_no('drive_weeks.boundary_utc') }} as week_no,
         coalesce(slow_weeks.slow_hours, 0) as slow_hours,
         coalesce(slow_weeks.recurrence_count, 0) as recurrence_count,
         coalesce(slow_weeks.together_hours, 0) as together_hours,
@@ -94,41 +104,40 @@ weekly as (
     left join slow_weeks on drive_weeks.drive_id = slow_weeks.drive_id and drive_weeks.boundary_utc = slow_weeks.boundary_utc
     left join tail_weeks
         on drive_weeks.drive_id = tail_weeks.drive_id
-        and {{ week_no('drive_weeks.boundary_utc') }} = tail_weeks.week_no + 1
+        and drive_weeks.week_no = tail_weeks.week_no + 1
     where drive_weeks.boundary_utc <= known.until_utc
 ),
 
 -- a drive's own rate: recent weeks weigh more. Weights are whole millionths, so that the order of summing leaves no trace
 weighted as (
     select
-        weekly.drive_id,
-        weekly.week_no,
+        drive_weeks.drive_id,
+        drive_weeks.week_no,
         cast(
             sum(
                 past.tail_hours_caused
-                * cast(round(1000000 * power(0.5, (weekly.week_no - past.week_no) / cast({{ var('candidate_half_life_weeks') }} as double))) as bigint)
+                * cast(round(1000000 * power(0.5, (drive_weeks.week_no - past.week_no - 1) / cast({{ var('candidate_half_life_weeks') }} as double))) as bigint)
             ) as bigint
         ) as weighted_tail_hours
-    from weekly
-    inner join weekly as past
-        on weekly.drive_id = past.drive_id
-        and past.week_no between weekly.week_no - {{ var('candidate_history_weeks') - 1 }} and weekly.week_no
-    where past.tail_hours_caused > 0
-    group by weekly.drive_id, weekly.week_no
+    from drive_weeks
+    inner join tail_weeks as past
+        on drive_weeks.drive_id = past.drive_id
+        and past.week_no between drive_weeks.week_no - {{ var('candidate_history_weeks') }} and drive_weeks.week_no - 1
+    group by drive_weeks.drive_id, drive_weeks.week_no
 ),
 
 unplugs as (
     select
-        weekly.drive_id,
-        weekly.week_no,
+        drive_weeks.drive_id,
+        drive_weeks.week_no,
         count(case when events.event_type = 'unplug' then 1 end) as unplug_count,
         max(case when events.event_type = 'unplug' then events.hour_utc end) as last_unplug_hour_utc,
         max(case when events.event_type = 'replug' then events.hour_utc end) as last_replug_hour_utc
-    from weekly
+    from drive_weeks
     inner join {{ ref('int_drive_events__identified') }} as events
-        on weekly.drive_id = events.drive_id and events.occurred_at < weekly.boundary_utc
+        on drive_weeks.drive_id = events.drive_id and events.occurred_at < drive_weeks.boundary_utc
     where events.event_type in ('unplug', 'replug')
-    group by weekly.drive_id, weekly.week_no
+    group by drive_weeks.drive_id, drive_weeks.week_no
 ),
 
 -- when the slow interval began that an unplug ended or followed
