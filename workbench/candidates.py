@@ -40,7 +40,7 @@ RIDGES = (0.001, 0.1)
 REPLICATES = 500
 VARIABLES = variables()
 OUTCOME_WEEKS = 4
-TABLES = ("verdicts", "backtest", "glm", "calibration")
+TABLES = ("verdicts", "backtest", "glm", "calibration", "forecasts")
 """Each has a file beside the page: docs/results/candidates_TABLE.csv."""
 Row = dict[str, Any]
 SMALL = {"disk-groups": 60, "ssd-groups": 30, "days": 182, "seed": 11}
@@ -60,6 +60,8 @@ class Scenario:
 SCENARIOS = {
     "large": Scenario("300 RAID groups, 35 weeks", {"disk-groups": 200, "ssd-groups": 100, "days": 245, "seed": 29}),
     "small": Scenario("90 RAID groups, 26 weeks", SMALL),
+    "seed12": Scenario("as small, another seed", {**SMALL, "seed": 12}),
+    "seed13": Scenario("as small, another seed", {**SMALL, "seed": 13}),
     "bursty": Scenario(
         "hazards that break the model, bursty neighbours",
         SMALL,
@@ -232,6 +234,16 @@ def after_verdicts(connection: duckdb.DuckDBPyConnection) -> list[Row]:
     )
 
 
+def forecasts(connection: duckdb.DuckDBPyConnection) -> list[Row]:
+    """The rows of marts.candidate_forecasts."""
+    return fetch(
+        connection,
+        "select kind, horizon_days, rule, boundary_count, forecast_count, slow_count, round(brier_score, 5) as brier_score,"
+        " round(skill_ratio, 3) as skill_ratio, round(gain, 5) as gain, round(gain_low, 5) as gain_low, round(gain_high, 5) as gain_high,"
+        " verdict from marts.candidate_forecasts order by kind, horizon_days, rule",
+    )
+
+
 def measured(scenario: Scenario, bundle: Path, warehouse: Warehouse) -> dict[str, list[Row]]:
     """The rows of a fleet, by table. A warehouse that is built already is read as it is."""
     if not warehouse.published.exists():
@@ -246,6 +258,7 @@ def measured(scenario: Scenario, bundle: Path, warehouse: Warehouse) -> dict[str
             "backtest": backtest(connection),
             "glm": beside_glm(rows, VARIABLES["candidate_top_ratios"]),
             "calibration": calibration(rows, VARIABLES["candidate_band_edges"], covered),
+            "forecasts": forecasts(connection),
         }
 
 
@@ -349,6 +362,26 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
         "",
         f"Of drives expected to cause 8 or more tail hours, {came:,.0f} came where {expected:,.0f} were expected.",
     ]
+    lines += [
+        "",
+        "## The next slow interval, foretold",
+        "",
+        "Share of the base rate's Brier score that a rule saves, when a slow interval within 1, 7 and 28 days is foretold at each week boundary:",
+        "by slow hours in 28 days / by whether the drive was slow in 28 days / by the model's expectation. + and -: better and worse than the second,",
+        "beyond chance. n: forecasts for 7 days, and how many came true. All: [candidates_forecasts.csv](candidates_forecasts.csv).",
+        "",
+        "| fleet | kind | n | 1 day | 7 days | 28 days |",
+        "|---|---|--:|---|---|---|",
+    ]
+    marks = {"gains": "+", "loses": "-"}
+    foretold = {(row["fleet"], row["kind"], row["horizon_days"], row["rule"]): row for row in tables["forecasts"]}
+    for fleet, kind in dict.fromkeys((row["fleet"], row["kind"]) for row in tables["forecasts"]):
+        saved = []
+        for days in VARIABLES["forecast_horizon_days"]:
+            of_rules = [foretold[fleet, kind, str(days), rule] for rule in ("most_slow_hours_28d", "slow_28d", "model")]
+            saved.append(" / ".join(f"{float(row['skill_ratio']):.0%}{marks.get(row['verdict'], '')}" for row in of_rules))
+        week = foretold[fleet, kind, "7", "model"]
+        lines.append(f"| {fleet} | {kind} | {int(week['forecast_count']):,}, {week['slow_count']} | {' | '.join(saved)} |")
     return "\n".join(lines) + "\n"
 
 

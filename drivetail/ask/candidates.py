@@ -15,7 +15,7 @@ from engine.words import NO_BACKTEST, TOO_LITTLE, counted_noun
 
 
 def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:
-    """Rows of marts.replacement_candidates, the most worthwhile first; is_all: also those to leave.
+    """Rows of marts.replacement_candidates, what to do first on top; is_all: also those to leave.
 
     Raises: QueryError without a publication.
     """
@@ -54,6 +54,12 @@ def list_backtest(warehouse: Warehouse) -> list[Row]:
         return fetch(connection, "select * from marts.candidate_backtest_summary order by kind, top_ratio, rule", {})
 
 
+def list_forecasts(warehouse: Warehouse) -> list[Row]:
+    """Rows of marts.candidate_forecasts, the best rule first. Raises: QueryError without a publication."""
+    with publication_of(warehouse) as connection:
+        return fetch(connection, "select * from marts.candidate_forecasts order by kind, horizon_days, brier_score, rule", {})
+
+
 def candidates_table(rows: Sequence[Row]) -> str:
     """The candidates as a table for the terminal."""
     if not rows:
@@ -66,6 +72,7 @@ def candidates_table(rows: Sequence[Row]) -> str:
         "to": ("expected_high", _hours),
         "cost": ("cost_tail_hours", _hours),
         "caused in 28 d": "tail_hours_caused_28d",
+        "slow in 28 d": "slow_hours_28d",
         "host": "host",
         "slot": "slot",
         "decided": "decision",
@@ -91,8 +98,8 @@ def evidence_table(rows: Sequence[Row]) -> str:
     return table(rows, columns)
 
 
-def backtest_table(rows: Sequence[Row], verdicts: Sequence[Row]) -> str:
-    """The backtest of the ranking, and what came after each verdict, as tables for the terminal."""
+def backtest_table(rows: Sequence[Row], verdicts: Sequence[Row], forecasts: Sequence[Row]) -> str:
+    """The backtest of the ranking, what came after each verdict and how well slowness was foretold, as tables for the terminal."""
     after: Columns = {
         "verdict": "verdict",
         "by": ("replace_rule", lambda rule: None if rule == "none" else rule),
@@ -105,8 +112,9 @@ def backtest_table(rows: Sequence[Row], verdicts: Sequence[Row]) -> str:
         "paid": ("paid_ratio", lambda ratio: f"{100 * ratio:.0f}%"),
     }
     came = "\n".join(["What drives caused in the 28 days after each verdict, in tail hours", table(verdicts, after)]) if verdicts else ""
+    more = [part for part in (came, forecast_table(forecasts)) if part]
     if not rows:
-        return "\n".join([NO_BACKTEST, *([came] if came else [])])
+        return "\n".join([NO_BACKTEST, *more])
     columns: Columns = {
         "kind": "kind",
         "replaced": ("top_ratio", lambda ratio: f"{100 * ratio:g}%"),
@@ -121,7 +129,31 @@ def backtest_table(rows: Sequence[Row], verdicts: Sequence[Row]) -> str:
         "to": ("gain_high", _hours),
         "model": ("verdict", lambda verdict: TOO_LITTLE if verdict == "open" else verdict),
     }
-    return "\n".join([table(rows, columns), *([came] if came else [])])
+    return "\n".join([table(rows, columns), *more])
+
+
+def forecast_table(rows: Sequence[Row]) -> str:
+    """How well each rule foretold the next slow interval, and whether the model beats "slow in 28 days"; empty without a forecast."""
+    if not rows:
+        return ""
+    columns: Columns = {
+        "kind": "kind",
+        "days": "horizon_days",
+        "by": "rule",
+        "forecasts": "forecast_count",
+        "slow": "slow_count",
+        "Brier": ("brier_score", lambda score: f"{score:.4f}"),
+        "better than base": ("skill_ratio", lambda ratio: f"{100 * ratio:.0f}%"),
+        "than slow_28d": ("verdict", lambda verdict: TOO_LITTLE if verdict == "open" else verdict),
+    }
+    called = {verdict: sum(row["rule"] == "model" and row["verdict"] == verdict for row in rows) for verdict in ("gains", "loses")}
+    of = sum(row["rule"] == "model" for row in rows)
+    words = (
+        f"Beyond chance the model foretold better than slow_28d in {called['gains']} of {of} comparisons, and worse in {called['loses']}; "
+        "the candidates are in the order of their slow hours"
+    )
+    head = "Whether a slow interval begins within so many days, foretold each week: Brier score, less is better (docs/candidates.md)"
+    return "\n".join([head, table(rows, columns), words])
 
 
 def _hours(hours: float) -> str:

@@ -260,7 +260,7 @@ def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtes
     Compares the tail hours that each is expected to cause in 28 days with what a replacement costs (docs/candidates.md).
 
     \b
-    drivetail candidates                      what to do, the most worthwhile first
+    drivetail candidates                      what to do first
     drivetail candidates --explain DRIVE      why
     drivetail candidates --backtest           would it have helped so far?
     """
@@ -271,14 +271,15 @@ def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtes
         list_backtest,
         list_candidates,
         list_evidence,
+        list_forecasts,
         list_verdicts,
     )
 
     if is_all + is_backtest + (drive is not None) > 1:
         raise click.UsageError("--all, --explain and --backtest cannot be used together")
     if is_backtest:
-        verdicts = list_verdicts(warehouse) if output == "table" else []
-        rows, written = list_backtest(warehouse), lambda found: backtest_table(found, verdicts)
+        more = (list_verdicts(warehouse), list_forecasts(warehouse)) if output == "table" else ([], [])
+        rows, written = list_backtest(warehouse), lambda found: backtest_table(found, *more)
     elif drive is not None:
         rows, written = list_evidence(warehouse, drive), evidence_table
     else:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from drivetail.cli.options import (
     warehouse_option,
 )
 from drivetail.console import as_csv, as_json, progress, say
+from drivetail.service.slow_hosts import seconds_of
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, human
 from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
@@ -238,46 +237,51 @@ def map_drives(warehouse: Warehouse, paths: tuple[Path, ...]) -> None:
 )
 @click.option("--once", is_flag=True, help="Look once, deliver at once and exit, for cron.")
 @click.option("--every", metavar="60s", help="Look this often and deliver every hour, as a service.  [default: 60s]")
+@click.option(
+    "--finer",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Look more often while this file, which `drivetail alerts --hosts` writes, names this host.",
+)
 @click.option("--host", help="Name of this host.  [default: its own]")
 @click.option(
     "--textfile", type=click.Path(file_okay=False, path_type=Path), help="Also write membership of md arrays there, for node_exporter."
 )
-def collect(out: Path, once: bool, every: str | None, host: str | None, textfile: Path | None) -> None:
+def collect(out: Path, once: bool, every: str | None, finer: Path | None, host: str | None, textfile: Path | None) -> None:
     """Collect what this host knows of its drives.
 
     It reads /proc/diskstats, mdstat, mdadm, lsblk, smartctl and the kernel's messages (docs/sources/collect.md).
     Run it as root: as a service (deploy/systemd), or with --once from cron every few minutes. Each delivery is one folder in --out,
     whole or absent, for `drivetail ingest collected OUT`. A command that is missing on the host is reported; the rest is delivered.
     """
-    from drivetail.host.collect import CollectError, Collector
+    from drivetail.host.collect import CollectError, Collector, looking
+    from drivetail.host.finer import Finer
 
-    if once and every:
-        raise click.UsageError("--once looks once; leave --every out")
+    for given, option in ((every, "--every"), (finer, "--finer")):
+        if once and given:
+            raise click.UsageError(f"--once looks once; leave {option} out")
     seconds = _seconds(every or "60s")
     try:
         collector = Collector(out, host=host)
-        while True:
+        if once:
             collector.look()
-            hour_ends_in = HOUR_SECONDS - time.time() % HOUR_SECONDS
-            if once or hour_ends_in > HOUR_SECONDS - seconds:
-                delivered = collector.deliver()
+        sooner = None if finer is None else Finer(finer, collector.host, collector.spool)
+        looks = [collector.deliver()] if once else looking(collector, seconds, sooner)
+        for delivered in looks:
+            if delivered is not None:
                 for sentence in delivered.missing:
                     say(f"note: {sentence}")
                 say(f"{delivered.path}: {', '.join(delivered.files)}")
             if textfile is not None:
                 collector.write_membership(textfile)
-            if once:
-                return
-            time.sleep(seconds - time.time() % seconds)
     except CollectError as error:
         raise Failure(str(error)) from error
 
 
 def _seconds(text: str) -> int:
     """`60s`, `5m` -> seconds. Raises: click.UsageError."""
-    match = re.fullmatch(r"(\d{1,4})([sm]?)", text)
-    seconds = int(match[1]) * (60 if match[2] == "m" else 1) if match else 0
-    if not 1 <= seconds <= 900:
+    seconds = seconds_of(text)
+    if seconds is None or not 1 <= seconds <= 900:
         raise click.UsageError(f"--every {text}: give 1s to 15m; snapshots further apart miss too much of the hour")
     return seconds
 

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--new", "is_new", is_flag=True, help="Show only alerts not shown before, and mark them as shown.")
 @click.option("--notify", "is_notifying", is_flag=True, help="Send each receiver of drivetail.toml the alerts that it has not had.")
+@click.option("--hosts", "is_hosts", is_flag=True, help="Write the hosts of open alerts to the file of [collect], for `collect --finer`.")
 @click.option("--all", "is_all", is_flag=True, help="Include dismissed drives and drives grouped under a host alert.")
 @format_option("How to print them; json and csv hold every field, json the drives of a grouped alert and their peers too.")
 @warehouse_option
-def alerts(warehouse: Warehouse, is_new: bool, is_notifying: bool, is_all: bool, output: str) -> None:
+def alerts(warehouse: Warehouse, is_new: bool, is_notifying: bool, is_hosts: bool, is_all: bool, output: str) -> None:
     """List the drives that have become slow.
 
     A drive is slow in 3 hours of 24, until it was quiet for 24; or a little slow in most hours of four weeks.
@@ -44,12 +45,14 @@ def alerts(warehouse: Warehouse, is_new: bool, is_notifying: bool, is_all: bool,
     """
     from drivetail.tell.alerts import Alert, alerts_csv, alerts_json, new_alerts, open_alerts, render_alerts
 
-    if is_new + is_notifying + is_all > 1:
-        raise click.UsageError("--new, --notify and --all cannot be used together")
-    if is_notifying:
+    if is_new + is_notifying + is_hosts + is_all > 1:
+        raise click.UsageError("--new, --notify, --hosts and --all cannot be used together")
+    if is_notifying or is_hosts:
         if output != "table":
-            raise click.UsageError("--notify sends sentences; leave out --format")
-        _notify(warehouse)
+            raise click.UsageError(
+                "--notify sends sentences; leave out --format" if is_notifying else "--hosts writes a file; leave out --format"
+            )
+        (_notify if is_notifying else _write_hosts)(warehouse)
         return
 
     def tell(found: list[Alert]) -> None:
@@ -79,6 +82,18 @@ def _notify(warehouse: Warehouse) -> None:
     failures = [each.failure for each in deliveries if each.failure is not None]
     if failures:
         raise Failure("\ndrivetail: ".join(failures))
+
+
+def _write_hosts(warehouse: Warehouse) -> None:
+    """Write the file of [collect], and say which hosts are in it."""
+    from drivetail.service.settings import load_settings, settings_file
+    from drivetail.tell.slow_hosts import write_slow_hosts
+
+    collect = load_settings(warehouse).collect
+    found = write_slow_hosts(warehouse, collect)
+    if found is None:
+        raise Failure(f"{settings_file(warehouse)}: names no file for hosts; add [collect] with file (docs/sources/collect.md)")
+    say(f"{collect.file}: {', '.join(sorted(found.hosts)) or 'no host'}")
 
 
 @click.command()

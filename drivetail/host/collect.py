@@ -18,11 +18,12 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from drivetail.host.finer import Finer
 from ingest.contract.errors import UnreadableFile
 from ingest.raw.durable import put_folder, replace_file
 from ingest.reading.devices import is_whole_drive
@@ -105,9 +106,10 @@ class Collector:
         except OSError as error:
             raise CollectError(f"{self.spool}: cannot be made ({error.strerror}); give a folder that can be written with --out") from error
 
-    def look(self, now: float | None = None) -> None:
-        """Add one look to what the next delivery will hold. Raises: CollectError where /proc/diskstats cannot be read."""
+    def look(self, now: float | None = None) -> int:
+        """Add one look to what the next delivery will hold. Returns: its size. Raises: CollectError without /proc/diskstats."""
         at = int(time.time() if now is None else now)
+        written = 0
         for name in ("diskstats", "mdstat"):
             try:
                 text = (self.proc / name).read_text(encoding="utf-8", errors="replace")
@@ -119,7 +121,10 @@ class Collector:
                 raise CollectError(f"{self.proc / name}: cannot be read ({error.strerror})") from error
             if name == "mdstat":
                 text = self._with_uuids(text)
-            self._replace(name, f"{self._kept(name)}TS {at}\n{text}" + ("" if text.endswith("\n") else "\n"))
+            look = f"TS {at}\n{text}" + ("" if text.endswith("\n") else "\n")
+            self._replace(name, self._kept(name) + look)
+            written += len(look)
+        return written
 
     def _with_uuids(self, mdstat: str) -> str:
         """Add the UUID of each array below its line: the kernel does not say it, and an array's number changes from boot to boot."""
@@ -299,3 +304,31 @@ class Collector:
                 f"{path}: cannot be written ({error.strerror}); give node_exporter's --collector.textfile.directory"
             ) from error
         return path
+
+
+def looking(
+    collector: Collector,
+    every: int,
+    finer: Finer | None = None,
+    *,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], object] = time.sleep,
+) -> Iterator[Collected | None]:
+    """Look every so many seconds, or more often while `finer` says so, and deliver at the first look of each hour.
+
+    Yields: for each delivery, and null for the other looks, but not for those in between that are only finer.
+    """
+    hour = (clock() - every) // HOUR
+    next_regular = 0.0
+    while True:
+        now = clock()
+        written = collector.look(now)
+        delivered = collector.deliver(now) if now // HOUR != hour else None
+        hour = now // HOUR
+        seconds = every if finer is None else finer.seconds(every, now, written)
+        if delivered is not None or now >= next_regular:
+            if delivered is not None and finer is not None and finer.trouble is not None:
+                delivered.missing.append(finer.trouble)
+            next_regular = now - now % every + every
+            yield delivered
+        sleep(seconds - clock() % seconds)

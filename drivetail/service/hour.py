@@ -20,6 +20,7 @@ def steps(settings: Settings) -> list[tuple[str, ...]]:
         ("build",),
         ("report", "--due"),
         ("alerts", "--notify" if settings.notify else "--new"),
+        *([("alerts", "--hosts")] if settings.collect.file else []),
         *([("metrics", "--out", str(metrics))] if metrics else []),
         ("status", "--check"),
     ]

@@ -24,6 +24,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from drivetail.service.slow_hosts import LEAST_SECONDS, MOST_SECONDS, seconds_of
 from engine.thresholds import ThresholdError, read_settings
 from engine.warehouse import Warehouse
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SERVER_OPTIONS, SOURCES
@@ -49,6 +50,13 @@ fresh_hours = 3                  # no newer hour published for this long turns t
 # Written after every build, for Prometheus' node_exporter: docs/monitoring.md.
 # [metrics]
 # file = "/var/lib/prometheus/node-exporter/drivetail.prom"
+
+# Written after every build, for `drivetail collect --finer` on the hosts: docs/sources/collect.md.
+# [collect]
+# file = "/srv/collected/slow_hosts.json"
+# finer_when_slow = "10s"          # how often a host looks while one of its drives has an open alert
+# finer_hours = 24                 # at most so long per alert
+# finer_megabytes = 50             # and at most so much
 
 # Default of `drivetail decide --by`. Without it: the login name.
 # [decisions]
@@ -117,6 +125,13 @@ def _metrics_file(path: Path) -> Path:
     if path.suffix != METRICS_SUFFIX:
         raise ValueError(f"give a file that ends in {METRICS_SUFFIX}: node_exporter reads no others")
     return path
+
+
+def _finer(text: str) -> str:
+    seconds = seconds_of(text)
+    if seconds is None or not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+        raise ValueError(f"give {LEAST_SECONDS}s to {MOST_SECONDS // 60}m")
+    return text
 
 
 def _zone(name: str) -> str:
@@ -249,6 +264,26 @@ class Metrics(_Section):
     file: Annotated[Location, AfterValidator(_metrics_file)] | None = None
 
 
+class Collect(_Section):
+    """Which hosts look more often while one of their drives has an open alert, and how often; none without a file."""
+
+    file: Location | None = None
+    finer_when_slow: Annotated[str, AfterValidator(_finer)] = "10s"
+    finer_hours: Annotated[int, Field(ge=1, le=28 * 24)] = 24
+    finer_megabytes: Annotated[int, Field(ge=1, le=10_000)] = 50
+
+    @property
+    def finer_seconds(self) -> int:
+        """`finer_when_slow` in seconds."""
+        return seconds_of(self.finer_when_slow) or 0
+
+    @model_validator(mode="after")
+    def _names_its_file(self) -> Collect:
+        if self.file is None and self.model_fields_set:
+            raise ValueError("file is missing; give the file that the hosts get")
+        return self
+
+
 class Decisions(_Section):
     """Defaults of `drivetail decide`."""
 
@@ -272,6 +307,7 @@ class Settings(_Section):
     schedule: Schedule = Schedule()
     alarms: Alarms = Alarms()
     metrics: Metrics = Metrics()
+    collect: Collect = Collect()
     decisions: Decisions = Decisions()
     inboxes: list[Inbox] = []
     servers: list[Server] = []

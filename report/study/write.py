@@ -43,6 +43,8 @@ def write_study(warehouse: Warehouse, out: Path, *, kind: str | None = None) -> 
             ),
             health=of_kind("health_comparison", "kind, scope, attribute, measure, model"),
             health_warnings=of_kind("health_warnings", "kind, rule, first_recall desc nulls last, attribute, measure"),
+            forecasts=of_kind("candidate_forecasts", "kind, horizon_days, rule"),
+            forecast_reliability=of_kind("candidate_forecast_reliability", "kind, horizon_days, rule, mean_probability"),
             paper_curves=fetch(connection, "select * from marts.study_paper_curves order by figure, curve, seq"),
             tolerance=fetch_tolerance(connection),
         )

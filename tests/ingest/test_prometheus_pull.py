@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import time
 from collections.abc import Callable
@@ -221,6 +222,50 @@ def test_an_interrupted_pull_goes_on_where_it_was(warehouse: Warehouse, monkeypa
         "2026-01-06T00.2026-01-06T01.parquet",
     ]
     assert warehouse.live()["hour_utc"].sort().to_list() == [first + timedelta(hours=n) for n in range(3)]
+
+
+def said_of_health(**values: float) -> Series:
+    """What smartmon's textfile says of web's sda, over all hours."""
+    where = {"instance": "web:9100", "job": "node", "disk": "/dev/sda", "type": "sat"}
+    scrapes = every(60, hours=40)
+    told = {labels("smartmon_device_info", **where, serial_number="S0"): [(at, 1.0) for at in scrapes]}
+    return told | {labels(f"smartmon_{name}", **where, smart_id="5"): [(at, value) for at in scrapes] for name, value in values.items()}
+
+
+def test_a_pull_asks_for_health_once_a_day(warehouse: Warehouse) -> None:
+    counters = drive("web", "sda", every(60, hours=40), random.Random(5), "S0")
+    sectors = said_of_health(reallocated_sector_ct_raw_value=8, reallocated_sector_ct_value=math.nan)
+
+    def asked(server: Server, first: datetime, hours: int) -> int:
+        before = len(server.asked)
+        ingest("prometheus", server.url, warehouse.path, first=first, end=first + timedelta(hours=hours))
+        return sum("smartmon" in parameters["query"] for _, parameters in server.asked[before:])
+
+    with serving(Server(counters | sectors)) as server:
+        midnight = START.replace(hour=0) + timedelta(days=1)
+        assert asked(server, midnight - timedelta(hours=3), 2) == 0
+        assert not warehouse.path.joinpath("raw").exists() or not list(warehouse.path.glob("raw/deliveries/*/drive_health/*"))
+        assert asked(server, midnight - timedelta(hours=2), 3) == 1
+        # the next hourly pull takes the last hour of the day again
+        assert asked(server, midnight - timedelta(hours=1), 3) == 1
+    said = warehouse.live("drive_health").select("drive_id", "read_at", "attribute", "raw_value", "normalised_value").rows()
+    assert said == [("S0", midnight - timedelta(hours=1), "reallocated_sector_ct", 8, None)]
+    assert warehouse.live()["hour_utc"].sort().to_list() == [midnight + timedelta(hours=n) for n in range(-3, 2)]
+    assert not (warehouse.path / "pulled").exists() or not list((warehouse.path / "pulled").iterdir())
+
+
+def test_too_much_health_costs_only_the_health(warehouse: Warehouse) -> None:
+    midnight = START.replace(hour=0) + timedelta(days=1)
+
+    def refuses(path: str, parameters: dict[str, str], before: int):
+        if "smartmon" not in parameters["query"]:
+            return None
+        return 422, HEADERS, b'{"status":"error","errorType":"execution","error":"too many samples"}'
+
+    with serving(Server(drive("web", "sda", every(60, hours=40), random.Random(5), "S0"), refuses)) as server:
+        summary = ingest("prometheus", server.url, warehouse.path, first=midnight - timedelta(hours=2), end=midnight)
+    assert summary.rows_accepted == 3
+    assert [note for note in summary.notes if "health on 2026-01-05 is left out" in note and "too many samples" in note]
 
 
 def answer(**content: object) -> tuple[int, dict[str, str], bytes]:

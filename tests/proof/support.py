@@ -87,6 +87,8 @@ NOT_COMPARED = {
     "candidate_backtest_summary": None,
     "candidate_calibration": None,
     "candidate_verdict_backtest": None,
+    "candidate_forecasts": None,
+    "candidate_forecast_reliability": None,
     "ingested_files": None,
     "fct_landing_totals": None,
     "fct_rejection_counts": ("file_count",),

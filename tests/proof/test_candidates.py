@@ -21,7 +21,7 @@ from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from ingest import ingest
 from report import write_report
-from tests.reference.candidates import Facts, backtest, expectations, verdict
+from tests.reference.candidates import Facts, backtest, expectations, forecasts, reliability, scores, verdict
 
 pytestmark = pytest.mark.xdist_group("candidates")
 
@@ -167,6 +167,24 @@ def test_what_is_expected_and_what_came_equal_the_reference(whole: Warehouse) ->
     assert len(last) == len(candidates)
 
 
+def test_what_was_foretold_equals_the_reference(whole: Warehouse) -> None:
+    foretold = forecasts(expectations(facts(whole)), facts(whole))
+    wanted = scores(foretold)
+    found = {(row["kind"], row["horizon_days"], row["rule"]): row for row in rows(whole, "from marts.candidate_forecasts")}
+    assert found.keys() == wanted.keys() and len(found) == 24  # of two kinds, three horizons and four rules
+    for key, row in wanted.items():
+        assert {name: found[key][name] for name in row} == pytest.approx(row, rel=1e-6, abs=1e-8), key
+        assert found[key]["gain_low"] <= found[key]["gain"] + 1e-8 and found[key]["gain"] <= found[key]["gain_high"] + 1e-8
+    bands = {
+        (row["kind"], row["horizon_days"], row["rule"], row["probability_band"]): row
+        for row in rows(whole, "from marts.candidate_forecast_reliability")
+    }
+    diagrams = reliability(foretold)
+    assert bands.keys() == diagrams.keys() and len(bands) > 24
+    for band, of in diagrams.items():
+        assert {name: bands[band][name] for name in of} == pytest.approx(of, rel=1e-6, abs=1e-8), band
+
+
 def test_later_data_move_nothing_that_was_expected_before(whole: Warehouse, tmp_path: Path) -> None:
     """From the cut on every drive does what another did, twice as slow in other hours, and all are unplugged; the RAID group
     that had stopped reports again; drives are of another kind and model, serve another host and were deployed on another day."""
@@ -197,6 +215,13 @@ def test_later_data_move_nothing_that_was_expected_before(whole: Warehouse, tmp_
     before, after = (rows(warehouse, query) for warehouse in (whole, other))
     assert len(before) > 600
     assert before == after
+    # the days of the later one of two forecasts are not over at the cut
+    foretold = "select * exclude (drive_count, slow_count) from intermediate.int_raid_groups__forecasts where {} order by all"
+    before, after = (
+        rows(warehouse, foretold.format(f"week_no <= {(cut - datetime(1970, 1, 5)).days // 7 - 4}")) for warehouse in (whole, other)
+    )
+    assert len(before) > 300
+    assert before == after
     moved = query.replace(" <= ", " > ")
     assert rows(whole, moved) != rows(other, moved)
 
@@ -215,7 +240,8 @@ def test_the_command_lists_explains_and_judges(whole: Warehouse) -> None:
     assert listed[0]["drive_id"] in ask()
     assert "own rate" in ask("--explain", listed[0]["drive_id"])
     assert ask("--backtest", "--format", "csv").startswith("kind,top_ratio,rule")
-    assert "most_slow_hours_28d" in ask("--backtest")
+    said = ask("--backtest")
+    assert "most_slow_hours_28d" in said and "the model foretold better than slow_28d in 0 of 6 comparisons" in said
     assert "did you mean" in ask("--explain", listed[0]["drive_id"] + "x", fails=True)
     assert "cannot be used together" in ask("--all", "--backtest", fails=True)
 
@@ -248,7 +274,9 @@ def test_losses_are_printed(tmp_path: Path) -> None:
     warehouse = built((frame, pl.DataFrame(drives), event), tmp_path)
     answer = CliRunner().invoke(main, ["candidates", "--backtest", "-w", str(warehouse.root)])
     assert answer.exit_code == 0, answer.output
-    said = {line.split()[2]: line.endswith("too little data to call") for line in answer.output.splitlines() if line.startswith("disk")}
+    said = {
+        line.split()[2]: line.endswith("too little data to call") for line in answer.output.splitlines() if re.match(r"disk +\S+% ", line)
+    }
     assert said == {"most_slow_hours_28d": True, "random": False, "slowest_now": True}, answer.output
     verdicts = {row["rule"]: row for row in rows(warehouse, "from marts.candidate_backtest_summary where top_ratio = 0.05")}
     assert verdicts["random"]["gain_high"] < 0 > verdicts["slowest_now"]["gain_tail_hours"]

@@ -18,12 +18,12 @@ from engine.read import fetch, open_published
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
 from simulate import simulate
-from tests.reference.health import comparison, values
+from tests.reference.health import COUNTS, comparison, values, warnings
 
 pytestmark = pytest.mark.xdist_group("health")
 
 FIRST = datetime(2026, 1, 5)
-DAYS = 6
+DAYS = 14
 
 
 def built(folder: Path, bundle: Path) -> Warehouse:
@@ -41,7 +41,7 @@ def comparisons(warehouse: Warehouse) -> list[dict[str, Any]]:
 def awkward_fleet(folder: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
     """Fourteen RAID groups of four, three hours a day, of two models and one unknown; readings of two attributes and an age, some missing.
 
-    Reallocated sectors of M1 rise on slow days; of M2 they know nothing of them. Returns: the readings; the drives.
+    Reallocated sectors rise on slow days, those of M1 most; media errors know nothing of them. Returns: the readings; the drives.
     """
     rng = random.Random(7)
     hours, readings, drives = [], [], {}
@@ -56,7 +56,7 @@ def awkward_fleet(folder: Path) -> tuple[list[dict[str, Any]], dict[str, dict[st
                     latency = 500.0 if is_slow and hour == 1 else 100.0
                     at = FIRST + timedelta(days=day, hours=hour)
                     hours.append({"hour_utc": at, "drive_id": drive, "raid_group_id": drive[:3], "latency_us": latency, "io_count": 10})
-                sectors = day + rng.randint(0, 3) + (6 if is_slow and model == "M1" else 0)
+                sectors = day % 4 + rng.randint(0, 3) + is_slow * (6 if model == "M1" else 3)
                 given = {
                     "reallocated_sector_ct": (sectors, 100 - sectors),
                     "media_errors": (rng.randint(0, 1), None),
@@ -93,7 +93,8 @@ def test_the_comparison_equals_a_plain_computation(tmp_path: Path) -> None:
         (row["drive_id"], row["day_utc"], row["attribute"]): (row["raw_value"], slow_hours.get((row["drive_id"], row["day_utc"])))
         for row in readings
     }
-    expected = comparison(values(readings, slow_hours, drives))
+    numbers = values(readings, slow_hours, drives)
+    expected = comparison(numbers)
     got = {tuple(row[name] for name in ("kind", "scope", "model", "attribute", "measure")): row for row in comparisons(warehouse)}
     assert got.keys() == expected.keys() and len(got) > 12
     assert {row["is_different"] for row in got.values()} >= {True, False}
@@ -108,6 +109,17 @@ def test_the_comparison_equals_a_plain_computation(tmp_path: Path) -> None:
         assert row["is_different"] is of["is_different"]
         # the limit of Student's t is too wide by 1% at most
         assert (row["effect_low"], row["effect_high"]) == (pytest.approx(of["low"], abs=0.01), pytest.approx(of["high"], abs=0.01))
+    warned = warnings(numbers, expected)
+    with open_published(warehouse) as connection:
+        rules = {
+            tuple(row[name] for name in ("kind", "rule", "attribute", "measure")): row
+            for row in fetch(connection, "select * from marts.health_warnings")
+        }
+    assert rules.keys() == warned.keys() and len(rules) > 1
+    for rule, counts in warned.items():
+        assert {name: rules[rule][name] for name in COUNTS} == counts, rule
+        assert rules[rule]["precision_ratio"] == pytest.approx(counts["right_days"] / counts["warned_days"])
+        assert rules[rule]["recall"] == pytest.approx(counts["caught_onset_count"] / counts["onset_count"])
 
 
 def test_the_limit_of_student_is_hardly_too_wide() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -264,3 +264,78 @@ def backtest(rows: list[Record]) -> dict[tuple[str, datetime, float, str], float
                 result[kind, boundary, share, rule] = float(sum(row["y"] for row in order[:picked]))
             result[kind, boundary, share, "random"] = sum(row["y"] for row in ranked) * picked / len(ranked)
     return result
+
+
+HORIZONS, PRIOR_DRIVES = (1, 7, 28), 10
+SLOW_HOURS, EXPECTED = (1, 3, 10, 30, 100), (0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16)
+PROBABILITIES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+ALIKE: dict[str, Callable[[Record], str]] = {
+    "base_rate": lambda row: "all",
+    "slow_28d": lambda row: "slow" if row["slow_hours_28d"] else "not slow",
+    "most_slow_hours_28d": lambda row: below(row["slow_hours_28d"], SLOW_HOURS),
+    "model": lambda row: below(row["expected"], EXPECTED),
+}
+"""Which drives a rule holds to be alike."""
+
+
+def forecasts(rows: list[Record], facts: Facts) -> dict[tuple[str, int, str], list[tuple[str, float, bool]]]:
+    """By kind, days and rule: RAID group, probability and what came, of every drive at every boundary. rows: of `expectations`."""
+    last = max(hour for hours in facts.valid_hours.values() for hour in hours)
+    valid_days = {(group, hour.date()) for group, hours in facts.valid_hours.items() for hour in hours}
+    slow = {(row["drive_id"], row["raid_group_id"], row["hour_utc"]) for row in facts.hours if row["slowdown"] >= 2}
+    begins = {(drive, hour) for drive, group, hour in slow if (drive, group, hour - HOUR) not in slow}
+    result = {}
+    for days in HORIZONS:
+        ends = {id(row): row["boundary_utc"] + days * DAY for row in rows}
+        known = [row for row in rows if ends[id(row)] <= last + HOUR and (row["raid_group_id"], (ends[id(row)] - DAY).date()) in valid_days]
+        came = {
+            id(row): any((row["drive_id"], row["boundary_utc"] + hours * HOUR) in begins for hours in range(24 * days)) for row in known
+        }
+        for kind in {row["kind"] for row in known}:
+            for rule, alike in ALIKE.items():
+                said = []
+                for row in (row for row in known if row["kind"] == kind):
+                    past = [
+                        (alike(other) == alike(row), came[id(other)])
+                        for other in known
+                        if other["kind"] == kind and 4 * WEEK <= row["boundary_utc"] - other["boundary_utc"] <= (TRAINING + 3) * WEEK
+                    ]
+                    if past:
+                        rate = sum(slow for _, slow in past) / len(past)
+                        same = [slow for is_alike, slow in past if is_alike]
+                        probability = (sum(same) + PRIOR_DRIVES * rate) / (len(same) + PRIOR_DRIVES)
+                        said.append((row["raid_group_id"], probability, came[id(row)]))
+                result[kind, days, rule] = said
+    return result
+
+
+def scores(foretold: dict[tuple[str, int, str], list[tuple[str, float, bool]]]) -> dict[tuple[str, int, str], Record]:
+    """The Brier score of each rule, and what it saves of the base rate's and of that of `slow in the last 28 days`."""
+    brier = {key: sum((came - chance) ** 2 for _, chance, came in said) / len(said) for key, said in foretold.items() if said}
+    return {
+        (kind, days, rule): {
+            "forecast_count": len(foretold[kind, days, rule]),
+            "slow_count": sum(came for *_, came in foretold[kind, days, rule]),
+            "brier_score": score,
+            "skill_ratio": 1 - score / brier[kind, days, "base_rate"],
+            "gain": brier[kind, days, "slow_28d"] - score,
+        }
+        for (kind, days, rule), score in brier.items()
+    }
+
+
+def reliability(foretold: dict[tuple[str, int, str], list[tuple[str, float, bool]]]) -> dict[tuple[str, int, str, str], Record]:
+    """What came in each band of probability."""
+    bands: dict[tuple[str, int, str, str], list[tuple[float, bool]]] = defaultdict(list)
+    for key, said in foretold.items():
+        for _, chance, came in said:
+            bands[(*key, below(chance, PROBABILITIES))].append((chance, came))
+    return {
+        key: {
+            "forecast_count": len(of),
+            "mean_probability": sum(chance for chance, _ in of) / len(of),
+            "slow_count": sum(came for _, came in of),
+            "slow_ratio": sum(came for _, came in of) / len(of),
+        }
+        for key, of in bands.items()
+    }

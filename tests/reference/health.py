@@ -1,4 +1,4 @@
-"""health_comparison computed a second time, pair by pair: every slow drive-day against every other one of its model."""
+"""health_comparison computed a second time, pair by pair: a slow drive-day against each other one of its model; and health_warnings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from datetime import date, timedelta
 from typing import Any
 
+from numpy import quantile
 from scipy.stats import mannwhitneyu, t
 
 Record = dict[str, Any]
@@ -89,3 +90,64 @@ def _chance(rows: list[Record]) -> float:
     ties = Counter(row["value"] for row in rows)
     drives = len({row["drive_id"] for row in rows if row["is_slow"]})
     return (1 - sum(n**3 for n in ties.values()) / len(rows) ** 3) / 12 / drives
+
+
+WARNING_DAYS, HISTORY_DAYS, UNUSUAL = 7, 28, 0.01
+COUNTS = (
+    "warned_days", "right_days", "first_warned_days", "first_right_days", "onset_count", "caught_onset_count", "first_onset_count",
+    "caught_first_onset_count",
+)  # fmt: skip
+
+
+def warnings(numbers: list[Record], compared: dict[tuple[Any, ...], Record]) -> dict[tuple[Any, ...], Record]:
+    """health_warnings by (kind, rule, attribute, measure); numbers: those of `values`, compared: those of `comparison`."""
+    days: dict[str, dict[date, bool]] = defaultdict(dict)
+    for row in numbers:
+        days[row["drive_id"]][row["day_utc"]] = row["is_slow"]
+    kinds = {row["drive_id"]: row["kind"] for row in numbers}
+    last = max(day for of in days.values() for day in of)
+    found: dict[tuple[Any, ...], Record] = {}
+    for kind in set(kinds.values()):
+        of_kind = {drive: of for drive, of in days.items() if kinds[drive] == kind}
+        history = {
+            (drive, day)
+            for drive, of in of_kind.items()
+            for day in of
+            if any(of.get(day - timedelta(days=back), False) for back in range(HISTORY_DAYS))
+        }
+        found[kind, "slow_history", None, None] = _caught(of_kind, history, last)
+        for (of, scope, _, attribute, measure), row in compared.items():
+            if of == kind and scope == "all" and row["is_different"]:
+                mine = [each for each in numbers if (each["kind"], each["attribute"], each["measure"]) == (kind, attribute, measure)]
+                found[kind, "attribute", attribute, measure] = _caught(of_kind, _unusual(mine, row["effect"]), last)
+    return found
+
+
+def _unusual(numbers: list[Record], effect: float) -> set[tuple[str, date]]:
+    """Drive-days beyond what all but 1% of the other drive-days of their model show, in the direction of the effect."""
+    warned = set()
+    for model in {row["model"] for row in numbers}:
+        of_model = [row for row in numbers if row["model"] == model]
+        usual = [row["value"] * (1 if effect > 0 else -1) for row in of_model if not row["is_slow"]]
+        if usual:
+            limit = float(quantile(usual, 1 - UNUSUAL))
+            warned |= {(row["drive_id"], row["day_utc"]) for row in of_model if row["value"] * (1 if effect > 0 else -1) > limit}
+    return warned
+
+
+def _caught(days: dict[str, dict[date, bool]], warned: set[tuple[str, date]], last: date) -> Record:
+    """What warnings on these drive-days were worth. days: by drive, whether it was slow on each day that is known of it."""
+    counts: Counter[str] = Counter()
+    for drive, of in days.items():
+        for place, day in enumerate(known := sorted(of)):
+            slow_before = any(of[other] for other in known[:place])
+            if (drive, day) in warned and day <= last - timedelta(days=WARNING_DAYS):
+                is_right = any(of.get(day + timedelta(days=ahead), False) for ahead in range(1, WARNING_DAYS + 1))
+                is_first = not slow_before and not of[day]
+                counts.update({"warned_days": 1, "right_days": is_right, "first_warned_days": is_first})
+                counts.update({"first_right_days": is_first and is_right})
+            if of[day] and place and not of[known[place - 1]]:
+                is_caught = any((drive, day - timedelta(days=back)) in warned for back in range(1, WARNING_DAYS + 1))
+                counts.update({"onset_count": 1, "caught_onset_count": is_caught, "first_onset_count": not slow_before})
+                counts.update({"caught_first_onset_count": is_caught and not slow_before})
+    return {name: counts[name] for name in COUNTS}

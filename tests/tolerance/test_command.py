@@ -66,6 +66,18 @@ def test_a_run_is_shown_at_once_and_repeated_to_the_bit(whole: Warehouse, tmp_pa
     assert again[0]["p999"] == first[0]["p999"]
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_papers_numbers_agree_or_the_reason_is_said(whole: Warehouse, seed: int) -> None:
+    for name in ("rare", "periodic"):
+        for jitter in ("paper", "none"):
+            said("toleraid", "run", "--slowdowns", name, "--jitter", jitter, "--seed", seed, "--warehouse", whole.root)
+    results = rows(whole, "select * from lab.fct_tolerance_results")
+    assert {row["verdict"] for row in results} == {"agrees", "not comparable"}, [row for row in results if row["verdict"] == "differs"]
+    assert all((row["verdict"] == "agrees") is (row["reason"] is None) for row in results)
+    compared = {row["id"] for row in results if row["verdict"] == "agrees"}
+    assert len(compared) == 69 and not {"TOL-21", "TOL-22", "F12A-Nopolicy-5", "F12A-Proactive2-P99", "F12B-Nopolicy-MAX"} & compared
+
+
 def test_apply_equals_the_plain_reference(tmp_path: Path) -> None:
     given, out = tmp_path / "in.csv", tmp_path / "out.csv"
     values = random.Random(3)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
@@ -29,10 +29,10 @@ from ingest.reading.parse import completed, split
 from ingest.reading.readers import RawChunk, one_line
 from ingest.reading.resolution import as_samples, seconds_of
 from ingest.sources import SOURCES
-from ingest.sources.prometheus.client import Client, server_url
-from ingest.sources.prometheus.health import health_of
+from ingest.sources.prometheus.client import Client, TooMuch, server_url
+from ingest.sources.prometheus.health import Point, health_of
 from ingest.sources.prometheus.known import unknown_rows
-from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull
+from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull, pull_health
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
 from ingest.sources.prometheus.text import EXPECTED as EXPECTED_TEXT
 from ingest.sources.prometheus.text import PLACE, Labels, SampleFile, Samples, read_samples, spans_of
@@ -48,6 +48,13 @@ ABANDONED_SECONDS = 24 * 3600
 """After which half a piece is of a call that was killed."""
 
 _NOTHING = pl.DataFrame()
+_HEALTH: dict[str, pl.DataType] = {
+    "host": pl.String(),
+    "metric": pl.String(),
+    "labels": pl.String(),
+    "at": pl.Datetime("us"),
+    "value": pl.Float64(),
+}
 _NUMBERED = {**READING, "file_no": pl.Int64(), "row_no": pl.Int64(), **CARRIED}
 
 
@@ -95,6 +102,11 @@ def fetch(
             client = Client(url, is_partial_allowed=bool(options.get("allow_partial")))
             readings = pull(client, selection, begins, ends, step)
             path.parent.mkdir(parents=True, exist_ok=True)
+            if ends.hour == 0:  # once a day, however many pulls there are: the day's last full hour
+                try:
+                    _write_health(_health_file(path), pull_health(client, selection, ends - timedelta(hours=1)))
+                except TooMuch as error:
+                    notes.append(f"the drives' health on {begins:%Y-%m-%d} is left out: {error}")
             half = path.with_suffix(f".{os.getpid()}.half")
             write_parquet(readings, half)
             os.replace(half, path)
@@ -114,6 +126,21 @@ def fetch(
     return files, notes
 
 
+def _health_file(piece: Path) -> Path:
+    """Where a piece of a pull has what is known of the drives' health; it is written before the piece."""
+    return piece.with_suffix(".health")
+
+
+def _write_health(path: Path, points: Sequence[Point]) -> None:
+    rows = [(host, metric, json.dumps(labels), at, value) for host, metric, labels, at, value in points]
+    write_parquet(pl.DataFrame(rows, schema=_HEALTH, orient="row"), path)
+
+
+def _health_points(path: Path) -> Iterator[Point]:
+    for host, metric, labels, at, value in pl.read_parquet(path, glob=False).iter_rows() if path.exists() else ():
+        yield host, metric, json.loads(labels), at, value
+
+
 def spool(warehouse: Path, url: str, options: Mapping[str, Any]) -> Path:
     """Where the pieces of a pull wait until they have landed: a folder per server and selection."""
     key = json.dumps([url, {name: options.get(name) for name in SOURCES["prometheus"].all_options}], sort_keys=True)
@@ -125,6 +152,7 @@ def forget(files: Iterable[SourceFile]) -> None:
     pieces = [file.path for file in files if file.record_kind == PULLED]
     for piece in pieces:
         piece.unlink(missing_ok=True)
+        _health_file(piece).unlink(missing_ok=True)
     for folder in {piece.parent for piece in pieces}:
         for half in folder.glob("*.half"):
             with suppress(FileNotFoundError):
@@ -172,7 +200,12 @@ def _read(landing: Landing, file: SourceFile, result: FileResult) -> SampleFile 
     if file.record_kind != PULLED:
         return _samples(file, landing, result)
     _stage(_checked(_pulled(file), landing, result), landing)
+    _take_health(_health_points(_health_file(file.path)), landing, result)
     return None
+
+
+def _take_health(points: Iterable[Point], landing: Landing, result: FileResult) -> None:
+    landing.take(replace(batch_of("drive_health", health_of(points)), is_beside=True), result)
 
 
 def _pulled(file: SourceFile) -> pl.DataFrame:
@@ -191,7 +224,7 @@ def _samples(file: SourceFile, landing: Landing, result: FileResult) -> SampleFi
     samples = read_samples(file.path, folder or "unknown", labels_of(landing.options), scratch)
     result.notes += samples.notes
     landing.take(Batch(None, _NOTHING, samples.broken), result)
-    landing.take(replace(batch_of("drive_health", health_of(samples.health_points())), is_beside=True), result)
+    _take_health(samples.health_points(), landing, result)
     return samples
 
 

@@ -20,6 +20,8 @@ import polars as pl
 
 from ingest.reading.devices import WHOLE_DRIVE
 from ingest.sources.prometheus.client import Client, PrometheusError, Series, TooMuch
+from ingest.sources.prometheus.health import METRICS as HEALTH
+from ingest.sources.prometheus.health import Point
 from ingest.sources.prometheus.readings import COUNTERS, LOOKBACK_US, READING, named_hosts
 from ingest.sources.prometheus.text import INFO, MEMBER, Labels, identities, located_by, memberships, with_identity
 
@@ -82,6 +84,18 @@ def pull(client: Client, selection: Selection, first: datetime, end: datetime, s
         middle = first + timedelta(hours=hours // 2)
         parts = [pull(client, selection, *span, step) for span in ((first, middle), (middle, end))]
         return pl.concat(parts).unique([*_PLACE, "at"], keep="first").sort(*_PLACE, "at")
+
+
+def pull_health(client: Client, selection: Selection, at: datetime) -> list[Point]:
+    """What the textfile collectors of every host say of the drives' health at a full hour, UTC. Raises: PrometheusError."""
+    selector = "{" + ",".join((f"__name__=~{quoted(HEALTH)}", *selection.match)) + "}"
+    series = _each_once(client.query_range(selector, _unix(at), _unix(at), HOUR))
+    hosts = named_hosts([one.labels.get(selection.labels.host, "") for one in series])
+    return [
+        (hosts[one.labels.get(selection.labels.host, "")], one.labels.get("__name__", ""), one.labels, at, number)
+        for one in series
+        for number in pl.Series([value for _, value in one.points], dtype=pl.String()).cast(pl.Float64(), strict=False).drop_nulls()
+    ]
 
 
 def _unix(hour: datetime) -> int:

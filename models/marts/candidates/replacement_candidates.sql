@@ -93,8 +93,8 @@ select
     cast(row_number() over (
         order by
             case worded.verdict when 'replace' then 1 when 'check path' then 2 when 'watch' then 3 else 4 end asc,
-            -- who was slow stands above who was not
-            case when worded.is_slow_28d then 1 else 2 end asc,
+            -- the ranking that foretells slow drives best (candidate_forecasts)
+            worded.slow_hours_28d desc,
             worded.expected_tail_hours - worded.cost_tail_hours desc,
             worded.drive_id asc
     ) as bigint) as candidate_rank,

@@ -1,0 +1,40 @@
+-- When the next slow interval of each drive began in the 28 days after a week boundary, beside what was known at the boundary. Grain: drive_id, boundary_utc.
+with starts as (
+    select drive_id, started_at
+    from {{ ref('int_slowdown_intervals') }}
+    where threshold = {{ var('slow_threshold') }}
+)
+
+select
+    drive_weeks.drive_id,
+    drive_weeks.boundary_utc,
+    drive_weeks.week_no,
+    drive_weeks.kind,
+    drive_weeks.raid_group_id,
+    case when drive_weeks.slow_hours_28d > 0 then 'slow' else 'not slow' end as slow_28d_class,
+    case
+{%- for edge in var('forecast_slow_hours_edges') %}
+        when drive_weeks.slow_hours_28d < {{ edge }} then 'below {{ edge }}'
+{%- endfor %}
+        else '{{ var("forecast_slow_hours_edges")[-1] }} and more'
+    end as most_slow_hours_28d_class,
+    case
+{%- for edge in var('forecast_expected_edges') %}
+        when drive_weeks.expected_tail_hours < {{ edge }} then 'below {{ edge }}'
+{%- endfor %}
+        else '{{ var("forecast_expected_edges")[-1] }} and more'
+    end as model_class,
+    min(starts.started_at) as next_started_at
+from {{ ref('int_drive_weeks__expected') }} as drive_weeks
+left join starts
+    on drive_weeks.drive_id = starts.drive_id
+    and starts.started_at >= drive_weeks.boundary_utc
+    and starts.started_at < drive_weeks.boundary_utc + interval 28 day
+group by
+    drive_weeks.drive_id,
+    drive_weeks.boundary_utc,
+    drive_weeks.week_no,
+    drive_weeks.kind,
+    drive_weeks.raid_group_id,
+    drive_weeks.slow_hours_28d,
+    drive_weeks.expected_tail_hours
