@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drivetail.ask.explain.question import known_drive
 from drivetail.console import Columns, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
@@ -29,6 +28,8 @@ def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:
 
 def list_evidence(warehouse: Warehouse, drive: str) -> list[Row]:
     """Rows of marts.candidate_evidence of one drive. Raises: QueryError without a publication, and for a drive that is no candidate."""
+    from drivetail.ask.explain.question import known_drive  # explain reads raw, with libraries that a list need not load
+
     with publication_of(warehouse) as connection:
         known_drive(connection, drive)
         rows = fetch(connection, "select * from marts.candidate_evidence where drive_id = $drive order by step", {"drive": drive})
