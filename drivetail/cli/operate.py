@@ -249,14 +249,14 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> No
     days = int(match[1])
     if days < LEAST_DAYS:
         raise click.UsageError(f"--older-than {older_than}: give at least {LEAST_DAYS}d; younger days are still needed")
-    if not (dry_run or yes or sys.stdin.isatty()):
-        raise click.UsageError("there is no terminal to ask on: give --yes to delete, or --dry-run to see what would go")
     if dry_run or not yes:
         planned = run(warehouse, days, is_dry_run=True)
         if dry_run or planned.row_count:
             say(sentence(planned, is_dry_run=True))
         if dry_run:
             return
+        if planned.row_count and not sys.stdin.isatty():
+            raise click.UsageError("there is no terminal to ask on: give --yes to delete")
         if planned.row_count and not click.confirm("Delete them? It cannot be undone"):
             raise Failure("nothing was pruned")
     with progress("Pruning") as advance:
