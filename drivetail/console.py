@@ -8,11 +8,12 @@ import json
 import re
 import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from rich.console import Console
@@ -31,6 +32,9 @@ Columns = dict[str, str | tuple[str, Callable[[Any], Any]]]
 
 PIPED_WIDTH = 180
 """Characters of a line that no terminal shows; more where numbers and names need more."""
+
+INDENT = "  "
+"""What the lines of a titled block begin with."""
 
 _WHOLE = re.compile(r"\S*|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d+)?)?")
 """A value that is never folded: one word, or an instant."""
@@ -86,31 +90,55 @@ def render(
     folded: Collection[str] | None = None,
 ) -> str:
     """A table as text; numbers right-aligned, null as an empty cell. Sentences take several lines where they must, numbers and names never:
-    where the terminal is too narrow for those, each row is written lengthwise, a line for each column that has a value.
+    where the terminal is too narrow for those, headings take several lines and columns without a value are left out; where that is not
+    enough, each row is written lengthwise, a line for each column that has a value.
 
     right: columns of numbers that come as text. folded: the columns that may take several lines; all by default.
     """
     texts = [["" if value is None else cell(value) for value in row] for row in rows]
     is_terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if is_terminal else PIPED_WIDTH
+    values = [[text[index] for text in texts] for index in range(len(columns))]
+    # half an identifier or a number is another one
+    is_whole = [
+        (folded is not None and name not in folded) or all(_WHOLE.fullmatch(value) for value in values[index])
+        for index, name in enumerate(columns)
+    ]
+
+    def least(index: int, name: str) -> int:
+        parts = [name, *values[index]] if is_whole[index] else " ".join([name, *values[index]]).split()
+        return max(map(len, parts), default=0)
+
+    shown = dict(enumerate(columns))
+
+    def needed() -> int:
+        return sum(max(least(index, line) for line in name.split("\n")) + 2 for index, name in shown.items()) - 2
+
+    # less than all of it: a block indents its tables
+    if needed() > width - len(INDENT) and is_terminal and rows:
+        shown = {index: _broken(name, least(index, "")) for index, name in shown.items() if any(map(str.strip, values[index]))}
+        if needed() > width:
+            return "\n\n".join(
+                facts([(name.strip(), text.strip()) for name, text in zip(columns, row, strict=True) if text.strip()]) for row in texts
+            )
+    lines = max((name.count("\n") for name in shown.values()), default=0)
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False, box=None)
-    needed = 0
-    for index, name in enumerate(columns):
+    for index, name in shown.items():
         is_number = any(isinstance(row[index], (int, float)) and not isinstance(row[index], bool) for row in rows)
-        values = [text[index] for text in texts]
-        # half an identifier or a number is another one
-        is_whole = (name not in folded if folded is not None else False) or all(_WHOLE.fullmatch(value) for value in values)
-        table.add_column(name, justify="right" if is_number or name in right else "left", overflow="fold", no_wrap=is_whole)
-        least = [len(part) for value in (name, *values) for part in ([value] if is_whole else value.split() or [""])]
-        needed += max(least) + 2
-    if needed - 2 > width and is_terminal and rows:
-        return "\n\n".join(facts([(name, text) for name, text in zip(columns, row, strict=True) if text]) for row in texts)
-    for row in texts:
-        table.add_row(*row)
-    console = Console(width=max(width, needed), color_system="auto" if is_terminal else None, markup=False, highlight=False, emoji=False)
+        justify: Literal["left", "right"] = "right" if is_number or columns[index] in right else "left"
+        table.add_column("\n" * (lines - name.count("\n")) + name, justify=justify, overflow="fold", no_wrap=is_whole[index])
+    for text in texts:
+        table.add_row(*(text[index] for index in shown))
+    console = Console(width=max(width, needed()), color_system="auto" if is_terminal else None, markup=False, highlight=False, emoji=False)
     with console.capture() as capture:
         console.print(table)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def _broken(heading: str, width: int) -> str:
+    """A heading of several words in lines of so many characters, or of its longest word."""
+    words = heading.split()
+    return heading if len(words) < 2 else "\n".join(textwrap.wrap(heading, max(width, *map(len, words)), break_on_hyphens=False))
 
 
 def cell(value: Any) -> str:
@@ -120,7 +148,7 @@ def cell(value: Any) -> str:
 
 def block(title: str, *parts: str) -> str:
     """A titled block of the text output; parts that are empty are left out."""
-    return "\n".join([title, *("  " + line for part in parts if part for line in part.splitlines())])
+    return "\n".join([title, *(INDENT + line for part in parts if part for line in part.splitlines())])
 
 
 def facts(pairs: Sequence[tuple[str, object]]) -> str:

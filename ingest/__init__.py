@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ingest.contract.errors import GateError, IngestError, StoreError
+    from ingest.contract.errors import GateError, IngestError, ServerError, StoreError
     from ingest.raw.landing import Gate
     from ingest.raw.quarantine import GateReport, Held, list_quarantine
     from ingest.raw.store import Delivery, drive_hour_files, list_deliveries, table_files
@@ -25,6 +25,7 @@ __all__ = [
     "Held",
     "IngestError",
     "IngestSummary",
+    "ServerError",
     "StoreError",
     "calls_of",
     "drive_hour_files",

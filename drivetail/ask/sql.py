@@ -34,8 +34,8 @@ def only_question(text: str) -> str:
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         found = ", ".join(str(statement.type).rpartition(".")[2].lower() for statement in statements) or "nothing"
         raise QueryError(
-            f"one question at a time can be asked here (select, from, with, describe, summarize, show, explain), found {found}; the tables "
-            "are written by `drivetail build`, a file by --out, and `pivot` needs its values named: pivot ... on COLUMN in (...)"
+            f"give one query that reads (select, from, with, describe, summarize, show, explain); found {found}"
+            + ("; `pivot` needs its values named: pivot ... on COLUMN in (...)" if "pivot" in text.lower() else "")
         )
     return text.strip().rstrip(";")
 

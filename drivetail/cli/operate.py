@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 @click.option(
     "--inbox",
     "folder",
-    required=True,
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder where deliveries arrive; created if missing.",
 )
+@click.option("--server", metavar="URL", help="Prometheus server that is pulled every hour.")
 @click.option("--source", type=click.Choice([*SOURCES, COLLECTED]), default="bundle", show_default=True, help="Source of the deliveries.")
 @click.option(
     "--start",
@@ -47,22 +47,29 @@ if TYPE_CHECKING:
     help="First hour (UTC) to be run, like 2026-01-05T00.  [default: this hour]",
 )
 @warehouse_option
-def init(warehouse: Warehouse, folder: Path, source: str, start: datetime | None) -> None:
+def init(warehouse: Warehouse, folder: Path | None, server: str | None, source: str, start: datetime | None) -> None:
     """Write the settings of a warehouse that runs itself.
 
     DIR/drivetail.toml says where deliveries come in and who is notified when something is wrong.
 
     \b
-    drivetail init --inbox /srv/deliveries
+    drivetail init --inbox /srv/deliveries      or --server http://prometheus:9090, or both
     drivetail inbox                             list the entries
     make airflow                                run it, every hour
     """
     from drivetail.service.settings import this_hour, write_settings
 
-    folder = folder.resolve()
-    path = write_settings(warehouse, folder, source, start or this_hour())
-    folder.mkdir(parents=True, exist_ok=True)
-    say(f"Settings: {path}; deliveries are expected in {folder}")
+    if not (folder or server):
+        raise click.UsageError("give --inbox FOLDER, --server URL, or both")
+    if server and not server.startswith(("http://", "https://")):
+        raise click.UsageError(f"--server {server}: give the server's address, such as http://prometheus:9090")
+    folder = folder and folder.resolve()
+    path = write_settings(warehouse, folder, source, start or this_hour(), server)
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+    expected = [f"deliveries are expected in {folder}"] if folder else []
+    pulled = [f"{server} is pulled every hour"] if server else []
+    say(f"Settings: {path}; {', '.join(expected + pulled)}")
 
 
 @click.command()
@@ -249,14 +256,14 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> No
     days = int(match[1])
     if days < LEAST_DAYS:
         raise click.UsageError(f"--older-than {older_than}: give at least {LEAST_DAYS}d; younger days are still needed")
-    if not (dry_run or yes or sys.stdin.isatty()):
-        raise click.UsageError("there is no terminal to ask on: give --yes to delete, or --dry-run to see what would go")
     if dry_run or not yes:
         planned = run(warehouse, days, is_dry_run=True)
         if dry_run or planned.row_count:
             say(sentence(planned, is_dry_run=True))
         if dry_run:
             return
+        if planned.row_count and not sys.stdin.isatty():
+            raise click.UsageError("there is no terminal to ask on: give --yes to delete")
         if planned.row_count and not click.confirm("Delete them? It cannot be undone"):
             raise Failure("nothing was pruned")
     with progress("Pruning") as advance:

@@ -71,14 +71,14 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
         from engine.dbt import ModelError
         from engine.read import QueryError
         from engine.thresholds import ThresholdError
-        from ingest import GateError, IngestError, StoreError
+        from ingest import GateError, IngestError, ServerError, StoreError
 
         try:
             return command(*args, warehouse=Warehouse(root.resolve()), **kwargs)
+        except (GateError, ModelError, QueryError, ServerError, SettingsError, StoreError) as error:
+            raise Failure(str(error)) from error
         except (IngestError, ThresholdError) as error:
             raise click.UsageError(str(error)) from error
-        except (GateError, ModelError, QueryError, SettingsError, StoreError) as error:
-            raise Failure(str(error)) from error
         except BrokenPipeError:  # whoever read the output has gone: click ends without a word
             raise
         except OSError as error:

@@ -331,7 +331,7 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, output: st
 @click.option("--target", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="What computes the days.")
 @click.option("--master", metavar="URL", help="Spark master: `local[*]` or spark://HOST:PORT.  [default: local[*]]")
 @click.option("--full-refresh", is_flag=True, help="Compute everything again from the raw store.")
-@click.option("--keep-pruned", is_flag=True, help="Leave what `drivetail prune` let go as it was computed.")
+@click.option("--keep-pruned", is_flag=True, help="Keep what was computed from drive-hours that `drivetail prune` deleted.")
 @warehouse_option
 def build(warehouse: Warehouse, target: str, master: str | None, full_refresh: bool, keep_pruned: bool) -> None:
     """Compute what is new, test it and publish it.

@@ -149,7 +149,7 @@ def _placed(files: list[Path], inventory: Inventory) -> list[Finding]:
     if placed.is_empty():
         return [
             serials if unnamed else named,
-            Finding("groups", WEAK, f"it names no RAID group of {total} drives; they keep the group that other sources name or guess"),
+            Finding("groups", WEAK, "it names no RAID group; each drive keeps the one that other sources name or guess"),
         ]
     groups = dict(placed.group_by("raid_group_id").agg(pl.col("drive_id").n_unique()).iter_rows())
     guessed = placed.filter("is_group_guessed")["drive_id"].n_unique()

@@ -76,10 +76,7 @@ fresh_hours = 3                  # no newer hour published for this long turns t
 # alert_slow_hours = 3           # slow hours of a drive within alert_window_hours that are worth an alert
 
 # Where deliveries arrive: an inbox for each feed, each with its own name.
-[[inboxes]]
-name = "fleet"
-source = "{source}"
-folder = "{folder}"
+{inbox}
 # entries = "*"                  # what in the folder is one delivery; "*/*" where each array has a folder
 # settle_minutes = 2             # an entry that changed within this time is still being written
 # kind = "ssd"                   # what the drives are, where the delivery does not say
@@ -95,9 +92,7 @@ folder = "{folder}"
 # folder = "/srv/collected"
 
 # Servers that are pulled every hour. Credentials are in the environment, never here: docs/sources/prometheus.md.
-# [[servers]]
-# name = "metrics"
-# url = "http://prometheus:9090"
+{server}
 # hours = 2                      # how many to pull, up to the end of the run's hour; more than 1 picks up late scrapes
 # group_label = ["pool"]         # label that names a drive's RAID group; several, together
 # device_label = "device"
@@ -334,11 +329,17 @@ def settings_file(warehouse: Warehouse) -> Path:
     return warehouse.settings
 
 
-def write_settings(warehouse: Warehouse, folder: Path, source: str, start: datetime) -> Path:
-    """Write the settings of a new installation. Raises: SettingsError where there are some already."""
+def write_settings(warehouse: Warehouse, folder: Path | None, source: str, start: datetime, url: str | None = None) -> Path:
+    """Write the settings of a new installation with an inbox, a server, or both. Raises: SettingsError where there are some already."""
     path = settings_file(warehouse)
     warehouse.create()
-    text = TEMPLATE.format(start=f"{start:%Y-%m-%dT%H:%M:%SZ}", source=source, folder=str(folder).replace("\\", "\\\\").replace('"', '\\"'))
+    inbox = ["[[inboxes]]", 'name = "fleet"', f"source = {_text(source)}", f"folder = {_text(str(folder or '/srv/deliveries'))}"]
+    server = ["[[servers]]", 'name = "metrics"', f"url = {_text(url or 'http://prometheus:9090')}"]
+    text = TEMPLATE.format(
+        start=f"{start:%Y-%m-%dT%H:%M:%SZ}",
+        inbox="\n".join(line if folder else f"# {line}" for line in inbox),
+        server="\n".join(line if url else f"# {line}" for line in server),
+    )
     try:
         # receivers may be named with a secret
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as handle:
@@ -346,6 +347,11 @@ def write_settings(warehouse: Warehouse, folder: Path, source: str, start: datet
     except FileExistsError as error:
         raise SettingsError(f"{path}: already exists; edit it, or remove it first") from error
     return path
+
+
+def _text(value: str) -> str:
+    """A text as TOML has it."""
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def load_settings(warehouse: Warehouse) -> Settings:

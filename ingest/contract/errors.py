@@ -7,6 +7,10 @@ class IngestError(ValueError):
     """The call itself is wrong (unknown source, no such path, nothing of that source in it); nothing was landed."""
 
 
+class ServerError(IngestError):
+    """A server cannot be reached, refuses, or answers what is no answer; the call may be right."""
+
+
 class GateError(RuntimeError):
     """The gate cannot look (a suite that is wrong, Great Expectations missing), or a quarantined delivery cannot be kept, found,
     released or dropped. The message says why and what to do; nothing has changed.

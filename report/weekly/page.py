@@ -67,7 +67,7 @@ RANKINGS = {
     "slowest_now": "slowest on the last day",
     "random": "by lot",
 }
-BUDGET_WORDS = {"kept": ", kept", "missed": ", missed", "open": ""}
+BUDGET_WORDS = {"kept": "kept", "missed": "missed", "open": TOO_LITTLE}
 VERDICTS = {"open": TOO_LITTLE}
 DECISIONS_DRAWN = 12
 """Of the latest decisions, those whose drive has a chart."""
@@ -115,6 +115,7 @@ def render_page(facts: WeekFacts) -> str:
         cause_words=CAUSES,
         verdict_words=VERDICTS,
         lists_of=lists_of,
+        todo={row["drive_id"]: row["action"] for row in facts.actions if row["action"] != "none"},
         ranking_words=RANKINGS,
         no_backtest=NO_BACKTEST,
         explain=lambda drive: f"drivetail explain {shlex.quote(drive)}",
@@ -230,7 +231,7 @@ def slo_words(facts: WeekFacts) -> str:
     """The budgets of tail hours, kept, missed or open: the interval reaches both sides."""
     parts = [
         f"Error budget ({percent(rows[0]['budget_ratio'])} of RAID-hours above {times(threshold)}): "
-        + listed([f"{plural(row['kind'])} used {ratio(row['budget_used'])} of it{BUDGET_WORDS[row['verdict']]}" for row in rows])
+        + listed([f"{plural(row['kind'])} used {ratio(row['budget_used'])} ({BUDGET_WORDS[row['verdict']]})" for row in rows])
         for threshold, rows in sorted(rows_by(facts.slo, "threshold").items(), reverse=True)
     ]
     return f"{'. '.join(parts)}." if parts else ""
@@ -240,7 +241,7 @@ def cause_digest(facts: WeekFacts) -> str:
     """What most slow hours of each kind come from."""
     first = {row["kind"]: row for row in reversed(facts.causes)}
     parts = [
-        f"of {plural(kind)} {CAUSES.get(first[kind]['cause'], first[kind]['cause'])} "
+        f"{plural(kind)}, {CAUSES.get(first[kind]['cause'], first[kind]['cause'])} "
         f"({percent(first[kind]['slow_hour_share'])} of {noun(first[kind]['all_slow_hours'], 'hour', 'hours')})"
         for kind in kinds_of(facts.causes)
     ]
@@ -264,8 +265,8 @@ def lists_of(row: Row) -> str:
 def change_words(facts: WeekFacts) -> str:
     """What is new and what is over."""
     parts = [
-        f"{plural(row['kind'])}: {none_or(row['new_drive_count'])} new, {none_or(row['reopened_drive_count'])} slow again, "
-        f"{none_or(row['resolved_drive_count'])} no longer slow"
+        f"{plural(row['kind'])}: {count(row['new_drive_count'])} new, {count(row['reopened_drive_count'])} slow again, "
+        f"{count(row['resolved_drive_count'])} no longer slow"
         + (f", {count(row['unseen_drive_count'])} no longer measured" if row["unseen_drive_count"] else "")
         for row in facts.state_counts
     ]

@@ -353,7 +353,7 @@ from marts.fct_slow_alerts
 where cleared_at is null and subject_type <> 'drive' and part_of is null
 order by raised_at desc, subject_type, subject_id
 """,
-    "backtest": "select * from marts.candidate_backtest_summary order by kind, top_ratio, rule",
+    "backtest": "select * from marts.candidate_backtest_summary where tail_hours_caused > 0 order by kind, top_ratio, rule",
     "verdict_backtest": "select * from marts.candidate_verdict_backtest order by verdict = 'replace' desc, verdict, replace_rule, kind",
     "decisions": f"""
 with {DECIDED}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -45,6 +47,8 @@ def write_report(
     Returns: the file.
     Raises: QueryError without a publication, or when the week is none or has no valid RAID-hour; it names those that have.
     """
+    if out is not None and not os.access(next(folder for folder in out.absolute().parents if folder.exists()), os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(out))
     with _opened(warehouse, publication, as_known_at) as (connection, known_at):
         chosen = choose_week(fetch_weeks(connection), week, fetch_publication(connection)["pruned_before_utc"])
         facts = fetch_week(connection, chosen, known_at)

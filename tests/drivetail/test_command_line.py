@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +18,8 @@ from click.testing import CliRunner
 from conftest import Published, drivetail
 
 from drivetail.cli import main
-from drivetail.service.settings import write_settings
+from drivetail.service.hour import steps
+from drivetail.service.settings import load_settings, write_settings
 from engine.warehouse import Warehouse
 from ingest.sources import SOURCES, module_of
 from workbench.man import PAGE, page
@@ -70,6 +73,15 @@ def test_ctrl_c_ends_a_command_with_130(tmp_path: Path):
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=600)
     assert (process.returncode, said) == (130, "drivetail: interrupted\n")
+
+
+def test_the_hour_has_the_same_steps_with_airflow_and_without(tmp_path: Path):
+    write_settings(Warehouse(tmp_path / "w"), tmp_path / "inbox", "bundle", datetime(2026, 1, 5))
+    with (tmp_path / "w" / "drivetail.toml").open("a") as file:
+        file.write('[metrics]\nfile = "x.prom"\n[[notify]]\nname = "ops"\nurl = "json://x"\n')
+    commands = {" ".join(step[:2]) for step in steps(load_settings(Warehouse(tmp_path / "w")))}
+    of_airflow = ast.get_docstring(ast.parse((ROOT / "dags" / "drivetail_hourly.py").read_text(encoding="utf-8")))
+    assert commands | {"inbox"} == set(re.findall(r"\| `drivetail ([^`]+)` \|$", of_airflow or "", re.MULTILINE))
 
 
 def test_the_man_page_is_that_of_these_commands():

@@ -109,7 +109,7 @@ def test_files_are_tried_together_and_inventory_is_looked_at_too(tmp_path: Path,
     mapping.write_text("drive_id,enclosure,valid_to,valid_from\nS1,shelf-3,,\nS2,shelf-3,2026-01-04,2026-01-05\n")
     code, output = doctor("mapping", mapping)
     assert code == 0 and "drives.csv, row 2: valid_to '2026-01-04': not after" in output and "datetime" not in output
-    assert "it names no RAID group of 1 drives" in output
+    assert "it names no RAID group; each drive keeps" in output
 
 
 @pytest.mark.parametrize(

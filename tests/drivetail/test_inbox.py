@@ -306,6 +306,14 @@ def test_settings_are_written_once(site):
     assert result.exit_code == 1 and "already exists; edit it" in result.output
 
 
+def test_settings_of_a_server_alone(tmp_path):
+    def init(*options: str) -> int:
+        return CliRunner().invoke(main, ["init", *options, "--warehouse", str(tmp_path)]).exit_code
+
+    assert (init(), init("--server", "prometheus:9090"), init("--server", "http://prometheus:9090")) == (2, 2, 0)
+    assert [feed.url for feed in load_settings(Warehouse(tmp_path)).feeds] == ["http://prometheus:9090"]
+
+
 def test_an_inbox_that_cannot_be_read_is_named_and_holds_up_no_other(site):
     """A share that is not mounted: the other inbox is listed and landed."""
     other = site[0].root / "other"

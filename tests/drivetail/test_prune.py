@@ -120,6 +120,7 @@ def test_it_says_what_goes_and_refuses_what_it_must(site: Site) -> None:
 def test_without_a_terminal_it_deletes_only_with_yes(site: Site) -> None:
     refused = site.run("prune", "--older-than", "45d")
     assert refused.exit_code == 2 and "there is no terminal to ask on: give --yes to delete" in refused.output
+    assert "Nothing to prune" in site.does("prune", "--older-than", "4000d")
     assert not (site.warehouse.raw / "pruned.json").exists()
 
 

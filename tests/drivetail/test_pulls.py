@@ -298,3 +298,8 @@ def test_what_is_asked_of_a_server_is_what_the_settings_say(warehouse: Warehouse
     assert rows.select("raid_group_id", "min_coverage", "declared_kind").unique().rows() == [("node", 0.9, "ssd")]
     samples = [path for delivery in list_deliveries(warehouse.root) for path in drive_hour_files(delivery, record_kind="drive_samples")]
     assert sum(pl.read_parquet(path).height for path in samples) == 3 * 3 * 4
+
+
+def test_a_server_that_cannot_be_reached_is_no_error_of_usage(warehouse: Warehouse) -> None:
+    done = drivetail("ingest", "prometheus", "http://127.0.0.1:9", "-w", warehouse.root)
+    assert done.exit_code == 1 and "http://127.0.0.1:9 cannot be reached" in done.output and "Usage" not in done.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -43,6 +44,14 @@ def test_names_and_numbers_are_whole_and_sentences_take_several_lines(width: int
 def test_where_names_do_not_fit_a_row_is_written_lengthwise(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(50, monkeypatch)
     assert [line.split(maxsplit=1) for line in lines] == [[name, str(value)] for name, value in zip(COLUMNS, ROW, strict=True)]
+
+
+def test_where_headings_do_not_fit_they_take_several_lines_and_empty_columns_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((32, 40)))
+    text = render(["drive", "tail hours before", "coverage", "host"], [["D00000303A", 7, None, "h00000"]])
+    words = [line.split() for line in re.sub(r"\x1b\[\d*m", "", text).splitlines()]
+    assert words == [["tail"], ["hours"], ["drive", "before", "host"], ["D00000303A", "7", "h00000"]]
 
 
 def test_a_table_for_another_program_is_as_wide_as_it_must_be() -> None:

@@ -39,7 +39,7 @@ def bench_questions(setting: Setting) -> list[Section]:
                 answer = connection.execute(sql).fetchall()
                 runs.append((time.perf_counter() - wall, time.process_time() - cpu))
         found.append(statistics.median(run[0] for run in runs))
-        lines.append(f"| {title} | {found[-1]:.2f} | {statistics.median(run[1] for run in runs):.2f} | {len(answer):,} |")
+        lines.append(f"| {title.partition('.')[0]} | {found[-1]:.2f} | {statistics.median(run[1] for run in runs):.2f} | {len(answer):,} |")
         print(lines[-1], flush=True)
     head = f"docs/cookbook.md over {rows:,} drive-hours of data drives, through the published file. Medians of {setting.repetitions}, a new connection each."
     bounds = [Bound("median question", statistics.median(found), 0.5), Bound("slowest question", max(found), 2)]

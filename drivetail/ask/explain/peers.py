@@ -31,13 +31,16 @@ def place_block(drive_hour: DriveHour) -> str:
     unexpected = [row for row in drive_hour.reported if row["inventory_raid_group_id"] != drive_hour.group and row["is_data_drive"]]
     absent = [row for row in drive_hour.silent if row["reports_from"] is not None]
     missing = [row for row in drive_hour.silent if row["reports_from"] is None]
-    terms = f"{len(expected)} data drives with a row here, {len(missing)} that inventory places here without a row"
-    terms += f", {len(unexpected)} that only their rows place here"
-    if absent:
-        terms += f"; {len(absent)} that inventory places here report from another RAID group"
+    counts = {
+        "with a row and in inventory": expected,
+        "in inventory without a row": missing,
+        "with a row and not in inventory": unexpected,
+        "in inventory that report from another RAID group, not counted": absent,
+    }
+    terms = ", ".join(f"{len(drives)} {words}" for words, drives in counts.items() if drives)
     return block(
         "RAID group and role",
-        facts([("RAID group", group), ("role", role), ("N", f"{drive_hour.raid_hour['data_drive_count']}: {terms}")]),
+        facts([("RAID group", group), ("role", role), ("N", f"{drive_hour.raid_hour['data_drive_count']} data drives: {terms}")]),
         table_with_files(period_rows(periods), PERIOD_COLUMNS) if periods else "",
     )
 

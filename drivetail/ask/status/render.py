@@ -278,7 +278,7 @@ def _landed_block(status: Status) -> str:
                 ),
             ]
         ),
-        "rows over the warehouse (one that lost a conflict later is superseded here; its file counts it as accepted):",
+        "rows in all (one that a later delivery replaced is superseded here, and accepted in its file):",
         table(rows, columns),
         f"{counted_noun(rolled_up, 'rolled-up drive-hour')} lost a conflict later; their samples stay among the accepted"
         if rolled_up

@@ -19,7 +19,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
-from ingest.contract.errors import IngestError
+from ingest.contract.errors import ServerError
 from ingest.reading.readers import one_line, utf8
 
 USER, PASSWORD, TOKEN = (f"DRIVETAIL_PROMETHEUS_{name}" for name in ("USER", "PASSWORD", "TOKEN"))
@@ -41,8 +41,8 @@ MAX_ANSWER_BYTES = 1 << 30
 _SAYS_TOO_MUCH = re.compile("too many|exceed|time(d )?out|cannot select more than")
 
 
-class PrometheusError(IngestError):
-    """The server cannot be reached, refuses, or answers what is no answer. The message says what to do, and never a credential."""
+class PrometheusError(ServerError):
+    """Of a Prometheus server. The message says what to do, and never a credential."""
 
     def __init__(self, message: str) -> None:
         super().__init__(without_secrets(message))
