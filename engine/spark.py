@@ -39,6 +39,9 @@ MASTER_SECONDS = 5
 WORKER_SECONDS = 60
 """How long a build waits while no worker of the cluster runs anything for it. Spark itself would wait for ever."""
 
+JAVA_SECONDS = 10
+"""How long Java may take to end."""
+
 POLL_SECONDS = 2
 
 NO_MEMORY = (
@@ -119,8 +122,14 @@ def _without_frames(error: str) -> str:
 
 
 def end_session() -> None:
-    """Stop Spark when everything has been said."""
+    """Stop Spark and its Java when everything has been said."""
+    from pyspark import SparkContext
+
     _stop_session()
+    gateway = SparkContext._gateway
+    with suppress(Exception):  # Java may be gone
+        gateway.proc.stdin.close()
+        gateway.proc.wait(JAVA_SECONDS)
     # beside its threads, also those of a session that failed, the interpreter leaves objects behind, and DuckDB's binding would list all
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
