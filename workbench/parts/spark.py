@@ -38,6 +38,9 @@ EXECUTOR_GIB = 2
 LOCAL, CLUSTER = "Spark, `local[2]`", "Spark, a master and two workers of one core"
 """What is measured beside DuckDB."""
 
+WRITTEN = re.compile(r"Arguments: (?:`spark_catalog`\.`\w+`\.`(\w+)`|file:\S*/(\w+), )")
+"""Where a plan says which table it writes, which has the name of its model."""
+
 STORED = ("fct_drive_hours", "fct_raid_hours")
 """Marts whose rows are compared."""
 
@@ -46,8 +49,8 @@ STORED = ("fct_drive_hours", "fct_raid_hours")
 class Stage:
     """A stage of Spark: what its tasks took and moved."""
 
-    name: str
-    execution: int | None
+    execution: int
+    """Of the query that it is of; -1 of none."""
     seconds: list[float] = field(default_factory=list)
     shuffled_bytes: int = 0
 
@@ -75,7 +78,7 @@ class EventLog:
         seconds: defaultdict[str, float] = defaultdict(float)
         moved: defaultdict[str, int] = defaultdict(int)
         for stage in self.stages.values():
-            name = self.models.get(-1 if stage.execution is None else stage.execution, "(none)")
+            name = self.models.get(stage.execution, "(queries of the build)")
             seconds[name] += sum(stage.seconds)
             moved[name] += stage.shuffled_bytes
         return sorted(((name, seconds[name], moved[name]) for name in seconds), key=lambda each: -each[1])
@@ -94,17 +97,19 @@ def read_event_log(folder: Path) -> EventLog:
             event = json.loads(line)
             kind = event["Event"].rpartition(".")[2]
             if kind == "SparkListenerJobStart":
-                execution = event.get("Properties", {}).get("spark.sql.execution.id")
-                for stage in event["Stage Infos"]:
-                    found.stages[stage["Stage ID"]] = Stage(stage["Stage Name"], None if execution is None else int(execution))
+                execution = int(event.get("Properties", {}).get("spark.sql.execution.id", -1))
+                for stage in event["Stage Infos"]:  # a later job may list one that it need not run again
+                    found.stages.setdefault(stage["Stage ID"], Stage(execution))
             elif kind == "SparkListenerTaskEnd" and event.get("Task Metrics"):
                 metrics, stage = event["Task Metrics"], found.stages[event["Stage ID"]]
                 stage.seconds.append(metrics["Executor Run Time"] / 1000)
                 stage.shuffled_bytes += metrics["Shuffle Write Metrics"]["Shuffle Bytes Written"]
             elif kind == "SparkListenerSQLExecutionStart":
-                model = re.search(r'"node_id": "[a-z]+\.drivetail\.(\w+)', event["description"])
-                found.models[event["executionId"]] = model[1] if model else "(none)"
-                found.plans[event["executionId"]] = event["physicalPlanDescription"]
+                plan = event["physicalPlanDescription"]
+                written = WRITTEN.search(plan)
+                if written:
+                    found.models[event["executionId"]] = written[1] or written[2]
+                found.plans[event["executionId"]] = plan
             elif kind == "SparkListenerSQLAdaptiveExecutionUpdate":
                 found.plans[event["executionId"]] = event["physicalPlanDescription"]
     return found
@@ -112,15 +117,17 @@ def read_event_log(folder: Path) -> EventLog:
 
 def exchanges(plan: str) -> list[str]:
     """The shuffles of a formatted plan: what each is by. One that is used again is listed once: it is written once."""
-    final = plan.split("== Initial Plan ==")[0]
-    return re.findall(r"^Arguments: (\w+partitioning\(.*?\)|SinglePartition|RoundRobin\w+\(.*?\))", final, re.MULTILINE)
+    found = []
+    for number in re.findall(r" Exchange \((\d+)\)", "\n".join(tree(plan))):
+        by = re.search(rf"^\({number}\) Exchange\n.*?^Arguments: (.*?), [A-Z_]+, \[plan_id", plan, re.MULTILINE | re.DOTALL)
+        found.append(re.sub(r"#\d+L?", "", by[1]) if by else "?")
+    return found
 
 
 def tree(plan: str) -> list[str]:
-    """The lines of a formatted plan that say what is made of what, without those of code generation and of what Spark first planned."""
-    lines = plan.split("\n\n")[0].splitlines()
-    final = lines[: next((place for place, line in enumerate(lines) if "== Initial Plan ==" in line), len(lines))]
-    return [line for line in final if not re.search(r"== |InputAdapter|ColumnarToRow|WholeStageCodegen", line)]
+    """The lines of a formatted plan that read, shuffle, join, add up and write; what Spark first planned is left out."""
+    final = plan.split("\n\n")[0].split("+- == Initial Plan ==")[0]
+    return [line for line in final.splitlines() if re.search(r"Scan|Exchange|Join|Aggregate|Window|Sort|Insert", line)]
 
 
 @contextmanager
@@ -182,7 +189,7 @@ def bench_fleet(title: str, delivery: Path, groups: tuple[int, int], setting: Se
     runs, logs, digests = {}, {}, {}
 
     def run(engine: str, *options: str) -> None:
-        with spark_settings(scratch) as events:
+        with spark_settings(scratch / str(len(runs))) as events:
             runs[engine] = measure(DRIVETAIL, "build", "--warehouse", warehouse, "--full-refresh", *options)
             if options:
                 logs[engine] = read_event_log(events)
@@ -201,8 +208,7 @@ def bench_fleet(title: str, delivery: Path, groups: tuple[int, int], setting: Se
         cluster.stop()
     log = logs[LOCAL]
     heaviest = log.heaviest()
-    execution = -1 if heaviest.execution is None else heaviest.execution
-    plan = log.plans.get(execution, "")
+    plan = log.plans.get(heaviest.execution, "")
     lines = [
         f"{rows:,} drive-hours, landed; `drivetail build --full-refresh` computes and publishes them.",
         "The CPU time of the cluster includes its workers; its peak memory is the driver's alone, a process of Python. Spark's workers have two cores together.",
@@ -221,7 +227,7 @@ def bench_fleet(title: str, delivery: Path, groups: tuple[int, int], setting: Se
         "|---|--:|--:|",
         *(f"| `{model}` | {seconds:.1f} | {moved / rows:.0f} |" for model, seconds, moved in log.by_model()[:MODELS]),
         "",
-        f"The heaviest stage is of `{log.models.get(execution)}`: {len(heaviest.seconds)} tasks, {sum(heaviest.seconds):.1f} s together, "
+        f"The heaviest stage is of `{log.models.get(heaviest.execution)}`: {len(heaviest.seconds)} tasks, {sum(heaviest.seconds):.1f} s together, "
         f"the longest {max(heaviest.seconds):.1f} s. Its query shuffles by {'; '.join(exchanges(plan)) or 'nothing'}:",
         "",
         "```text",
