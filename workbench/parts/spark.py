@@ -186,7 +186,9 @@ def bench_fleet(title: str, delivery: Path, groups: tuple[int, int], setting: Se
     warehouse, scratch = setting.work / "spark-warehouse", setting.work / "spark-scratch"
     shutil.rmtree(warehouse, ignore_errors=True)
     measure(DRIVETAIL, "ingest", "bundle", delivery, "--warehouse", warehouse)
-    runs, logs, digests = {}, {}, {}
+    runs: dict[str, Cost] = {}
+    logs: dict[str, EventLog] = {}
+    digests: dict[str, list[tuple[str, int, int]]] = {}
 
     def run(engine: str, *options: str) -> None:
         with spark_settings(scratch / str(len(runs))) as events:
