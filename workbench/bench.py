@@ -58,6 +58,7 @@ TITLES = (
     "A month of 60 drives from Prometheus",
     "Parsers",
     "Four million requests around slow drives",
+    "A hundredth of the paper's day on Spark",
     "A tenth of the paper's day on Spark",
     "The paper's day on Spark",
 )

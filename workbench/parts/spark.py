@@ -23,8 +23,8 @@ from workbench.parts import Bound, Section, Setting
 from workbench.parts.day import fleet as paper_day
 from workbench.spark_cluster import Cluster
 
-TENTH = 10
-"""The smaller day is that of a fleet so many times smaller than the paper's."""
+SMALLER = {"A hundredth of the paper's day on Spark": 100, "A tenth of the paper's day on Spark": 10}
+"""Days of smaller fleets, by how many times smaller they are than the paper's."""
 
 MODELS = 5
 """Models listed, the heaviest first."""
@@ -166,10 +166,13 @@ def digest(warehouse: Path) -> list[tuple[str, int, int]]:
 
 
 def bench_spark(setting: Setting) -> list[Section]:
-    """The day of a tenth of the paper's fleet."""
-    folder = setting.work / ("small-tenth" if setting.small else "tenth")
-    disk_groups, ssd_groups = (groups // TENTH for groups in setting.paper_fleet)
-    return bench_fleet("A tenth of the paper's day on Spark", folder, (disk_groups, ssd_groups), setting)
+    """The days of a hundredth and of a tenth of the paper's fleet: how much of Spark's time is the same for any day."""
+    sections = []
+    for title, part in SMALLER.items():
+        disk_groups, ssd_groups = (max(1, groups // part) for groups in setting.paper_fleet)
+        folder = setting.work / f"{'small-' if setting.small else ''}day-over-{part}"
+        sections += bench_fleet(title, folder, (disk_groups, ssd_groups), setting)
+    return sections
 
 
 def bench_spark_day(setting: Setting) -> list[Section]:
@@ -213,12 +216,13 @@ def bench_fleet(title: str, delivery: Path, groups: tuple[int, int], setting: Se
     plan = log.plans.get(heaviest.execution, "")
     lines = [
         f"{rows:,} drive-hours, landed; `drivetail build --full-refresh` computes and publishes them.",
-        "The CPU time of the cluster includes its workers; its peak memory is the driver's alone, a process of Python. Spark's workers have two cores together.",
+        "The CPU time of the cluster includes its workers; its peak memory is the driver's alone, a process of Python. Spark's workers have two cores together. "
+        f"The machine's load average was {os.getloadavg()[0]:.1f} at the end: where it exceeds the cores, wall seconds are its neighbours'.",
         "",
-        "| engine | wall (s) | CPU (s) | peak memory of the largest process (MiB) | wall, over DuckDB | shuffled, bytes per drive-hour |",
-        "|---|--:|--:|--:|--:|--:|",
+        "| engine | wall (s) | CPU (s) | peak memory of the largest process (MiB) | wall, over DuckDB | CPU, over DuckDB | shuffled, bytes per drive-hour |",
+        "|---|--:|--:|--:|--:|--:|--:|",
         *(
-            f"| {engine} | {cost.cells} | {cost.seconds / runs['DuckDB'].seconds:.1f}x | "
+            f"| {engine} | {cost.cells} | {cost.seconds / runs['DuckDB'].seconds:.1f}x | {cost.cpu_seconds / runs['DuckDB'].cpu_seconds:.1f}x | "
             + (f"{logs[engine].shuffled_bytes / rows:.0f} |" if engine in logs else " |")
             for engine, cost in runs.items()
         ),
