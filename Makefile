@@ -23,11 +23,11 @@ airflow: .venv/.airflow  ## run the warehouse by itself: INBOX=folder with deliv
 docs: .venv/.ready  ## what the tables mean, with lineage: target/docs.html
 	$(RUN)/drivetail docs --out target/docs.html
 
-test: .venv/.airflow  ## everything that must hold: lint, types, models, marts against the reference (about 15 minutes)
+test: .venv/.spark  ## everything that must hold: lint, types, models, marts against the reference (about 15 minutes)
 	@$(MAKE) --no-print-directory --jobs=2 lint tests
 
 # many of them wait for servers and schedulers, so lint and types go beside them
-tests: .venv/.airflow
+tests: .venv/.spark
 	$(RUN)/pytest
 
 lint: .venv/.airflow  ## style and types, Python and SQL
@@ -36,7 +36,7 @@ lint: .venv/.airflow  ## style and types, Python and SQL
 	@! grep -rnE '^.{201,}' models --include='*.sql' || { echo 'lines of more than 200 characters, as above'; exit 1; }
 	$(RUN)/mypy & types=$$!; $(RUN)/sqlfluff lint models --processes 2 --disable-progress-bar; sql=$$?; wait $$types && exit $$sql
 
-bench: .venv/.airflow  ## speed and size against their bounds, hours: ONLY=day,hour,... WORK=folder; writes docs/results/bench.md
+bench: .venv/.spark  ## speed and size against their bounds, hours: ONLY=day,hour,... WORK=folder; writes docs/results/bench.md
 	$(RUN)/python -m workbench.bench $(if $(ONLY),--only $(ONLY)) $(if $(WORK),--work $(WORK))
 
 soak: .venv/.airflow  ## 20 random fleets, 50 kills, two days under a real scheduler; writes docs/results/soak.md
@@ -76,7 +76,7 @@ $(UV):
 	$(UV) sync --frozen --quiet --extra airflow --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
 	touch $@
 
-# beside both: 450 MB that only the target spark of profiles.yml needs
+# beside both: 450 MB for the target spark of profiles.yml, which needs Java 17 or later as well
 .venv/.spark: .venv/.airflow
 	$(UV) sync --frozen --quiet --extra airflow --extra spark --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
 	touch $@

@@ -410,7 +410,7 @@ class Build:
             self.spark.run("run", "--select", *OVER_DAYS)
         for batch in batches(self.deliveries, recounted):
             if self.spark:
-                self.spark.compute((COUNTS_BY_CLASS, "--exclude", "resource_type:test"), batch, self.name, self.connect)
+                self.spark.compute((COUNTS_BY_CLASS, "--exclude", "resource_type:test", "test_type:unit"), batch, self.name, self.connect)
             counts = () if self.spark else (COUNTS_BY_CLASS,)
             self.project.run("build", "--select", *counts, SUMS_OF_DRIVES, "--exclude", "test_type:unit", days=batch)
 

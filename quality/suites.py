@@ -11,7 +11,9 @@ import json
 import logging
 import os
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -68,13 +70,30 @@ class Finding:
     rows: Sequence[int] = ()
 
 
+@contextmanager
+def _without_pyspark() -> Iterator[None]:
+    """Hide pyspark from what is imported: Great Expectations would import all of it. That takes seconds and warns of pandas, and where no
+    file was started, as in `python -c` and in pytest's workers, pyspark ends the process with exit 0: it thinks that it tests itself.
+    """
+    imported = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "pyspark"}
+    for name in imported:
+        del sys.modules[name]
+    sys.modules["pyspark"] = None  # type: ignore[assignment]  # to import it is an ImportError then
+    try:
+        yield
+    finally:
+        del sys.modules["pyspark"]
+        sys.modules.update(imported)
+
+
 @cache
 def _great_expectations() -> Any:
     """Great Expectations, silent: imported when first needed, because that takes seconds; without telemetry or progress bars."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     try:
-        import great_expectations as gx
-        from great_expectations.data_context.types.base import ProgressBarsConfig
+        with _without_pyspark():
+            import great_expectations as gx
+            from great_expectations.data_context.types.base import ProgressBarsConfig
     except ImportError as error:
         todo = "install drivetail[gate] (`uv sync --extra gate` in a checkout)"
         raise GateError(f"the gate needs great-expectations ({error}); {todo}") from error

@@ -1,6 +1,6 @@
 """What the warehouse promises on speed and size, measured: `make bench`.
 
-    python -m workbench.bench --work FOLDER --only day,hour,scale,questions,commands,study,sources,tolerance
+    python -m workbench.bench --work FOLDER --only day,hour,scale,questions,commands,study,sources,tolerance,spark,spark-day
 
 Each part writes its own sections of docs/results/bench.md, with commit, date, command and machine, and says whether its bounds hold.
 The machine is shared: ratios are taken within one run, and CPU seconds stand beside wall seconds. Exits 1 when a bound fails.
@@ -29,6 +29,7 @@ from workbench.parts.hour import bench_hour
 from workbench.parts.questions import bench_commands, bench_questions
 from workbench.parts.scale import bench_scale
 from workbench.parts.sources import bench_sources
+from workbench.parts.spark import bench_spark, bench_spark_day
 from workbench.parts.study import bench_study
 from workbench.parts.tolerance import bench_tolerance
 
@@ -42,6 +43,8 @@ PARTS: dict[str, Callable[[Setting], list[Section]]] = {
     "commands": bench_commands,
     "sources": bench_sources,
     "tolerance": bench_tolerance,
+    "spark": bench_spark,
+    "spark-day": bench_spark_day,
 }
 OWN_PAGES = ("report", "candidates")
 TITLES = (
@@ -55,6 +58,9 @@ TITLES = (
     "A month of 60 drives from Prometheus",
     "Parsers",
     "Four million requests around slow drives",
+    "A hundredth of the paper's day on Spark",
+    "A tenth of the paper's day on Spark",
+    "The paper's day on Spark",
 )
 """The sections of the page, in order."""
 

@@ -51,7 +51,7 @@
     {%- do run_query('set spark.sql.sources.partitionOverwriteMode = ' ~ ('static' if days is none else 'dynamic')) -%}
     {% call statement('main') -%}
         insert overwrite {{ rows }} partition (day_utc)
-        select /*+ rebalance(day_utc) */ {{ names | join(', ') }}, day_utc from ({{ sql }}) {{ 'where ' ~ condition if days is not none }}
+        select {{ '/*+ rebalance(day_utc) */ ' if days is none or days | length > 1 }}{{ names | join(', ') }}, day_utc from ({{ sql }}) {{ 'where ' ~ condition if days is not none }}
     {%- endcall %}
     {#- a day of which no rows are left is not one that dynamic partitions replace -#}
     {%- set left = [] -%}

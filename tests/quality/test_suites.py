@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -229,3 +232,12 @@ def test_what_a_suite_may_name_is_told_in_the_guide() -> None:
     guide = (SHIPPED.parents[1] / "docs" / "quality-gate.md").read_text()
     names = {name for table in TABLES for name in columns(table, NOW)} | set(PARAMETERS)
     assert not [name for name in sorted(names) if f"`{name}`" not in guide]
+
+
+def test_pyspark_is_not_imported_where_it_is_installed(tmp_path: Path) -> None:
+    """pyspark ends a process like this one with exit 0, as this stand-in does."""
+    (tmp_path / "pyspark.py").write_text("raise SystemExit(0)")
+    code = "from pathlib import Path; from quality.suites import load_suite; print(len(load_suite('labels', Path())))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path.cwd())])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and int(done.stdout) > 0, done

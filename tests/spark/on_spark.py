@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Iterator
@@ -14,13 +15,14 @@ from typing import Any
 import duckdb
 
 from engine.dbt import options, runner
+from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse
 
 RELATIVE = 1e-9
 """Doubles are the same that differ by no more of themselves."""
 
-LEFT_OUT = {"publication": {"publication_id", "published_at"}}
-"""Columns of marts that name one publication."""
+LEFT_OUT = {"publication": {"publication_id", "published_at"}, "detector_scores": {"not_run_because"}}
+"""Columns of marts that name one publication, or say what the engine leaves out."""
 
 
 @dataclass
@@ -78,7 +80,8 @@ def build_on_spark(warehouse: Warehouse, folder: Path, *more: str) -> list[Any]:
     Unit tests are left out, and but in a soak generic ones too: every row is compared with a publication that has passed them.
     """
     left_out = ("test_type:unit",) if "DRIVETAIL_FLEETS" in os.environ else ("test_type:unit", "test_type:generic")
-    return spark_dbt(folder, warehouse.raw, "build", "--exclude", *left_out, *more, **last_hour(warehouse.published))
+    thresholds = ("--vars", json.dumps(own_thresholds(warehouse)))
+    return spark_dbt(folder, warehouse.raw, "build", "--exclude", *left_out, *thresholds, *more, **last_hour(warehouse.published))
 
 
 def failures(results: list[Any]) -> list[str]:

@@ -1,8 +1,9 @@
 """The same models on Apache Spark have the same rows, and every line that is Spark's own has been run.
 
 One random awkward fleet a run (DRIVETAIL_SEEDS="5" repeats it): corrections, conflicts, late and bad records, inventory that
-changes. `drivetail build` computes its first half on DuckDB, the rest on Spark; `dbt build` then computes everything on Spark. One Spark
-session for all: it takes half a minute to start. Skipped where pyspark or Java is not installed: `make .venv/.spark`.
+changes. `drivetail build` computes its first half on DuckDB, the rest on Spark. Then come health readings, samples, labels and other
+thresholds: `drivetail build` computes the days that they change on Spark, and `dbt build` computes everything there. One Spark session for
+all: it takes half a minute to start. Skipped where pyspark or Java is not installed: `make .venv/.spark`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 import re
 import shutil
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from engine.build import build
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
 from tests.proof.support import seeds
+from tests.proof.test_health import awkward_fleet
 from tests.reference.compare import compare as compare_reference
 from tests.reference.fleets import deliveries, random_fleet
 from tests.reference.reference import Delivery, compute
@@ -42,6 +45,8 @@ INEXACT = {
     "study_variants.value",
 }
 """Columns whose doubles may differ in their last bits."""
+
+LAGGING_HOURS = 77
 
 MADE_IN_A_DAY = ("int_drive_hours__measured", "int_raid_hours__medians", "int_drive_hours__compared", "int_drive_days")
 """A stored model and what a run makes for it."""
@@ -90,8 +95,25 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         decide(warehouse, drives, "watch", by="o'hara", note="noisy \\ {loud}")
         with warehouse.decisions.open("a", encoding="utf-8") as register:
             register.write('{"drive_id": "half a li')  # of a writer that was killed
+        land_the_rest(warehouse, folder, drives)
+        build(warehouse, target="spark", master="local[2]")
         results = build_on_spark(warehouse, folder)
     return Run(warehouse, folder, differences, results, macros)
+
+
+def land_the_rest(warehouse: Warehouse, folder: Path, drives: list[str]) -> None:
+    """What a random fleet has not: health readings, labels, samples of drives too few for Perseus, thresholds of its own."""
+    awkward_fleet(folder / "health")
+    ingest("bundle", [folder / "health"], warehouse.root)
+    (folder / "labels.csv").write_text(f"drive_id,verdict\n{drives[0]},slow\n{drives[1]},healthy\ng00d0,slow\n")
+    ingest("labels", [folder / "labels.csv"], warehouse.root)
+    samples = folder / "samples/cluster_A/host_1/2026-01-06.csv"
+    samples.parent.mkdir(parents=True)
+    begin = int(datetime(2026, 1, 6, 9, tzinfo=UTC).timestamp())
+    rows = [f"{begin + 15 * number},disk{number % 2},{1000 * number},{100 + number % 7}" for number in range(1, 500)]
+    samples.write_text("\n".join(["ts,disk_id,throughput,latency", *rows]) + "\n")
+    ingest("perseus", [folder / "samples"], warehouse.root, source_options={"resolution": "1m"})
+    warehouse.settings.write_text(f"[thresholds]\nlagging_hours = {LAGGING_HOURS}\nalert_slow_hours = 1\n")
 
 
 def test_a_build_on_spark_over_one_on_duckdb_equals_the_reference(run: Run) -> None:
@@ -109,6 +131,25 @@ def test_every_row_is_that_of_the_publication(run: Run) -> None:
     assert found.differences == []
     assert set(found.inexact) <= INEXACT, found.inexact
     assert found.relations == len(compared(run.warehouse.published)) > 70 and found.rows > 1000
+
+
+def test_the_rows_compared_have_health_samples_labels_and_the_new_thresholds(run: Run) -> None:
+    with duckdb.connect(str(run.warehouse.published), read_only=True) as connection:
+        for mart in ("fct_drive_health", "health_comparison", "health_warnings", "fct_drive_samples", "fct_slow_alerts"):
+            assert connection.execute(f"select count(*) from marts.{mart}").fetchall()[0][0] > 0, mart
+        assert connection.execute("select sum(labelled_count - unseen_count) from marts.detector_scores").fetchall()[0][0] > 0
+        (text,) = connection.execute("select sql from duckdb_views() where view_name = 'fct_raid_group_freshness'").fetchall()[0]
+    assert str(LAGGING_HOURS) in text
+
+
+def test_spark_says_why_perseus_was_not_run(run: Run) -> None:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.getOrCreate()
+    rows = session.sql("select detector from marts.detector_scores where not_run_because is not null").collect()
+    assert [row.detector for row in rows] == ["perseus"]
+    with duckdb.connect(str(run.warehouse.published), read_only=True) as connection:
+        assert connection.execute("select distinct not_run_because from marts.detector_scores").fetchall() == [(None,)]
 
 
 def test_every_macro_of_spark_has_been_run(run: Run) -> None:

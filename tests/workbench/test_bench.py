@@ -1,6 +1,8 @@
 """The bench runs on small fleets, and its yardsticks agree with each other."""
 
+import json
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,7 @@ from workbench.bench import PARTS, TITLES, written
 from workbench.parts import Bound, Section, Setting
 from workbench.parts.day import TEXT, answer, run_script
 from workbench.parts.questions import cookbook
+from workbench.parts.spark import exchanges, read_event_log, tree
 from workbench.yardsticks import SCRIPTS
 from workbench.yardsticks.compare import compare_slowdowns
 
@@ -54,3 +57,61 @@ def test_the_cookbook_has_its_questions() -> None:
     questions = cookbook()
     assert len(questions) >= 20
     assert all(sql.lstrip().startswith(("select", "with")) for sql in questions.values())
+
+
+@pytest.mark.skipif(not find_spec("pyspark"), reason="pyspark is not installed")
+@pytest.mark.soak
+def test_a_day_on_spark_is_that_of_duckdb(setting: Setting) -> None:
+    for section in PARTS["spark"](setting):
+        assert section.title in TITLES
+        assert section.bounds[-1].value == 0
+        assert "| Spark, `local[2]` |" in written(section, "now")
+
+
+PLAN = """== Physical Plan ==
+AdaptiveSparkPlan (9)
++- == Final Plan ==
+   +- Execute InsertIntoHadoopFsRelationCommand (5)
+      +- HashAggregate (4)
+         +- Exchange (3)
+            +- * Project (2)
+               +- Scan parquet (1)
++- == Initial Plan ==
+   +- Exchange (8)
+
+
+(3) Exchange
+Input [2]: [raid_group_id#1, hour_utc#2]
+Arguments: hashpartitioning(raid_group_id#1, hour_utc#2L, 8), ENSURE_REQUIREMENTS, [plan_id=7]
+
+(5) Execute InsertIntoHadoopFsRelationCommand
+Arguments: file:/store/int_drive_days, false, [day_utc#3]
+
+(8) Exchange
+Arguments: hashpartitioning(drive_id#1, 8), ENSURE_REQUIREMENTS, [plan_id=6]
+"""
+
+
+def test_an_event_log_gives_the_heaviest_model_and_what_it_shuffles(tmp_path: Path) -> None:
+    def task(stage: int, run_ms: int, written: int) -> dict[str, object]:
+        metrics = {"Executor Run Time": run_ms, "Shuffle Write Metrics": {"Shuffle Bytes Written": written}}
+        return {"Event": "SparkListenerTaskEnd", "Stage ID": stage, "Task Metrics": metrics}
+
+    stages = [{"Stage ID": 1}, {"Stage ID": 2}]
+    events = [
+        {"Event": "a.SparkListenerSQLExecutionStart", "executionId": 4, "physicalPlanDescription": PLAN},
+        {"Event": "SparkListenerJobStart", "Stage Infos": stages[:1], "Properties": {"spark.sql.execution.id": "4"}},
+        {"Event": "SparkListenerJobStart", "Stage Infos": stages[1:], "Properties": {}},
+        *(task(1, 2000, 10), task(1, 3000, 20), task(2, 4000, 5)),
+    ]
+    (tmp_path / "log").write_text("".join(json.dumps(event) + "\n" for event in events))
+    log = read_event_log(tmp_path)
+    assert log.by_model() == [("int_drive_days", 5.0, 30), ("(queries of the build)", 4.0, 5)]
+    assert (log.task_seconds, log.shuffled_bytes, log.heaviest().seconds) == (9.0, 35, [2.0, 3.0])
+    assert exchanges(log.plans[4]) == ["hashpartitioning(raid_group_id, hour_utc, 8)"]
+    assert [line.split()[-2] for line in tree(log.plans[4])] == [
+        "InsertIntoHadoopFsRelationCommand",
+        "HashAggregate",
+        "Exchange",
+        "parquet",
+    ]

@@ -70,7 +70,7 @@ def bench_day(setting: Setting) -> list[Section]:
     scripts = [name for name in SCRIPTS if "Spark" not in name or find_spec("pyspark")]
     missing = [name for name in SCRIPTS if name not in scripts]
     for name in missing:
-        print(f"{name}: skipped, pyspark is not installed (uv sync --group spark)", flush=True)
+        print(f"{name}: skipped, pyspark is not installed (`make .venv/.spark`)", flush=True)
     runs: list[dict[str, Cost]] = []
     for repetition in range(setting.repetitions):
         timed = [name for name in scripts if repetition == 0 or "Spark" not in name]

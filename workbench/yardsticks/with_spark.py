@@ -1,4 +1,4 @@
-"""A day by hand in PySpark on this machine alone: python -m workbench.yardsticks.with_spark FOLDER OUT. Needs the dependency group `spark`."""
+"""A day by hand in PySpark on this machine alone: python -m workbench.yardsticks.with_spark FOLDER OUT. Needs the extra `spark`."""
 
 from __future__ import annotations
 

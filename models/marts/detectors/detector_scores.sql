@@ -23,5 +23,6 @@ select
     cast(true_positive_count as double) / nullif(true_positive_count + false_positive_count, 0) as precision_ratio,
     cast(true_positive_count as double) / nullif(true_positive_count + false_negative_count, 0) as recall_ratio,
     cast(2 * true_positive_count as double)
-    / nullif(2 * true_positive_count + false_positive_count + false_negative_count, 0) as f1
+    / nullif(2 * true_positive_count + false_positive_count + false_negative_count, 0) as f1,
+    case when detector = 'perseus' then {{ why_no_python() }} end as not_run_because
 from counts
