@@ -79,3 +79,4 @@ select * from effective{% endmacro %}
 {% macro poisson_low(n) %}poisson({{ n }}){% endmacro %}
 {% macro poisson_high(n) %}poisson({{ n }}){% endmacro %}
 {% macro raid_group_draws(raid_groups) %}select raid_group_id, 0 as replicate, 1 as draw_count from {{ raid_groups }}{% endmacro %}
+{% macro why_no_python() %}cast(null as string){% endmacro %}
