@@ -517,13 +517,15 @@ def test_tables_sort_by_number_and_filter_by_word(browser: Any, eventful_report:
     page.context.close()
 
 
-def test_it_is_dark_where_the_reader_wants_it_and_draws_what_is_near(browser: Any, eventful_report: Path):
+def test_it_is_dark_where_the_reader_wants_it_and_draws_what_is_not_folded(browser: Any, eventful_report: Path):
     context = browser.new_context(color_scheme="dark")
     page = context.new_page()
     page.goto(eventful_report.as_uri())
     drawn = "[document.querySelectorAll('.js-plotly-plot').length, document.querySelectorAll('.plotly-graph-div').length]"
     before, all_of_them = page.evaluate(drawn)
     assert before < all_of_them
+    page.wait_for_function("[...document.querySelectorAll('.plotly-graph-div')].every(one => !one.clientWidth || one.querySelector('svg'))")
+    assert page.evaluate(drawn)[0] < all_of_them
     page.evaluate("drawAll()")
     assert page.evaluate(drawn) == [all_of_them, all_of_them]
     style = "one => [getComputedStyle(one).backgroundColor, getComputedStyle(one).color]"
