@@ -91,6 +91,7 @@ SCENARIOS = {
         step_days=105,
     ),
 }
+OTHER_SEEDS = ("seed12", "seed13")
 
 
 def simulated(scenario: Scenario, work: Path) -> Path:
@@ -292,6 +293,7 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
     worst = [row for row in tables["calibration"] if row["band"].endswith("and more")]
     expected, came = (sum(float(row[name]) for row in worst) for name in ("expected", "came"))
     random = [row for row in tables["backtest"] if row["rule"] == "random"]
+    forecasts_of = {rule: [row for row in tables["forecasts"] if row["rule"] == rule] for rule in ("most_slow_hours_28d", "model")}
     lines = [
         "# What following `drivetail candidates` would have saved",
         "",
@@ -312,6 +314,7 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
         )
     lines += ["", "`python -m workbench.candidates`, or `--only FLEET`; FILE holds `SCENARIOS` of `workbench/candidates.py`."]
     lines += [f"- {name}: {scenario.words}" for name, scenario in SCENARIOS.items() if scenario.words]
+    lines += ["", "Sums are over all fleets; the tables leave out other seeds, which the files have."]
     lines += [
         "",
         "## After each verdict `replace`",
@@ -323,7 +326,7 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
         "|---|---|---|--:|--:|--:|--:|--:|",
     ]
     for row in tables["verdicts"]:
-        if row["verdict"] == "replace":
+        if row["verdict"] == "replace" and row["fleet"] not in OTHER_SEEDS:
             numbers = " | ".join(row[name] for name in ("verdict_count", "tail_hours_before", "tail_hours_after", "cost_tail_hours"))
             lines.append(f"| {row['fleet']} | {row['replace_rule']} | {row['kind']} | {numbers} | {float(row['paid_ratio']):.0%} |")
     lines += [
@@ -339,7 +342,7 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
     ]
     at_one_percent: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for row in tables["backtest"]:
-        if float(row["top_ratio"]) == 0.01:
+        if float(row["top_ratio"]) == 0.01 and row["fleet"] not in OTHER_SEEDS:
             at_one_percent.setdefault((row["fleet"], row["kind"]), {})[row["rule"]] = row
     for (fleet, kind), of in at_one_percent.items():
         others = " | ".join(
@@ -369,13 +372,21 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
         "Share of the base rate's Brier score that a rule saves, when a slow interval within 1, 7 and 28 days is foretold at each week boundary:",
         "by slow hours in 28 days / by whether the drive was slow in 28 days / by the model's expectation. + and -: better and worse than the second,",
         "beyond chance. n: forecasts for 7 days, and how many came true. All: [candidates_forecasts.csv](candidates_forecasts.csv).",
+        *(
+            f"Of {len(rows)} comparisons with it, {words} is better in {sum(row['verdict'] == 'gains' for row in rows)}"
+            f" and worse in {sum(row['verdict'] == 'loses' for row in rows)}."
+            for words, rows in (
+                ("the count of slow hours", forecasts_of["most_slow_hours_28d"]),
+                ("the expectation", forecasts_of["model"]),
+            )
+        ),
         "",
         "| fleet | kind | n | 1 day | 7 days | 28 days |",
         "|---|---|--:|---|---|---|",
     ]
     marks = {"gains": "+", "loses": "-"}
     foretold = {(row["fleet"], row["kind"], row["horizon_days"], row["rule"]): row for row in tables["forecasts"]}
-    for fleet, kind in dict.fromkeys((row["fleet"], row["kind"]) for row in tables["forecasts"]):
+    for fleet, kind in dict.fromkeys((row["fleet"], row["kind"]) for row in tables["forecasts"] if row["fleet"] not in OTHER_SEEDS):
         saved = []
         for days in VARIABLES["forecast_horizon_days"]:
             of_rules = [foretold[fleet, kind, str(days), rule] for rule in ("most_slow_hours_28d", "slow_28d", "model")]

@@ -359,9 +359,9 @@ def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Seque
         "[mutants_models.csv](mutants_models.csv) has the counts of each model, [mutants_survivors.csv](mutants_survivors.csv) each fault that survived.",
         "The comparison of all marts with the reference (`make test`) may notice a fault that no unit test does.",
         "",
-        "| kind of fault | tried | found | equivalent | no valid SQL | survived |",
-        "|---|--:|--:|--:|--:|--:|",
-        *(f"| {kind} | {count.total()} | {in_columns(count)} |" for kind, count in sorted(by_kind.items())),
+        "Survived, by kind of fault: "
+        + ", ".join(f"{kind} {count['survived']} of {count.total()}" for kind, count in sorted(by_kind.items()))
+        + ".",
     ]
     return "\n".join(lines) + "\n"
 
@@ -386,11 +386,6 @@ def survivor_rows(outcomes: Sequence[Outcome]) -> list[list[Any]]:
 def write_csv(path: Path, rows: list[list[Any]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(rows)
-
-
-def in_columns(count: Counter[str]) -> str:
-    """Cells of a row of docs/results/mutants.md."""
-    return " | ".join(str(count[verdict]) for verdict in VERDICTS)
 
 
 def copy_repository(to: Path) -> None:
