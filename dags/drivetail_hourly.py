@@ -7,7 +7,8 @@
 | `raw.land` | pulls servers, ingests entries through the gate; red if one is held, unreadable or unanswered | `drivetail inbox --land` |
 | `marts.build` | runs the models over what is new, tests, publishes | `drivetail build` |
 | `marts.complete_weeks` | names the weekly reports that are due; `drivetail_weekly_report` runs on it | `drivetail report --due` |
-| `watch.new_alerts` | notifies once of what has become slow; writes the file of `[collect]` | `drivetail alerts --notify` |
+| `watch.new_alerts` | notifies of each drive, host or RAID group that has become slow, once | `drivetail alerts --notify` |
+| `watch.hosts` | writes the hosts of open alerts into the file of `[collect]`, if there is one | `drivetail alerts --hosts` |
 | `watch.freshness` | fails when no newer hour has been published for `fresh_hours` | `drivetail status --check` |
 | `watch.metrics` | writes the metrics into the file of `[metrics]`, if there is one | `drivetail metrics --out` |
 | `watch.all_went_well` | fails when any step failed, so that the run is red | |
@@ -144,13 +145,11 @@ def drivetail_hourly() -> None:
         def new_alerts() -> int:
             from drivetail.tell.alerts import new_alerts as new_ones
             from drivetail.tell.notify import notify_new_alerts
-            from drivetail.tell.slow_hosts import write_slow_hosts
             from drivetail.tell.watch import slow_drives
 
             warehouse, receivers = shared.warehouse(), shared.settings().notify
             if not warehouse.published.exists():  # the first build may have failed
                 return 0
-            write_slow_hosts(warehouse, shared.settings().collect)
             if not receivers:  # the log has them
                 return len(new_ones(warehouse, lambda alerts: print(slow_drives(alerts))))
             deliveries = notify_new_alerts(warehouse, receivers)
@@ -158,6 +157,16 @@ def drivetail_hourly() -> None:
             if failures:
                 raise AirflowException("; ".join(failures))
             return sum(each.alert_count for each in deliveries)
+
+        @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Skipped unless `[collect]` names a file.")
+        def hosts() -> list[str]:
+            from drivetail.tell.slow_hosts import write_slow_hosts
+
+            warehouse, collect = shared.warehouse(), shared.settings().collect
+            if collect.file is None or not warehouse.published.exists():
+                raise AirflowSkipException("drivetail.toml names no file for hosts, or nothing is published yet")
+            with shared.no_retry():
+                return sorted(write_slow_hosts(warehouse, collect, collect.file).hosts)
 
         @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Skipped unless `[metrics]` names a file.")
         def metrics() -> str:
@@ -169,7 +178,7 @@ def drivetail_hourly() -> None:
             with shared.no_retry():
                 return str(write_metrics(shared.warehouse(), file))
 
-        watched = [new_alerts(), freshness(), metrics()]
+        watched = [new_alerts(), hosts(), freshness(), metrics()]
         built >> watched
         [landed, built, *watched] >> all_went_well()
 

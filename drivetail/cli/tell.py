@@ -90,9 +90,9 @@ def _write_hosts(warehouse: Warehouse) -> None:
     from drivetail.tell.slow_hosts import write_slow_hosts
 
     collect = load_settings(warehouse).collect
-    found = write_slow_hosts(warehouse, collect)
-    if found is None:
+    if collect.file is None:
         raise Failure(f"{settings_file(warehouse)}: names no file for hosts; add [collect] with file (docs/sources/collect.md)")
+    found = write_slow_hosts(warehouse, collect, collect.file)
     say(f"{collect.file}: {', '.join(sorted(found.hosts)) or 'no host'}")
 
 

@@ -28,9 +28,9 @@ def foretold_words(forecasts: Sequence[Row]) -> list[str]:
         of = {row["rule"]: row for row in rows}
         known = {words: of[rule]["skill_ratio"] for rule, words in RULES.items() if of[rule]["skill_ratio"] is not None}
         saved = ", ".join(f"{100 * ratio:.0f}% {words}" for words, ratio in known.items())
-        came = f"{count(of['model']['slow_count'])} of {count(of['model']['forecast_count'])} drives"
-        within = "a day" if days == 1 else f"{days} days"
-        sentences.append(f"{kind_name(kind)}, within {within}: {came} began a slow interval; better than the base rate: {saved or 'none'}.")
+        came = f"{count(of['model']['slow_count'])} of {count(of['model']['forecast_count'])} forecasts"
+        within = f"{kind_name(kind)}, within {'a day' if days == 1 else f'{days} days'}"
+        sentences.append(f"{within}: a slow interval began after {came}; better than the base rate: {saved or 'none'}.")
     return sentences
 
 

@@ -50,7 +50,7 @@ def test_what_only_looks_and_tells_is_stopped_before_the_next_hours_run(bag: Any
     import drivetail_shared as shared
 
     watch = [task for task in bag.dags["drivetail_hourly"].tasks if task.task_id.startswith("watch.")]
-    assert len(watch) == 4
+    assert len(watch) == 5
     for task in watch:
         assert task.execution_timeout == shared.WATCH_LIMIT <= timedelta(hours=1), task.task_id
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from drivetail.feeds.outcomes import HELD, HINDERED, LANDED, Outcome
+from engine.build import build
 from engine.dbt import Hindered, ModelError
 from engine.warehouse import Warehouse
 from tests.proof.support import ROOT
@@ -85,6 +86,20 @@ def test_a_landing_is_named_by_its_first_entry(warehouse: Warehouse, tasks: Any)
     with pytest.raises(AirflowFailException, match="No such file or directory; mount or make it"):
         tasks("raw.land")([{"inbox": "fleet", "path": f"/inbox/{number}.csv"} for number in range(300)])
     assert airflow.sdk.get_current_context()["entries"] == "0.csv and 299 more"
+
+
+def test_the_hosts_of_open_alerts_are_written_where_the_settings_say(warehouse: Warehouse, tasks: Any) -> None:
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    with pytest.raises(AirflowSkipException):
+        tasks("watch.hosts")()
+    (warehouse.root / "drivetail.toml").write_text(SETTINGS + '[collect]\nfile = "hosts/slow.json"\n')
+    with pytest.raises(AirflowSkipException):  # the first build may have failed
+        tasks("watch.hosts")()
+    assert not (warehouse.root / "hosts").exists()
+    build(warehouse)
+    assert tasks("watch.hosts")() == []
+    assert '"hosts": {}' in (warehouse.root / "hosts/slow.json").read_text()
 
 
 def test_the_metrics_are_written_where_the_settings_say(warehouse: Warehouse, tasks: Any) -> None:

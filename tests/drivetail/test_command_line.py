@@ -78,7 +78,7 @@ def test_ctrl_c_ends_a_command_with_130(tmp_path: Path):
 def test_the_hour_has_the_same_steps_with_airflow_and_without(tmp_path: Path):
     write_settings(Warehouse(tmp_path / "w"), tmp_path / "inbox", "bundle", datetime(2026, 1, 5))
     with (tmp_path / "w" / "drivetail.toml").open("a") as file:
-        file.write('[metrics]\nfile = "x.prom"\n[[notify]]\nname = "ops"\nurl = "json://x"\n')
+        file.write('[metrics]\nfile = "x.prom"\n[collect]\nfile = "x.json"\n[[notify]]\nname = "ops"\nurl = "json://x"\n')
     commands = {" ".join(step[:2]) for step in steps(load_settings(Warehouse(tmp_path / "w")))}
     of_airflow = ast.get_docstring(ast.parse((ROOT / "dags" / "drivetail_hourly.py").read_text(encoding="utf-8")))
     assert commands | {"inbox"} == set(re.findall(r"\| `drivetail ([^`]+)` \|$", of_airflow or "", re.MULTILINE))

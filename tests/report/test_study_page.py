@@ -57,7 +57,7 @@ def rows(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
 
 def test_its_appendix_says_how_far_ahead_slowness_was_foretold(tmp_path: Path):
     page = write_study(publish_study(tmp_path / "warehouse"), tmp_path / "study.html").read_text(encoding="utf-8")
-    assert "Disk, within 7 days: 45 of 900 drives began a slow interval" in page
+    assert "Disk, within 7 days: a slow interval began after 45 of 900 forecasts" in page
     assert "13% by slow hours in 28 days, 8% by whether it was slow in 28 days, -2% by expected tail hours." in page
     assert '"37 of 100"' in page.split('id="figure-foretold"')[1].split("</script>")[0]
 
