@@ -248,6 +248,7 @@ class Project:
             "DRIVETAIL_RAW": str(warehouse.raw),
             "DRIVETAIL_STORE": str(warehouse.spark if target == "spark" else warehouse.store),
             "DRIVETAIL_MODELS_VERSION": self.store_version,
+            "DRIVETAIL_LAB": "",
         }
         self._runner = runner(self.manifest, [self._listen])
         self._said = ""
@@ -324,6 +325,22 @@ class Project:
             "DRIVETAIL_BUILD": build,
             "DRIVETAIL_DELIVERIES": str(last_delivery),
             "DRIVETAIL_HORIZON": "" if horizon is None else horizon.isoformat(),
+        }
+
+    def of_lab(self, database: Path, scratch: Path, lab: Path, experiments: Iterable[str]) -> None:
+        """Have the runs that follow see some experiments of the lab and nothing of the fleet, in a database of their own.
+
+        database: named as the warehouse's. scratch: a folder in which `raw` is empty. lab: folder of the landed bundles.
+        """
+        self._environment |= {
+            "DRIVETAIL_BUILD_DATABASE": str(database),
+            "DRIVETAIL_RAW": str(scratch / "raw"),
+            "DRIVETAIL_STORE": str(scratch),
+            "DRIVETAIL_BUILD": "",
+            "DRIVETAIL_DELIVERIES": "",
+            "DRIVETAIL_HORIZON": "",
+            "DRIVETAIL_LAB": str(lab),
+            "DRIVETAIL_EXPERIMENTS": ",".join(experiments),
         }
 
     def _listen(self, event: Any) -> None:
