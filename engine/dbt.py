@@ -119,7 +119,9 @@ def store_version(manifest: Any) -> str:
             stated = [unique_id, manifest.macros[unique_id].macro_sql]
         digest.update(json.dumps(stated, sort_keys=True, default=str).encode())
     settable = variables()["settable"]
-    fixed = {name: value for name, value in variables().items() if name != "settable" and name not in settable}
+    # those of the lab are no fleet's (engine/generations.py)
+    left_out = {"settable", *settable}
+    fixed = {name: value for name, value in variables().items() if name not in left_out and not name.startswith("lab_")}
     digest.update(json.dumps(fixed, sort_keys=True).encode())
     return digest.hexdigest()
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.thresholds import variables
 from engine.warehouse import Warehouse, quoted
 from ingest.raw.durable import put_folder
 
@@ -43,12 +44,14 @@ def is_of_lab(node: Any) -> bool:
 
 def lab_version(manifest: Any) -> str:
     """Changes when a definition of the lab does: then every experiment is computed again."""
-    digest = hashlib.sha256()
-    for unique_id, node in sorted(manifest.nodes.items()):
-        if is_of_lab(node):
-            columns = [(column.name, column.data_type) for column in node.columns.values()]
-            digest.update(json.dumps([unique_id, node.checksum.checksum, columns, node.depends_on.macros], default=str).encode())
-    return digest.hexdigest()
+    stated = [
+        [unique_id, node.checksum.checksum, [(column.name, column.data_type) for column in node.columns.values()]]
+        for unique_id, node in sorted(manifest.nodes.items())
+        if is_of_lab(node)
+    ]
+    macros = [macro.macro_sql for _, macro in sorted(manifest.macros.items()) if macro.original_file_path.startswith("macros/lab/")]
+    thresholds = {name: value for name, value in variables().items() if name.startswith("lab_")}
+    return hashlib.sha256(json.dumps([stated, macros, thresholds], sort_keys=True).encode()).hexdigest()
 
 
 def generations_root(warehouse: Warehouse) -> Path:

@@ -2,6 +2,7 @@
 
     contract.py   what a bundle may say; the columns of the raw tables; LabError (the call fails) and Refused (one file is left out)
     tools/        one module for each tool whose output is read
+    statistics.py functions of SciPy that the models call in SQL, such as student_two_sided_p(t, freedom)
     bundle.py     a folder or archive -> experiment.toml and the rows of runs.csv, checked
     landing.py    a bundle -> `WAREHOUSE/raw/lab/experiment_id=ID/NNNNNN/`, whole or not at all
 
@@ -23,7 +24,8 @@ To add a tool
 To add a model
 1. `models/lab/SUBJECT/NAME.sql` and `.yml`, as everywhere: grain in the first comment, contract, unique_grain, a unit test. The folder
    has the schema `lab`, tables, the tag `lab` (dbt_project.yml); `models/lab/SUBJECT/steps/` has the schema `lab_steps`, unpublished.
-   A model that is not published takes the name `step_...`. What SQL cannot (p values, quantiles of t) is a Python model in steps/.
+   A model that is not published takes the name `step_...`. What SQL cannot (p values, quantiles of t) is a function of
+   lab/statistics.py that SQL calls, or a Python model in steps/.
 2. Rows of a tool come from `source('lab', TABLE)`; join `ref('step_lab__listings')` by experiment_id, delivery_seq, listing: it holds the
    rows of runs.csv that stand, with the run key, and drops what a later revision replaced.
    Benchmark values come from `ref('fct_bench_results')`, where superseded results are gone already.

@@ -13,7 +13,11 @@ from lab.contract import Columns
 from lab.tools.text import Reading
 
 TOOLS = {
+    "aggregate": "aggregate",
     "bench": "bench",
+    "fio": "fio",
+    "fio-log": "fio_log",
+    "iozone": "iozone",
 }
 """Tool -> module of this folder."""
 

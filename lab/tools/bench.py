@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -59,9 +59,9 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     yield "bench_results", results(rows)
 
 
-def results(rows: list[tuple[str, str, int, int, float, str]], pass_: str | None = None) -> pl.DataFrame:
-    """Rows (benchmark, test, parameter, size_bytes, value, unit) as a frame of `bench_results`, in order."""
-    numbered = [(number, pass_, *row) for number, row in enumerate(rows, 1)]
+def results(rows: list[tuple[str, str, int, int, float, str]], passes: Mapping[str, str | None] | None = None) -> pl.DataFrame:
+    """Rows (benchmark, test, parameter, size_bytes, value, unit) as a frame of `bench_results`, in order. passes: benchmark -> pass."""
+    numbered = [(number, (passes or {}).get(row[0]), *row) for number, row in enumerate(rows, 1)]
     return pl.DataFrame(numbered, schema=BENCH_RESULTS, orient="row")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.readers import text_blocks
-from lab.contract import UNREADABLE, Refused
+from lab.contract import NO_RESULT, UNREADABLE, Refused
 
 SHOWN_CHARS = 200
 
@@ -41,7 +41,9 @@ class Reading:
 
 
 def blocks_of(path: Path, expected: str) -> Iterator[bytes]:
-    """Blocks of whole lines. Raises: Refused where it is no text, or cannot be unpacked."""
+    """Blocks of whole lines. Raises: Refused where nothing is in it, it is no text, or it cannot be unpacked."""
+    if not path.stat().st_size:
+        raise Refused(NO_RESULT, f"nothing is in it; expected {expected}")
     try:
         yield from text_blocks(path, expected)
     except UnreadableFile as error:

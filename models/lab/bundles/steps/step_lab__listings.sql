@@ -26,3 +26,7 @@ select
     row_number() over (partition by experiment_id order by revision asc, listing asc, file asc, listed_as asc) as listed_at
 from ranked
 where place = 1 and is_accepted
+-- a file counts once for a run
+qualify row_number() over (
+    partition by experiment_id, file, tool, config_id, phase, run_number order by delivery_seq desc, listing desc
+) = 1

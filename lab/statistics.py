@@ -1,0 +1,57 @@
+"""What SQL cannot: distributions of statistics, as functions that the models of the lab call. SciPy computes them, once it is asked.
+
+dbt registers them on every connection (profiles.yml): to add one, write a function of NumPy arrays and its line in FUNCTIONS.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from dbt.adapters.duckdb.plugins import BasePlugin
+
+Array = Any
+MISSING = "the statistics of the lab need SciPy; install drivetail[lab] (`uv sync --extra lab` in a checkout)"
+
+
+def student_two_sided_p(t: Array, freedom: Array) -> Array:
+    """Probability that a variable of Student's t distribution is at least |t| from 0."""
+    from scipy.stats import t as student
+
+    return 2 * student.sf(np.abs(t), freedom)
+
+
+def student_quantile(probability: Array, freedom: Array) -> Array:
+    """The value that a variable of Student's t distribution stays below with a probability."""
+    from scipy.stats import t as student
+
+    return student.ppf(probability, freedom)
+
+
+FUNCTIONS: tuple[Callable[..., Array], ...] = (student_two_sided_p, student_quantile)
+"""What SQL may call by its name. Null where an argument is."""
+
+
+class Plugin(BasePlugin):  # type: ignore[misc]
+    """What dbt asks for functions."""
+
+    def configure_connection(self, conn: Any) -> None:
+        for function in FUNCTIONS:
+            count = len(inspect.signature(function).parameters)
+            conn.create_function(function.__name__, _over_arrow(function), ["DOUBLE"] * count, "DOUBLE", type="arrow")
+
+
+def _over_arrow(function: Callable[..., Array]) -> Callable[..., pa.Array]:
+    @wraps(function)  # DuckDB looks at how many arguments there are
+    def called(*columns: pa.ChunkedArray) -> pa.Array:
+        try:
+            values = function(*(column.to_numpy().astype(float) for column in columns))
+        except ImportError as error:
+            raise RuntimeError(MISSING) from error
+        return pa.array(np.asarray(values, dtype=float), from_pandas=True)
+
+    return called
