@@ -1,4 +1,5 @@
-"""What SQL cannot: distributions of statistics, as functions that the models of the lab call. SciPy computes them, once it is asked.
+"""What SQL cannot: distributions of statistics, as functions that the models of the lab call. SciPy and statsmodels compute them, once
+they are asked.
 
 dbt registers them on every connection (profiles.yml): to add one, write a function of NumPy arrays and its line in FUNCTIONS.
 """
@@ -15,7 +16,7 @@ import pyarrow as pa
 from dbt.adapters.duckdb.plugins import BasePlugin
 
 Array = Any
-MISSING = "the statistics of the lab need SciPy; install drivetail[lab] (`uv sync --extra lab` in a checkout)"
+MISSING = "the statistics of the lab need SciPy and statsmodels; install drivetail[lab] (`uv sync --extra lab` in a checkout)"
 
 
 def student_two_sided_p(t: Array, freedom: Array) -> Array:
@@ -32,7 +33,18 @@ def student_quantile(probability: Array, freedom: Array) -> Array:
     return student.ppf(probability, freedom)
 
 
-FUNCTIONS: tuple[Callable[..., Array], ...] = (student_two_sided_p, student_quantile)
+def detectable_effect(n: Array, p: Array, power: Array) -> Array:
+    """The smallest difference of two means, in standard deviations, that a t-test of n and n values finds with a power at a level p."""
+    from statsmodels.stats.power import TTestIndPower
+
+    found: dict[tuple[float, float, float], float] = {}
+    for given in zip(n, p, power, strict=True):
+        if given not in found:
+            found[given] = TTestIndPower().solve_power(nobs1=given[0], alpha=given[1], power=given[2]) if given[0] >= 2 else np.nan
+    return np.array([found[given] for given in zip(n, p, power, strict=True)], dtype=float)
+
+
+FUNCTIONS: tuple[Callable[..., Array], ...] = (student_two_sided_p, student_quantile, detectable_effect)
 """What SQL may call by its name. Null where an argument is."""
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from drivetail.cli.options import Failure, progress_of, warehouse_option
-from drivetail.console import as_json, say
+from drivetail.cli.options import Failure, format_option, progress_of, warehouse_option
+from drivetail.console import as_csv, as_json, say
 from engine.warehouse import Warehouse
 from engine.words import counted_noun
 
@@ -109,6 +109,74 @@ def status(warehouse: Warehouse, experiment: str | None, is_json: bool, check: b
     wrong = troubles(found)
     if check and wrong:
         raise Failure(f"{wrong[0]}" + (f"; and {len(wrong) - 1} more" if len(wrong) > 1 else ""))
+
+
+@lab.command("simulate")
+@click.argument("scenario")
+@click.option(
+    "--out", required=True, type=click.Path(file_okay=False, path_type=Path), metavar="BUNDLE", help="Folder to write, new or empty."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the random numbers.")
+@click.option("--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON file of parameters.")
+@lab_command
+def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None) -> None:
+    """Write a synthetic experiment with known truth.
+
+    SCENARIO is sync-writes. The bundle is in the tools' own formats; what its relations must hold is in BUNDLE/truth. The same seed gives
+    the same bytes.
+    """
+    from lab.simulate import simulate
+
+    say(f"Bundle: {simulate(scenario, out, seed, parameters)}; `drivetail lab ingest {out}` takes it in")
+
+
+@lab.command("choose")
+@click.argument("experiment")
+@click.option("--config", metavar="CONFIG", help="Only this configuration.  [default: all]")
+@click.option(
+    "--floor", type=click.FloatRange(min=0), metavar="KB_PER_S", help="Throughput that must be reached (kB of 1,024 bytes a second)."
+)
+@click.option("--ceiling", type=click.FloatRange(min=0), metavar="US", help="Latency of a write that must not be exceeded (microseconds).")
+@click.option("--conservative", is_flag=True, help="Hold the limits against the mean less, or plus, one standard deviation.")
+@click.option(
+    "--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print the choice."
+)
+@warehouse_option
+@lab_command
+def choose_buffer(
+    warehouse: Warehouse, experiment: str, config: str | None, floor: float | None, ceiling: float | None, conservative: bool, output: str
+) -> None:
+    """Choose the buffer size for synchronous writes.
+
+    The smallest buffer that reaches --floor; the largest that keeps --ceiling; the smallest that does both; without a limit the one
+    with the most throughput per latency. `infeasible` where no buffer that was measured does.
+    """
+    from drivetail.ask.lab import choices_table, choose
+    from engine.read import publication_of
+
+    with publication_of(warehouse) as connection:
+        rows = choose(connection, experiment, config, floor, ceiling, is_conservative=conservative)
+    click.echo(as_json(rows)) if output == "json" else say(choices_table(rows))
+
+
+@lab.command("compare")
+@click.argument("config_a")
+@click.argument("config_b")
+@click.option("--experiment", metavar="EXPERIMENT", help="Experiment that has both.  [default: the only one]")
+@format_option("How to print the comparison.")
+@warehouse_option
+@lab_command
+def compare_configs(warehouse: Warehouse, config_a: str, config_b: str, experiment: str | None, output: str) -> None:
+    """Compare two configurations, devices or phases.
+
+    Every test that both have, with the difference, its 95% interval and a verdict, which may be inconclusive.
+    """
+    from drivetail.ask.lab import compare, comparison_table
+    from engine.read import publication_of
+
+    with publication_of(warehouse) as connection:
+        rows = compare(connection, config_a, config_b, experiment)
+    say({"table": comparison_table, "csv": as_csv, "json": as_json}[output](rows))
 
 
 COMMANDS = (lab,)

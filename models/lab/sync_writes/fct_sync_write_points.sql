@@ -27,6 +27,14 @@ select
     points.mean_latency_us + coalesce(points.sd_latency_us, 0) as conservative_latency_us,
     (points.mean_throughput_kb_per_s - coalesce(points.sd_throughput_kb_per_s, 0))
     / nullif(points.mean_latency_us + coalesce(points.sd_latency_us, 0), 0) as conservative_ratio,
+    {%- for pass, name in (('throughput', 'throughput_kb_per_s'), ('latency', 'latency_us')) %}
+    case
+        when points.n_{{ pass }} >= 2
+            then points.sd_{{ name }} / nullif(points.mean_{{ name }}, 0) * detectable_effect(
+                cast(points.n_{{ pass }} as double), cast({{ var('lab_level') }} as double), cast({{ var('lab_power') }} as double)
+            )
+    end as detectable_{{ pass }}_ratio,
+    {%- endfor %}
     least(points.n_throughput, points.n_latency) >= experiments.expected_runs as is_complete
 from points
 inner join {{ ref('dim_experiments') }} as experiments on points.experiment_id = experiments.experiment_id
