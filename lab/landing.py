@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 from ingest.raw.durable import put_folder
-from ingest.raw.store import ingest_lock, raw_root, utc_now, write_parquet
+from ingest.raw.store import clear_staging, ingest_lock, raw_root, utc_now, write_parquet
 from ingest.reading.readers import one_line
 from lab.bundle import MANIFEST_FILE, Bundle, Listing, open_bundle
 from lab.contract import COUNT, FILES, MANIFEST, TEXT, UNKNOWN_CONFIG, UNKNOWN_TOOL, UNREADABLE, Columns, LabError, Refused
@@ -66,6 +66,7 @@ def _deliveries(folder: Path) -> list[Path]:
 def ingest_bundle(warehouse: Path, place: Path) -> Landed:
     """Land what is new in a bundle. Raises: LabError where the bundle cannot be taken; then nothing has changed."""
     with open_bundle(place) as bundle, ingest_lock(warehouse):
+        clear_staging(raw_root(warehouse))
         return _land(warehouse, bundle)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -109,6 +110,59 @@ def status(warehouse: Warehouse, experiment: str | None, is_json: bool, check: b
     wrong = troubles(found)
     if check and wrong:
         raise Failure(f"{wrong[0]}" + (f"; and {len(wrong) - 1} more" if len(wrong) > 1 else ""))
+
+
+class FileSize(click.ParamType[int]):
+    """`small`, or a number of bytes with K, M or G after it. Gives bytes, 0 for small."""
+
+    name = "size"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int) or value == "small":
+            return value if isinstance(value, int) else 0
+        found = re.fullmatch(r"([1-9][0-9]{0,12})([KMGT]?)(i?B)?", value.strip(), re.IGNORECASE)
+        if found is None:
+            self.fail(f"{value!r} is no size; give small, or bytes such as 16M", param, ctx)
+        return int(found[1]) << 10 * " KMGT".index(found[2].upper() or " ")
+
+
+@lab.command("run")
+@click.argument("protocol")
+@click.option("--target", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder on the filesystem to test.")
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), metavar="BUNDLE", help="Folder of the bundle.")
+@click.option("--runs", type=click.IntRange(min=1), help="Repetitions.  [default: those of the protocol]")
+@click.option("--phase", type=click.Choice(["before", "after", "stress"]), help="Only this phase.")
+@click.option("--size", type=FileSize(), help="Size of the files, or `small` for a short run.  [default: those of the protocol]")
+@click.option("--dry-run", is_flag=True, help="Say what would run, and stop.")
+@lab_command
+def run_protocol(protocol: str, target: Path, out: Path, runs: int | None, phase: str | None, size: int | None, dry_run: bool) -> None:
+    """Run an experiment on this machine and record it.
+
+    PROTOCOL is sync-writes: throughput and latency of synchronous writes over 13 buffers, by iozone, else by fio. It writes only below
+    --target and --out. Each finished run is kept: the same call goes on where an earlier one stopped.
+    """
+    from lab.run import Size, carry_out, module_of, prepare
+
+    module = module_of(protocol)
+    defaults = module.SMALL if size == 0 else module.FULL
+    asked = Size(runs or defaults.runs, size or defaults.file_bytes)
+    plan, recording = prepare(protocol, target, out, asked, phase or "")
+    left = [step for step in plan.steps if not recording.has(step.listings)]
+    for note in plan.notes:
+        say(f"note: {note}")
+    share = len(left) / max(len(plan.steps), 1)
+    where = f"{recording.target.mount_point} ({recording.target.filesystem})"
+    say(
+        f"{protocol} on {where}: {counted_noun(len(left), 'step')} of {len(plan.steps)} "
+        f"left, writes {int(plan.writes_bytes * share) >> 20} MiB, at most {plan.uses_bytes >> 20} MiB at once, below {target}; "
+        f"about {sum(step.seconds for step in left):.0f} s"
+    )
+    if dry_run:
+        for step in left:
+            say(f"  {step.command}")
+        return
+    done = carry_out(plan, recording, say)
+    say(f"Bundle: {out}, {counted_noun(done, 'step')} done; `drivetail lab ingest {out}` takes it in")
 
 
 @lab.command("simulate")

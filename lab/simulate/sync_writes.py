@@ -28,8 +28,8 @@ DEFAULTS: dict[str, Any] = {
 BUFFERS_KB = tuple(4 << step for step in range(13))
 HEADING = (
     "                                                              random    random     bkwd    record    stride\n"
-    "              {kb}  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread"
-    "  freread\n"
+    "              {kb}  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite"
+    " frewrite    fread  freread\n"
 )
 OPTIONS = {"throughput": "-i 0 -a -n {n}k -g {n}k -o -I -e", "latency": "-i 0 -a -n {n}k -g {n}k -o -I -e -N"}
 SAID = {"throughput": "", "latency": "\tMicroseconds/op Mode. Output is in microseconds per operation.\n"}
@@ -44,8 +44,8 @@ def latency_us(config: dict[str, float], buffer_kb: int) -> float:
     if buffer_kb <= flat:
         return config["latency_us"]
     if buffer_kb <= steep:
-        return config["latency_us"] * (buffer_kb / flat) ** 0.5
-    return config["latency_us"] * (steep / flat) ** 0.5 * buffer_kb / steep
+        return float(config["latency_us"] * (buffer_kb / flat) ** 0.5)
+    return float(config["latency_us"] * (steep / flat) ** 0.5 * buffer_kb / steep)
 
 
 def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
@@ -117,7 +117,8 @@ def printed(values: Values, pass_: str, file_kb: int, odd: str = "") -> str:
 
 def _report(values: Values, test: str) -> str:
     buffers = sorted({buffer for _, buffer, _ in values})
-    rows = [f"        {'  '.join(f'"{buffer}"' for buffer in buffers)}\n"]
+    sizes = "  ".join(f'"{buffer}"' for buffer in buffers)
+    rows = [f"        {sizes}\n"]
     for file in sorted({file for file, _, _ in values}):
         # a combination of sizes that was not run is 0
         rows.append(f'"{file}"   {"  ".join(str(values.get((file, buffer, test), 0)) for buffer in buffers)} \n')

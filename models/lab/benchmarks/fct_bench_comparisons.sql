@@ -23,8 +23,8 @@ sides as (
         min(unit) as unit,
         bool_and(higher_is_better) as higher_is_better,
         count(*) as n,
-        avg(value) as mean,
-        var_samp(value) as variance
+        {{ of_sample('avg', 'value') }} as mean,
+        {{ of_sample('var_samp', 'value') }} as variance
     from results
     where {{ side }} <> ''
     group by all

@@ -26,8 +26,8 @@ found as (
         config_id,
         "pass",
         buffer_bytes,
-        avg(value) as mean,
-        stddev_samp(value) as sd
+        {{ of_sample('avg', 'value') }} as mean,
+        {{ of_sample('stddev_samp', 'value') }} as sd
     from {{ ref('step_lab__sync_writes') }}
     group by experiment_id, config_id, "pass", buffer_bytes
 )

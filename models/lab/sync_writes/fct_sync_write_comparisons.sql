@@ -6,8 +6,8 @@ with sides as (
         buffer_bytes,
         config_id,
         count(*) as n,
-        avg(value) as mean,
-        var_samp(value) as variance
+        {{ of_sample('avg', 'value') }} as mean,
+        {{ of_sample('var_samp', 'value') }} as variance
     from {{ ref('step_lab__sync_writes') }}
     group by experiment_id, "pass", buffer_bytes, config_id
 ),

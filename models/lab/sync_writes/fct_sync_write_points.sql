@@ -6,8 +6,8 @@ with points as (
         buffer_bytes,
         {%- for pass, name in (('throughput', 'throughput_kb_per_s'), ('latency', 'latency_us')) %}
         count(*) filter (where "pass" = '{{ pass }}') as n_{{ pass }},
-        avg(value) filter (where "pass" = '{{ pass }}') as mean_{{ name }},
-        stddev_samp(value) filter (where "pass" = '{{ pass }}') as sd_{{ name }},
+        {{ of_sample('avg', 'value', '"pass" = \'' ~ pass ~ '\'') }} as mean_{{ name }},
+        {{ of_sample('stddev_samp', 'value', '"pass" = \'' ~ pass ~ '\'') }} as sd_{{ name }},
         min(value) filter (where "pass" = '{{ pass }}') as min_{{ name }},
         max(value) filter (where "pass" = '{{ pass }}') as max_{{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
