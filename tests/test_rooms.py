@@ -18,7 +18,7 @@ ROOMS = {
     "ingest": ["contract", "reading", "raw", "sources", "run", ""],
     "lab": ["contract", "statistics", "tools", "bundle", "landing", "simulate", "run", ""],
     "quality": ["frames", "history", "suites", "gate", "page", ""],
-    "report": ["page", "weekly", "study", ""],
+    "report": ["page", "weekly", "study", "lab", ""],
     "drivetail": ["", "console", "service", "ask", "feeds", "tell", "host", "demo", "cli", "__main__"],
 }
 

@@ -1,101 +1,15 @@
-"""Questions to the experiments: `drivetail lab choose` and `compare`. What they select is defined in models/lab/."""
+"""`drivetail lab choose` and `compare` in words, and which comparison is meant."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import duckdb
 
 from drivetail.console import Columns, table
+from engine.lab_read import experiment_of, size
 from engine.read import QueryError, Row, fetch
 from engine.words import percent
-
-CHOSEN, INFEASIBLE = "chosen", "infeasible"
-
-
-def experiment_of(connection: duckdb.DuckDBPyConnection, experiment_id: str) -> Row:
-    """The row of dim_experiments. Raises: QueryError where it is not published."""
-    found = fetch(connection, "select * from lab.dim_experiments where experiment_id = ?", [experiment_id])
-    if not found:
-        names = [row["experiment_id"] for row in fetch(connection, "select experiment_id from lab.dim_experiments order by all")]
-        hint = f"there are {', '.join(names)}" if names else "there is none"
-        raise QueryError(f"experiment {experiment_id!r} is not published; {hint}; `drivetail lab build` publishes what has landed")
-    return found[0]
-
-
-# Which buffer ------------------------------------------------------------------------------------------------------
-
-
-def choose(
-    connection: duckdb.DuckDBPyConnection,
-    experiment_id: str,
-    config: str | None = None,
-    floor: float | None = None,
-    ceiling: float | None = None,
-    *,
-    is_conservative: bool = False,
-) -> list[Row]:
-    """The buffer of each configuration: the smallest that keeps a floor (kB/s), the largest that keeps a ceiling (us), the smallest that
-    keeps both, or the one with the greatest ratio.
-
-    is_conservative: hold the limits against the mean less, or plus, one standard deviation.
-    Raises: QueryError for an experiment without synchronous writes, or a configuration that it does not have.
-    """
-    experiment = experiment_of(connection, experiment_id)
-    if experiment["kind"] != "sync_writes":
-        raise QueryError(f"experiment {experiment_id!r} is of kind {experiment['kind']}; a buffer is chosen of one of kind sync_writes")
-    configs = [
-        row["config_id"]
-        for row in fetch(
-            connection, "select distinct config_id from lab.fct_sync_write_points where experiment_id = ? order by all", [experiment_id]
-        )
-    ]
-    if config is not None and config not in configs:
-        raise QueryError(f"experiment {experiment_id!r} has no synchronous writes of {config!r}; there are {', '.join(configs) or 'none'}")
-    before = "conservative" if is_conservative else "mean"
-    ratio = "conservative_ratio" if is_conservative else "ratio"
-    wanted = ["experiment_id = $experiment", "config_id = $config"]
-    if floor is not None:
-        wanted.append(f"{before}_throughput_kb_per_s >= $floor")
-    if ceiling is not None:
-        wanted.append(f"{before}_latency_us <= $ceiling")
-    if floor is None and ceiling is None:
-        wanted.append(f"{ratio} is not null")
-        order = f"{ratio} desc, buffer_bytes asc"
-    else:
-        order = "buffer_bytes asc" if floor is not None else "buffer_bytes desc"
-    query = f"""
-        select config_id, buffer_bytes, mean_throughput_kb_per_s, mean_latency_us
-        from lab.fct_sync_write_points where {" and ".join(wanted)} order by {order} limit 1
-    """
-    limits: dict[str, Any] = {"floor": floor, "ceiling": ceiling}
-    given = {name: value for name, value in limits.items() if value is not None}
-    answers = []
-    for name in [config] if config is not None else configs:
-        found = fetch(connection, query, {"experiment": experiment_id, "config": name, **given})
-        chosen = found[0] if found else {}
-        answers.append(
-            {
-                "config_id": name,
-                "buffer_bytes": chosen.get("buffer_bytes"),
-                "verdict": CHOSEN if found else INFEASIBLE,
-                "mean_throughput_kb_per_s": chosen.get("mean_throughput_kb_per_s"),
-                "mean_latency_us": chosen.get("mean_latency_us"),
-            }
-        )
-    return answers
-
-
-def size(value: int | None) -> str | None:
-    """Bytes as iozone and people write them: 64 KiB."""
-    if value is None:
-        return None
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if value >= unit and not value % unit:
-            return f"{value // unit} {name}"
-    return f"{value} B"
-
 
 CHOICES: Columns = {
     "config": "config_id",

@@ -6,8 +6,8 @@ from typing import Any
 
 import duckdb
 
-from drivetail.ask.lab import size
 from drivetail.console import block, facts, table
+from engine.lab_read import size
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, percent

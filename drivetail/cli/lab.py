@@ -205,12 +205,26 @@ def choose_buffer(
     The smallest buffer that reaches --floor; the largest that keeps --ceiling; the smallest that does both; without a limit the one
     with the most throughput per latency. `infeasible` where no buffer that was measured does.
     """
-    from drivetail.ask.lab import choices_table, choose
+    from drivetail.ask.lab import choices_table
+    from engine.lab_read import choose
     from engine.read import publication_of
 
     with publication_of(warehouse) as connection:
         rows = choose(connection, experiment, config, floor, ceiling, is_conservative=conservative)
     click.echo(as_json(rows)) if output == "json" else say(choices_table(rows))
+
+
+@lab.command("report")
+@click.argument("experiment", required=False)
+@click.option("--against", metavar="EXPERIMENT", help="Show another experiment of the same kind beside it.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write.  [default: DIR/reports/lab-EXPERIMENT.html]")
+@warehouse_option
+@lab_command
+def write_report(warehouse: Warehouse, experiment: str | None, against: str | None, out: Path | None) -> None:
+    """Write the page of an experiment as one HTML file."""
+    from report import write_lab
+
+    say(f"Report: {write_lab(warehouse, experiment, out, against)}")
 
 
 @lab.command("compare")

@@ -16,9 +16,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from drivetail.ask.lab import choose
 from engine.generations import latest_generation
 from engine.lab_build import build_lab
+from engine.lab_read import choose
+from engine.publish import current_publication
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from lab.landing import ingest_bundle, list_experiments
@@ -272,7 +273,9 @@ def test_a_second_build_computes_nothing_and_a_new_delivery_only_its_experiment(
     assert build_lab(landed).computed == [] and latest_generation(landed) == before
     ingest_bundle(landed.root, simulate("sync-writes", landed.root.parent / "late", 9, experiment_id="late", runs=2))
     points = rows(landed, "select * from lab.fct_sync_write_points where experiment_id = 's2' order by all")
-    with open_published(landed) as earlier:
+    published = current_publication(landed)
+    assert published is not None
+    with open_published(landed, published.path) as earlier:
         assert build_lab(landed).computed == ["late"]
         assert rows(landed, "select * from lab.fct_sync_write_points where experiment_id = 's2' order by all") == points
         assert rows(landed, "select count(*) as n from lab.fct_sync_write_points where experiment_id = 'late'") == [{"n": 39}]

@@ -35,6 +35,15 @@ select
             )
     end as detectable_{{ pass }}_ratio,
     {%- endfor %}
+    {%- for pass, name in (('throughput', 'throughput_kb_per_s'), ('latency', 'latency_us')) %}
+    {%- for side, sign in (('low', '-'), ('high', '+')) %}
+    points.mean_{{ name }} {{ sign }} case
+        when points.n_{{ pass }} >= 2
+            then student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), cast(points.n_{{ pass }} - 1 as double))
+                * points.sd_{{ name }} / sqrt(points.n_{{ pass }})
+    end as {{ side }}_{{ name }},
+    {%- endfor %}
+    {%- endfor %}
     least(points.n_throughput, points.n_latency) >= experiments.expected_runs as is_complete
 from points
 inner join {{ ref('dim_experiments') }} as experiments on points.experiment_id = experiments.experiment_id
