@@ -37,7 +37,7 @@ from ingest.contract.fleet import RAW_KINDS
 from ingest.raw.store import drive_hour_files, list_deliveries, pruned_record, table_files
 from ingest.raw.trouble import Shortage, explained
 
-TABLES_OF_INVENTORY = ("config.materialized:table", "--exclude", "int_drive_hours__measured+")
+TABLES_OF_INVENTORY = ("config.materialized:table", "--exclude", "int_drive_hours__measured+", "tag:lab")
 """What inventory alone says: made before the days that changed are known."""
 
 TABLES_OVER_DAYS = ("int_drive_hours__measured+,config.materialized:table", "--exclude", "int_raid_group_days__fitted")
@@ -112,6 +112,16 @@ def build(
             made = Build(warehouse, report, spark, keep_pruned=keep_pruned)
         with explaining(warehouse, made.raw_files):
             return made.run()
+
+
+def publish_store(warehouse: Warehouse) -> Publication:
+    """Publish what is stored as it is: what has landed since waits for the next build. Where no build has finished, this is one."""
+    with building(warehouse), explaining(warehouse):
+        made = Build(warehouse, lambda phase, done, total: None)
+        if made.defined is not None and not made.is_unfinished:
+            made.bound(of_finished=True)
+            made.new = []
+        return made.run(must_publish=True).publication
 
 
 @contextmanager

@@ -119,7 +119,9 @@ def store_version(manifest: Any) -> str:
             stated = [unique_id, manifest.macros[unique_id].macro_sql]
         digest.update(json.dumps(stated, sort_keys=True, default=str).encode())
     settable = variables()["settable"]
-    fixed = {name: value for name, value in variables().items() if name != "settable" and name not in settable}
+    # those of the lab are no fleet's (engine/generations.py)
+    left_out = {"settable", *settable}
+    fixed = {name: value for name, value in variables().items() if name not in left_out and not name.startswith("lab_")}
     digest.update(json.dumps(fixed, sort_keys=True).encode())
     return digest.hexdigest()
 
@@ -248,6 +250,7 @@ class Project:
             "DRIVETAIL_RAW": str(warehouse.raw),
             "DRIVETAIL_STORE": str(warehouse.spark if target == "spark" else warehouse.store),
             "DRIVETAIL_MODELS_VERSION": self.store_version,
+            "DRIVETAIL_LAB": "",
         }
         self._runner = runner(self.manifest, [self._listen])
         self._said = ""
@@ -324,6 +327,22 @@ class Project:
             "DRIVETAIL_BUILD": build,
             "DRIVETAIL_DELIVERIES": str(last_delivery),
             "DRIVETAIL_HORIZON": "" if horizon is None else horizon.isoformat(),
+        }
+
+    def of_lab(self, database: Path, scratch: Path, lab: Path, experiments: Iterable[str]) -> None:
+        """Have the runs that follow see some experiments of the lab and nothing of the fleet, in a database of their own.
+
+        database: named as the warehouse's. scratch: a folder in which `raw` is empty. lab: folder of the landed bundles.
+        """
+        self._environment |= {
+            "DRIVETAIL_BUILD_DATABASE": str(database),
+            "DRIVETAIL_RAW": str(scratch / "raw"),
+            "DRIVETAIL_STORE": str(scratch),
+            "DRIVETAIL_BUILD": "",
+            "DRIVETAIL_DELIVERIES": "",
+            "DRIVETAIL_HORIZON": "",
+            "DRIVETAIL_LAB": str(lab),
+            "DRIVETAIL_EXPERIMENTS": ",".join(experiments),
         }
 
     def _listen(self, event: Any) -> None:

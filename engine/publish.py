@@ -22,6 +22,7 @@ import duckdb
 
 from engine.custom import CustomModels
 from engine.dbt import Project
+from engine.generations import Generation, is_of_lab, is_view_of, lab_version, latest_generation, remove_generations, view_of
 from engine.read import published_by
 from engine.retention import Past, files_needed, read_past, remove_from_raw
 from engine.store import live_files, remove_files
@@ -99,10 +100,14 @@ def publish(warehouse: Warehouse, project: Project, past: Past | None, started: 
     _remove(draft)
     _begin_draft(warehouse, project, last, draft)
     horizon = None if past is None else past.before_utc
-    files, last_hour = _write(warehouse, project.manifest, custom, horizon, draft, publication_id, published_at)
+    generation = latest_generation(warehouse)
+    if generation is not None and generation.version != lab_version(project.manifest):
+        generation = None
+    files, last_hour = _write(warehouse, project.manifest, custom, generation, horizon, draft, publication_id, published_at)
     record = {
         "root": str(warehouse.root), "store": files, "pruned_before_utc": horizon and horizon.isoformat(), "models": project.version,
         "thresholds": project.thresholds,
+        "lab": generation and generation.name,
         "custom": {"digest": custom.digest, "failures": custom.failures},
         "build_seconds": round(time.monotonic() - started, 3),
         "model_seconds": {model: round(seconds, 3) for model, seconds in project.seconds.most_common()},
@@ -167,6 +172,7 @@ def _write(
     warehouse: Warehouse,
     manifest: Any,
     custom: CustomModels,
+    generation: Generation | None,
     horizon: datetime | None,
     draft: Path,
     publication_id: str,
@@ -185,13 +191,19 @@ def _write(
         connection.execute(f"comment on table plan.root is {quoted(warehouse.root)}")
         columns = "publication_id varchar, published_at timestamp, last_hour_utc timestamp, pruned_before_utc timestamp"
         connection.execute(f"create table raw.publication ({columns})")
-        there = {row[0] for row in connection.execute(f"{VIEWS} and database_name = 'publication'").fetchall()}
+        begun = dict(connection.execute(f"{VIEWS} and database_name = 'publication'").fetchall())
+        of_lab = {f"{node.schema}.{node.alias}": node for node in manifest.nodes.values() if is_of_lab(node)}
+        there = {name for name, text in begun.items() if name not in of_lab or is_view_of(text, generation)}
         for name, text in texts.items():
             if name.startswith("raw."):
                 connection.execute(_over_files(warehouse, text))
         shown = dict.fromkeys(_relations(manifest))
         for relation in shown:
-            _show(warehouse, connection, texts, there, relation)
+            name = ".".join(relation[:2])
+            if name not in of_lab:
+                _show(warehouse, connection, texts, there, relation)
+            elif name not in there:
+                connection.execute(_over_files(warehouse, view_of(of_lab[name], generation)))
         for unique_id in sorted(custom.built):
             try:
                 for relation in _relations(custom.manifest, unique_id):
@@ -234,7 +246,8 @@ def _describe(connection: duckdb.DuckDBPyConnection, named: dict[str, Any]) -> N
     """Store the descriptions of relations and columns as comments in the draft, so that other tools show them."""
     comments = []
     for name, node in named.items():
-        kind = "view" if node.config.materialized in {"view", "in_run"} or name.startswith("main.") else "table"
+        is_view = node.config.materialized in {"view", "in_run"} or name.startswith("main.") or is_of_lab(node)
+        kind = "view" if is_view else "table"
         comments.append((f"{kind} {name}", node.description))
         comments += [(f'column {name}."{column.name}"', column.description) for column in node.columns.values()]
     texts = [f"comment on {what} is {quoted(' '.join(said.split()))}" for what, said in comments if said]
@@ -302,6 +315,7 @@ def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECO
     """
     kept: set[str] = set()
     horizons: set[str | None] = set()
+    generations: set[str | None] = set()
     paths = sorted(warehouse.publications.glob("*-*.duckdb"))
     for path, successor in zip(paths, [*paths[1:], None], strict=True):
         needs = path.with_suffix(".json")
@@ -313,6 +327,7 @@ def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECO
             record = json.loads(needs.read_text())
             kept.update(record["store"])
             horizons.add(record.get("pruned_before_utc"))
+            generations.add(record.get("lab"))
         else:
             horizons.add(None)
     for record in warehouse.publications.glob("*-*.json"):
@@ -323,6 +338,7 @@ def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECO
     with duckdb.connect(str(warehouse.build_database)) as connection:
         kept |= live_files(warehouse, connection) | files_needed(warehouse, past)
     remove_files(warehouse, kept)
+    remove_generations(warehouse, generations)
     if past is not None:
         remove_from_raw(warehouse, past)
     reach = [datetime.fromisoformat(horizon) for horizon in horizons if horizon is not None]

@@ -163,6 +163,12 @@ def ingest_lock(warehouse: Path) -> Iterator[None]:
         yield  # closing the file gives the lock back, also when the process dies
 
 
+def clear_staging(root: Path) -> None:
+    """Remove what killed calls left in `.staging`: whoever holds the lock has nothing there yet."""
+    for left in (root / ".staging").iterdir():
+        shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+
+
 @dataclass
 class Part:
     """One staged file of a TIMED kind, of one UTC day, rows in order of time; `hashes` are those of the rows' keys."""
@@ -189,8 +195,7 @@ class StagedDelivery:
         self.root = raw_root(warehouse)
         self.source = source
         self._suffix = f".{source}.parquet" if source else ".parquet"
-        for left in (self.root / ".staging").iterdir():
-            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+        clear_staging(self.root)
         self.deliveries = list_deliveries(warehouse)
         self.seq = self.deliveries[-1].seq + 1 if self.deliveries else 1
         name = f"{os.getpid()}-{secrets.token_hex(4)}"

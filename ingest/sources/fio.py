@@ -117,7 +117,11 @@ def _document(path: Path, notes: list[str]) -> dict[str, Any]:
     """The one JSON object of a file; what fio or a shell wrote around it is left out with a note."""
     if path.stat().st_size > MAX_BYTES:
         raise UnreadableFile(f"more than {MAX_BYTES >> 20} MiB; expected the result of one fio run")
-    text = path.read_bytes().decode("utf-8-sig", "replace")
+    return document_of(path.read_bytes().decode("utf-8-sig", "replace"), notes)
+
+
+def document_of(text: str, notes: list[str]) -> dict[str, Any]:
+    """The one result of a fio run in a text. Raises: UnreadableFile for none, or several."""
     opening = _OPENING.search(text)
     if opening is None:
         found = f"it starts with {text.strip()[:60]!r}" if text.strip() else "it is empty"

@@ -28,6 +28,7 @@
     {%- set rows = rows_of_register(register[0], made) if register else no_rows(tables['decisions'].columns) %}
     {%- do made.append('create or replace view raw.decisions as ' ~ rows) %}
     {%- for table, rows in rows_of_experiments(raw_folder()).items() %}{% do made.append('create or replace view raw.' ~ table ~ ' as ' ~ rows) %}{% endfor %}
+    {%- if target.type == 'duckdb' %}{% do made.extend(lab_views()) %}{% endif %}
     {%- set now = modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%d %H:%M:%S.%f') %}
     {%- set instants = [] %}
     {%- for name in ('DRIVETAIL_LAST_HOUR', 'DRIVETAIL_HORIZON') %}

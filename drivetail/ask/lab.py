@@ -1,0 +1,93 @@
+"""`drivetail lab choose` and `compare` in words, and which comparison is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+
+from drivetail.console import Columns, table
+from engine.lab_read import experiment_of, size
+from engine.read import QueryError, Row, fetch
+from engine.words import percent
+
+CHOICES: Columns = {
+    "config": "config_id",
+    "buffer": ("buffer_bytes", size),
+    "verdict": "verdict",
+    "kB/s": ("mean_throughput_kb_per_s", lambda value: f"{value:,.0f}"),
+    "us per write": ("mean_latency_us", lambda value: f"{value:,.0f}"),
+}
+
+
+def choices_table(rows: Sequence[Row]) -> str:
+    """The choices for the terminal."""
+    return table(rows, CHOICES)
+
+
+# Two configurations ------------------------------------------------------------------------------------------------
+
+SIDES = """
+select distinct experiment_id, compared from lab.fct_bench_comparisons
+where side_a = $a and side_b = $b and experiment_id = coalesce($experiment, experiment_id) order by all
+"""
+COMPARED = """
+select * from lab.fct_bench_comparisons
+where experiment_id = $experiment and compared = $compared and side_a = $a and side_b = $b
+order by config_id, benchmark, "pass", test, size_bytes, parameter
+"""
+
+
+def compare(connection: duckdb.DuckDBPyConnection, a: str, b: str, experiment_id: str | None) -> list[Row]:
+    """Two configurations, devices or phases over every test that both have.
+
+    Raises: QueryError where no experiment, or more than one, has both.
+    """
+    if experiment_id is not None:
+        experiment_of(connection, experiment_id)
+    found = fetch(connection, SIDES, {"a": a, "b": b, "experiment": experiment_id})
+    names = list(dict.fromkeys(row["experiment_id"] for row in found))
+    if not names:
+        where = f"experiment {experiment_id!r}" if experiment_id is not None else "no experiment"
+        raise QueryError(
+            f"{where} has {'no ' if experiment_id is not None else 'a '}test that both {a!r} and {b!r} have; give two configurations, "
+            "devices or phases (`drivetail lab status` lists the experiments)"
+        )
+    if len(names) > 1:
+        raise QueryError(f"{a!r} and {b!r} are in several experiments; give one with --experiment: {', '.join(names)}")
+    # a name may be that of a configuration and of a device: configurations come first
+    return fetch(connection, COMPARED, {"a": a, "b": b, "experiment": names[0], "compared": found[0]["compared"]})
+
+
+def comparison_table(rows: Sequence[Row]) -> str:
+    """A comparison for the terminal."""
+    first = rows[0]
+    a, b = first["side_a"], first["side_b"]
+
+    def written(row: Row) -> Row:
+        low, high = row["ci_low"], row["ci_high"]
+        interval = None if low is None else f"{low:,.6g} to {high:,.6g}"
+        words = {"a better": f"{a} better", "b better": f"{b} better"}
+        of_file = f" {size(row['parameter'])}" if row["parameter"] else ""
+        return row | {
+            "what": f"{row['benchmark']} {row['test']}{of_file}",
+            "interval": interval,
+            "said": words.get(row["verdict"], row["verdict"]),
+        }
+
+    columns: Columns = {
+        **({"config": "config_id"} if first["config_id"] else {}),
+        "test": "what",
+        "unit": "unit",
+        a: "mean_a",
+        b: "mean_b",
+        "n": "n_a",
+        "n ": "n_b",
+        "sd": "sd_a",
+        "sd ": "sd_b",
+        "difference": "difference",
+        "95% interval": "interval",
+        "of it": ("difference_ratio", percent),
+        "verdict": "said",
+    }
+    return f"Experiment {first['experiment_id']}: {a} against {b}\n" + table([written(row) for row in rows], columns)

@@ -1,0 +1,107 @@
+"""`drivetail lab build`: runs the models of the tag `lab` over the experiments that have changed, and publishes them.
+
+They run in a database of their own that goes when they are done; what people query is kept as files (engine/generations.py).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from engine.build import Progress, explaining, publish_store
+from engine.dbt import Project
+from engine.generations import EMPTY, Generation, file_of, generations_root, is_of_lab, keep_generation, lab_version, latest_generation
+from engine.publish import PUBLISHED, Publication
+from engine.read import QueryError
+from engine.warehouse import Warehouse, quoted
+from lab.landing import lab_root, list_experiments
+
+
+@dataclass(frozen=True)
+class LabSummary:
+    """What one lab build did: the experiments that it computed, all that it published, and the publication."""
+
+    computed: list[str]
+    experiments: list[str]
+    publication: Publication
+
+
+def build_lab(warehouse: Warehouse, wanted: Sequence[str] = (), on_progress: Progress | None = None) -> LabSummary:
+    """Compute the experiments that have changed, those of `wanted` in any case, and publish.
+
+    Raises: QueryError where nothing has landed or one of `wanted` has not; ModelError where a model or a test fails: the last publication
+    stays as it is.
+    """
+    report = on_progress or (lambda phase, done, total: None)
+    warehouse.create()
+    with _only_lab_build(warehouse), explaining(warehouse, lambda: sorted(lab_root(warehouse.root).glob("*/*/*.parquet"))):
+        landed = list_experiments(warehouse.root)
+        if not landed:
+            raise QueryError(f"{warehouse.root}: no experiment has landed; run `drivetail lab ingest BUNDLE`")
+        for name in wanted:
+            if name not in landed:
+                raise QueryError(f"experiment {name!r} has not landed; there are {', '.join(landed)}")
+        project = Project(warehouse)
+        version = lab_version(project.manifest)
+        last = latest_generation(warehouse)
+        known = last.experiments if last is not None and last.version == version else {}
+        computed = [name for name, delivery in landed.items() if known.get(name) != delivery or name in wanted]
+        if computed:
+            report("models", 0, 1)
+            warehouse.note("lab", experiments=len(computed))
+            _compute(warehouse, project, computed, landed, last, Generation(_next_path(warehouse), version, landed))
+            report("models", 1, 1)
+    return LabSummary(computed, list(landed), publish_store(warehouse))
+
+
+@contextmanager
+def _only_lab_build(warehouse: Warehouse) -> Iterator[None]:
+    """One lab build at a time; builds of the fleet go on beside it."""
+    with (warehouse.build / "lab.lock").open("a") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _next_path(warehouse: Warehouse) -> Path:
+    last = latest_generation(warehouse)
+    return generations_root(warehouse) / f"{1 if last is None else int(last.name) + 1:06d}"
+
+
+def _compute(
+    warehouse: Warehouse, project: Project, computed: list[str], landed: dict[str, int], last: Generation | None, made: Generation
+) -> None:
+    scratch = warehouse.build / "lab"
+    shutil.rmtree(scratch, ignore_errors=True)
+    (scratch / "raw").mkdir(parents=True)
+    database, draft = scratch / "build.duckdb", scratch / "generation"
+    project.of_lab(database, scratch, lab_root(warehouse.root), computed)
+    try:
+        project.run("build", "--select", "+tag:lab", "--exclude", "test_type:unit", "test_type:singular")
+        Project.let_go()
+        draft.mkdir()
+        with duckdb.connect(str(database)) as connection:
+            for node in project.manifest.nodes.values():
+                if is_of_lab(node) and node.schema in PUBLISHED:
+                    _export(connection, f'{node.schema}."{node.alias}"', draft / node.alias)
+        keep_generation(warehouse, draft, last, set(landed) - set(computed), made)
+    finally:
+        Project.let_go()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _export(connection: duckdb.DuckDBPyConnection, relation: str, folder: Path) -> None:
+    """Write a relation as a file for each experiment, and one without rows."""
+    folder.mkdir()
+    for (experiment_id,) in connection.execute(f"select distinct experiment_id from {relation} order by all").fetchall():
+        _copy(connection, f"select * from {relation} where experiment_id = {quoted(experiment_id)}", folder / file_of(experiment_id))
+    _copy(connection, f"select * from {relation} where false", folder / EMPTY)
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, query: str, path: Path) -> None:
+    connection.execute(f"copy ({query}) to {quoted(path)} (format parquet, compression zstd, compression_level 1)")

@@ -1,0 +1,119 @@
+"""Real runs: a protocol with the tools of this machine, recorded as a bundle. A call that was interrupted goes on where it stopped.
+
+To add a protocol: a module with KIND, FULL and SMALL (Size), and `plan(Request)`, which returns the configurations and the steps; then its
+line in PROTOCOLS.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lab.contract import LabError
+from lab.run.machine import Target, target_of
+from lab.run.recording import Recording
+
+PROTOCOLS = {"sync-writes": "sync_writes"}
+"""Protocol -> module of this folder."""
+PACKAGES = {"fio": "fio", "iozone": "iozone3 (non-free on Debian)", "mdtest": "ior", "ior": "ior", "filefrag": "e2fsprogs"}
+"""Tool -> the Debian package that has it."""
+ROOM = 1.1
+"""Free space that must be there over what a protocol uses."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a protocol does: runs, and the size of its files."""
+
+    runs: int
+    file_bytes: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for, and where."""
+
+    target: Target
+    size: Size
+    phase: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run of a tool. `do(folder)` runs it in an empty folder of the target and returns its files by name; `listings`: rows of runs.csv.
+    `command`: how it is shown.
+    """
+
+    command: str
+    listings: list[dict[str, Any]]
+    seconds: float
+    do: Callable[[Path], dict[str, bytes]]
+
+
+@dataclass
+class Plan:
+    """What a protocol will do. `writes_bytes`: all that it writes; `uses_bytes`: the most that lies on the target at once."""
+
+    configs: list[dict[str, Any]]
+    steps: list[Step]
+    uses_bytes: int
+    writes_bytes: int
+    notes: list[str] = field(default_factory=list)
+
+
+def module_of(protocol: str) -> Any:
+    """The module of a protocol. Raises: LabError for one that there is not."""
+    if protocol not in PROTOCOLS:
+        raise LabError(f"there is no protocol {protocol!r}; give one of {', '.join(PROTOCOLS)}")
+    return importlib.import_module(f"lab.run.{PROTOCOLS[protocol]}")
+
+
+def prepare(protocol: str, target: Path, out: Path, size: Size, phase: str) -> tuple[Plan, Recording]:
+    """What a call will do; nothing has been written. Raises: LabError where it cannot."""
+    module = module_of(protocol)
+    if not target.is_dir():
+        raise LabError(f"{target}: is no folder; --target names a folder on the filesystem to test, never a device")
+    if not os.access(target, os.W_OK):
+        raise LabError(f"{target}: may not be written; change its permissions, or give another --target")
+    request = Request(target_of(target), size, phase)
+    plan = module.plan(request)
+    free = shutil.disk_usage(target).free
+    if free < plan.uses_bytes * ROOM:
+        needed = int(plan.uses_bytes * ROOM)
+        raise LabError(f"{target}: has {free >> 20} MiB free, {protocol} needs {needed >> 20} MiB; make room or give a smaller --size")
+    asked = f"{phase} {size.file_bytes}".strip()
+    return plan, Recording(out, protocol, module.KIND, size.runs, request.target, plan.configs, asked)
+
+
+def carry_out(plan: Plan, recording: Recording, say: Callable[[str], None]) -> int:
+    """Do what is left of a plan, keeping each step as it ends. Returns: the number of steps done now."""
+    left = [step for step in plan.steps if not recording.has(step.listings)]
+    recording.begin()
+    for number, step in enumerate(left, 1):
+        say(f"{number} of {len(left)}: {step.command}")
+        with tempfile.TemporaryDirectory(prefix="drivetail-lab-", dir=recording.target.folder) as folder:
+            recording.keep(step.do(Path(folder)), step.listings)
+    return len(left)
+
+
+def need(*tools: str) -> None:
+    """Raises: LabError that names the first tool that is not installed, and its package."""
+    for tool in tools:
+        if shutil.which(tool) is None:
+            raise LabError(f"{tool} is not installed; install the package {PACKAGES.get(tool, tool)}")
+
+
+def output_of(command: list[str], folder: Path) -> bytes:
+    """What a tool printed. Raises: LabError where it failed."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    if done.returncode:
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
+        raise LabError(f"{' '.join(command)}: failed with exit code {done.returncode}: {said[-1] if said else 'it said nothing'}")
+    return done.stdout

@@ -1,0 +1,110 @@
+"""A bundle that grows run by run: what is in it stays, whatever ends the call."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from ingest.raw.durable import replace_file
+from lab.bundle import MANIFEST_FILE, RUN_COLUMNS, RUNS_FILE
+from lab.contract import LabError
+from lab.run.machine import Target, machine
+
+PROTOCOL = re.compile(r"^# protocol = (.*)$", re.MULTILINE)
+
+
+class Recording:
+    """The bundle in a folder; one that is there already must be of the same protocol, target and configurations."""
+
+    def __init__(self, out: Path, protocol: str, kind: str, runs: int, target: Target, configs: list[dict[str, Any]], asked: str) -> None:
+        self.out, self.target = out, target
+        self.asked = json.dumps([protocol, str(target.folder), runs, [config["config_id"] for config in configs], asked])
+        self.rows: list[dict[str, Any]] = []
+        path = out / MANIFEST_FILE
+        if path.exists():
+            self.manifest = path.read_text(encoding="utf-8")
+            found = PROTOCOL.search(self.manifest)
+            if found is None or found[1] != self.asked:
+                what = found[1] if found else "not of this command"
+                raise LabError(f"{out}: holds another experiment ({what}); name a new folder with --out")
+            if (out / RUNS_FILE).exists():
+                with (out / RUNS_FILE).open(encoding="utf-8", newline="") as stream:
+                    self.rows = list(csv.DictReader(stream))
+        elif out.exists() and any(out.iterdir()):
+            raise LabError(f"{out}: is not empty and holds no {MANIFEST_FILE}; name a new folder with --out")
+        else:
+            self.manifest = _manifest(f"# protocol = {self.asked}", protocol, kind, runs, target, configs)
+
+    def has(self, listings: list[dict[str, Any]]) -> bool:
+        """Whether the files of a step are in the bundle."""
+        known = {row["file"] for row in self.rows}
+        return all(row["file"] in known for row in listings)
+
+    def begin(self) -> None:
+        """Write the manifest, and runs.csv as far as it goes."""
+        if not (self.out / MANIFEST_FILE).exists():
+            replace_file(self.out / MANIFEST_FILE, self.manifest)
+        self._write_runs()
+
+    def keep(self, files: dict[str, bytes], listings: list[dict[str, Any]]) -> None:
+        """Write the files of a step, then its rows of runs.csv."""
+        for name, content in files.items():
+            replace_file(self.out / name, content)
+        self.rows += listings
+        self._write_runs()
+
+    def _write_runs(self) -> None:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, RUN_COLUMNS, restval="", lineterminator="\n", extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(self.rows)
+        replace_file(self.out / RUNS_FILE, text.getvalue())
+
+
+def _manifest(first: str, protocol: str, kind: str, runs: int, target: Target, configs: list[dict[str, Any]]) -> str:
+    now = time.gmtime()
+    host = re.sub(r"[^A-Za-z0-9._-]", "-", str(machine().get("name", "host")))[:30]
+    lines = [
+        first,
+        "format = 1",
+        f'experiment_id = "{protocol}-{host}-{time.strftime("%Y%m%d-%H%M%S", now)}"',
+        f'kind = "{kind}"',
+        f"expected_runs = {runs}",
+        f'title = {_quoted(f"{protocol} on {target.mount_point} ({target.filesystem})")}',
+        f'started_at = "{time.strftime("%Y-%m-%dT%H:%M:%SZ", now)}"',
+        "[machine]",
+        *_keys(machine()),
+        "[[devices]]",
+        *_keys(
+            {
+                "device_id": "target", "kind": target.kind, "kernel_name": target.kernel_name, "major_minor": target.major_minor,
+                "model": target.model, "serial": target.serial, "capacity_bytes": target.capacity_bytes,
+            }
+        ),
+        "[[filesystems]]",
+        *_keys(
+            {
+                "filesystem_id": "target", "device_id": "target", "type": target.filesystem, "block_bytes": target.block_bytes,
+                "mount_options": target.mount_options, "mount_point": target.mount_point,
+            }
+        ),
+    ]  # fmt: skip
+    for config in configs:
+        lines += ["[[configs]]", *_keys({"filesystem_id": "target", **{key: config[key] for key in config if key != "factors"}})]
+        if config.get("factors"):
+            lines += ["[configs.factors]", *_keys(config["factors"])]
+    return "\n".join(lines) + "\n"
+
+
+def _keys(values: dict[str, Any]) -> list[str]:
+    return [f"{name} = {_quoted(value)}" for name, value in values.items() if value not in (None, "")]
+
+
+def _quoted(value: Any) -> str:
+    """A value of TOML: JSON writes text, numbers, true and false the same way."""
+    return json.dumps(value)

@@ -1,0 +1,69 @@
+"""What SQL cannot: distributions of statistics, as functions that the models of the lab call. SciPy and statsmodels compute them, once
+they are asked.
+
+dbt registers them on every connection (profiles.yml): to add one, write a function of NumPy arrays and its line in FUNCTIONS.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from dbt.adapters.duckdb.plugins import BasePlugin
+
+Array = Any
+MISSING = "the statistics of the lab need SciPy and statsmodels; install drivetail[lab] (`uv sync --extra lab` in a checkout)"
+
+
+def student_two_sided_p(t: Array, freedom: Array) -> Array:
+    """Probability that a variable of Student's t distribution is at least |t| from 0."""
+    from scipy.stats import t as student
+
+    return 2 * student.sf(np.abs(t), freedom)
+
+
+def student_quantile(probability: Array, freedom: Array) -> Array:
+    """The value that a variable of Student's t distribution stays below with a probability."""
+    from scipy.stats import t as student
+
+    return student.ppf(probability, freedom)
+
+
+def detectable_effect(n: Array, p: Array, power: Array) -> Array:
+    """The smallest difference of two means, in standard deviations, that a t-test of n and n values finds with a power at a level p."""
+    from statsmodels.stats.power import TTestIndPower
+
+    found: dict[tuple[float, float, float], float] = {}
+    for given in zip(n, p, power, strict=True):
+        if given not in found:
+            found[given] = TTestIndPower().solve_power(nobs1=given[0], alpha=given[1], power=given[2]) if given[0] >= 2 else np.nan
+    return np.array([found[given] for given in zip(n, p, power, strict=True)], dtype=float)
+
+
+FUNCTIONS: tuple[Callable[..., Array], ...] = (student_two_sided_p, student_quantile, detectable_effect)
+"""What SQL may call by its name. Null where an argument is."""
+
+
+class Plugin(BasePlugin):  # type: ignore[misc]
+    """What dbt asks for functions."""
+
+    def configure_connection(self, conn: Any) -> None:
+        for function in FUNCTIONS:
+            count = len(inspect.signature(function).parameters)
+            conn.create_function(function.__name__, _over_arrow(function), ["DOUBLE"] * count, "DOUBLE", type="arrow")
+
+
+def _over_arrow(function: Callable[..., Array]) -> Callable[..., pa.Array]:
+    @wraps(function)  # DuckDB looks at how many arguments there are
+    def called(*columns: pa.ChunkedArray) -> pa.Array:
+        try:
+            values = function(*(column.to_numpy().astype(float) for column in columns))
+        except ImportError as error:
+            raise RuntimeError(MISSING) from error
+        return pa.array(np.asarray(values, dtype=float), from_pandas=True)
+
+    return called

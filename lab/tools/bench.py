@@ -1,0 +1,77 @@
+"""Tool `bench`: any benchmark as CSV with the header `benchmark,test,parameter,value,unit`.
+
+The table `bench_results` is that of every tool that prints results: fio, iozone, metarates, mdtest fill it too.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import polars as pl
+
+from ingest.reading.readers import one_line
+from lab.contract import COUNT, NO_RESULT, REAL, TEXT, UNREADABLE, Columns, Refused
+from lab.tools.text import Reading, text_of
+
+EXPECTED = "CSV with the header benchmark,test,parameter,value,unit"
+HEADER = ("benchmark", "test", "parameter", "value", "unit")
+UNITS = ("kB/s", "B/s", "MiB/s", "ops/s", "us", "ms")
+
+BENCH_RESULTS: Columns = {
+    "row": COUNT, "pass": TEXT, "benchmark": TEXT, "test": TEXT, "parameter": COUNT, "size_bytes": COUNT, "value": REAL, "unit": TEXT,
+}  # fmt: skip
+"""`row`: place in the file, from 1. `pass`: what the file itself says, else null."""
+TABLES = {"bench_results": BENCH_RESULTS}
+
+
+def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the results. Raises: Refused without the header, or without a result."""
+    lines = csv.reader(io.StringIO(text_of(path, EXPECTED)))
+    header: list[str] | None = None
+    rows = []
+    while True:
+        try:
+            row = next(lines)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            reading.reject(one_line(error))
+            continue
+        cells = [cell.strip() for cell in row]
+        if not any(cells):
+            continue
+        if header is None:
+            if set(HEADER) - set(cells):
+                raise Refused(UNREADABLE, f"its first line is {','.join(cells)[:80]!r}; expected {EXPECTED}")
+            header = cells
+            continue
+        result = _result(dict(zip(header, cells, strict=False)))
+        if result is None:
+            reading.reject(",".join(row))
+        else:
+            rows.append(result)
+    if not rows:
+        raise Refused(NO_RESULT, f"no result in it; expected {EXPECTED}, units {', '.join(UNITS)}")
+    yield "bench_results", results(rows)
+
+
+def results(rows: list[tuple[str, str, int, int, float, str]], passes: Mapping[str, str | None] | None = None) -> pl.DataFrame:
+    """Rows (benchmark, test, parameter, size_bytes, value, unit) as a frame of `bench_results`, in order. passes: benchmark -> pass."""
+    numbered = [(number, (passes or {}).get(row[0]), *row) for number, row in enumerate(rows, 1)]
+    return pl.DataFrame(numbered, schema=BENCH_RESULTS, orient="row")
+
+
+def _result(row: dict[str, str]) -> tuple[str, str, int, int, float, str] | None:
+    try:
+        parameter, value = float(row.get("parameter") or 0), float(row["value"])
+    except (KeyError, ValueError):
+        return None
+    if not (row.get("benchmark") and row.get("test") and row.get("unit") in UNITS):
+        return None
+    if not math.isfinite(value) or not abs(parameter) < 2**53 or parameter != int(parameter):
+        return None
+    return row["benchmark"], row["test"], int(parameter), 0, value, row["unit"]

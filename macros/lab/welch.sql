@@ -1,0 +1,29 @@
+{#- Of two samples with `n`, `variance` (n - 1) as columns of the relations a and b. Null where one has fewer than 2, or both do not vary. -#}
+{#- Standard error of the difference of their means, each with its own variance. -#}
+{% macro welch_error(a, b) -%}
+case when {{ has_welch(a, b) }} then sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n) end
+{%- endmacro %}
+
+{#- Degrees of freedom of Welch and Satterthwaite. -#}
+{% macro welch_freedom(a, b) -%}
+case
+    when {{ has_welch(a, b) }}
+        then power({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n, 2)
+            / (power({{ a }}.variance / {{ a }}.n, 2) / ({{ a }}.n - 1) + power({{ b }}.variance / {{ b }}.n, 2) / ({{ b }}.n - 1))
+end
+{%- endmacro %}
+
+{#- Standard error of the difference of their means with one variance for both. -#}
+{% macro pooled_error(a, b) -%}
+case
+    when {{ has_welch(a, b) }}
+        then sqrt(
+            (({{ a }}.n - 1) * {{ a }}.variance + ({{ b }}.n - 1) * {{ b }}.variance) / ({{ a }}.n + {{ b }}.n - 2)
+            * (1.0 / {{ a }}.n + 1.0 / {{ b }}.n)
+        )
+end
+{%- endmacro %}
+
+{% macro has_welch(a, b) -%}
+{{ a }}.n >= 2 and {{ b }}.n >= 2 and ({{ a }}.variance > 0 or {{ b }}.variance > 0)
+{%- endmacro %}

@@ -1,0 +1,143 @@
+-- Two configurations, devices or phases over every test that both have, in both orders.
+-- Grain: experiment_id, compared, config_id, side_a, side_b, pass, benchmark, test, parameter, size_bytes.
+with results as (
+    select
+        results.*,
+        configs.device_id
+    from {{ ref('fct_bench_results') }} as results
+    inner join {{ ref('dim_configs') }} as configs on results.experiment_id = configs.experiment_id and results.config_id = configs.config_id
+),
+
+sides as (
+    {%- for compared, side, config in (('config', 'config_id', "''"), ('device', 'device_id', "''"), ('phase', 'phase', 'config_id')) %}
+    select
+        experiment_id,
+        '{{ compared }}' as compared,
+        {{ config }} as config_id,
+        {{ side }} as side,
+        "pass",
+        benchmark,
+        test,
+        parameter,
+        size_bytes,
+        min(unit) as unit,
+        bool_and(higher_is_better) as higher_is_better,
+        count(*) as n,
+        {{ of_sample('avg', 'value') }} as mean,
+        {{ of_sample('var_samp', 'value') }} as variance
+    from results
+    where {{ side }} <> ''
+    group by all
+    having count(distinct unit) = 1
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
+),
+
+pairs as (
+    select
+        a.experiment_id,
+        a.compared,
+        a.config_id,
+        a.side as side_a,
+        b.side as side_b,
+        a."pass",
+        a.benchmark,
+        a.test,
+        a.parameter,
+        a.size_bytes,
+        a.unit,
+        a.higher_is_better,
+        a.n as n_a,
+        b.n as n_b,
+        a.mean as mean_a,
+        b.mean as mean_b,
+        sqrt(a.variance) as sd_a,
+        sqrt(b.variance) as sd_b,
+        a.mean - b.mean as difference,
+        {{ welch_error('a', 'b') }} as standard_error,
+        {{ welch_freedom('a', 'b') }} as welch_df
+    from sides as a
+    inner join sides as b
+        on a.experiment_id = b.experiment_id
+        and a.compared = b.compared
+        and a.config_id = b.config_id
+        and a.side <> b.side
+        and a."pass" = b."pass"
+        and a.benchmark = b.benchmark
+        and a.test = b.test
+        and a.parameter = b.parameter
+        and a.size_bytes = b.size_bytes
+        and a.unit = b.unit
+),
+
+tested as (
+    select
+        *,
+        difference / standard_error as welch_t,
+        student_two_sided_p(difference / standard_error, welch_df) as welch_p,
+        student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), welch_df) * standard_error as half_width
+    from pairs
+),
+
+ranked as (
+    select
+        *,
+        row_number() over family_by_p as place,
+        count(welch_p) over family as tests
+    from tested
+    window
+        family as (partition by experiment_id, compared, config_id, side_a, side_b, "pass", benchmark),
+        family_by_p as (
+            partition by experiment_id, compared, config_id, side_a, side_b, "pass", benchmark
+            order by welch_p asc nulls last, test asc, parameter asc, size_bytes asc
+        )
+),
+
+corrected as (
+    select
+        *,
+        case
+            when welch_p is not null
+                then least(1, max(welch_p * (tests - place + 1)) over (
+                    partition by experiment_id, compared, config_id, side_a, side_b, "pass", benchmark order by place asc
+                ))
+        end as holm_p
+    from ranked
+)
+
+select
+    experiment_id,
+    compared,
+    config_id,
+    side_a,
+    side_b,
+    "pass",
+    benchmark,
+    test,
+    parameter,
+    size_bytes,
+    unit,
+    higher_is_better,
+    n_a,
+    n_b,
+    mean_a,
+    mean_b,
+    sd_a,
+    sd_b,
+    difference,
+    difference / nullif(abs(mean_b), 0) as difference_ratio,
+    welch_t,
+    welch_df,
+    welch_p,
+    holm_p,
+    difference - half_width as ci_low,
+    difference + half_width as ci_high,
+    case
+        when n_a < 2 or n_b < 2 then 'no data'
+        when holm_p is null or holm_p >= {{ var('lab_level') }} then 'inconclusive'
+        when (difference > 0) = higher_is_better then 'a better'
+        else 'b better'
+    end as verdict
+from corrected

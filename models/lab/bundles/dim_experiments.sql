@@ -1,0 +1,29 @@
+-- Experiments as the standing manifest describes them. Grain: experiment_id.
+with files as (
+    select
+        experiment_id,
+        count(*) filter (where status = 'accepted') as files_accepted,
+        count(*) filter (where status = 'rejected') as files_rejected
+    from {{ ref('lab_ingested_files') }}
+    group by experiment_id
+)
+
+select
+    manifests.experiment_id,
+    experiments.kind,
+    experiments.title,
+    manifests.revision,
+    experiments.expected_runs,
+    experiments.started_at,
+    coalesce(files.files_accepted, 0) as files_accepted,
+    coalesce(files.files_rejected, 0) as files_rejected,
+    experiments.large_extent_bytes,
+    experiments.machine_name,
+    experiments.machine_cpu,
+    experiments.machine_memory_bytes,
+    experiments.machine_kernel,
+    experiments.machine_os
+from {{ ref('step_lab__manifests') }} as manifests
+inner join {{ source('lab', 'experiments') }} as experiments
+    on manifests.experiment_id = experiments.experiment_id and manifests.delivery_seq = experiments.delivery_seq
+left join files on manifests.experiment_id = files.experiment_id

@@ -1,0 +1,52 @@
+-- Somebody's own means and deviations beside those of the landed runs. Grain: experiment_id, config_id, pass, buffer_bytes.
+with given as (
+    select
+        listings.experiment_id,
+        listings.config_id,
+        listings."pass",
+        aggregates.buffer_bytes,
+        aggregates.given_mean,
+        aggregates.given_sd,
+        aggregates.mean_digit,
+        aggregates.sd_digit
+    from {{ source('lab', 'aggregates') }} as aggregates
+    inner join {{ ref('step_lab__listings') }} as listings
+        on aggregates.experiment_id = listings.experiment_id
+        and aggregates.delivery_seq = listings.delivery_seq
+        and aggregates.listing = listings.listing
+    qualify row_number() over (
+        partition by listings.experiment_id, listings.config_id, listings."pass", aggregates.buffer_bytes
+        order by listings.listed_at desc, aggregates."row" desc
+    ) = 1
+),
+
+found as (
+    select
+        experiment_id,
+        config_id,
+        "pass",
+        buffer_bytes,
+        {{ of_sample('avg', 'value') }} as mean,
+        {{ of_sample('stddev_samp', 'value') }} as sd
+    from {{ ref('step_lab__sync_writes') }}
+    group by experiment_id, config_id, "pass", buffer_bytes
+)
+
+select
+    given.experiment_id,
+    given.config_id,
+    given."pass",
+    given.buffer_bytes,
+    given.given_mean,
+    given.given_sd,
+    found.mean,
+    found.sd,
+    -- half of the last printed digit, and what doubles lose
+    abs(given.given_mean - found.mean) <= given.mean_digit / 2 * (1 + 1e-9)
+    and abs(given.given_sd - found.sd) <= given.sd_digit / 2 * (1 + 1e-9) as agrees
+from given
+left join found
+    on given.experiment_id = found.experiment_id
+    and given.config_id = found.config_id
+    and given."pass" = found."pass"
+    and given.buffer_bytes = found.buffer_bytes

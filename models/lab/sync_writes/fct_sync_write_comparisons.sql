@@ -1,0 +1,92 @@
+-- Two configurations on one device at one buffer size, by Welch's test. Grain: experiment_id, pass, buffer_bytes, config_a, config_b.
+with sides as (
+    select
+        experiment_id,
+        "pass",
+        buffer_bytes,
+        config_id,
+        count(*) as n,
+        {{ of_sample('avg', 'value') }} as mean,
+        {{ of_sample('var_samp', 'value') }} as variance
+    from {{ ref('step_lab__sync_writes') }}
+    group by experiment_id, "pass", buffer_bytes, config_id
+),
+
+pairs as (
+    select
+        a.experiment_id,
+        a."pass",
+        a.buffer_bytes,
+        a.config_id as config_a,
+        b.config_id as config_b,
+        a.n as n_a,
+        b.n as n_b,
+        a.mean as mean_a,
+        b.mean as mean_b,
+        sqrt(a.variance) as sd_a,
+        sqrt(b.variance) as sd_b,
+        a.mean - b.mean as difference,
+        {{ welch_error('a', 'b') }} as standard_error,
+        {{ welch_freedom('a', 'b') }} as welch_df,
+        {{ pooled_error('a', 'b') }} as pooled_error,
+        a.n + b.n - 2 as pooled_df
+    from sides as a
+    inner join {{ ref('dim_configs') }} as configs_a on a.experiment_id = configs_a.experiment_id and a.config_id = configs_a.config_id
+    inner join sides as b
+        on a.experiment_id = b.experiment_id and a."pass" = b."pass" and a.buffer_bytes = b.buffer_bytes and a.config_id < b.config_id
+    inner join {{ ref('dim_configs') }} as configs_b
+        on b.experiment_id = configs_b.experiment_id
+        and b.config_id = configs_b.config_id
+        and configs_a.device_id = configs_b.device_id
+),
+
+tested as (
+    select
+        *,
+        difference / standard_error as welch_t,
+        student_two_sided_p(difference / standard_error, welch_df) as welch_p,
+        difference / pooled_error as pooled_t,
+        student_two_sided_p(difference / pooled_error, cast(pooled_df as double)) as pooled_p,
+        student_quantile(cast(0.975 as double), welch_df) * standard_error as half_width
+    from pairs
+),
+
+-- Holm over the buffers of one pass and pair: the smallest p times their number, the next times one less, never falling
+ranked as (
+    select
+        *,
+        row_number() over (
+            partition by experiment_id, "pass", config_a, config_b order by welch_p asc nulls last, buffer_bytes asc
+        ) as place,
+        count(welch_p) over (partition by experiment_id, "pass", config_a, config_b) as tests
+    from tested
+)
+
+select
+    experiment_id,
+    "pass",
+    buffer_bytes,
+    config_a,
+    config_b,
+    n_a,
+    n_b,
+    mean_a,
+    mean_b,
+    sd_a,
+    sd_b,
+    difference,
+    welch_t,
+    case when welch_t is not null then welch_df end as welch_df,
+    welch_p,
+    pooled_t,
+    pooled_p,
+    case
+        when welch_p is not null
+            then least(1, max(welch_p * (tests - place + 1)) over (
+                partition by experiment_id, "pass", config_a, config_b order by place asc
+            ))
+    end as holm_p,
+    coalesce(welch_p < {{ var('lab_significant_p') }}, false) as is_significant,
+    difference - half_width as ci_low,
+    difference + half_width as ci_high
+from ranked

@@ -1,0 +1,82 @@
+-- How throughput and latency change from one buffer size to the next. Grain: experiment_id, config_id, buffer_bytes.
+with pairs as (
+    select
+        experiment_id,
+        config_id,
+        buffer_bytes,
+        lead(buffer_bytes) over (partition by experiment_id, config_id order by buffer_bytes) as next_bytes,
+        mean_throughput_kb_per_s as throughput,
+        lead(mean_throughput_kb_per_s) over (partition by experiment_id, config_id order by buffer_bytes) as next_throughput,
+        mean_latency_us as latency,
+        lead(mean_latency_us) over (partition by experiment_id, config_id order by buffer_bytes) as next_latency
+    from {{ ref('fct_sync_write_points') }}
+    where mean_throughput_kb_per_s > 0 and mean_latency_us > 0
+),
+
+sloped as (
+    select
+        experiment_id,
+        config_id,
+        buffer_bytes,
+        next_bytes,
+        row_number() over (partition by experiment_id, config_id order by buffer_bytes) as pair,
+        count(*) over (partition by experiment_id, config_id) as pairs,
+        log2(next_throughput / throughput) / log2(next_bytes / cast(buffer_bytes as double)) as throughput_slope,
+        log2(next_latency / latency) / log2(next_bytes / cast(buffer_bytes as double)) as latency_slope
+    from pairs
+    where next_bytes is not null
+),
+
+judged as (
+    select
+        *,
+        case
+            when throughput_slope < {{ var('lab_flat_slope') }} and latency_slope < {{ var('lab_flat_slope') }}
+                then case when latency_slope <= throughput_slope then 1 else 3 end
+            when latency_slope < {{ var('lab_flat_slope') }} then 1
+            when throughput_slope < {{ var('lab_flat_slope') }} then 3
+            else 2
+        end as raw_phase
+    from sloped
+),
+
+-- the first i pairs are of phase 1, those up to j of phase 2, the others of phase 3
+sequences as (
+    select
+        pairs.experiment_id,
+        pairs.config_id,
+        i.i,
+        j.j,
+        count(*) filter (where pairs.raw_phase <> case when pairs.pair <= i.i then 1 when pairs.pair <= j.j then 2 else 3 end) as differing
+    from judged as pairs
+    inner join (select unnest(range(0, 1001)) as i) as i on i.i <= pairs.pairs
+    inner join (select unnest(range(0, 1001)) as j) as j on i.i <= j.j and j.j <= pairs.pairs
+    group by pairs.experiment_id, pairs.config_id, i.i, j.j
+),
+
+chosen as (
+    select
+        experiment_id,
+        config_id,
+        i,
+        j
+    from sequences
+    qualify row_number() over (partition by experiment_id, config_id order by differing asc, i asc, j asc) = 1
+)
+
+select
+    judged.experiment_id,
+    judged.config_id,
+    judged.buffer_bytes,
+    judged.next_bytes,
+    judged.throughput_slope,
+    judged.latency_slope,
+    judged.raw_phase,
+    case when judged.pair <= chosen.i then 1 when judged.pair <= chosen.j then 2 else 3 end as phase,
+    case
+        when abs(judged.throughput_slope - judged.latency_slope) <= {{ var('lab_plateau_slope') }} then 'plateau'
+        when judged.throughput_slope > judged.latency_slope then 'ascending'
+        else 'descending'
+    end as ratio_trend
+from judged
+inner join chosen on judged.experiment_id = chosen.experiment_id and judged.config_id = chosen.config_id
