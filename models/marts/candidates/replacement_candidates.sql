@@ -1,7 +1,15 @@
 -- Drives by what to do with each, and why, as of the last week boundary; of drives that were slow in the 28 days before or caused tail hours.
 -- Grain: drive_id.
-with latest as (
-    select max(boundary_utc) as boundary_utc from {{ ref('int_drive_weeks') }}
+-- the boundary after the last week that is over and has a slowdown: RAID groups' days say so at a hundredth of the cost of drives' weeks
+with weeks as (
+    select cast(date_trunc('week', cast(days.day_utc as timestamp)) as timestamp) + interval 7 day as boundary_utc, publication.last_hour_utc
+    from {{ ref('int_raid_group_days') }} as days
+    cross join {{ ref('publication') }} as publication
+    where days.raid_hours > 0
+),
+
+latest as (
+    select max(boundary_utc) as boundary_utc from weeks where boundary_utc <= last_hour_utc + interval 1 hour
 ),
 
 decisions as (
