@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -524,7 +525,12 @@ def test_it_is_dark_where_the_reader_wants_it_and_draws_what_is_not_folded(brows
     drawn = "[document.querySelectorAll('.js-plotly-plot').length, document.querySelectorAll('.plotly-graph-div').length]"
     before, all_of_them = page.evaluate(drawn)
     assert before < all_of_them
-    page.wait_for_function("[...document.querySelectorAll('.plotly-graph-div')].every(one => !one.clientWidth || one.querySelector('svg'))")
+    shown = "[...document.querySelectorAll('.plotly-graph-div')].every(one => !one.checkVisibility() || one.querySelector('svg'))"
+    # not wait_for_function: the page lets nobody evaluate text in it
+    waited_until = time.monotonic() + 60
+    while not page.evaluate(shown) and time.monotonic() < waited_until:
+        page.wait_for_timeout(100)
+    assert page.evaluate(shown)
     assert page.evaluate(drawn)[0] < all_of_them
     page.evaluate("drawAll()")
     assert page.evaluate(drawn) == [all_of_them, all_of_them]
