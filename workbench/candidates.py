@@ -293,7 +293,6 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
     worst = [row for row in tables["calibration"] if row["band"].endswith("and more")]
     expected, came = (sum(float(row[name]) for row in worst) for name in ("expected", "came"))
     random = [row for row in tables["backtest"] if row["rule"] == "random"]
-    forecasts_of = {rule: [row for row in tables["forecasts"] if row["rule"] == rule] for rule in ("most_slow_hours_28d", "model")}
     lines = [
         "# What following `drivetail candidates` would have saved",
         "",
@@ -372,14 +371,6 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
         "Share of the base rate's Brier score that a rule saves, when a slow interval within 1, 7 and 28 days is foretold at each week boundary:",
         "by slow hours in 28 days / by whether the drive was slow in 28 days / by the model's expectation. + and -: better and worse than the second,",
         "beyond chance. n: forecasts for 7 days, and how many came true. All: [candidates_forecasts.csv](candidates_forecasts.csv).",
-        *(
-            f"Of {len(rows)} comparisons with it, {words} is better in {sum(row['verdict'] == 'gains' for row in rows)}"
-            f" and worse in {sum(row['verdict'] == 'loses' for row in rows)}."
-            for words, rows in (
-                ("the count of slow hours", forecasts_of["most_slow_hours_28d"]),
-                ("the expectation", forecasts_of["model"]),
-            )
-        ),
         "",
         "| fleet | kind | n | 1 day | 7 days | 28 days |",
         "|---|---|--:|---|---|---|",
