@@ -1,9 +1,9 @@
 """The same models on Apache Spark have the same rows, and every line that is Spark's own has been run.
 
 One random awkward fleet a run (DRIVETAIL_SEEDS="5" repeats it): corrections, conflicts, late and bad records, inventory that
-changes. `drivetail build` computes its first half on DuckDB, the rest on Spark. Then come health readings, samples, labels and other
-thresholds: `drivetail build` computes the days that they change on Spark, and `dbt build` computes everything there. One Spark session for
-all: it takes half a minute to start. Skipped where pyspark or Java is not installed: `make .venv/.spark`.
+changes. `drivetail build` computes its first half on DuckDB, the rest on Spark, after a change of thresholds. Then come health readings,
+samples and labels, and `dbt build` computes everything on Spark. One Spark session for all: it takes half a minute to start. Skipped where
+pyspark or Java is not installed: `make .venv/.spark`.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ INEXACT = {
 """Columns whose doubles may differ in their last bits."""
 
 LAGGING_HOURS = 77
+"""A threshold that the reference has no mart of."""
 
 MADE_IN_A_DAY = ("int_drive_hours__measured", "int_raid_hours__medians", "int_drive_hours__compared", "int_drive_days")
 """A stored model and what a run makes for it."""
@@ -86,6 +87,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseMacroGenerator, "call_macro", noted)
+        warehouse.settings.write_text(f"[thresholds]\nlagging_hours = {LAGGING_HOURS}\n")
         build(warehouse, target="spark", master="local[2]")
         differences = compare_reference(compute([Delivery(bundle) for bundle in bundles]), warehouse.published)
         with duckdb.connect(str(warehouse.published), read_only=True) as connection:
@@ -96,13 +98,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         with warehouse.decisions.open("a", encoding="utf-8") as register:
             register.write('{"drive_id": "half a li')  # of a writer that was killed
         land_the_rest(warehouse, folder, drives)
-        build(warehouse, target="spark", master="local[2]")
+        build(warehouse)
         results = build_on_spark(warehouse, folder)
     return Run(warehouse, folder, differences, results, macros)
 
 
 def land_the_rest(warehouse: Warehouse, folder: Path, drives: list[str]) -> None:
-    """What a random fleet has not: health readings, labels, samples of drives too few for Perseus, thresholds of its own."""
+    """What a random fleet has not: health readings, labels, and samples of drives too few for Perseus."""
     awkward_fleet(folder / "health")
     ingest("bundle", [folder / "health"], warehouse.root)
     (folder / "labels.csv").write_text(f"drive_id,verdict\n{drives[0]},slow\n{drives[1]},healthy\ng00d0,slow\n")
@@ -113,7 +115,6 @@ def land_the_rest(warehouse: Warehouse, folder: Path, drives: list[str]) -> None
     rows = [f"{begin + 15 * number},disk{number % 2},{1000 * number},{100 + number % 7}" for number in range(1, 500)]
     samples.write_text("\n".join(["ts,disk_id,throughput,latency", *rows]) + "\n")
     ingest("perseus", [folder / "samples"], warehouse.root, source_options={"resolution": "1m"})
-    warehouse.settings.write_text(f"[thresholds]\nlagging_hours = {LAGGING_HOURS}\nalert_slow_hours = 1\n")
 
 
 def test_a_build_on_spark_over_one_on_duckdb_equals_the_reference(run: Run) -> None:
