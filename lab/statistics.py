@@ -45,7 +45,7 @@ def detectable_effect(n: Array, p: Array, power: Array) -> Array:
 
 
 FUNCTIONS: tuple[Callable[..., Array], ...] = (student_two_sided_p, student_quantile, detectable_effect)
-"""What SQL may call by its name. Null where an argument is."""
+"""What SQL may call by its name. Null where an argument is, NaN where there is no such number."""
 
 
 class Plugin(BasePlugin):  # type: ignore[misc]
@@ -64,6 +64,6 @@ def _over_arrow(function: Callable[..., Array]) -> Callable[..., pa.Array]:
             values = function(*(column.to_numpy().astype(float) for column in columns))
         except ImportError as error:
             raise RuntimeError(MISSING) from error
-        return pa.array(np.asarray(values, dtype=float), from_pandas=True)
+        return pa.array(np.asarray(values, dtype=float))
 
     return called

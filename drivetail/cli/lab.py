@@ -209,7 +209,7 @@ def choose_buffer(
     from engine.lab_read import choose
     from engine.read import publication_of
 
-    with publication_of(warehouse) as connection:
+    with publication_of(warehouse, must_be_of_these_models=True) as connection:
         rows = choose(connection, experiment, config, floor, ceiling, is_conservative=conservative)
     click.echo(as_json(rows)) if output == "json" else say(choices_table(rows))
 
@@ -242,7 +242,7 @@ def compare_configs(warehouse: Warehouse, config_a: str, config_b: str, experime
     from drivetail.ask.lab import compare, comparison_table
     from engine.read import publication_of
 
-    with publication_of(warehouse) as connection:
+    with publication_of(warehouse, must_be_of_these_models=True) as connection:
         rows = compare(connection, config_a, config_b, experiment)
     say({"table": comparison_table, "csv": as_csv, "json": as_json}[output](rows))
 

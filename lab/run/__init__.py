@@ -10,7 +10,6 @@ import importlib
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,8 @@ PROTOCOLS = {"sync-writes": "sync_writes"}
 """Protocol -> module of this folder."""
 PACKAGES = {"fio": "fio", "iozone": "iozone3 (non-free on Debian)", "mdtest": "ior", "ior": "ior", "filefrag": "e2fsprogs"}
 """Tool -> the Debian package that has it."""
+SCRATCH = "drivetail-lab-scratch"
+"""Folder of the target that the tools write in; it goes when a step ends."""
 ROOM = 1.1
 """Free space that must be there over what a protocol uses."""
 
@@ -98,8 +99,14 @@ def carry_out(plan: Plan, recording: Recording, say: Callable[[str], None]) -> i
     recording.begin()
     for number, step in enumerate(left, 1):
         say(f"{number} of {len(left)}: {step.command}")
-        with tempfile.TemporaryDirectory(prefix="drivetail-lab-", dir=recording.target.folder) as folder:
-            recording.keep(step.do(Path(folder)), step.listings)
+        # what a killed call left there goes first
+        folder = recording.target.folder / SCRATCH
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        try:
+            recording.keep(step.do(folder), step.listings)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     return len(left)
 
 

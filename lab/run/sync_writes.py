@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ FULL, SMALL = Size(30, 16 << 20), Size(5, 16 << 20)
 BUFFERS = tuple(4096 << step for step in range(13))
 PASSES = ("throughput", "latency")
 UNITS = {"throughput": "kB/s", "latency": "us"}
-SECONDS = 7.0
-"""Of one run of one pass, on a memory-backed disk."""
+PROBES = 8
+BYTES_PER_S = 200e6
+"""Taken for the speed of large writes where it is said how long a run will take."""
 
 
 def plan(request: Request) -> Plan:
@@ -35,6 +37,8 @@ def plan(request: Request) -> Plan:
     buffers = [buffer for buffer in BUFFERS if buffer <= size]
     config = request.target.filesystem
     is_direct = has_iozone or _takes_direct_io(request.target.folder)
+    each = _seconds_of_a_write(request.target.folder)
+    seconds = sum(size / buffer * each + size / BYTES_PER_S for buffer in buffers)
     factors = {"tool": "iozone" if has_iozone else "fio", "o_direct": is_direct}
     steps = []
     for run in range(1, request.size.runs + 1):
@@ -45,12 +49,12 @@ def plan(request: Request) -> Plan:
                 command = ["iozone", "-i", "0", "-a", "-n", f"{size >> 10}k", "-g", f"{size >> 10}k", "-o", "-I", "-e", "-f", "written"]
                 command += ["-N"] if pass_ == "latency" else []
                 files = [{"file": f"{name}.txt", "tool": "iozone", **same}]
-                steps.append(Step(" ".join(command), files, SECONDS, partial(_by_iozone, command, f"{name}.txt")))
+                steps.append(Step(" ".join(command), files, seconds, partial(_by_iozone, command, f"{name}.txt")))
             else:
                 command = _fio(buffers, size, is_direct=is_direct)
                 files = [{"file": f"{name}.json", "tool": "fio", **same}, {"file": f"{name}.csv", "tool": "bench", **same}]
                 shown = f"fio, {len(buffers)} buffers, sync=1, pass {pass_}, run {run}"
-                steps.append(Step(shown, files, SECONDS, partial(_by_fio, command, name, pass_, buffers)))
+                steps.append(Step(shown, files, seconds, partial(_by_fio, command, name, pass_, buffers)))
     notes = [] if is_direct else [f"{request.target.filesystem} takes no direct I/O: writes go through the page cache, and are synced"]
     written = size * len(buffers) * len(steps)
     return Plan([{"config_id": config, "factors": factors}], steps, size, written, notes)
@@ -84,6 +88,22 @@ def _by_fio(command: list[str], name: str, pass_: str, buffers: list[int], folde
 
 def _value(figures: dict[str, Any], pass_: str) -> float:
     return float(figures["bw_bytes"] / 1024 if pass_ == "throughput" else figures["lat_ns"]["mean"] / 1000)
+
+
+def _seconds_of_a_write(folder: Path) -> float:
+    """How long a small synchronous write takes here."""
+    path = folder / f".drivetail-lab-{os.getpid()}"
+    try:
+        number = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_SYNC)
+        try:
+            begun = time.monotonic()
+            for _ in range(PROBES):
+                os.write(number, bytes(4096))
+            return (time.monotonic() - begun) / PROBES
+        finally:
+            os.close(number)
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _takes_direct_io(folder: Path) -> bool:

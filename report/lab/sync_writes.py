@@ -122,6 +122,7 @@ def _by_config(rows: Sequence[Row], phases: Sequence[Row], ink: str) -> go.Figur
             col=1,
         )
     drawing.update_yaxes(type="log", automargin=False, dtick=1)
+    drawing.update_xaxes(type="log")
     drawing.update_yaxes(title_text="kB/s", row=1, col=1)
     drawing.update_yaxes(title_text="us", row=2, col=1)
     _sizes_axis(drawing, rows, row=2, col=1)

@@ -38,7 +38,7 @@ def write_lab(warehouse: Warehouse, experiment_id: str | None = None, out: Path 
 
     against: another experiment of the same kind to show beside it. Raises: QueryError where there is no such experiment.
     """
-    with publication_of(warehouse) as connection:
+    with publication_of(warehouse, must_be_of_these_models=True) as connection:
         if experiment_id is None:
             names = [row["experiment_id"] for row in fetch(connection, "select experiment_id from lab.dim_experiments order by all")]
             if len(names) != 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -16,14 +17,21 @@ from typing import Any
 import polars as pl
 import pytest
 
-from engine.generations import latest_generation
+from engine.build import build
+from engine.dbt import Project
+from engine.generations import is_of_lab, latest_generation
 from engine.lab_build import build_lab
-from engine.lab_read import choose
+from engine.lab_read import choose, size
 from engine.publish import current_publication
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
+from ingest import ingest
 from lab.landing import ingest_bundle, list_experiments
 from lab.simulate import simulate
+from report import write_lab
+from tests.drivetail.conftest import HEADER as FLEET
+from tests.drivetail.conftest import INVENTORY, first_delivery
+from tests.drivetail.conftest import write_bundle as fleet_bundle
 from tests.lab import plain
 from tests.lab.bundles import HEADER, SAMPLES, lab, status, write_bundle
 
@@ -281,6 +289,45 @@ def test_a_second_build_computes_nothing_and_a_new_delivery_only_its_experiment(
         assert rows(landed, "select count(*) as n from lab.fct_sync_write_points where experiment_id = 'late'") == [{"n": 39}]
         # a reader keeps the publication that it opened
         assert fetch(earlier, "select count(*) as n from lab.fct_sync_write_points where experiment_id = 'late'") == [{"n": 0}]
+
+
+def test_the_page_says_what_the_relations_say(landed: Warehouse, tmp_path: Path) -> None:
+    page = write_lab(landed, "s1", tmp_path / "s1.html").read_text()
+    assert not re.search(r"""(src|href)=["'](?!#|data:)|@import|url\(""", page.split("<body>")[1].split("<script")[0])
+    summary = rows(landed, "select * from lab.fct_sync_write_summary where experiment_id = 's1' order by best_ratio desc")
+    best = summary[0]["config_id"], summary[0]["best_ratio_buffer_bytes"]
+    (point,) = rows(landed, f"{POINTS} and config_id = ? and buffer_bytes = ?", "s1", *best)
+    mean, low, high = (point[f"{what}_throughput_kb_per_s"] for what in ("mean", "low", "high"))
+    assert f"{mean:,.0f} kB/s (95%: {low:,.0f} to {high:,.0f})" in page
+    choices = json.loads(page.split('id="choices">')[1].split("</script>")[0])
+    rng = random.Random(3)
+    with open_published(landed) as connection:
+        for _ in range(20):
+            floor, ceiling = rng.randrange(len(choices["floors"])), rng.randrange(len(choices["ceilings"]))
+            for found in choose(connection, "s1", None, choices["floors"][floor], choices["ceilings"][ceiling]):
+                shown = choices["answers"][found["config_id"]][floor][ceiling]
+                assert (shown and shown[0]) == size(found["buffer_bytes"])
+    assert "<strong>Missing.</strong>" in page and "Nothing is missing" in write_lab(landed, "exact", tmp_path / "e.html").read_text()
+    assert "s2: ext4" in write_lab(landed, "s1", tmp_path / "both.html", against="s2").read_text()
+
+
+def test_a_build_of_the_fleet_runs_no_model_of_the_lab_and_goes_on_showing_it(landed: Warehouse, tmp_path: Path) -> None:
+    before = rows(landed, "select * from lab.fct_sync_write_points order by all"), latest_generation(landed)
+    fleet = fleet_bundle(tmp_path / "fleet", {"drive_hours.csv": "\n".join([FLEET, *first_delivery()]), "drives.csv": INVENTORY})
+    ingest("bundle", [fleet], landed.root)
+    publication = build(landed).publication
+    assert (rows(landed, "select * from lab.fct_sync_write_points order by all"), latest_generation(landed)) == before
+    record = json.loads(publication.path.with_suffix(".json").read_text())
+    of_lab = {node.name for node in Project(landed).manifest.nodes.values() if is_of_lab(node)}
+    assert record["lab"] == latest_generation(landed).name and record["model_seconds"] and not of_lab & set(record["model_seconds"])
+    hours = rows(landed, "select count(*) as n from marts.fct_drive_hours")
+    assert hours != [{"n": 0}]
+    # nor does a build of the lab take in what has landed of the fleet meanwhile
+    more = [line.replace("d11,g1", "e11,g9") for line in first_delivery()]
+    late = fleet_bundle(tmp_path / "more", {"drive_hours.csv": "\n".join([FLEET, *more])})
+    ingest("bundle", [late], landed.root)
+    build_lab(landed, ["exact"])
+    assert rows(landed, "select count(*) as n from marts.fct_drive_hours") == hours
 
 
 @pytest.mark.skipif(not SAMPLES.exists(), reason="the samples of the lab are not there")

@@ -1,0 +1,82 @@
+"""`drivetail lab run`: a real run on this machine, kept step by step, and what it refuses."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lab.bundle import open_bundle
+from lab.contract import LabError
+from lab.landing import ingest_bundle
+from lab.run import ROOM, Size, prepare
+from lab.run.machine import target_of
+from tests.lab.bundles import lab
+
+needs_fio = pytest.mark.skipif(shutil.which("fio") is None and shutil.which("iozone") is None, reason="neither fio nor iozone is installed")
+
+
+@needs_fio
+def test_sync_writes_are_run_kept_and_resumed(tmp_path: Path) -> None:
+    (tmp_path / "target" / "drivetail-lab-scratch").mkdir(parents=True)  # of a call that was killed
+    call = ["run", "sync-writes", "--target", tmp_path / "target", "--out", tmp_path / "out", "--runs", 1, "--size", "16K"]
+    said = lab(*call, "--dry-run")
+    assert said.exit_code == 0 and "2 steps of 2 left" in said.output and not (tmp_path / "out").exists()
+    assert lab(*call).exit_code == 0
+    assert not any((tmp_path / "target").iterdir())
+    # a call that stopped after one step goes on with the other
+    rows = (tmp_path / "out" / "runs.csv").read_text().splitlines()
+    first = [row for row in rows if "latency" not in row]
+    (tmp_path / "out" / "runs.csv").write_text("\n".join(first) + "\n")
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*throughput*")}
+    again = lab(*call)
+    assert "1 step of 2 left" in again.output and "1 step done" in again.output
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*throughput*")} == kept
+    assert (tmp_path / "out" / "runs.csv").read_text().splitlines() == rows
+    summary = ingest_bundle(tmp_path / "w", tmp_path / "out")
+    assert not summary.refused and len(summary.files) == len(rows) - 1
+    with open_bundle(tmp_path / "out") as bundle:
+        (experiment,), (filesystem,) = bundle.manifest.tables["experiments"], bundle.manifest.tables["filesystems"]
+    assert experiment["kind"] == "sync_writes" and experiment["expected_runs"] == 1
+    assert filesystem["type"] == target_of(tmp_path).filesystem
+
+
+def test_a_folder_of_another_experiment_is_not_mixed(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "experiment.toml").write_text("format = 1\n")
+    with pytest.raises(LabError, match="holds another experiment"):
+        prepare("sync-writes", tmp_path, tmp_path / "out", Size(1, 1 << 20), "")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "target", "size", "said"),
+    [
+        ("fast", ".", 1 << 20, "there is no protocol 'fast'"),
+        ("sync-writes", "/dev/null", 1 << 20, "is no folder; --target names a folder"),
+        ("sync-writes", ".", 1 << 60, "make room or give a smaller --size"),
+        ("sync-writes", ".", 1024, "smaller than the smallest buffer"),
+    ],
+)
+def test_what_cannot_run_is_said_before_anything_is_written(protocol: str, target: str, size: int, said: str, tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=said):
+        prepare(protocol, tmp_path if target == "." else Path(target), tmp_path / "out", Size(1, size), "")
+    assert not any(tmp_path.iterdir())
+
+
+def test_free_space_must_exceed_what_is_used_by_a_tenth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 1 << 20
+    usage = shutil.disk_usage(tmp_path)
+    for free, is_enough in ((int(size * ROOM) + 1, True), (int(size * ROOM) - 1, False)):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage._replace(free=free))
+        if is_enough:
+            assert prepare("sync-writes", tmp_path, tmp_path / "out", Size(1, size), "")[0].uses_bytes == size
+        else:
+            with pytest.raises(LabError, match="MiB free"):
+                prepare("sync-writes", tmp_path, tmp_path / "out", Size(1, size), "")
+
+
+def test_a_missing_tool_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LabError, match="fio is not installed; install the package fio"):
+        prepare("sync-writes", tmp_path, tmp_path / "out", Size(1, 1 << 20), "")

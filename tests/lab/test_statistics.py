@@ -1,0 +1,40 @@
+"""The functions that models call in SQL, against SciPy, statsmodels and what the papers print."""
+
+from __future__ import annotations
+
+import math
+
+import duckdb
+import pytest
+from scipy.stats import t as student
+from statsmodels.stats.power import TTestIndPower
+
+from lab.statistics import Plugin
+
+
+@pytest.fixture
+def connection() -> duckdb.DuckDBPyConnection:
+    opened = duckdb.connect()
+    Plugin.configure_connection(Plugin.__new__(Plugin), opened)
+    return opened
+
+
+@pytest.mark.parametrize(("t", "printed"), [(2.02, 0.048), (3.9, 0.00025), (0.75, 0.456)])
+def test_p_values_of_the_seed_have_58_degrees_of_freedom(connection: duckdb.DuckDBPyConnection, t: float, printed: float) -> None:
+    """Mingardi and Vieira write t(30), the size of a group; two groups of 30 have 58 degrees of freedom."""
+    ((p,),) = connection.execute("select student_two_sided_p(?::double, 58::double)", [t]).fetchall()
+    assert p == pytest.approx(printed, rel=0.02) and p == 2 * student.sf(t, 58)
+
+
+def test_a_null_gives_null_and_columns_go_through_at_once(connection: duckdb.DuckDBPyConnection) -> None:
+    found = connection.execute(
+        "select student_quantile(p, df) from (values (0.975::double, 4.5::double), (null, 4.5), (0.5, null)) as given (p, df)"
+    ).fetchall()
+    assert found == [(student.ppf(0.975, 4.5),), (None,), (None,)]
+
+
+def test_the_detectable_effect_has_the_power_that_is_asked_for(connection: duckdb.DuckDBPyConnection) -> None:
+    ((effect, none),) = connection.execute(
+        "select detectable_effect(5.0::double, 0.05::double, 0.8::double), detectable_effect(1.0::double, 0.05::double, 0.8::double)"
+    ).fetchall()
+    assert TTestIndPower().power(effect, 5, 0.05) == pytest.approx(0.8, abs=1e-6) and math.isnan(none)
