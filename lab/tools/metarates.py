@@ -17,7 +17,7 @@ from lab.tools.text import Reading, text_of
 EXPECTED = "what metarates prints: `rates at which files can be created and closed with 4 pes:` and a line with `total rate = ...`"
 TABLES = {"bench_results": BENCH_RESULTS}
 TESTS = {"created and closed": "create_close", "stat'd": "stat", "utime'd": "utime", "utimed'": "utime", "deleted": "delete"}
-_TITLE = re.compile(r"rates at which files can be (created and closed|stat'd|utime'd|utimed'|deleted)\b?.*?\bwith\s+(\d{1,9})\s+pes?\b")
+_TITLE = re.compile(r"rates at which files can be (created and closed|stat'd|utime'd|utimed'|deleted).*?\bwith\s+(\d{1,9})\s+pes?\b")
 _TOTAL = re.compile(r"total rate\s*=\s*([0-9.eE+-]{1,40})")
 
 
