@@ -19,7 +19,7 @@ from lab.contract import LabError
 from lab.run.machine import Target, target_of
 from lab.run.recording import Recording
 
-PROTOCOLS = {"sync-writes": "sync_writes"}
+PROTOCOLS = {"before-after": "before_after", "sync-writes": "sync_writes"}
 """Protocol -> module of this folder."""
 PACKAGES = {"fio": "fio", "iozone": "iozone3 (non-free on Debian)", "mdtest": "ior", "ior": "ior", "filefrag": "e2fsprogs"}
 """Tool -> the Debian package that has it."""

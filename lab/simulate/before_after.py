@@ -1,4 +1,4 @@
-"""Scenario `before-after`: a drive measured by iozone and metarates before and after a stress by IOR. How much each cell changes is planted.
+"""Scenario `before-after`: a drive that iozone and metarates measure before and after a stress by IOR. The change of each cell is planted.
 
 The results of a cell and phase are shifted and scaled to have the planted mean and spread, so that verdicts are known and not only likely.
 By default the changes are those that Layton printed of an Intel X25-E.
@@ -23,8 +23,8 @@ DEFAULTS: dict[str, Any] = {
     "changes": None,
     "is_awkward": False,
 }
-"""`spread`: standard deviation of a result over its mean. `changes`: cell -> percent by which the rate before is above the one after (less than
-0: below); null: as Layton printed; "random": drawn. `is_awkward`: runs and cells lost, measured twice, without variance.
+"""`spread`: standard deviation of a result over its mean. `changes`: cell -> percent by which before is better (below 0: after is); null: as
+Layton printed; "random": drawn. `is_awkward`: runs and cells lost, measured twice, without variance.
 """
 
 CONFIG = "ext4"
@@ -192,7 +192,10 @@ def _table(options: str, said: str, tests: tuple[str, ...], values: dict[tuple[s
     for word in words[place:].split():
         place = words.index(word, place) + len(word)
         ends.append(place)
-    lines = [f"\tIozone: Performance Test of File I/O\n\t        Version $Revision: 3.506 $\n\n{said}\tCommand line used: ./iozone {options}\n", HEADING]
+    lines = [
+        f"\tIozone: Performance Test of File I/O\n\t        Version $Revision: 3.506 $\n\n{said}\tCommand line used: ./iozone {options}\n",
+        HEADING,
+    ]
     for record in sorted({parameter for _, parameter in values}):
         line = f"{FILE_KB:>8}{record // KB:>16}"
         for test, end in zip(tests, ends, strict=False):

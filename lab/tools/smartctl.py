@@ -1,4 +1,4 @@
-"""Tool `smartctl`: what a drive has counted so far, by `smartctl -j` or `nvme ocp smart-add-log -o json`. Models say which counters matter."""
+"""Tool `smartctl`: what a drive has counted, by `smartctl -j` or `nvme ocp smart-add-log -o json`. Models say which counters matter."""
 
 from __future__ import annotations
 

@@ -153,10 +153,13 @@ select
     end as holm_p,
     ranked.diff - ranked.half_width as ci_low,
     ranked.diff + ranked.half_width as ci_high,
-    -- the same as shares of the mean before
-    (ranked.diff - ranked.half_width) / nullif(ranked.mean_before, 0) * 100 as pct_of_before_low,
-    (ranked.diff + ranked.half_width) / nullif(ranked.mean_before, 0) * 100 as pct_of_before_high,
-    ranked.detectable / nullif(ranked.mean_before, 0) * 100 as detectable_pct_of_before,
+    -- how much worse it is after, in percent of the mean before: a rate that falls and a time that grows
+    case when ranked.higher_is_better then 1 else -1 end * ranked.diff / nullif(ranked.mean_before, 0) * 100 as loss_percent,
+    (case when ranked.higher_is_better then 1 else -1 end * ranked.diff - ranked.half_width)
+    / nullif(ranked.mean_before, 0) * 100 as loss_percent_low,
+    (case when ranked.higher_is_better then 1 else -1 end * ranked.diff + ranked.half_width)
+    / nullif(ranked.mean_before, 0) * 100 as loss_percent_high,
+    ranked.detectable / nullif(ranked.mean_before, 0) as detectable_ratio,
     ranked.n_before = experiments.expected_runs and ranked.n_after = experiments.expected_runs as is_complete
 from ranked
 inner join {{ ref('dim_experiments') }} as experiments on ranked.experiment_id = experiments.experiment_id
