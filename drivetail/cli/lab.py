@@ -177,8 +177,8 @@ def run_protocol(protocol: str, target: Path, out: Path, runs: int | None, phase
 def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None) -> None:
     """Write a synthetic experiment with known truth.
 
-    SCENARIO is sync-writes or before-after. The bundle is in the tools' own formats; what its relations must hold is in BUNDLE/truth. The same seed gives
-    the same bytes.
+    SCENARIO is sync-writes or before-after. The bundle is in the tools' own formats; what its relations must hold is in BUNDLE/truth. The
+    same seed gives the same bytes.
     """
     from lab.simulate import simulate
 

@@ -89,8 +89,8 @@ def prepare(protocol: str, target: Path, out: Path, size: Size, phase: str) -> t
     if free < plan.uses_bytes * ROOM:
         needed = int(plan.uses_bytes * ROOM)
         raise LabError(f"{target}: has {free >> 20} MiB free, {protocol} needs {needed >> 20} MiB; make room or give a smaller --size")
-    asked = f"{phase} {size.file_bytes}".strip()
-    return plan, Recording(out, protocol, module.KIND, size.runs, request.target, plan.configs, asked)
+    # another phase of the same experiment may follow into the same bundle
+    return plan, Recording(out, protocol, module.KIND, size.runs, request.target, plan.configs, str(size.file_bytes))
 
 
 def carry_out(plan: Plan, recording: Recording, say: Callable[[str], None]) -> int:

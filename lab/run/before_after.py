@@ -1,7 +1,6 @@
-"""Protocol `before-after`: benchmarks, a stress, and the benchmarks again. iozone where it is installed, else fio; mdtest and IOR where they
-are.
+"""Protocol `before-after`: benchmarks, a stress, and the benchmarks again, by iozone, else by fio; mdtest and IOR where they are installed.
 
-`--phase` runs one phase alone: before a firmware update, and after it, into two bundles' parts of one experiment.
+`--phase` runs one phase alone; the others may follow into the same bundle, after an update for example.
 """
 
 from __future__ import annotations

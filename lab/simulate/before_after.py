@@ -23,8 +23,8 @@ DEFAULTS: dict[str, Any] = {
     "changes": None,
     "is_awkward": False,
 }
-"""`spread`: standard deviation of a result over its mean. `changes`: cell -> percent by which before is better (below 0: after is); null: as
-Layton printed; "random": drawn. `is_awkward`: runs and cells lost, measured twice, without variance.
+"""`spread`: standard deviation of a result over its mean. `changes`: cell -> percent by which before is better (below 0: after is);
+null: those printed; "random": drawn. `is_awkward`: runs and cells lost, measured twice, without variance.
 """
 
 CONFIG = "ext4"
@@ -143,12 +143,13 @@ def _plant(
     few = min(map(len, found.values())) < 2
     difference = abs(means["before"] - means["after"])
     is_noise = difference <= parameters["spread"] * sum(means.values()) and ("both", cell) not in odd
+    verdict = "inconclusive" if is_noise or not percent else f"{'before' if percent > 0 else 'after'}_better"
     draft.truth["fct_phase_cells"].append(
         {
             "experiment_id": parameters["experiment_id"], "config_id": CONFIG, "benchmark": benchmark, "test": test, "parameter": parameter,
             "size_bytes": 0 if benchmark == "metadata" else FILE_KB * KB, "n_before": len(found["before"]), "n_after": len(found["after"]),
             "mean_before": means["before"], "mean_after": means["after"],
-            "verdict": "no data" if few else "inconclusive" if is_noise or not percent else f"{'before' if percent > 0 else 'after'}_better",
+            "verdict": "no data" if few else verdict,
         }
     )  # fmt: skip
 

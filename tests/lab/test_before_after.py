@@ -57,18 +57,14 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         "before.txt": "".join(TITLE + TOTAL.format(value) for value in (97.0, 100.0, 103.0)),
         "after1.txt": TITLE + TOTAL.format(1.0),
         "after.txt": "".join(TITLE + TOTAL.format(value) for value in (86.0, 90.0, 94.0)),
-        "one.json": json.dumps(
-            {"ata_smart_attributes": {"table": [_attribute("Host_Writes_32MiB", 5), _attribute("NAND_Writes_32MiB", 7)]}}
-        ),
-        "two.json": json.dumps(
-            {"ata_smart_attributes": {"table": [_attribute("Host_Writes_32MiB", 9), _attribute("NAND_Writes_32MiB", 17)]}}
-        ),
+        "one.json": smart(Host_Writes_32MiB=5, NAND_Writes_32MiB=7),
+        "two.json": smart(Host_Writes_32MiB=9, NAND_Writes_32MiB=17),
         "wks.txt": b"\x00\x01\x02 binary",
         "told.txt": "Writing output to here.json\n",
     }
     rows = [
-        "before.txt,metarates,c,1,before", "after1.txt,metarates,c,1,after", "after.txt,metarates,c,1,after", "two.json,smartctl,c,1,stress,,60",
-        "one.json,smartctl,c,1,stress,,0", "wks.txt,mdtest,c,1,before", "told.txt,ior,c,1,stress",
+        "before.txt,metarates,c,1,before", "after1.txt,metarates,c,1,after", "after.txt,metarates,c,1,after",
+        "two.json,smartctl,c,1,stress,,60", "one.json,smartctl,c,1,stress,,0", "wks.txt,mdtest,c,1,before", "told.txt,ior,c,1,stress",
     ]  # fmt: skip
     if SAMPLES.exists():
         files |= {name: (SAMPLES.parent / name).read_bytes() for name in OF_SEED}
