@@ -27,10 +27,7 @@ from lab.fct_missing_results where experiment_id = ? order by all
 POWER = """
 select config_id, detectable_throughput_ratio, detectable_latency_ratio from lab.fct_sync_write_summary where experiment_id = ? order by all
 """
-CELL_POWER = """
-select config_id, benchmark, max(detectable_ratio) as detectable_ratio
-from lab.fct_phase_cells where experiment_id = ? group by all having max(detectable_ratio) is not null order by all
-"""
+CELL_POWER = "select config_id, benchmark, detectable_ratio from lab.fct_phase_summary where experiment_id = ? order by all"
 
 
 def collect(warehouse: Warehouse, experiment: str | None) -> list[Row]:
@@ -116,8 +113,9 @@ def _experiment(each: Row) -> str:
             said = f"{row['config_id']}: throughput from {percent(shares[0])}, latency from {percent(shares[1])} of the mean, at any buffer"
             parts.append(("can show", said))
     for row in each["cell_power"]:
-        said = f"{row['config_id']} {row['benchmark']}: from {percent(row['detectable_ratio'])} of the mean before, in any cell"
-        parts.append(("can show", said))
+        if row["detectable_ratio"] is not None:
+            said = f"{row['config_id']} {row['benchmark']}: from {percent(row['detectable_ratio'])} of the mean before, in any cell"
+            parts.append(("can show", said))
     missing = missing_in_words(each["missing"])
     parts.append(("missing", f"{len(missing)}, see below" if missing else "nothing"))
     refused = table(each["refused"], {"refused file": "file", "reason": "reason", "why": "message"}) if each["refused"] else ""

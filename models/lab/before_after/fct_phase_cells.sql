@@ -96,7 +96,9 @@ tested as (
         student_two_sided_p(diff / standard_error, welch_df) as welch_p,
         student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), welch_df) * standard_error as half_width,
         detectable_effect(
-            cast(least(n_before, n_after) as double), cast({{ var('lab_level') }} as double), cast({{ var('lab_power') }} as double)
+            cast(case when least(n_before, n_after) >= 2 then least(n_before, n_after) end as double),
+            cast({{ var('lab_level') }} as double),
+            cast({{ var('lab_power') }} as double)
         ) * spread as detectable
     from pairs
 ),
