@@ -66,11 +66,13 @@ def cells() -> Iterator[Cell]:
 def printed_changes() -> dict[Cell, float]:
     """Percent by which before is better than after, where Layton printed one."""
     found: dict[Cell, float] = {("iozone_throughput", "rewrite", 4 * MB): 3.5, ("iozone_throughput", "random_write", 4 * MB): 21.0}
-    for test, percents in {
+    ranges: dict[str, tuple[float, ...]] = {
         "random_read": (13, 14, 15), "backward_read": (17, 18.5, 20), "stride_read": (22, 22.5, 23), "freread": (9, 11, 13)
-    }.items():  # fmt: skip
+    }  # fmt: skip
+    for test, percents in ranges.items():
         found |= {("iozone_throughput", test, size * MB): percent for size, percent in zip((4, 8, 16), percents, strict=True)}
-    for test, percents in {"random_write": (10.82, 8.73), "random_read": (-14.26, -12.6)}.items():
+    by_test: dict[str, tuple[float, ...]] = {"random_write": (10.82, 8.73), "random_read": (-14.26, -12.6)}
+    for test, percents in by_test.items():
         found |= {("iozone_ops", test, size * KB): percent for size, percent in zip((32, 64), percents, strict=True)}
     found["metadata", "create_close", 4] = 9
     found |= {("metadata", "stat", processes): percent for processes, percent in zip(PROCESSES, (-3.88, -6.58, -3.44), strict=True)}
