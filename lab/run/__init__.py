@@ -21,7 +21,13 @@ from lab.run.recording import Recording
 
 PROTOCOLS = {"before-after": "before_after", "sync-writes": "sync_writes"}
 """Protocol -> module of this folder."""
-PACKAGES = {"fio": "fio", "iozone": "iozone3 (non-free on Debian)", "mdtest": "ior", "ior": "ior", "filefrag": "e2fsprogs"}
+PACKAGES = {
+    "fio": "fio",
+    "iozone": "iozone3 (non-free on Debian)",
+    "mdtest": "ior of Spack; Debian has none",
+    "ior": "ior of Spack; Debian has none",
+    "filefrag": "e2fsprogs",
+}
 """Tool -> the Debian package that has it."""
 SCRATCH = "drivetail-lab-scratch"
 """Folder of the target that the tools write in; it goes when a step ends."""
