@@ -127,7 +127,8 @@ def test_cells_equal_the_planted_ones_and_the_reference(landed: Warehouse, seed:
 def test_verdicts_add_up_to_the_cells(landed: Warehouse) -> None:
     for row in rows(landed, "select * from lab.fct_phase_summary"):
         mine = [cell for cell in cells_of(landed, row["experiment_id"]).values() if cell["benchmark"] == row["benchmark"]]
-        counted = [sum(cell["verdict"] == verdict for cell in mine) for verdict in ("before_better", "after_better", "inconclusive", "no data")]
+        verdicts = ("before_better", "after_better", "inconclusive", "no data")
+        counted = [sum(cell["verdict"] == verdict for cell in mine) for verdict in verdicts]
         names = ("cells_before_better", "cells_after_better", "cells_inconclusive", "cells_no_data")
         assert [row[name] for name in names] == counted and row["cells"] == sum(counted) == len(mine)
 
