@@ -1,7 +1,8 @@
-"""`drivetail lab choose` and `compare` in words, and which comparison is meant."""
+"""`drivetail lab choose`, `compare` and `study` in words, and which comparison is meant."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import duckdb
@@ -91,3 +92,39 @@ def comparison_table(rows: Sequence[Row]) -> str:
         "verdict": "said",
     }
     return f"Experiment {first['experiment_id']}: {a} against {b}\n" + table([written(row) for row in rows], columns)
+
+
+# The numbers of the papers ----------------------------------------------------------------------------------------
+
+NUMBERS = "select * from lab.study_results order by id, experiment_id, config_id"
+STUDY: Columns = {
+    "id": "id",
+    "number": "metric",
+    "experiment": "experiment_id",
+    "config": "config_id",
+    "value": "value",
+    "95% interval": "interval",
+    "paper": "printed",
+    "unit": "unit",
+    "verdict": "verdict",
+    "reason": "reason",
+}
+
+
+def printed_numbers(connection: duckdb.DuckDBPyConnection) -> list[Row]:
+    """Each number of the papers beside what each experiment gives. Raises: QueryError where no experiment can answer one."""
+    found = fetch(connection, NUMBERS)
+    if not found:
+        raise QueryError("no experiment of kind before_after is published; `drivetail lab build` publishes what has landed")
+    return found
+
+
+def study_table(rows: Sequence[Row]) -> str:
+    """The numbers for the terminal, and a count of the verdicts."""
+
+    def written(row: Row) -> Row:
+        interval = None if row["ci_low"] is None else f"{row['ci_low']:,.6g} to {row['ci_high']:,.6g}"
+        return row | {"interval": interval, "printed": f"{row['operator']} {row['paper_value']}"}
+
+    counts = Counter(row["verdict"] for row in rows)
+    return table([written(row) for row in rows], STUDY) + "\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())

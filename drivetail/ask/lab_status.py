@@ -27,6 +27,7 @@ from lab.fct_missing_results where experiment_id = ? order by all
 POWER = """
 select config_id, detectable_throughput_ratio, detectable_latency_ratio from lab.fct_sync_write_summary where experiment_id = ? order by all
 """
+CELL_POWER = "select config_id, benchmark, detectable_ratio from lab.fct_phase_summary where experiment_id = ? order by all"
 
 
 def collect(warehouse: Warehouse, experiment: str | None) -> list[Row]:
@@ -53,6 +54,7 @@ def _of(connection: duckdb.DuckDBPyConnection, name: str) -> Row:
         "rejected_lines": fetch(connection, REJECTED_LINES, [name]),
         "missing": fetch(connection, MISSING, [name]),
         "power": fetch(connection, POWER, [name]),
+        "cell_power": fetch(connection, CELL_POWER, [name]),
     }
 
 
@@ -109,6 +111,10 @@ def _experiment(each: Row) -> str:
         shares = [row["detectable_throughput_ratio"], row["detectable_latency_ratio"]]
         if None not in shares:
             said = f"{row['config_id']}: throughput from {percent(shares[0])}, latency from {percent(shares[1])} of the mean, at any buffer"
+            parts.append(("can show", said))
+    for row in each["cell_power"]:
+        if row["detectable_ratio"] is not None:
+            said = f"{row['config_id']} {row['benchmark']}: from {percent(row['detectable_ratio'])} of the mean before, in any cell"
             parts.append(("can show", said))
     missing = missing_in_words(each["missing"])
     parts.append(("missing", f"{len(missing)}, see below" if missing else "nothing"))

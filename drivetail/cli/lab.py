@@ -138,8 +138,9 @@ class FileSize(click.ParamType[int]):
 def run_protocol(protocol: str, target: Path, out: Path, runs: int | None, phase: str | None, size: int | None, dry_run: bool) -> None:
     """Run an experiment on this machine and record it.
 
-    PROTOCOL is sync-writes: throughput and latency of synchronous writes over 13 buffers, by iozone, else by fio. It writes only below
-    --target and --out. Each finished run is kept: the same call goes on where an earlier one stopped.
+    PROTOCOL is sync-writes: throughput and latency of synchronous writes over 13 buffers, by iozone, else by fio. Or before-after:
+    benchmarks, a stress and the benchmarks again. It writes only below --target and --out. Each finished run is kept: the same call goes
+    on where an earlier one stopped.
     """
     from lab.run import Size, carry_out, module_of, prepare
 
@@ -176,8 +177,8 @@ def run_protocol(protocol: str, target: Path, out: Path, runs: int | None, phase
 def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None) -> None:
     """Write a synthetic experiment with known truth.
 
-    SCENARIO is sync-writes. The bundle is in the tools' own formats; what its relations must hold is in BUNDLE/truth. The same seed gives
-    the same bytes.
+    SCENARIO is sync-writes or before-after. The bundle is in the tools' own formats; what its relations must hold is in BUNDLE/truth. The
+    same seed gives the same bytes.
     """
     from lab.simulate import simulate
 
@@ -245,6 +246,23 @@ def compare_configs(warehouse: Warehouse, config_a: str, config_b: str, experime
     with publication_of(warehouse, must_be_of_these_models=True) as connection:
         rows = compare(connection, config_a, config_b, experiment)
     say({"table": comparison_table, "csv": as_csv, "json": as_json}[output](rows))
+
+
+@lab.command("study")
+@format_option("How to print the numbers.")
+@warehouse_option
+@lab_command
+def study_papers(warehouse: Warehouse, output: str) -> None:
+    """Compare your experiments with the papers.
+
+    Each number that a paper printed, what the experiments give, and a verdict: agrees, differs, no data or not comparable.
+    """
+    from drivetail.ask.lab import printed_numbers, study_table
+    from engine.read import publication_of
+
+    with publication_of(warehouse) as connection:
+        rows = printed_numbers(connection)
+    say({"table": study_table, "csv": as_csv, "json": as_json}[output](rows))
 
 
 COMMANDS = (lab,)

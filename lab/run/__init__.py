@@ -19,9 +19,15 @@ from lab.contract import LabError
 from lab.run.machine import Target, target_of
 from lab.run.recording import Recording
 
-PROTOCOLS = {"sync-writes": "sync_writes"}
+PROTOCOLS = {"before-after": "before_after", "sync-writes": "sync_writes"}
 """Protocol -> module of this folder."""
-PACKAGES = {"fio": "fio", "iozone": "iozone3 (non-free on Debian)", "mdtest": "ior", "ior": "ior", "filefrag": "e2fsprogs"}
+PACKAGES = {
+    "fio": "fio",
+    "iozone": "iozone3 (non-free on Debian)",
+    "mdtest": "ior of Spack; Debian has none",
+    "ior": "ior of Spack; Debian has none",
+    "filefrag": "e2fsprogs",
+}
 """Tool -> the Debian package that has it."""
 SCRATCH = "drivetail-lab-scratch"
 """Folder of the target that the tools write in; it goes when a step ends."""
@@ -89,8 +95,8 @@ def prepare(protocol: str, target: Path, out: Path, size: Size, phase: str) -> t
     if free < plan.uses_bytes * ROOM:
         needed = int(plan.uses_bytes * ROOM)
         raise LabError(f"{target}: has {free >> 20} MiB free, {protocol} needs {needed >> 20} MiB; make room or give a smaller --size")
-    asked = f"{phase} {size.file_bytes}".strip()
-    return plan, Recording(out, protocol, module.KIND, size.runs, request.target, plan.configs, asked)
+    # another phase of the same experiment may follow into the same bundle
+    return plan, Recording(out, protocol, module.KIND, size.runs, request.target, plan.configs, str(size.file_bytes))
 
 
 def carry_out(plan: Plan, recording: Recording, say: Callable[[str], None]) -> int:

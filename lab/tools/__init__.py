@@ -17,7 +17,11 @@ TOOLS = {
     "bench": "bench",
     "fio": "fio",
     "fio-log": "fio_log",
+    "ior": "ior",
     "iozone": "iozone",
+    "mdtest": "mdtest",
+    "metarates": "metarates",
+    "smartctl": "smartctl",
 }
 """Tool -> module of this folder."""
 

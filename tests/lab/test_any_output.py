@@ -45,6 +45,47 @@ FIO = {
         }
     ],
 }  # fmt: skip
+IOR_2 = """IOR-2.10.2: MPI Coordinated Test of Parallel I/O
+Operation  Max (MiB)  Min (MiB)  Mean (MiB)   Std Dev  Max (OPs)  Min (OPs)  Mean (OPs)   Std Dev  Mean (s)Op grep #Tasks tPN reps
+---------  ---------  ---------  ----------   -------  ---------  ---------  ----------   -------   -------
+write   198.43  197.84  198.19   0.17   0.25  0.25  0.25   0.00 252.28   4 4 10 1 0 1 0 0 200000 65536 4096 52428800000 -1 POSIX EXCEL
+
+Max Write: 198.43 MiB/sec (208.07 MB/sec)
+"""
+IOR_4 = """IOR-4.1.0+dev: MPI Coordinated Test of Parallel I/O
+Summary of all tests:
+Operation Max(MiB) Min(MiB) Mean(MiB) StdDev Mean(s) Stonewall(s) Test# #Tasks tPN reps segcnt blksiz xsize aggs(MiB) API RefNum
+write 975.42 722.98 853.11 103.21 0.02975 NA 0 2 2 3 200 65536 4096 25.0 POSIX 0
+Finished            : Mon Nov 23 07:28:31 2026
+"""
+IOR_JSON: dict[str, Any] = {
+    "summary": [
+        {
+            "operation": "write", "segmentCount": 200, "blockSize": 65536, "transferSize": 4096, "numTasks": 2, "repetitions": 3,
+            "bwMaxMIB": 571.0, "bwMinMIB": 513.1, "bwMeanMIB": 538.2, "bwStdMIB": 24.3, "MeanTime": 0.0465,
+        }
+    ]
+}  # fmt: skip
+MDTEST = """mdtest-4.1.0+dev was launched with 2 total task(s) on 1 node(s)
+2 tasks, 1000 files/directories
+
+SUMMARY rate (in ops/sec): (of 3 iterations)
+   Operation                     Max            Min           Mean        Std Dev
+   ---------                     ---            ---           ----        -------
+   Directory creation          69527.302      67349.166      68563.609       1110.507
+   File creation     :        124283.039     122307.876     123263.247        989.156
+   File stat                 1259550.751    1097697.985    1182036.805      81141.935
+"""
+METARATES = """rates at which files can be created and closed with 4 pes:
+max rate = 9.5 creates per second, min rate = 8.0 creates per second avg rate = 8.5 creates per second, total rate = 34.0 creates per second
+rates at which files can be utimed' with 4 pes:
+max rate = 9.5 utimes per second, min rate = 8.0 utimes per second, avg rate = 8.5 utimes per second, total rate = 3.4e1 utimes per second
+"""
+SMART: dict[str, Any] = {
+    "ata_smart_attributes": {"table": [{"id": 241, "name": "Total_LBAs_Written", "raw": {"value": 7, "string": "7"}}]},
+    "nvme_smart_health_information_log": {"data_units_written": 9, "temperature_sensors": [30]},
+}
+OCP: dict[str, Any] = {"Physical media units written": {"hi": 0, "lo": 5}, "physical_media_units_read": "7"}
 
 # tool -> what a good file of it holds, text or a JSON document; several are fuzzed one after the other
 GOOD: dict[str, list[str | dict[str, Any]]] = {
@@ -53,6 +94,10 @@ GOOD: dict[str, list[str | dict[str, Any]]] = {
     "fio": [FIO],
     "fio-log": ["0, 64949, 0, 4096, 2023424, 0\n3, 48181, 1, 4096, 24838144, 0\n", "500, 64693, 0, 0, 0\n", "0, 25, 0, 131072\n"],
     "iozone": [IOZONE, REPORTS],
+    "ior": [IOR_2, IOR_4, IOR_JSON],
+    "mdtest": [MDTEST],
+    "metarates": [METARATES],
+    "smartctl": [SMART, OCP],
 }
 NAMES = {"fio-log": "a_clat.1.log"}
 PASSES = {"aggregate": "latency"}

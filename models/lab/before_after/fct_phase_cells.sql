@@ -1,0 +1,167 @@
+-- What each benchmark gave before and after. Grain: experiment_id, config_id, benchmark, test, parameter, size_bytes.
+with results as (
+    select results.*
+    from {{ ref('fct_bench_results') }} as results
+    inner join {{ ref('dim_experiments') }} as experiments on results.experiment_id = experiments.experiment_id
+    where experiments.kind = 'before_after' and results.phase in ('before', 'after')
+),
+
+cells as (
+    select
+        experiment_id,
+        config_id,
+        benchmark,
+        test,
+        parameter,
+        size_bytes,
+        -- values in several units have no mean
+        case when count(distinct unit) = 1 then min(unit) end as unit,
+        bool_and(higher_is_better) as higher_is_better
+    from results
+    group by experiment_id, config_id, benchmark, test, parameter, size_bytes
+),
+
+phases as (
+    select
+        experiment_id,
+        config_id,
+        benchmark,
+        test,
+        parameter,
+        size_bytes,
+        phase,
+        count(*) as n,
+        {{ of_sample('avg', 'value') }} as mean,
+        {{ of_sample('var_samp', 'value') }} as variance
+    from results
+    group by experiment_id, config_id, benchmark, test, parameter, size_bytes, phase
+),
+
+sides as (
+    select
+        cells.*,
+        phases.phase,
+        coalesce(measured.n, 0) as n,
+        case when cells.unit is not null then measured.mean end as mean,
+        case when cells.unit is not null then measured.variance end as variance
+    from cells
+    cross join (select unnest(['before', 'after']) as phase) as phases
+    left join phases as measured
+        on cells.experiment_id = measured.experiment_id
+        and cells.config_id = measured.config_id
+        and cells.benchmark = measured.benchmark
+        and cells.test = measured.test
+        and cells.parameter = measured.parameter
+        and cells.size_bytes = measured.size_bytes
+        and phases.phase = measured.phase
+),
+
+pairs as (
+    select
+        b.experiment_id,
+        b.config_id,
+        b.benchmark,
+        b.test,
+        b.parameter,
+        b.size_bytes,
+        b.unit,
+        b.higher_is_better,
+        b.n as n_before,
+        b.mean as mean_before,
+        sqrt(b.variance) as sd_before,
+        a.n as n_after,
+        a.mean as mean_after,
+        sqrt(a.variance) as sd_after,
+        b.mean - a.mean as diff,
+        abs(b.mean - a.mean) / nullif(least(b.mean, a.mean), 0) * 100 as pct_better,
+        {{ welch_error('b', 'a') }} as standard_error,
+        {{ welch_freedom('b', 'a') }} as welch_df,
+        -- the spread of one result, over both phases
+        sqrt((b.variance + a.variance) / 2) as spread
+    from sides as b
+    inner join sides as a
+        on b.experiment_id = a.experiment_id
+        and b.config_id = a.config_id
+        and b.benchmark = a.benchmark
+        and b.test = a.test
+        and b.parameter = a.parameter
+        and b.size_bytes = a.size_bytes
+    where b.phase = 'before' and a.phase = 'after'
+),
+
+tested as (
+    select
+        *,
+        diff / standard_error as welch_t,
+        student_two_sided_p(diff / standard_error, welch_df) as welch_p,
+        student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), welch_df) * standard_error as half_width,
+        detectable_effect(
+            cast(case when least(n_before, n_after) >= 2 then least(n_before, n_after) end as double),
+            cast({{ var('lab_level') }} as double),
+            cast({{ var('lab_power') }} as double)
+        ) * spread as detectable
+    from pairs
+),
+
+ranked as (
+    select
+        *,
+        row_number() over (
+            partition by experiment_id, config_id, benchmark order by welch_p asc nulls last, test asc, parameter asc, size_bytes asc
+        ) as place,
+        count(welch_p) over (partition by experiment_id, config_id, benchmark) as tests
+    from tested
+)
+
+select
+    ranked.experiment_id,
+    ranked.config_id,
+    ranked.benchmark,
+    ranked.test,
+    ranked.parameter,
+    ranked.size_bytes,
+    ranked.unit,
+    ranked.higher_is_better,
+    ranked.n_before,
+    ranked.mean_before,
+    ranked.sd_before,
+    ranked.n_after,
+    ranked.mean_after,
+    ranked.sd_after,
+    ranked.diff,
+    case
+        when ranked.diff is null then null
+        when ranked.diff = 0 then 'equal'
+        when (ranked.diff > 0) = ranked.higher_is_better then 'before'
+        else 'after'
+    end as better,
+    ranked.pct_better,
+    ranked.diff / nullif(ranked.mean_before, 0) * 100 as pct_of_before,
+    case
+        when ranked.n_before < 2 or ranked.n_after < 2 or ranked.diff is null then 'no data'
+        when abs(ranked.diff) <= ranked.sd_before + ranked.sd_after then 'inconclusive'
+        when (ranked.diff > 0) = ranked.higher_is_better then 'before_better'
+        else 'after_better'
+    end as verdict,
+    ranked.pct_better < {{ var('lab_minor_percent') }} as is_minor,
+    ranked.welch_t,
+    ranked.welch_df,
+    ranked.welch_p,
+    case
+        when ranked.welch_p is not null
+            then least(1, max(ranked.welch_p * (ranked.tests - ranked.place + 1)) over (
+                partition by ranked.experiment_id, ranked.config_id, ranked.benchmark order by ranked.place asc
+            ))
+    end as holm_p,
+    ranked.diff - ranked.half_width as ci_low,
+    ranked.diff + ranked.half_width as ci_high,
+    -- how much worse it is after, in percent of the mean before: a rate that falls and a time that grows
+    case when ranked.higher_is_better then 1 else -1 end * ranked.diff / nullif(ranked.mean_before, 0) * 100 as loss_percent,
+    (case when ranked.higher_is_better then 1 else -1 end * ranked.diff - ranked.half_width)
+    / nullif(ranked.mean_before, 0) * 100 as loss_percent_low,
+    (case when ranked.higher_is_better then 1 else -1 end * ranked.diff + ranked.half_width)
+    / nullif(ranked.mean_before, 0) * 100 as loss_percent_high,
+    ranked.detectable / nullif(ranked.mean_before, 0) as detectable_ratio,
+    ranked.n_before = experiments.expected_runs and ranked.n_after = experiments.expected_runs as is_complete
+from ranked
+inner join {{ ref('dim_experiments') }} as experiments on ranked.experiment_id = experiments.experiment_id

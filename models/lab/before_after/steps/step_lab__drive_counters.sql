@@ -1,0 +1,46 @@
+-- What drives had counted at the first and the last look of a run. Grain: experiment_id, config_id, phase, run_number, device_id, counter.
+with looks as (
+    select
+        listings.experiment_id,
+        listings.config_id,
+        listings.phase,
+        listings.run_number,
+        coalesce(listings.device_id, configs.device_id) as device_id,
+        counters.counter,
+        counters.value,
+        listings.offset_s,
+        listings.listed_at,
+        counters."row"
+    from {{ source('lab', 'drive_counters') }} as counters
+    inner join {{ ref('step_lab__listings') }} as listings
+        on counters.experiment_id = listings.experiment_id
+        and counters.delivery_seq = listings.delivery_seq
+        and counters.listing = listings.listing
+    inner join {{ ref('dim_configs') }} as configs
+        on listings.experiment_id = configs.experiment_id and listings.config_id = configs.config_id
+)
+
+select
+    experiment_id,
+    config_id,
+    phase,
+    run_number,
+    device_id,
+    counter,
+    count(distinct listed_at) as looks,
+    min(value) filter (where place = 1) as first_value,
+    min(value) filter (where place_from_last = 1) as last_value
+from (
+    select
+        *,
+        row_number() over (
+            partition by experiment_id, config_id, phase, run_number, device_id, counter
+            order by offset_s asc, listed_at asc, "row" asc
+        ) as place,
+        row_number() over (
+            partition by experiment_id, config_id, phase, run_number, device_id, counter
+            order by offset_s desc, listed_at desc, "row" desc
+        ) as place_from_last
+    from looks
+)
+group by experiment_id, config_id, phase, run_number, device_id, counter
