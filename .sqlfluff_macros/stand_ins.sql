@@ -80,3 +80,7 @@ select * from effective{% endmacro %}
 {% macro poisson_high(n) %}poisson({{ n }}){% endmacro %}
 {% macro raid_group_draws(raid_groups) %}select raid_group_id, 0 as replicate, 1 as draw_count from {{ raid_groups }}{% endmacro %}
 {% macro why_no_python() %}cast(null as string){% endmacro %}
+{% macro of_sample(statistic, value, condition='true') %}avg({{ value }}){% endmacro %}
+{% macro welch_error(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
+{% macro welch_freedom(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
+{% macro pooled_error(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}

@@ -14,7 +14,7 @@ points as (
     select
         experiment_id,
         config_id,
-        arg_max(buffer_bytes, {'ratio': ratio, 'is_smaller': -buffer_bytes}) filter (where ratio is not null) as best_ratio_buffer_bytes,
+        arg_max(buffer_bytes, { 'ratio': ratio, 'is_smaller': -buffer_bytes }) filter (where ratio is not null) as best_ratio_buffer_bytes,
         max(ratio) as best_ratio,
         min(buffer_bytes) filter (where mean_throughput_kb_per_s > 0 and mean_latency_us > 0) as smallest_bytes,
         max(detectable_throughput_ratio) as detectable_throughput_ratio,
