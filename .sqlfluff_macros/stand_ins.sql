@@ -84,3 +84,4 @@ select * from effective{% endmacro %}
 {% macro welch_error(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
 {% macro welch_freedom(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
 {% macro pooled_error(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
+{% macro drive_write_counters() %}{{ return([{'name': 'a', 'side': 'host', 'bytes': 1}, {'name': 'b', 'side': 'media', 'bytes': 1}, {'name': 'c', 'side': 'pages', 'bytes': none}]) }}{% endmacro %}

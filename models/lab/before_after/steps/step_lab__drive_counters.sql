@@ -42,5 +42,5 @@ from (
             order by offset_s desc, listed_at desc, "row" desc
         ) as place_from_last
     from looks
-)
+) as placed
 group by experiment_id, config_id, phase, run_number, device_id, counter
