@@ -266,7 +266,9 @@ def test_the_bandwidths_of_ior_that_layton_printed_are_his(landed: Warehouse) ->
     printed = {name: verdict for name, verdict in found.items() if "IOR" in name}
     assert len(printed) == 28 and {name[-2:] for name, verdict in printed.items() if verdict == "not comparable"} == {"13", "14"}
     assert {verdict for name, verdict in printed.items() if name[-2:] not in ("13", "14")} == {"agrees"}
-    assert {verdict for name, verdict in found.items() if "IOR" not in name} == {"no data"}
+    # its one cell, 11.1% (interval from 2%), meets the 9% that were printed of create and close
+    others = {name: verdict for name, verdict in found.items() if "IOR" not in name}
+    assert others.pop("S002-MET-01") == "agrees" and set(others.values()) == {"no data"}
 
 
 def test_the_differences_that_layton_printed_come_out(landed: Warehouse) -> None:
