@@ -1,5 +1,6 @@
 -- Requests that a device completed, and the file that each belongs to.
 -- Grain: experiment_id, config_id, phase, run_number, file, device, request_index.
+{%- set holds = 'requests.is_of_config and requests.sector < extents.sector + extents.sectors' %}
 with requests as (
     select
         listings.experiment_id,
@@ -34,23 +35,6 @@ with requests as (
     where issues.outcome = 'completed'
 ),
 
--- the extents that hold for a run are those of the last run up to it that has a map
-mapped_runs as (
-    select
-        runs.experiment_id,
-        runs.config_id,
-        runs.phase,
-        runs.run_number,
-        max(maps.run_number) as map_run
-    from {{ ref('dim_runs') }} as runs
-    inner join {{ ref('step_lab__file_maps') }} as maps
-        on runs.experiment_id = maps.experiment_id
-        and runs.config_id = maps.config_id
-        and runs.phase = maps.phase
-        and runs.run_number >= maps.run_number
-    group by runs.experiment_id, runs.config_id, runs.phase, runs.run_number
-),
-
 extents as (
     select
         runs.experiment_id,
@@ -62,7 +46,7 @@ extents as (
         extents.logical_start_bytes,
         extents.sector,
         extents.sectors
-    from mapped_runs as runs
+    from {{ ref('step_lab__mapped_runs') }} as runs
     inner join {{ ref('fct_extents') }} as extents
         on runs.experiment_id = extents.experiment_id
         and runs.config_id = extents.config_id
@@ -75,10 +59,10 @@ extents as (
 placed as (
     select
         requests.*,
-        case when extents.sector + extents.sectors > requests.sector then extents.file_name end as file_name,
-        case when extents.sector + extents.sectors > requests.sector then extents.extent_index end as extent_index,
+        case when {{ holds }} then extents.file_name end as file_name,
+        case when {{ holds }} then extents.extent_index end as extent_index,
         case
-            when extents.sector + extents.sectors > requests.sector
+            when {{ holds }}
                 then extents.logical_start_bytes + (requests.sector - extents.sector) * 512
         end as logical_start_bytes
     from requests
@@ -87,7 +71,6 @@ placed as (
         and requests.config_id = extents.config_id
         and requests.phase = extents.phase
         and requests.run_number = extents.run_number
-        and requests.is_of_config
         and requests.sector >= extents.sector
 ),
 

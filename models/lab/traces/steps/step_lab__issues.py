@@ -4,12 +4,13 @@ Grain: experiment_id, delivery_seq, listing, device, line. A row for each issue 
 """
 
 QUEUE, ISSUE, COMPLETION, REQUEUE = "Q", "D", "C", "R"
-COLUMNS = """
-    experiment_id varchar, delivery_seq bigint, listing bigint, device varchar, line bigint, outcome varchar, direction varchar,
-    sector bigint, sectors bigint, queued_ns bigint, issued_ns bigint, completed_ns bigint, error bigint
-"""
+KEY = "experiment_id varchar, delivery_seq bigint, listing bigint, device varchar"
+COLUMNS = {
+    "line": "bigint", "outcome": "varchar", "direction": "varchar", "sector": "bigint", "sectors": "bigint", "queued_ns": "bigint",
+    "issued_ns": "bigint", "completed_ns": "bigint", "error": "bigint",
+}  # fmt: skip
 EVENTS = """
-    select line, time_ns, action, direction, sector, sectors, error from {events}
+    select line, time_ns, action, direction, sector, sectors, error from lab_events
     where experiment_id = ? and delivery_seq = ? and listing = ? and device = ? and direction is not null and sectors > 0
     order by time_ns, line
 """
@@ -19,32 +20,21 @@ def model(dbt, session):
     """Match the events of one device of one trace after the other."""
     import pyarrow as pa
 
-    events = dbt.ref("step_lab__block_events").sql_query()
-    session.execute(f"create or replace temp table lab_issues ({COLUMNS})")
-    session.execute(f"create or replace temp table lab_events as {events}")
-    traces = session.execute("select distinct experiment_id, delivery_seq, listing, device from lab_events order by all").fetchall()
-    for trace in traces:
-        columns = session.execute(EVENTS.format(events="lab_events"), trace).fetch_arrow_table().to_pydict()
-        rows = matched(*columns.values())
-        found = pa.table(dict(zip(ISSUE_COLUMNS, ([row[place] for row in rows] for place in range(len(ISSUE_COLUMNS))), strict=True)), ISSUES())
-        session.register("lab_found", found)
-        session.execute(f"insert into lab_issues select ?, ?, ?, ?, {', '.join(ISSUE_COLUMNS)} from lab_found", trace)
+    types = [(name, pa.string() if kind == "varchar" else pa.int64()) for name, kind in COLUMNS.items()]
+    session.execute(f"create or replace temp table lab_events as {dbt.ref('step_lab__block_events').sql_query()}")
+    session.execute(f"create or replace temp table lab_issues ({KEY}, {', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})")
+    for trace in session.execute("select distinct experiment_id, delivery_seq, listing, device from lab_events order by all").fetchall():
+        events = session.execute(EVENTS, trace).fetchnumpy()
+        rows = matched(*(column.tolist() for column in events.values()))
+        arrays = [pa.array([row[place] for row in rows], kind) for place, (_, kind) in enumerate(types)]
+        session.register("lab_found", pa.table(arrays, schema=pa.schema(types)))
+        session.execute(f"insert into lab_issues select ?, ?, ?, ?, {', '.join(COLUMNS)} from lab_found", trace)
         session.unregister("lab_found")
-    session.execute("drop table lab_events")
     return session.table("lab_issues")
 
 
-ISSUE_COLUMNS = ("line", "outcome", "direction", "sector", "sectors", "queued_ns", "issued_ns", "completed_ns", "error")
-
-
-def ISSUES():
-    import pyarrow as pa
-
-    return pa.schema({name: pa.string() if name in ("outcome", "direction") else pa.int64() for name in ISSUE_COLUMNS})
-
-
 def matched(lines, times, actions, directions, sectors, counts, errors):
-    """Rows of ISSUE_COLUMNS of the events of one device, in order of time and line."""
+    """Rows of COLUMNS of the events of one device, in order of time and line."""
     rows = []
     # (direction, first sector that is left) -> requests that are open there, in order of issue: [place in rows, sectors that are left]
     opened = {}
