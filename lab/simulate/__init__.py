@@ -13,6 +13,7 @@ from typing import Any
 from lab.contract import LabError
 from lab.simulate.draft import Draft
 
+SCENARIOS = {"reads-intrinsic": "reads_intrinsic", "reads-modes": "reads_modes", "sync-writes": "sync_writes"}
 SCENARIOS = {"sync-writes": "sync_writes", "before-after": "before_after"}
 """Scenario -> module of this folder."""
 

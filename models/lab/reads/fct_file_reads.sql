@@ -11,7 +11,7 @@ select
     reads.started_s,
     reads.ended_s,
     reads.active_seconds,
-    reads.ended_s - reads.started_s - reads.active_seconds as idle_seconds,
+    greatest(reads.ended_s - reads.started_s - reads.active_seconds, 0) as idle_seconds,
     reads."bytes" / nullif(reads.active_seconds, 0) as throughput_bytes_per_s,
     maps.extent_count
 from {{ ref('step_lab__file_reads') }} as reads
