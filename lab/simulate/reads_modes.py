@@ -18,7 +18,7 @@ DEFAULTS: dict[str, Any] = {
     "noise": 0.02,
     "throughput_bytes_per_s": 430e6,
     "file_bytes": 256 << 20,
-    "extents": [2, 2, 3, 2, 12, 2, 3, 29],
+    "extents": [2, 2, 3, 2, 4, 2, 3, 29],
     "intrinsic_drop_ratio": 0.13,
     "period_s": 7800.0,
     "duration_s": 300.0,

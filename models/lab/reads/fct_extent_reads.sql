@@ -68,7 +68,7 @@ late as (
 usual as (
     select
         *,
-        median(latency_us) over (partition by experiment_id, config_id) as median_us
+        median(latency_us) over (partition by experiment_id, config_id, sectors) as median_us
     from late
     qualify rank() over (partition by experiment_id, config_id order by alike desc, sectors desc) = 1
 ),
