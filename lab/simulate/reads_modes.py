@@ -74,7 +74,9 @@ def _reads(rng: random.Random, parameters: dict[str, Any], starts: list[float], 
         seconds = parameters["file_bytes"] / throughput
         # some lists say how long the device was at work, some reads wait between requests
         active = f"{seconds:.6f}" if rng.random() < 0.5 else ""
-        lines.append(f"file_{file},{at:.3f},{at + seconds + (rng.uniform(0, 0.1) if active else 0):.6f},{parameters['file_bytes']},{active}")
+        lines.append(
+            f"file_{file},{at:.3f},{at + seconds + (rng.uniform(0, 0.1) if active else 0):.6f},{parameters['file_bytes']},{active}"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -102,7 +104,8 @@ def _maps(rng: random.Random, parameters: dict[str, Any]) -> str:
 
 def _manifest(parameters: dict[str, Any]) -> str:
     blocks = [
-        f'[[configs]]\nconfig_id = "{name}"\nfilesystem_id = "fs"\nis_default = {"true" if name == CONFIGS[0] else "false"}\n' for name in CONFIGS
+        f'[[configs]]\nconfig_id = "{name}"\nfilesystem_id = "fs"\nis_default = {"true" if name == CONFIGS[0] else "false"}\n'
+        for name in CONFIGS
     ]
     return (
         f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "read_variability"\n'

@@ -46,7 +46,10 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
         "onsets": onsets,
         "traces": fetch(connection, TRACES, [name]),
         "timelines": [
-            (config, drawn(_timeline(rows, [one for one in instances if one["config_id"] == config]), f"reads-{number}", f"{config} over time"))
+            (
+                config,
+                drawn(_timeline(rows, [one for one in instances if one["config_id"] == config]), f"reads-{number}", f"{config} over time"),
+            )
             for number, (config, rows) in enumerate(reads.items())
         ],
         "extents": drawn(_by_extents(fragments), "extents", "Throughput by extents") if fragments else None,

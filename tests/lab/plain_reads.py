@@ -184,7 +184,9 @@ def listed_reads(bundle: Path, config: str) -> list[Row]:
     for row in csv.DictReader((bundle / f"{config}.csv").open()):
         start, end = float(row["started_s"]), float(row["ended_s"])
         active = float(row["active_s"]) if row["active_s"] else end - start
-        rows.append({"file": row["file_name"], "start": start, "end": end, "middle": (start + end) / 2, "speed": int(row["bytes"]) / active})
+        rows.append(
+            {"file": row["file_name"], "start": start, "end": end, "middle": (start + end) / 2, "speed": int(row["bytes"]) / active}
+        )
     return sorted(rows, key=lambda row: row["middle"])
 
 

@@ -137,7 +137,10 @@ def test_every_issue_and_every_byte_is_accounted_for(landed: Warehouse) -> None:
     query = """
         select experiment_id, sum(sectors) * 512 as size from lab.fct_block_requests where read_index is not null group by experiment_id
     """
-    read = by(rows(landed, "select experiment_id, sum(bytes) as size from lab.fct_file_reads where requests is not null group by 1"), "experiment_id")
+    read = by(
+        rows(landed, "select experiment_id, sum(bytes) as size from lab.fct_file_reads where requests is not null group by 1"),
+        "experiment_id",
+    )
     assert read == by(rows(landed, query), "experiment_id")
 
 
@@ -146,10 +149,13 @@ def test_sample_on_a_loop_device_gives_its_known_answers(landed: Warehouse) -> N
     counts = rows(landed, "select requests from lab.fct_trace_counts where experiment_id = 'loop-ext4' order by requests")
     assert [row["requests"] for row in counts] == [67, 146, 264, 264, 268]
     files = rows(
-        landed, "select file_name, extent_count from lab.fct_file_fragments where experiment_id = 'loop-ext4' and config_id = 'direct' order by all"
+        landed,
+        "select file_name, extent_count from lab.fct_file_fragments where experiment_id = 'loop-ext4' and config_id = 'direct' order by all",
     )
     assert [(row["file_name"], row["extent_count"]) for row in files] == [("plain", 2), ("w4_1", 6)]
-    reads = rows(landed, "select file_name, bytes from lab.fct_file_reads where experiment_id = 'loop-ext4' and config_id = 'direct' order by all")
+    reads = rows(
+        landed, "select file_name, bytes from lab.fct_file_reads where experiment_id = 'loop-ext4' and config_id = 'direct' order by all"
+    )
     assert [(row["file_name"], row["bytes"]) for row in reads] == [("plain", 64 << 20), ("w4_1", 8 << 20)]
 
 
