@@ -23,7 +23,9 @@ DEFAULTS: dict[str, Any] = {
     "partition_start_sectors": 2048,
     "is_awkward": True,
 }
-"""`extents_requests`: for each file its extents, in requests. `slow_factor`: latency of a request while an extent recovers over a normal one."""
+"""`extents_requests`: for each file its extents, in requests.
+
+`slow_factor`: latency of a request while an extent recovers over a normal one."""
 
 DEVICE, OTHER = "8,16", "8,0"
 BLOCK_SECTORS = 8
@@ -71,7 +73,7 @@ def _maps(parameters: dict[str, Any], extents: list[list[int]]) -> str:
             physical = first // BLOCK_SECTORS
             flags = "last,eof" if index == len(lengths) - 1 else ""
             lines.append(
-                f"{index:>4}: {logical:>8}..{logical + length - 1:>8}: {physical:>10}..{physical + length - 1:>10}: {length:>6}:             {flags}"
+                f"{index:>4}: {logical:>8}..{logical + length - 1:>8}: {physical:>10}..{physical + length - 1:>10}: {length:>6}:             {flags}"  # noqa: E501
             )
             logical += length
         lines.append(f"mnt/file_{number}: {len(lengths)} extents found")
@@ -171,6 +173,6 @@ def _manifest(parameters: dict[str, Any]) -> str:
         f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "read_variability"\nexpected_runs = {parameters["runs"]}\n'
         f'large_extent_bytes = {parameters["large_extent_bytes"]}\ntitle = "Synthetic traces of reads"\n'
         f'[[devices]]\ndevice_id = "d"\nkind = "ssd"\nmajor_minor = "{DEVICE}"\n'
-        f'[[filesystems]]\nfilesystem_id = "fs"\ndevice_id = "d"\ntype = "ext4"\npartition_start_sectors = {parameters["partition_start_sectors"]}\n'
+        f'[[filesystems]]\nfilesystem_id = "fs"\ndevice_id = "d"\ntype = "ext4"\npartition_start_sectors = {parameters["partition_start_sectors"]}\n'  # noqa: E501
         '[[configs]]\nconfig_id = "buffered"\nfilesystem_id = "fs"\nis_default = true\n'
     )

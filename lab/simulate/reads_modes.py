@@ -1,4 +1,6 @@
-"""Scenario `reads-modes`: files read in turn, buffered and with direct I/O, for hours. Buffered reads show all three slowdowns, direct ones none.
+"""Scenario `reads-modes`: files read in turn, buffered and with direct I/O, for hours.
+
+Buffered reads show all three slowdowns, direct ones none.
 
 Intrinsic: a file loses throughput with its extents. Temporal: every so often all reads are slow for a while. Permanent: from an hour on one
 file stays slow.
@@ -27,8 +29,10 @@ DEFAULTS: dict[str, Any] = {
     "onset_file": 3,
     "permanent_drop_ratio": 0.127,
 }
-"""`pace_s`: from the start of a read to that of the next. `noise`: standard deviation of a throughput over its mean. `intrinsic_drop_ratio`:
-of the file with the most extents. `onset_file`: place of the file that becomes slow for good, from 0. Fragmented files are kept apart: in turn
+"""`pace_s`: from the start of a read to that of the next. `noise`: standard deviation of a throughput over its mean.
+`intrinsic_drop_ratio`:
+of the file with the most extents. `onset_file`: place of the file that becomes slow for good, from 0.
+Fragmented files are kept apart: in turn
 they would look like a temporal slowdown.
 """
 CONFIGS = ("buffered", "direct")
@@ -47,7 +51,7 @@ def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
         draft.add(f"{config}.csv", _reads(rng, parameters, starts if is_slow else [], is_slow=is_slow), "file-reads", config, 1)
         draft.add(f"{config}_filefrag.txt", _maps(rng, parameters), "filefrag", config, 1)
     draft.truth = {
-        "planted_instances": [{"config_id": CONFIGS[0], "started_s": start, "ended_s": start + parameters["duration_s"]} for start in starts],
+        "planted_instances": [{"config_id": CONFIGS[0], "started_s": start, "ended_s": start + parameters["duration_s"]} for start in starts],  # noqa: E501
         "planted": [
             {
                 "config_id": CONFIGS[0], "file_name": f"file_{parameters['onset_file']}", "onset_hour": parameters["onset_hour"],

@@ -1,5 +1,6 @@
-"""Tools `blkparse` and `ftrace`: block traces as text, one event a line. The kernel's tracer `blk` with `options/blk_classic` prints the lines
-of blkparse without their sequence number.
+"""Tools `blkparse` and `ftrace`: block traces as text, one event a line.
+
+The kernel's tracer `blk` with `options/blk_classic` prints the lines of blkparse without their sequence number.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ TABLES: dict[str, Columns] = {
     },
     "trace_losses": {"line": COUNT, "lost_events": COUNT},
 }  # fmt: skip
-"""`line`: of the file, from 1. `action`: Q, D, C or R. `sectors`: 0 where an event names no range, as that of a flush. `error`: of C alone."""
+"""`line`: of the file, from 1. `action`: Q, D, C or R. `sectors`: 0 where an event names no range, as that of a flush. `error`: of C alone."""  # noqa: E501
 
 _HEAD = r"^\s*(\d{1,9},\d{1,9})\s+\d{1,9}\s+(?:\d{1,15}\s+)?(\d{1,10})\.(\d{9})\s+\d{1,10}\s+"
 _EVENT = _HEAD + r"(?:[A-Z]{1,2}|m)\s"

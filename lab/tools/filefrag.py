@@ -16,7 +16,7 @@ EXPECTED = "what `filefrag -v` prints, such as `File size of f is 8192 (2 blocks
 TABLES: dict[str, Columns] = {
     "file_maps": {"map": COUNT, "file_name": TEXT, "file_bytes": COUNT, "block_bytes": COUNT, "summary_extents": COUNT},
     "extents": {
-        "map": COUNT, "extent_index": COUNT, "logical_start_bytes": COUNT, "physical_start_bytes": COUNT, "extent_bytes": COUNT, "flags": TEXT,
+        "map": COUNT, "extent_index": COUNT, "logical_start_bytes": COUNT, "physical_start_bytes": COUNT, "extent_bytes": COUNT, "flags": TEXT,  # noqa: E501
     },
 }  # fmt: skip
 """`map`: place of the file in the output, from 1. `summary_extents`: what the last line of a file counts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import Counter, defaultdict
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
@@ -32,7 +33,7 @@ def extents(bundle: Path, partition_start: int = 0) -> dict[int, dict[tuple[str,
                 cells = line.replace("..", ":").replace(" ", "").split(":")
                 index, logical, physical, length = int(cells[0]), int(cells[1]), int(cells[3]), int(cells[5])
                 here[name, index] = {
-                    "logical_start_bytes": logical * unit, "sector": partition_start + physical * unit // 512, "sectors": length * unit // 512,
+                    "logical_start_bytes": logical * unit, "sector": partition_start + physical * unit // 512, "sectors": length * unit // 512,  # noqa: E501
                 }  # fmt: skip
     return found
 
@@ -227,8 +228,8 @@ def temporal(reads: list[Row]) -> list[Row]:
 def period(instances: list[Row], reads: list[Row]) -> Row:
     """The row of fct_temporal_periods."""
     starts = [one["started_s"] for one in instances]
-    gaps = [b - a for a, b in zip(starts, starts[1:], strict=False)]
-    paces = [sum(a <= one["start"] < b for one in reads) for a, b in zip(starts, starts[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(starts)]
+    paces = [sum(a <= one["start"] < b for one in reads) for a, b in pairwise(starts)]
     cvs = [stdev(values) / mean(values) if len(values) > 1 else None for values in (gaps, paces)]
     trigger = None
     if len(gaps) >= 3 and cvs[0] is not None and cvs[1] is not None:

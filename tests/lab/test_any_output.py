@@ -94,8 +94,8 @@ TRACE = (
 )
 SUMMARY = "CPU8 (sde):\n Reads Queued:   0,  0KiB  Writes Queued:  195,  29,228KiB\nSkips: 12 forward (1,203 -   3.0%)\n"
 MAP = (
-    "Filesystem type is: ef53\nFile size of /d/b is 12288 (3 blocks of 4096 bytes)\n ext:  logical_offset:  physical_offset: length:  expected: flags:\n"
-    "   0:        0..       1:     434..     435:      2:\n   1:        2..       2:     474..     474:      1:     436: last,eof\n/d/b: 2 extents found\n"
+    "Filesystem type is: ef53\nFile size of /d/b is 12288 (3 blocks of 4096 bytes)\n ext:  logical_offset:  physical_offset: length:  expected: flags:\n"  # noqa: E501
+    "   0:        0..       1:     434..     435:      2:\n   1:        2..       2:     474..     474:      1:     436: last,eof\n/d/b: 2 extents found\n"  # noqa: E501
 )
 GOOD: dict[str, list[str | dict[str, Any]]] = {
     "aggregate": ["buffer_kb,mean,sd\n4,9.5,0.71\n8,10,1\n"],

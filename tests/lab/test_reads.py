@@ -150,7 +150,7 @@ def test_sample_on_a_loop_device_gives_its_known_answers(landed: Warehouse) -> N
     assert [row["requests"] for row in counts] == [67, 146, 264, 264, 268]
     files = rows(
         landed,
-        "select file_name, extent_count from lab.fct_file_fragments where experiment_id = 'loop-ext4' and config_id = 'direct' order by all",
+        "select file_name, extent_count from lab.fct_file_fragments where experiment_id = 'loop-ext4' and config_id = 'direct' order by all",  # noqa: E501
     )
     assert [(row["file_name"], row["extent_count"]) for row in files] == [("plain", 2), ("w4_1", 6)]
     reads = rows(
