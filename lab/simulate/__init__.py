@@ -13,7 +13,12 @@ from typing import Any
 from lab.contract import LabError
 from lab.simulate.draft import Draft
 
-SCENARIOS = {"sync-writes": "sync_writes", "before-after": "before_after"}
+SCENARIOS = {
+    "before-after": "before_after",
+    "reads-intrinsic": "reads_intrinsic",
+    "reads-modes": "reads_modes",
+    "sync-writes": "sync_writes",
+}
 """Scenario -> module of this folder."""
 
 

@@ -15,8 +15,12 @@ from lab.tools.text import Reading
 TOOLS = {
     "aggregate": "aggregate",
     "bench": "bench",
+    "blkparse": "blkparse",
+    "file-reads": "file_reads",
+    "filefrag": "filefrag",
     "fio": "fio",
     "fio-log": "fio_log",
+    "ftrace": "blkparse",
     "ior": "ior",
     "iozone": "iozone",
     "mdtest": "mdtest",

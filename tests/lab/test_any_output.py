@@ -88,9 +88,22 @@ SMART: dict[str, Any] = {
 OCP: dict[str, Any] = {"Physical media units written": {"hi": 0, "lo": 5}, "physical_media_units_read": "7"}
 
 # tool -> what a good file of it holds, text or a JSON document; several are fuzzed one after the other
+TRACE = (
+    "  8,64  11 {} 33.779658276 90790  Q   W 7614344 + 24 [fio x]\n  8,64  11 {} 33.779662409 90790  D   W 7614344 + 24 [fio x]\n"
+    "  8,64  11 {} 33.779662500 90790  P   N [fio]\n  8,64  11 {} 33.791580458     0  C   W 7614344 + 24 [0]\n"
+)
+SUMMARY = "CPU8 (sde):\n Reads Queued:   0,  0KiB  Writes Queued:  195,  29,228KiB\nSkips: 12 forward (1,203 -   3.0%)\n"
+MAP = (
+    "Filesystem type is: ef53\nFile size of /d/b is 12288 (3 blocks of 4096 bytes)\n ext:  logical_offset:  physical_offset: length:  expected: flags:\n"  # noqa: E501
+    "   0:        0..       1:     434..     435:      2:\n   1:        2..       2:     474..     474:      1:     436: last,eof\n/d/b: 2 extents found\n"  # noqa: E501
+)
 GOOD: dict[str, list[str | dict[str, Any]]] = {
     "aggregate": ["buffer_kb,mean,sd\n4,9.5,0.71\n8,10,1\n"],
     "bench": [BENCH],
+    "blkparse": [TRACE.format(1, 2, 3, 4) + SUMMARY],
+    "file-reads": ["file_name,started_s,ended_s,bytes,active_s\na,0,1.5,4096,\nb,2,3,8192,0.5\n"],
+    "filefrag": [MAP],
+    "ftrace": ["# tracer: blk\n#\n" + TRACE.format("", "", "", "")],
     "fio": [FIO],
     "fio-log": ["0, 64949, 0, 4096, 2023424, 0\n3, 48181, 1, 4096, 24838144, 0\n", "500, 64693, 0, 0, 0\n", "0, 25, 0, 131072\n"],
     "iozone": [IOZONE, REPORTS],

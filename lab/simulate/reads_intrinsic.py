@@ -1,0 +1,178 @@
+"""Scenario `reads-intrinsic`: block traces of files in several extents. Reads are slow for some requests after each start of an extent.
+
+The traces hold what real ones do: merges, splits, requeues, completions in parts, errors, lost completions, flushes, discards, another
+device, lines out of order.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from lab.simulate.draft import Draft
+
+DEFAULTS: dict[str, Any] = {
+    "experiment_id": "reads-intrinsic",
+    "runs": 2,
+    "noise": 0.02,
+    "latency_us": 900.0,
+    "slow_factor": 3.0,
+    "request_sectors": 256,
+    "extents_requests": [[128, 96], [40, 64, 24, 96], [30, 30, 100]],
+    "large_extent_bytes": 8 << 20,
+    "partition_start_sectors": 2048,
+    "is_awkward": True,
+}
+"""`extents_requests`: for each file its extents, in requests.
+
+`slow_factor`: latency of a request while an extent recovers over a normal one."""
+
+DEVICE, OTHER = "8,16", "8,0"
+BLOCK_SECTORS = 8
+Event = tuple[int, str, str, str, str]
+"""Time (ns), device, action, rwbs, and the rest of the line."""
+
+
+def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
+    """Make the bundle. Truth: how many requests each extent needs to recover."""
+    rng = random.Random(seed)
+    draft.manifest = _manifest(parameters)
+    draft.truth = {"planted_recovery": []}
+    for run in range(1, parameters["runs"] + 1):
+        # a file may lie elsewhere in the next run; a run without a map of its own has that of the run before
+        if run == 1 or rng.random() < 0.5:
+            extents = _placed(rng, parameters)
+            draft.add(f"filefrag_{run}.txt", _maps(parameters, extents), "filefrag", "buffered", run)
+        events = _events(rng, parameters, draft, run, extents)
+        tool = "ftrace" if run % 2 else "blkparse"
+        draft.add(f"trace_{run}.txt", _printed(rng, events, tool, parameters["is_awkward"]), tool, "buffered", run, offset_s=run * 1000)
+
+
+def _placed(rng: random.Random, parameters: dict[str, Any]) -> list[list[int]]:
+    """First sector of each extent of each file, on the filesystem."""
+    at, placed = 80_000, []
+    for sizes in parameters["extents_requests"]:
+        firsts = []
+        for requests in sizes:
+            # some extents are neighbours
+            at += rng.choice([0, rng.randrange(1, 500)]) * BLOCK_SECTORS
+            firsts.append(at)
+            at += requests * parameters["request_sectors"]
+        placed.append(firsts)
+    return placed
+
+
+def _maps(parameters: dict[str, Any], extents: list[list[int]]) -> str:
+    lines = ["Filesystem type is: ef53"]
+    for number, (sizes, firsts) in enumerate(zip(parameters["extents_requests"], extents, strict=True)):
+        lengths = [size * parameters["request_sectors"] // BLOCK_SECTORS for size in sizes]
+        lines.append(f"File size of mnt/file_{number} is {sum(lengths) * 4096} ({sum(lengths)} blocks of 4096 bytes)")
+        lines.append(" ext:     logical_offset:        physical_offset: length:   expected: flags:")
+        logical = 0
+        for index, (length, first) in enumerate(zip(lengths, firsts, strict=True)):
+            physical = first // BLOCK_SECTORS
+            flags = "last,eof" if index == len(lengths) - 1 else ""
+            lines.append(
+                f"{index:>4}: {logical:>8}..{logical + length - 1:>8}: {physical:>10}..{physical + length - 1:>10}: {length:>6}:             {flags}"  # noqa: E501
+            )
+            logical += length
+        lines.append(f"mnt/file_{number}: {len(lengths)} extents found")
+    return "\n".join(lines) + "\n"
+
+
+def _events(rng: random.Random, parameters: dict[str, Any], draft: Draft, run: int, extents: list[list[int]]) -> list[Event]:
+    events: list[Event] = []
+    size, now = parameters["request_sectors"], 5_000_000_000
+    for number, (sizes, firsts) in enumerate(zip(parameters["extents_requests"], extents, strict=True)):
+        for read in (1, 2):  # each file twice
+            for index, (requests, first) in enumerate(zip(sizes, firsts, strict=True)):
+                slow = rng.randrange(1, requests // 3)
+                draft.truth["planted_recovery"].append(
+                    {
+                        "config_id": "buffered", "run_number": run, "file_name": f"file_{number}", "read_index": read,
+                        "extent_index": index, "recovery_requests": slow,
+                    }
+                )  # fmt: skip
+                for place in range(requests):
+                    factor = parameters["slow_factor"] if place < slow else 1.0
+                    latency = parameters["latency_us"] * factor * max(0.1, rng.gauss(1, parameters["noise"]))
+                    sector = parameters["partition_start_sectors"] + first + place * size
+                    odd = rng.random() if parameters["is_awkward"] else 1.0
+                    _request(rng, events, now, sector, size, round(latency * 1000), odd)
+                    now += round(latency * 550)
+            now += rng.randrange(1_000_000, 50_000_000)
+    if parameters["is_awkward"]:
+        _beside(rng, events)
+    return events
+
+
+def _request(rng: random.Random, events: list[Event], at: int, sector: int, size: int, latency: int, odd: float) -> None:
+    """A read, issued at a time. odd: below 0.06 something happens to it."""
+    whole, half = f"{sector} + {size}", size // 2
+    second = f"{sector + half} + {size - half}"
+    queued, done = at - rng.randrange(2_000, 9_000), at + latency
+    if odd < 0.01:  # two queued, one issued
+        events += [(queued, DEVICE, "Q", "RA", f"{sector} + {half} [dd]"), (queued + 900, DEVICE, "Q", "RA", f"{second} [dd]")]
+        events.append((queued + 901, DEVICE, "M", "RA", f"{second} [dd]"))
+    elif odd < 0.02:  # without a queue event
+        pass
+    else:
+        events += [(queued, DEVICE, "Q", "RA", f"{whole} [kworker/u8:2 x]"), (queued + 500, DEVICE, "G", "RA", f"{whole} [dd]")]
+    if 0.02 <= odd < 0.03:  # one queued, two issued
+        events += [(at, DEVICE, "D", "RA", f"{sector} + {half} [dd]"), (at + 10, DEVICE, "D", "RA", f"{second} [dd]")]
+        events += [(done - 10, DEVICE, "C", "RA", f"{sector} + {half} [0]"), (done, DEVICE, "C", "RA", f"{second} [0]")]
+        return
+    if 0.03 <= odd < 0.035:
+        events += [(at - 1_500, DEVICE, "D", "RA", f"{whole} [dd]"), (at - 700, DEVICE, "R", "RA", f"{whole} [0]")]
+    events.append((at, DEVICE, "D", "RA", f"{whole} [dd]"))
+    if 0.035 <= odd < 0.045:  # in parts
+        events += [(done - 40, DEVICE, "C", "RA", f"{sector} + {half} [0]"), (done, DEVICE, "C", "RA", f"{second} [0]")]
+    elif 0.045 <= odd < 0.048:
+        events.append((done, DEVICE, "C", "RA", f"{whole} [-5]"))
+    elif not 0.048 <= odd < 0.05:  # else its completion is lost
+        events.append((done, DEVICE, "C", "RA", f"{whole} [0]"))
+
+
+def _beside(rng: random.Random, events: list[Event]) -> None:
+    """What is in a trace beside the reads: flushes, discards, writes, another device, a completion of what began before it."""
+    events.append((4_999_000_000, DEVICE, "C", "WS", "7777 + 8 [0]"))
+    for at, *_ in rng.sample(events, 20):
+        sector = rng.randrange(10**7, 10**8)
+        events += [(at + 1, DEVICE, "D", "FN", "[kworker]"), (at + 900, DEVICE, "C", "FN", "0 [0]")]
+        events += [(at + 2, DEVICE, "Q", "D", f"{sector} + 4096 [fstrim]"), (at + 3, DEVICE, "D", "D", f"{sector} + 4096 [fstrim]")]
+        events.append((at + 5_000, DEVICE, "C", "D", f"{sector} + 4096 [0]"))
+        # reads of another device at the sectors of a file belong to none
+        events += [(at + 4, OTHER, "D", "R", "82048 + 256 [dd]"), (at + 8_000, OTHER, "C", "R", "82048 + 256 [0]")]
+
+
+def _printed(rng: random.Random, events: list[Event], tool: str, is_awkward: bool) -> str:
+    events = sorted(events, key=lambda event: event[0])
+    lines = [] if tool == "blkparse" else ["# tracer: blk", "#", "# DEV   CPU TIMESTAMP     PID ACT FLG"]
+    body = []
+    for number, (at, device, action, rwbs, rest) in enumerate(events, 1):
+        sequence = f"{number:>9}" if tool == "blkparse" else ""
+        seconds, ns = divmod(at, 10**9)
+        body.append(f"{device:>7} {number % 4:>2}{sequence} {seconds:>5}.{ns:09d} {19146:>5} {action:>2} {rwbs:>3} {rest}")
+    if is_awkward:  # processors print one after the other
+        for place in range(0, len(body) - 6, 50):
+            block = body[place : place + 6]
+            rng.shuffle(block)
+            body[place : place + 6] = block
+    lines += body
+    if tool == "blkparse":
+        lines += [
+            "CPU0 (sdb):", " Reads Queued:       1,234,  339,096KiB  Writes Queued:       0,  0KiB", "Total (sdb):",
+            " Read Dispatches:    1,234,  339,096KiB  Write Dispatches:    0,  0KiB", "",
+            "Throughput (R/W): 5,872KiB/s / 0KiB/s", "Events (sdb): 39,850 entries", "Skips: 12 forward (1,203 -   3.0%)",
+        ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _manifest(parameters: dict[str, Any]) -> str:
+    return (
+        f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "read_variability"\nexpected_runs = {parameters["runs"]}\n'
+        f'large_extent_bytes = {parameters["large_extent_bytes"]}\ntitle = "Synthetic traces of reads"\n'
+        f'[[devices]]\ndevice_id = "d"\nkind = "ssd"\nmajor_minor = "{DEVICE}"\n'
+        f'[[filesystems]]\nfilesystem_id = "fs"\ndevice_id = "d"\ntype = "ext4"\npartition_start_sectors = {parameters["partition_start_sectors"]}\n'  # noqa: E501
+        '[[configs]]\nconfig_id = "buffered"\nfilesystem_id = "fs"\nis_default = true\n'
+    )

@@ -1,0 +1,118 @@
+"""Scenario `reads-modes`: files read in turn, buffered and with direct I/O, for hours.
+
+Buffered reads show all three slowdowns, direct ones none.
+
+Intrinsic: a file loses throughput with its extents. Temporal: every so often all reads are slow for a while. Permanent: from an hour on one
+file stays slow.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from lab.simulate.draft import Draft
+
+DEFAULTS: dict[str, Any] = {
+    "experiment_id": "reads-modes",
+    "hours": 30,
+    "pace_s": 60.0,
+    "noise": 0.02,
+    "throughput_bytes_per_s": 430e6,
+    "file_bytes": 256 << 20,
+    "extents": [2, 2, 3, 2, 4, 2, 3, 29],
+    "intrinsic_drop_ratio": 0.13,
+    "period_s": 7800.0,
+    "duration_s": 300.0,
+    "temporal_drop_ratio": 0.14,
+    "onset_hour": 20,
+    "onset_file": 3,
+    "permanent_drop_ratio": 0.127,
+}
+"""`pace_s`: from the start of a read to that of the next. `noise`: standard deviation of a throughput over its mean.
+`intrinsic_drop_ratio`:
+of the file with the most extents. `onset_file`: place of the file that becomes slow for good, from 0.
+Fragmented files are kept apart: in turn
+they would look like a temporal slowdown.
+"""
+CONFIGS = ("buffered", "direct")
+BLOCK_BYTES = 4096
+
+
+def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
+    """Make the bundle. Truth: the drops, the instances of the temporal slowdown, and the onset."""
+    rng = random.Random(seed)
+    draft.manifest = _manifest(parameters)
+    first_s = rng.uniform(0.2, 0.8) * parameters["period_s"]
+    starts = [first_s + step * parameters["period_s"] for step in range(int(parameters["hours"] * 3600 / parameters["period_s"]) + 1)]
+    starts = [start for start in starts if start + parameters["duration_s"] < parameters["hours"] * 3600 - 1800]
+    for config in CONFIGS:
+        is_slow = config == CONFIGS[0]
+        draft.add(f"{config}.csv", _reads(rng, parameters, starts if is_slow else [], is_slow=is_slow), "file-reads", config, 1)
+        draft.add(f"{config}_filefrag.txt", _maps(rng, parameters), "filefrag", config, 1)
+    draft.truth = {
+        "planted_instances": [{"config_id": CONFIGS[0], "started_s": start, "ended_s": start + parameters["duration_s"]} for start in starts],  # noqa: E501
+        "planted": [
+            {
+                "config_id": CONFIGS[0], "file_name": f"file_{parameters['onset_file']}", "onset_hour": parameters["onset_hour"],
+                "permanent_drop_ratio": parameters["permanent_drop_ratio"], "intrinsic_drop_ratio": parameters["intrinsic_drop_ratio"],
+                "temporal_drop_ratio": parameters["temporal_drop_ratio"], "period_s": parameters["period_s"],
+            }
+        ],
+    }  # fmt: skip
+
+
+def _reads(rng: random.Random, parameters: dict[str, Any], starts: list[float], *, is_slow: bool) -> str:
+    lines = ["file_name,started_s,ended_s,bytes,active_s"]
+    extents = parameters["extents"]
+    most = max(extents)
+    for number in range(int(parameters["hours"] * 3600 / parameters["pace_s"])):
+        at, file = number * parameters["pace_s"], number % len(extents)
+        throughput = parameters["throughput_bytes_per_s"] * max(0.5, rng.gauss(1, parameters["noise"]))
+        if is_slow:
+            throughput *= 1 - parameters["intrinsic_drop_ratio"] * (extents[file] - 2) / max(most - 2, 1)
+            if any(start <= at < start + parameters["duration_s"] for start in starts):
+                throughput *= 1 - parameters["temporal_drop_ratio"]
+            if file == parameters["onset_file"] and at >= parameters["onset_hour"] * 3600:
+                throughput *= 1 - parameters["permanent_drop_ratio"]
+        seconds = parameters["file_bytes"] / throughput
+        # some lists say how long the device was at work, some reads wait between requests
+        active = f"{seconds:.6f}" if rng.random() < 0.5 else ""
+        lines.append(
+            f"file_{file},{at:.3f},{at + seconds + (rng.uniform(0, 0.1) if active else 0):.6f},{parameters['file_bytes']},{active}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _maps(rng: random.Random, parameters: dict[str, Any]) -> str:
+    blocks, physical, lines = parameters["file_bytes"] // BLOCK_BYTES, 50_000, ["Filesystem type is: ef53"]
+    for number, count in enumerate(parameters["extents"]):
+        cuts = sorted(rng.sample(range(1, blocks), count - 1))
+        ends = [0, *cuts, blocks]
+        name = f"/data/file_{number}"
+        lines.append(f"File size of {name} is {parameters['file_bytes']} ({blocks} blocks of {BLOCK_BYTES} bytes)")
+        lines.append(" ext:     logical_offset:        physical_offset: length:   expected: flags:")
+        for extent in range(count):
+            length = ends[extent + 1] - ends[extent]
+            flags = "last,eof" if extent == count - 1 else ""
+            expected = f"{physical:>10}:" if extent else " " * 11
+            physical += rng.randrange(100, 1000)
+            lines.append(
+                f"{extent:>4}: {ends[extent]:>8}..{ends[extent + 1] - 1:>8}: {physical:>10}..{physical + length - 1:>10}: {length:>6}: "
+                f"{expected} {flags}"
+            )
+            physical += length
+        lines.append(f"{name}: {count} extents found")
+    return "\n".join(lines) + "\n"
+
+
+def _manifest(parameters: dict[str, Any]) -> str:
+    blocks = [
+        f'[[configs]]\nconfig_id = "{name}"\nfilesystem_id = "fs"\nis_default = {"true" if name == CONFIGS[0] else "false"}\n'
+        for name in CONFIGS
+    ]
+    return (
+        f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "read_variability"\n'
+        'title = "Synthetic reads of files"\n[[devices]]\ndevice_id = "d"\nkind = "ssd"\n'
+        '[[filesystems]]\nfilesystem_id = "fs"\ndevice_id = "d"\ntype = "ext4"\n' + "".join(blocks)
+    )

@@ -1,0 +1,143 @@
+-- How long requests are slow when a read enters an extent.
+-- Grain: experiment_id, config_id, phase, run_number, file_name, read_index, extent_index.
+with requests as (
+    select
+        requests.experiment_id,
+        requests.config_id,
+        requests.phase,
+        requests.run_number,
+        requests.file_name,
+        requests.read_index,
+        requests.extent_index,
+        requests.sectors,
+        requests.latency_us,
+        requests.queued_ns,
+        requests.completed_ns,
+        row_number() over extent_read as place,
+        count(*) over (
+            partition by
+                requests.experiment_id,
+                requests.config_id,
+                requests.phase,
+                requests.run_number,
+                requests.file_name,
+                requests.read_index,
+                requests.extent_index
+        ) as requests,
+        extents.sectors * 512 as extent_bytes
+    from {{ ref('fct_block_requests') }} as requests
+    inner join {{ ref('step_lab__mapped_runs') }} as runs
+        on requests.experiment_id = runs.experiment_id
+        and requests.config_id = runs.config_id
+        and requests.phase = runs.phase
+        and requests.run_number = runs.run_number
+    inner join {{ ref('fct_extents') }} as extents
+        on runs.experiment_id = extents.experiment_id
+        and runs.config_id = extents.config_id
+        and runs.phase = extents.phase
+        and runs.map_run = extents.run_number
+        and requests.file_name = extents.file_name
+        and requests.extent_index = extents.extent_index
+    where requests.read_index is not null
+    window extent_read as (
+        partition by
+            requests.experiment_id,
+            requests.config_id,
+            requests.phase,
+            requests.run_number,
+            requests.file_name,
+            requests.read_index,
+            requests.extent_index
+        order by requests.issued_ns asc, requests.device asc, requests.request_index asc
+    )
+),
+
+-- what is normal: requests of the commonest size in the second half of large extents
+late as (
+    select
+        requests.experiment_id,
+        requests.config_id,
+        requests.sectors,
+        requests.latency_us,
+        count(*) over (partition by requests.experiment_id, requests.config_id, requests.sectors) as alike
+    from requests
+    inner join {{ ref('dim_experiments') }} as experiments on requests.experiment_id = experiments.experiment_id
+    where requests.extent_bytes >= experiments.large_extent_bytes and requests.place > requests.requests // 2
+),
+
+usual as (
+    select
+        *,
+        median(latency_us) over (partition by experiment_id, config_id, sectors) as median_us
+    from late
+    qualify rank() over (partition by experiment_id, config_id order by alike desc, sectors desc) = 1
+),
+
+normal as (
+    select
+        experiment_id,
+        config_id,
+        min(median_us) + {{ var('lab_normal_deviations') }} * 1.4826 * median(abs(latency_us - median_us)) as normal_latency_us
+    from usual
+    group by experiment_id, config_id
+),
+
+judged as (
+    select
+        requests.*,
+        normal.normal_latency_us,
+        bool_or(requests.latency_us > normal.normal_latency_us) over (
+            partition by
+                requests.experiment_id,
+                requests.config_id,
+                requests.phase,
+                requests.run_number,
+                requests.file_name,
+                requests.read_index,
+                requests.extent_index
+            order by requests.place asc
+            rows between current row and {{ var('lab_normal_requests') - 1 }} following
+        ) as is_slow_soon
+    from requests
+    left join normal on requests.experiment_id = normal.experiment_id and requests.config_id = normal.config_id
+),
+
+recovered as (
+    select
+        experiment_id,
+        config_id,
+        phase,
+        run_number,
+        file_name,
+        read_index,
+        extent_index,
+        min(extent_bytes) as extent_bytes,
+        min(requests) as requests,
+        min(normal_latency_us) as normal_latency_us,
+        case
+            when min(normal_latency_us) is not null
+                then coalesce(min(place) filter (where not is_slow_soon) - 1, min(requests))
+        end as recovery_requests,
+        case when min(normal_latency_us) is not null then bool_or(not is_slow_soon) end as is_recovered,
+        min(queued_ns) filter (where place = 1) as queued_ns,
+        list(completed_ns order by place asc) as completed_ns
+    from judged
+    group by experiment_id, config_id, phase, run_number, file_name, read_index, extent_index
+)
+
+select
+    experiment_id,
+    config_id,
+    phase,
+    run_number,
+    file_name,
+    read_index,
+    extent_index,
+    extent_bytes,
+    requests,
+    normal_latency_us,
+    recovery_requests,
+    case when recovery_requests = 0 then 0 else (completed_ns[recovery_requests] - queued_ns) / 1000.0 end as recovery_us,
+    recovery_requests / cast(requests as double) as recovery_ratio,
+    is_recovered
+from recovered

@@ -1,0 +1,108 @@
+-- The hour from which a file is read slower for good. Grain: experiment_id, config_id, file_name.
+with reads as (
+    select
+        experiment_id,
+        config_id,
+        file_name,
+        (started_s + ended_s) / 2 as midpoint_s,
+        cast(floor((started_s + ended_s) / 7200) as bigint) as hour,
+        throughput_bytes_per_s as throughput
+    from {{ ref('fct_file_reads') }}
+    where throughput_bytes_per_s is not null
+),
+
+sides as (
+    select
+        experiment_id,
+        config_id,
+        file_name,
+        hour,
+        throughput,
+        count(*) over earlier as reads_before,
+        count(*) over later as reads_after,
+        median(throughput) over earlier as median_before,
+        median(throughput) over later as median_after,
+        quantile_disc(throughput, 0.25) over earlier as q1_before,
+        quantile_disc(throughput, 0.75) over earlier as q3_before,
+        max(midpoint_s) over (partition by experiment_id, config_id, file_name) as last_midpoint_s
+    from reads
+    window
+        earlier as (partition by experiment_id, config_id, file_name order by hour range between unbounded preceding and 1 preceding),
+        later as (partition by experiment_id, config_id, file_name order by hour range between current row and unbounded following)
+),
+
+hours as (
+    select
+        experiment_id,
+        config_id,
+        file_name,
+        hour,
+        median(throughput) as median_throughput,
+        count(*) as reads,
+        min(reads_before) as reads_before,
+        min(reads_after) as reads_after,
+        min(median_before) as median_before,
+        min(median_after) as median_after,
+        min(q1_before) as q1_before,
+        min(q3_before) as q3_before,
+        min(last_midpoint_s) as last_midpoint_s
+    from sides
+    group by experiment_id, config_id, file_name, hour
+),
+
+judged as (
+    select
+        *,
+        reads_before >= {{ var('lab_onset_reads') }}
+        and (reads_after >= {{ var('lab_onset_reads') }} or last_midpoint_s - hour * 3600 >= {{ var('lab_onset_hours') }} * 3600)
+        and median_throughput < q1_before - 1.5 * (q3_before - q1_before)
+        and max(median_throughput) over (
+            partition by experiment_id, config_id, file_name order by hour range between current row and unbounded following
+        ) <= (median_before + median_after) / 2 as is_onset
+    from hours
+),
+
+onsets as (
+    select
+        experiment_id,
+        config_id,
+        file_name,
+        cast(sum(reads) as bigint) as reads,
+        min(hour) filter (where is_onset) as onset_hour,
+        arg_min(median_before, hour) filter (where is_onset) as median_before,
+        arg_min(median_after, hour) filter (where is_onset) as median_after
+    from judged
+    group by experiment_id, config_id, file_name
+),
+
+settled as (
+    select
+        hours.experiment_id,
+        hours.config_id,
+        hours.file_name,
+        min(hours.hour) as hour
+    from hours
+    inner join onsets
+        on hours.experiment_id = onsets.experiment_id
+        and hours.config_id = onsets.config_id
+        and hours.file_name = onsets.file_name
+        and hours.hour >= onsets.onset_hour
+    where hours.median_throughput <= {{ var('lab_set_in_ratio') }} * onsets.median_after
+    group by hours.experiment_id, hours.config_id, hours.file_name
+)
+
+select
+    onsets.experiment_id,
+    onsets.config_id,
+    onsets.file_name,
+    onsets.reads,
+    onsets.onset_hour,
+    onsets.median_before as median_before_bytes_per_s,
+    onsets.median_after as median_after_bytes_per_s,
+    (onsets.median_before - onsets.median_after) / onsets.median_before as drop_ratio,
+    settled.hour - onsets.onset_hour + 1 as set_in_hours
+from onsets
+left join settled
+    on onsets.experiment_id = settled.experiment_id
+    and onsets.config_id = settled.config_id
+    and onsets.file_name = settled.file_name

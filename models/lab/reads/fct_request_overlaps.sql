@@ -1,0 +1,52 @@
+-- How a request of a read overlaps those before and after it.
+-- Grain: experiment_id, config_id, phase, run_number, file_name, read_index, position.
+with requests as (
+    select
+        experiment_id,
+        config_id,
+        phase,
+        run_number,
+        file_name,
+        read_index,
+        row_number() over reading as position,
+        latency_us,
+        issued_ns,
+        completed_ns,
+        lag(completed_ns) over reading as before_completed_ns,
+        lead(issued_ns) over reading as next_issued_ns
+    from {{ ref('fct_block_requests') }}
+    where read_index is not null
+    window reading as (
+        partition by experiment_id, config_id, phase, run_number, file_name, read_index
+        order by issued_ns asc, device asc, request_index asc
+    )
+),
+
+classed as (
+    select
+        *,
+        case
+            when issued_ns >= before_completed_ns or next_issued_ns >= completed_ns then 'disjoint'
+            when completed_ns <= before_completed_ns then 'nested'
+            when next_issued_ns <= before_completed_ns then 'deeper'
+            else 'overlap'
+        end as overlap_class
+    from requests
+    where before_completed_ns is not null and next_issued_ns is not null
+)
+
+select
+    experiment_id,
+    config_id,
+    phase,
+    run_number,
+    file_name,
+    read_index,
+    position,
+    overlap_class,
+    case
+        when overlap_class = 'overlap'
+            then abs((completed_ns - next_issued_ns) - (before_completed_ns - issued_ns)) / 1000.0
+    end as imbalance_us,
+    latency_us
+from classed

@@ -1,0 +1,268 @@
+"""Traces and file reads a second time: loops over the files of a bundle, written from the definitions and not from the models."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter, defaultdict
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean, median, stdev
+from typing import Any
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+
+
+def listings(bundle: Path) -> list[Row]:
+    return list(csv.DictReader((bundle / "runs.csv").open()))
+
+
+def extents(bundle: Path, partition_start: int = 0) -> dict[int, dict[tuple[str, int], Row]]:
+    """run -> (file name, extent) -> where it lies, of a bundle with one configuration a map."""
+    found: dict[int, dict[tuple[str, int], Row]] = {}
+    for listing in listings(bundle):
+        if listing["tool"] != "filefrag":
+            continue
+        here = found.setdefault(int(listing["run_number"]), {})
+        for line in (bundle / listing["file"]).read_text().splitlines():
+            if line.startswith("File size of"):
+                name = line.split()[3].rsplit("/", 1)[1]
+                unit = int(line.split()[-2])
+            elif ".." in line:
+                cells = line.replace("..", ":").replace(" ", "").split(":")
+                index, logical, physical, length = int(cells[0]), int(cells[1]), int(cells[3]), int(cells[5])
+                here[name, index] = {
+                    "logical_start_bytes": logical * unit, "sector": partition_start + physical * unit // 512, "sectors": length * unit // 512,  # noqa: E501
+                }  # fmt: skip
+    return found
+
+
+def requests(text: str, device: str) -> tuple[list[Row], Row]:
+    """Completed requests of one device of a trace in order of issue, and its row of fct_trace_counts."""
+    events = []
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = line.split()
+        if len(cells) < 6 or "," not in cells[0] or cells[0] != device:
+            continue
+        at = next(place for place, cell in enumerate(cells) if "." in cell)
+        seconds, ns = cells[at].split(".")
+        action, rwbs, rest = cells[at + 2], cells[at + 3], cells[at + 4 :]
+        if action in "QDCR" and len(rest) > 2 and rest[1] == "+":
+            direction = "read" if "R" in rwbs else "write" if "W" in rwbs else "discard" if "D" in rwbs else None
+            error = int(rest[3].strip("[]")) if action == "C" else 0
+            events.append((int(seconds) * 10**9 + int(ns), number, action, direction, int(rest[0]), int(rest[2]), error))
+    events.sort()
+    counts = dict.fromkeys(("issues", "unmatched_completions", "requeues", "requeued_issues", "errors"), 0)
+    queued: list[tuple[Any, ...]] = []
+    still: list[Row] = []
+    done: list[Row] = []
+    for time, number, action, direction, sector, sectors, error in events:
+        if direction is None or not sectors:
+            continue
+        alike = [one for one in still if (one["direction"], one["at"], one["left"]) == (direction, sector, sectors)]
+        if action == "Q":
+            queued.append((time, direction, sector, sectors))
+        elif action == "D":
+            counts["issues"] += 1
+            since = [q[0] for q in queued if q[1] == direction and q[2] <= sector < q[2] + q[3]]
+            still.append(
+                {
+                    "direction": direction, "sector": sector, "sectors": sectors, "at": sector, "left": sectors, "issued_ns": time,
+                    "line": number, "queued_ns": since[-1] if since else time, "error": 0,
+                }
+            )  # fmt: skip
+        elif action == "R":
+            counts["requeues"] += 1
+            if alike:
+                counts["requeued_issues"] += 1
+                still.remove(alike[-1])
+        elif alike:
+            one = alike[0]
+            still.remove(one)
+            done.append({**one, "completed_ns": time, "error": error or one["error"]})
+        else:
+            larger = [one for one in still if (one["direction"], one["at"]) == (direction, sector) and one["left"] > sectors]
+            if larger:
+                larger[0]["at"] += sectors
+                larger[0]["left"] -= sectors
+                larger[0]["error"] = error or larger[0]["error"]
+            else:
+                counts["unmatched_completions"] += 1
+    done.sort(key=lambda one: (one["issued_ns"], one["line"]))
+    for index, one in enumerate(done, 1):
+        one["request_index"] = index
+        one["latency_us"] = (one["completed_ns"] - one["issued_ns"]) / 1000
+    counts |= {"requests": len(done), "unmatched_issues": len(still), "errors": sum(one["error"] != 0 for one in done)}
+    return done, counts
+
+
+def place_in_files(done: list[Row], here: dict[tuple[str, int], Row]) -> None:
+    """Add file_name, extent_index, logical_start_bytes and read_index of requests of one trace."""
+    reads: dict[str, int] = defaultdict(int)
+    for one in done:
+        one |= {"file_name": None, "extent_index": None, "logical_start_bytes": None, "read_index": None}
+        for (name, index), extent in here.items():
+            if extent["sector"] <= one["sector"] < extent["sector"] + extent["sectors"]:
+                one |= {
+                    "file_name": name, "extent_index": index,
+                    "logical_start_bytes": extent["logical_start_bytes"] + (one["sector"] - extent["sector"]) * 512,
+                }  # fmt: skip
+        if one["file_name"] and one["direction"] == "read" and not one["error"]:
+            if one["logical_start_bytes"] == 0 or not reads[one["file_name"]]:
+                reads[one["file_name"]] += 1
+            one["read_index"] = reads[one["file_name"]]
+
+
+def reads_of(done: list[Row], offset_s: float) -> dict[tuple[str, int], Row]:
+    """(file, read) -> its row of fct_file_reads."""
+    groups = defaultdict(list)
+    for one in done:
+        if one["read_index"]:
+            groups[one["file_name"], one["read_index"]].append(one)
+    rows = {}
+    for key, members in groups.items():
+        busy, until = 0, -1
+        for start, end in sorted((one["queued_ns"], one["completed_ns"]) for one in members):
+            busy += max(0, end - max(start, until))
+            until = max(until, end)
+        first, last = min(one["queued_ns"] for one in members), max(one["completed_ns"] for one in members)
+        size = 512 * sum(one["sectors"] for one in members)
+        rows[key] = {
+            "bytes": size, "requests": len(members), "started_s": offset_s + first / 1e9, "ended_s": offset_s + last / 1e9,
+            "active_seconds": busy / 1e9, "throughput_bytes_per_s": size / (busy / 1e9),
+        }  # fmt: skip
+    return rows
+
+
+def extent_reads(traces: list[tuple[Key, list[Row], dict[tuple[str, int], Row]]], large: int) -> dict[Key, Row]:
+    """(run, file, read, extent) -> its row of fct_extent_reads, over all traces of a configuration."""
+    groups: dict[Key, list[Row]] = defaultdict(list)
+    size_of = {}
+    for key, done, here in traces:
+        for one in done:
+            if one["read_index"]:
+                name = (*key, one["file_name"], one["read_index"], one["extent_index"])
+                groups[name].append(one)
+                size_of[name] = here[one["file_name"], one["extent_index"]]["sectors"] * 512
+    late = [one for name, members in groups.items() if size_of[name] >= large for one in members[len(members) // 2 :]]
+    commonest = max(Counter(one["sectors"] for one in late).items(), key=lambda item: (item[1], item[0]))[0]
+    latencies = [one["latency_us"] for one in late if one["sectors"] == commonest]
+    middle = median(latencies)
+    normal = middle + 3 * 1.4826 * median(abs(value - middle) for value in latencies)
+    rows = {}
+    for name, members in groups.items():
+        n = len(members)
+        k = next((k for k in range(n) if not any(one["latency_us"] > normal for one in members[k : min(k + 3, n)])), n)
+        rows[name] = {
+            "extent_bytes": size_of[name], "requests": n, "normal_latency_us": normal, "recovery_requests": k, "recovery_ratio": k / n,
+            "is_recovered": k < n, "recovery_us": (members[k - 1]["completed_ns"] - members[0]["queued_ns"]) / 1000 if k else 0,
+        }  # fmt: skip
+    return rows
+
+
+def overlaps(done: list[Row]) -> dict[Key, Row]:
+    """(file, read, position) -> its row of fct_request_overlaps."""
+    groups: dict[Key, list[Row]] = defaultdict(list)
+    for one in done:
+        if one["read_index"]:
+            groups[one["file_name"], one["read_index"]].append(one)
+    rows = {}
+    for key, members in groups.items():
+        for place in range(1, len(members) - 1):
+            e1 = members[place - 1]["completed_ns"]
+            s2, e2 = members[place]["issued_ns"], members[place]["completed_ns"]
+            s3 = members[place + 1]["issued_ns"]
+            name = "disjoint" if s2 >= e1 or s3 >= e2 else "nested" if e2 <= e1 else "deeper" if s3 <= e1 else "overlap"
+            rows[*key, place + 1] = {
+                "overlap_class": name, "imbalance_us": abs((e2 - s3) - (e1 - s2)) / 1000 if name == "overlap" else None,
+            }  # fmt: skip
+    return rows
+
+
+def listed_reads(bundle: Path, config: str) -> list[Row]:
+    rows = []
+    for row in csv.DictReader((bundle / f"{config}.csv").open()):
+        start, end = float(row["started_s"]), float(row["ended_s"])
+        active = float(row["active_s"]) if row["active_s"] else end - start
+        rows.append(
+            {"file": row["file_name"], "start": start, "end": end, "middle": (start + end) / 2, "speed": int(row["bytes"]) / active}
+        )
+    return sorted(rows, key=lambda row: row["middle"])
+
+
+def temporal(reads: list[Row]) -> list[Row]:
+    """Rows of fct_temporal_slowdowns of one configuration."""
+
+    def around(one: Row, kept: list[Row]) -> float | None:
+        near = [other["speed"] for other in kept if abs(other["middle"] - one["middle"]) <= 1800]
+        return median(near) if near else None
+
+    first = [around(one, reads) for one in reads]
+    usual = [one for one, base in zip(reads, first, strict=True) if one["speed"] >= 0.92 * (base or 0)]
+    base = [around(one, usual) or before for one, before in zip(reads, first, strict=True)]
+    low = [place for place, one in enumerate(reads) if one["speed"] < 0.92 * (base[place] or 0)]
+    stretches: list[list[int]] = []
+    for place in low:
+        if stretches and place - stretches[-1][-1] <= 2:
+            stretches[-1].append(place)
+        else:
+            stretches.append([place])
+    rows = []
+    for stretch in stretches:
+        if len(stretch) < 2:
+            continue
+        members = reads[stretch[0] : stretch[-1] + 1]
+        speeds, baseline = [one["speed"] for one in members], base[stretch[0]]
+        assert baseline is not None
+        rows.append(
+            {
+                "started_s": min(one["start"] for one in members), "ended_s": max(one["end"] for one in members), "reads": len(members),
+                "min_throughput_bytes_per_s": min(speeds), "mean_throughput_bytes_per_s": mean(speeds), "baseline_bytes_per_s": baseline,
+                "drop_ratio": 1 - min(speeds) / baseline, "mean_drop_ratio": 1 - mean(speeds) / baseline,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def period(instances: list[Row], reads: list[Row]) -> Row:
+    """The row of fct_temporal_periods."""
+    starts = [one["started_s"] for one in instances]
+    gaps = [b - a for a, b in pairwise(starts)]
+    paces = [sum(a <= one["start"] < b for one in reads) for a, b in pairwise(starts)]
+    cvs = [stdev(values) / mean(values) if len(values) > 1 else None for values in (gaps, paces)]
+    trigger = None
+    if len(gaps) >= 3 and cvs[0] is not None and cvs[1] is not None:
+        small, large = sorted(cvs)  # type: ignore[type-var]
+        trigger = "undecided" if large < 1.5 * small or large == small else "time" if cvs[0] == small else "reads"  # type: ignore[operator]
+    return {
+        "instances": len(instances), "mean_period_seconds": mean(gaps) if gaps else None,
+        "median_period_seconds": median(gaps) if gaps else None, "period_cv": cvs[0], "reads_cv": cvs[1], "trigger": trigger,
+    }  # fmt: skip
+
+
+def permanent(reads: list[Row]) -> Row:
+    """The row of fct_permanent_slowdowns of one file's reads."""
+
+    def nearest_rank(values: list[float], share: float) -> float:
+        return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
+
+    hours: dict[int, list[float]] = defaultdict(list)
+    for one in reads:
+        hours[int(one["middle"] // 3600)].append(one["speed"])
+    for h in sorted(hours):
+        before = [speed for hour, speeds in hours.items() if hour < h for speed in speeds]
+        after = [speed for hour, speeds in hours.items() if hour >= h for speed in speeds]
+        if len(before) < 20 or not (len(after) >= 20 or reads[-1]["middle"] - h * 3600 >= 86400):
+            continue
+        q1, q3 = nearest_rank(before, 0.25), nearest_rank(before, 0.75)
+        middle = (median(before) + median(after)) / 2
+        medians = {hour: median(speeds) for hour, speeds in hours.items() if hour >= h}
+        if medians[h] >= q1 - 1.5 * (q3 - q1) or any(value > middle for value in medians.values()):
+            continue
+        settled = min((hour for hour, value in medians.items() if value <= 1.05 * median(after)), default=None)
+        return {
+            "reads": len(reads), "onset_hour": h, "drop_ratio": 1 - median(after) / median(before),
+            "set_in_hours": None if settled is None else settled - h + 1,
+        }  # fmt: skip
+    return {"reads": len(reads), "onset_hour": None, "drop_ratio": None, "set_in_hours": None}
