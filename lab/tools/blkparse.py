@@ -49,7 +49,7 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
         lines = lines.with_columns(is_event=line.str.contains(_EVENT), is_kept=line.str.contains(_QDCR))
         kept = _events(lines.filter(pl.col("is_kept")))
         good = kept.filter(pl.col("is_sound"))
-        events += lines["is_event"].sum() - (kept.height - good.height)
+        events += int(lines["is_event"].sum()) - (kept.height - good.height)
         bad = pl.concat(
             [
                 lines.filter(~pl.col("is_event") & ~line.str.contains(_NOISE)).select("line", "text"),
@@ -57,7 +57,7 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
             ]
         ).sort("line")
         if bad.height:
-            clockless += bad["text"].str.contains(_CLOCKLESS).sum()
+            clockless += int(bad["text"].str.contains(_CLOCKLESS).sum())
             reading.reject(bad["text"][0], bad.height)
         yield "trace_losses", _losses(lines.filter(~pl.col("is_event")))
         if good.height:

@@ -65,7 +65,7 @@ ranked as (
     select
         *,
         list_sort(list_filter([
-            {'cv': period_cv, 'trigger': 'time'}, {'cv': reads_cv, 'trigger': 'reads'}, {'cv': bytes_written_cv, 'trigger': 'writes'}
+            { 'cv': period_cv, 'trigger': 'time' }, { 'cv': reads_cv, 'trigger': 'reads' }, { 'cv': bytes_written_cv, 'trigger': 'writes' }
         ], lambda cause: cause.cv is not null)) as causes
     from periods
 )

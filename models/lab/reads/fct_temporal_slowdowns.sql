@@ -25,7 +25,7 @@ stretches as (
                 partition by experiment_id, config_id, phase order by position asc rows between unbounded preceding and current row
             ) as stretch
         from low
-    )
+    ) as counted
     group by experiment_id, config_id, phase, stretch
     having count(*) >= 2
 ),

@@ -74,4 +74,4 @@ select
     started_s,
     ended_s,
     active_seconds
-from (select * from traced union all select * from listed)
+from (select * from traced union all select * from listed) as found
