@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.thresholds import variables
-from engine.warehouse import Warehouse, quoted
+from engine.warehouse import PROJECT, Warehouse, quoted
 from ingest.raw.durable import put_folder
 
 RECORD = "generation.json"
@@ -49,9 +49,16 @@ def lab_version(manifest: Any) -> str:
         for unique_id, node in sorted(manifest.nodes.items())
         if is_of_lab(node)
     ]
+    made_of = {unique_id for node in manifest.nodes.values() if is_of_lab(node) for unique_id in node.depends_on.nodes}
+    seeds = [
+        node.checksum.checksum
+        for unique_id, node in sorted(manifest.nodes.items())
+        if node.resource_type == "seed" and unique_id in made_of
+    ]
+    functions = (PROJECT / "lab" / "statistics.py").read_text(encoding="utf-8")
     macros = [macro.macro_sql for _, macro in sorted(manifest.macros.items()) if macro.original_file_path.startswith("macros/lab/")]
     thresholds = {name: value for name, value in variables().items() if name.startswith("lab_")}
-    return hashlib.sha256(json.dumps([stated, macros, thresholds], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([stated, seeds, functions, macros, thresholds], sort_keys=True).encode()).hexdigest()
 
 
 def generations_root(warehouse: Warehouse) -> Path:

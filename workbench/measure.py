@@ -15,9 +15,6 @@ import duckdb
 
 DRIVETAIL = Path(sys.executable).parent / "drivetail"
 
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""Python keeps compiled modules, as it does for users: else every process would compile dbt again, 2 seconds of it."""
-
 
 @dataclass(frozen=True)
 class Cost:
@@ -39,9 +36,11 @@ class Cost:
 
 def measure(*command: object) -> Cost:
     """Run a process to its end. Raises: RuntimeError with its output when it fails."""
+    # Python keeps compiled modules, as it does for users: else every process would compile dbt again, 2 seconds of it
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
-        process = subprocess.Popen([str(part) for part in command], stdout=output, stderr=output, env=ENVIRONMENT)
+        process = subprocess.Popen([str(part) for part in command], stdout=output, stderr=output, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)

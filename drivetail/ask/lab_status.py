@@ -7,6 +7,7 @@ from typing import Any
 import duckdb
 
 from drivetail.console import block, facts, table
+from engine.generations import latest_generation
 from engine.lab_read import size
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
@@ -39,13 +40,16 @@ def collect(warehouse: Warehouse, experiment: str | None) -> list[Row]:
     names = [experiment] if experiment else list(landed)
     if not warehouse.published.exists():
         return [{"experiment_id": name, "is_built": False} for name in names]
+    generation = latest_generation(warehouse)
+    built = generation.experiments if generation else {}
     with publication_of(warehouse) as connection:
-        return [_of(connection, name) for name in names]
+        return [_of(connection, name, is_current=built.get(name) == landed[name]) for name in names]
 
 
-def _of(connection: duckdb.DuckDBPyConnection, name: str) -> Row:
+def _of(connection: duckdb.DuckDBPyConnection, name: str, *, is_current: bool) -> Row:
+    """is_current: whether the last build has seen all that has landed of it."""
     found = fetch(connection, "select * from lab.dim_experiments where experiment_id = ?", [name])
-    if not found:
+    if not found or not is_current:
         return {"experiment_id": name, "is_built": False}
     return {
         **found[0],

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from drivetail.cli.options import Failure, format_option, progress_of, warehouse_option
+from drivetail.cli.options import Failure, format_option, os_failure, progress_of, warehouse_option
 from drivetail.console import as_csv, as_json, say
 from engine.warehouse import Warehouse
 from engine.words import counted_noun
@@ -27,6 +27,10 @@ def lab_command(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **kwargs)
         except LabError as error:
             raise Failure(str(error)) from error
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise os_failure(error, "lab") from error
 
     return wrapped
 

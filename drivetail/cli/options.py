@@ -50,6 +50,13 @@ class Failure(click.ClickException):
         click.echo(visible(f"drivetail: {self.message}"), err=True)
 
 
+def os_failure(error: OSError, place: Path | str) -> Failure:
+    """One line of what the system refused, at a file or else at a place, and what to do."""
+    hint = {errno.ENOENT: "is the path right?", errno.ENOSPC: "make room", errno.EACCES: "change its permissions or its user"}
+    todo = hint.get(error.errno or 0, "check the path, its permissions and the free space")
+    return Failure(f"{error.filename or place}: {error.strerror or error}; {todo}")
+
+
 def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command `--warehouse`, and turn what can go wrong into one line."""
 
@@ -82,9 +89,7 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
         except BrokenPipeError:  # whoever read the output has gone: click ends without a word
             raise
         except OSError as error:
-            hint = {errno.ENOENT: "is the path right?", errno.ENOSPC: "make room", errno.EACCES: "change its permissions or its user"}
-            todo = hint.get(error.errno or 0, "check the path, its permissions and the free space")
-            raise Failure(f"{error.filename or root}: {error.strerror or error}; {todo}") from error
+            raise os_failure(error, root) from error
 
     return wrapped
 

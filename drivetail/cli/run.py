@@ -21,13 +21,11 @@ from drivetail.cli.options import (
     warehouse_option,
 )
 from drivetail.console import as_csv, as_json, progress, say
-from drivetail.service.slow_hosts import seconds_of
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, human
 from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SOURCES, listing
 
-HOUR_SECONDS = 3600
 WITH_RESOLUTION = tuple(name for name, options in INBOX_OPTIONS.items() if "resolution" in options)
 
 
@@ -280,6 +278,8 @@ def collect(out: Path, once: bool, every: str | None, finer: Path | None, host: 
 
 def _seconds(text: str) -> int:
     """`60s`, `5m` -> seconds. Raises: click.UsageError."""
+    from drivetail.service.slow_hosts import seconds_of
+
     seconds = seconds_of(text)
     if seconds is None or not 1 <= seconds <= 900:
         raise click.UsageError(f"--every {text}: give 1s to 15m; snapshots further apart miss too much of the hour")

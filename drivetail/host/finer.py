@@ -66,9 +66,9 @@ class Finer:
         return None
 
     def _used(self, alert: datetime) -> _Used | None:
-        """What this alert has cost; null for one that has cost nothing yet."""
+        """What this alert has cost, or a later one that has cleared; null for one that has cost nothing yet."""
         try:
             used = _Used.model_validate_json(self.state.read_bytes())
         except (OSError, ValidationError):
             return None
-        return used if used.alert == alert else None
+        return used if alert <= used.alert else None

@@ -139,6 +139,8 @@ def test_it_ends_after_its_hours_and_after_its_bytes(finer: Finer) -> None:
     assert again.seconds(60, T0 + 30 * HOUR + 10, 999_999) == 10
     assert again.seconds(60, T0 + 30 * HOUR + 20, 1) == 60
     assert Finer(finer.file, "web1", finer.state.parent).seconds(60, T0 + 30 * HOUR + 30, 1) == 60
+    finer.file.write_text(json.dumps(FILE))  # that one has cleared, the first is still open: it gets no new budget
+    assert again.seconds(60, T0 + 30 * HOUR + 40, 1) == 60
 
 
 def test_without_an_alert_or_a_file_it_looks_as_it_always_does(finer: Finer, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 UV = which(str(ROOT / ".uv" / "bin" / "uv")) or which("uv")
-FOREIGN = ("engine", "ingest", "quality", "report", "simulate", "toleraid", "models")
+FOREIGN = ("engine", "ingest", "quality", "report", "simulate", "toleraid", "lab", "models")
 
 pytestmark = [pytest.mark.xdist_group("wheel"), pytest.mark.skipif(UV is None, reason="uv is not installed; `make` installs it")]
 
@@ -72,6 +72,7 @@ def test_it_brings_one_package_and_no_model_of_the_user(installed: Installed) ->
         "report",
         "simulate",
         "toleraid",
+        "lab",
         "analyses",
         "macros",
         "models",

@@ -134,9 +134,9 @@ def test_every_row_is_that_of_the_publication(run: Run) -> None:
     assert found.relations == len(compared(run.warehouse.published)) > 70 and found.rows > 1000
 
 
-def test_the_rows_compared_have_health_samples_labels_and_the_new_thresholds(run: Run) -> None:
+def test_the_rows_compared_have_health_labels_and_the_new_thresholds(run: Run) -> None:
     with duckdb.connect(str(run.warehouse.published), read_only=True) as connection:
-        for mart in ("fct_drive_health", "health_comparison", "health_warnings", "fct_drive_samples", "fct_slow_alerts"):
+        for mart in ("fct_drive_health", "health_comparison", "health_warnings", "fct_slow_alerts"):
             assert connection.execute(f"select count(*) from marts.{mart}").fetchall()[0][0] > 0, mart
         assert connection.execute("select sum(labelled_count - unseen_count) from marts.detector_scores").fetchall()[0][0] > 0
         (text,) = connection.execute("select sql from duckdb_views() where view_name = 'fct_raid_group_freshness'").fetchall()[0]

@@ -1,12 +1,14 @@
 """The bench runs on small fleets, and its yardsticks agree with each other."""
 
 import json
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from workbench.bench import PARTS, TITLES, written
+from workbench.measure import measure
 from workbench.parts import Bound, Section, Setting
 from workbench.parts.day import TEXT, answer, run_script
 from workbench.parts.questions import cookbook
@@ -115,3 +117,10 @@ def test_an_event_log_gives_the_heaviest_model_and_what_it_shuffles(tmp_path: Pa
         "Exchange",
         "parquet",
     ]
+
+
+def test_a_measured_process_sees_the_environment_as_it_is_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SET_AFTER_IMPORT", "1")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    code = "import os; assert os.environ['SET_AFTER_IMPORT'] == '1' and 'PYTHONDONTWRITEBYTECODE' not in os.environ"
+    assert measure(sys.executable, "-c", code).seconds > 0

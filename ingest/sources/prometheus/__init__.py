@@ -29,7 +29,7 @@ from ingest.reading.parse import completed, split
 from ingest.reading.readers import RawChunk, one_line
 from ingest.reading.resolution import as_samples, seconds_of
 from ingest.sources import SOURCES
-from ingest.sources.prometheus.client import Client, TooMuch, server_url
+from ingest.sources.prometheus.client import Client, PrometheusError, server_url
 from ingest.sources.prometheus.health import Point, health_of
 from ingest.sources.prometheus.known import unknown_rows
 from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull, pull_health
@@ -105,7 +105,7 @@ def fetch(
             if ends.hour == 0:  # once a day, however many pulls there are: the day's last full hour
                 try:
                     _write_health(_health_file(path), pull_health(client, selection, ends - timedelta(hours=1)))
-                except TooMuch as error:
+                except PrometheusError as error:  # also one that a proxy refuses: the readings land
                     notes.append(f"the drives' health on {begins:%Y-%m-%d} is left out: {error}")
             half = path.with_suffix(f".{os.getpid()}.half")
             write_parquet(readings, half)

@@ -10,7 +10,7 @@ limited as (
         -- Bonferroni: each interval leaves out its share of what all may leave out together, half at each end
         case
             when effect_error is not null
-                then effect_error * {{ student_limit('(1 - ' ~ var('health_confidence') ~ ') / 2 / comparison_count', '(slow_raid_groups - 1)') }}
+                then effect_error * {{ student_limit('cast(1 - ' ~ var('health_confidence') ~ ' as double) / 2 / comparison_count', '(slow_raid_groups - 1)') }}
         end as reach
     from numbered
 )
