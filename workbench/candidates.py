@@ -91,7 +91,8 @@ SCENARIOS = {
         step_days=105,
     ),
 }
-OTHER_SEEDS = ("seed12", "seed13")
+IN_FILES_ONLY = ("seed12", "seed13", "bursty", "step")
+"""Fleets whose rows the page leaves to the CSV files."""
 
 
 def simulated(scenario: Scenario, work: Path) -> Path:
@@ -313,19 +314,19 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
         )
     lines += ["", "`python -m workbench.candidates`, or `--only FLEET`; FILE holds `SCENARIOS` of `workbench/candidates.py`."]
     lines += [f"- {name}: {scenario.words}" for name, scenario in SCENARIOS.items() if scenario.words]
-    lines += ["", "Sums are over all fleets; the tables leave out other seeds, which the files have."]
+    lines += ["", "Sums are over all six fleets. The tables show large and small; each CSV file has all six."]
     lines += [
         "",
         "## After each verdict `replace`",
         "",
         "Tail hours per drive in the 28 days before and after, beside what a replacement costs. `paid` is the share of verdicts",
-        "after which the drive caused more than that. All verdicts: [candidates_verdicts.csv](candidates_verdicts.csv).",
+        "after which the drive caused more than that. All verdicts, six fleets: [candidates_verdicts.csv](candidates_verdicts.csv).",
         "",
         "| fleet | by | kind | times | before | after | cost | paid |",
         "|---|---|---|--:|--:|--:|--:|--:|",
     ]
     for row in tables["verdicts"]:
-        if row["verdict"] == "replace" and row["fleet"] not in OTHER_SEEDS:
+        if row["verdict"] == "replace" and row["fleet"] not in IN_FILES_ONLY:
             numbers = " | ".join(row[name] for name in ("verdict_count", "tail_hours_before", "tail_hours_after", "cost_tail_hours"))
             lines.append(f"| {row['fleet']} | {row['replace_rule']} | {row['kind']} | {numbers} | {float(row['paid_ratio']):.0%} |")
     lines += [
@@ -333,7 +334,7 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
         "## The model beside simpler rankings",
         "",
         "Tail hours avoided when 1% of the drives are replaced. `gains`, `loses`: the model does, with the whole interval on one side; else it is open.",
-        "Intervals, and 0.2% and 5%: [candidates_backtest.csv](candidates_backtest.csv).",
+        "Intervals, 0.2% and 5%, six fleets: [candidates_backtest.csv](candidates_backtest.csv).",
         f"Beside random picks the model gains in {sum(row['verdict'] == 'gains' for row in random)} of {len(random)} comparisons.",
         "",
         "| fleet | kind | model avoids | most slow hours in 28 days | slowest now |",
@@ -341,7 +342,7 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
     ]
     at_one_percent: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for row in tables["backtest"]:
-        if float(row["top_ratio"]) == 0.01 and row["fleet"] not in OTHER_SEEDS:
+        if float(row["top_ratio"]) == 0.01 and row["fleet"] not in IN_FILES_ONLY:
             at_one_percent.setdefault((row["fleet"], row["kind"]), {})[row["rule"]] = row
     for (fleet, kind), of in at_one_percent.items():
         others = " | ".join(
@@ -370,14 +371,14 @@ def page(tables: dict[str, list[dict[str, str]]]) -> str:
         "",
         "Share of the base rate's Brier score that a rule saves, when a slow interval within 1, 7 and 28 days is foretold at each week boundary:",
         "by slow hours in 28 days / by whether the drive was slow in 28 days / by the model's expectation. + and -: better and worse than the second,",
-        "beyond chance. n: forecasts for 7 days, and how many came true. All: [candidates_forecasts.csv](candidates_forecasts.csv).",
+        "beyond chance. n: forecasts for 7 days, and how many came true. All rules, six fleets: [candidates_forecasts.csv](candidates_forecasts.csv).",
         "",
         "| fleet | kind | n | 1 day | 7 days | 28 days |",
         "|---|---|--:|---|---|---|",
     ]
     marks = {"gains": "+", "loses": "-"}
     foretold = {(row["fleet"], row["kind"], row["horizon_days"], row["rule"]): row for row in tables["forecasts"]}
-    for fleet, kind in dict.fromkeys((row["fleet"], row["kind"]) for row in tables["forecasts"] if row["fleet"] not in OTHER_SEEDS):
+    for fleet, kind in dict.fromkeys((row["fleet"], row["kind"]) for row in tables["forecasts"] if row["fleet"] not in IN_FILES_ONLY):
         saved = []
         for days in VARIABLES["forecast_horizon_days"]:
             of_rules = [foretold[fleet, kind, str(days), rule] for rule in ("most_slow_hours_28d", "slow_28d", "model")]
