@@ -32,6 +32,7 @@ from tests.reference.reference import Delivery, compute
 from tests.spark.on_spark import build_on_spark, compare, compared, failures, spark_dbt
 
 pytestmark = [
+    pytest.mark.soak,  # eight minutes of Spark
     pytest.mark.xdist_group("spark"),
     pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="pyspark is not installed: `make .venv/.spark`"),
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17 or later, and there is no `java`"),
