@@ -1,6 +1,6 @@
 #!/bin/sh
-# Which drive is in which md array or ZFS vdev, for node_exporter's textfile collector: the series that `drivetail collect --textfile`
-# writes, on hosts without Python. Run it as root every few minutes (deploy/systemd/drivetail-membership.timer):
+# Which drive is in which md array or ZFS vdev, its serial and model, for node_exporter's textfile collector: the series that
+# `drivetail collect --textfile` writes, on hosts without Python. Run it as root every few minutes (deploy/systemd/drivetail-membership.timer):
 #
 #   membership.sh /var/lib/prometheus/node-exporter     write drivetail_membership.prom there, in one step
 #   membership.sh                                       print it
@@ -20,12 +20,29 @@ name_drive() { # drive: the one that device $1 is, or is a partition of
     for place in "$sys/block/"*/"$1"; do
         [ ! -e "$place/partition" ] || { place=${place%/*} && drive=${place##*/}; }
     done
-    drive=$(printf %s "$drive" | tr '!' /) # sysfs names cciss/c0d0 cciss!c0d0
 }
 
-show() { # array $1, device $2, UUID $3, role $4
+say() { # said: what udev's database has of the device in folder $1 by the first of the names after it; empty where nothing
+    first_line "$1/dev"
+    said=
+    shift
+    for name; do
+        [ "$said" ] || said=$(sed -n "s/^E:$name=//p" "$udev/b$line" 2>/dev/null) || said=
+    done
+}
+
+label() { # text $1, else the line in file $2, as the value of a label
+    first_line "$2"
+    printf %s "${1:-$line}" | sed 's/\\x20/ /g; s/\\x2f/\//g; s/^ *//; s/ *$//; s/["\\]/\\&/g'
+}
+
+show() { # array $1, device $2, UUID $3, role $4; serial and model as lsblk finds them
     name_drive "$2"
-    printf 'drivetail_md_member{md="%s",device="%s",uuid="%s",role="%s"} 1\n' "$1" "$drive" "$3" "$4"
+    place=$sys/block/$drive
+    drive=$(printf %s "$drive" | tr '!' /) # sysfs names cciss/c0d0 cciss!c0d0
+    say "$place" ID_SCSI_SERIAL SCSI_IDENT_SERIAL ID_SERIAL_SHORT && serial=$(label "$said" "$place/device/serial")
+    say "$place" ID_MODEL_ENC ID_MODEL && model=$(label "$said" "$place/device/model")
+    printf 'drivetail_md_member{md="%s",device="%s",uuid="%s",role="%s",serial="%s",model="%s"} 1\n' "$1" "$drive" "$3" "$4" "$serial" "$model"
 }
 
 name_role() { # role: what slot $4 of $3 holds, in layout $2 (drivers/md/raid5.h) of level $1; where parity rotates every drive holds data
@@ -37,8 +54,7 @@ name_role() { # role: what slot $4 of $3 holds, in layout $2 (drivers/md/raid5.h
 }
 
 find_uuid() { # uuid: of the array in folder $1, as mdadm prints it; empty where nobody says
-    first_line "$1/dev"
-    uuid=$(sed -n 's/^E:MD_UUID=//p' "$udev/b$line" 2>/dev/null) || uuid=
+    say "$1" MD_UUID && uuid=$said
     first_line "$1/md/metadata_version"
     case $uuid:$line in
         :1.*) # the bytes of older metadata would have to be turned

@@ -276,7 +276,8 @@ class Collector:
         return list(arrays_of(looks(f"TS 0\n{text}")[0], []))
 
     def membership(self) -> str:
-        """Which drive is in which md array, as node_exporter's textfile collector reads it."""
+        """Which drive is in which md array, its serial and model, as node_exporter's textfile collector reads it."""
+        devices = {device.get("name"): device for device in self._devices([]) or []}
         lines = [
             "# HELP drivetail_md_member Drive that a member of an md array or a ZFS vdev is on, 1.",
             "# TYPE drivetail_md_member gauge",
@@ -286,7 +287,9 @@ class Collector:
             known = next(iter(arrays_of(looks(f"TS 0\n{export}")[0], [])), array) if export else array
             known.layout, known.width = known.layout or array.layout, known.width or array.width
             for device, role in sorted({(drive_device(m.device), known.role(m)) for m in known.members if not m.is_failed}):
+                says = devices.get(device, {})
                 labels = {"md": array.name, "device": device, "uuid": known.uuid or "", "role": role}
+                labels |= {name: re.sub(r'(["\\])', r"\\\1", str(says.get(name) or "").strip()) for name in ("serial", "model")}
                 shown = ",".join(f'{name}="{value}"' for name, value in labels.items())
                 lines.append(f"drivetail_md_member{{{shown}}} 1")
         return "\n".join(lines) + "\n"

@@ -213,7 +213,7 @@ def test_a_part_that_cannot_be_read_needs_somebody_and_costs_only_that(host: Hos
 def test_membership_for_node_exporter(host: Host, tmp_path: Path) -> None:
     collector(host, tmp_path / "out").write_membership(tmp_path)
     assert (tmp_path / "drivetail_membership.prom").read_text().splitlines()[2:] == [
-        f'drivetail_md_member{{md="md0",device="sd{d}",uuid="aaaaaaaa:bbbbbbbb:cccccccc:dddddddd",role="{role}"}} 1'
+        f'drivetail_md_member{{md="md0",device="sd{d}",uuid="aaaaaaaa:bbbbbbbb:cccccccc:dddddddd",role="{role}",serial="S{d}",model=""}} 1'
         for d, role in zip("abcd", ("data", "data", "parity_p", "parity_q"), strict=True)
     ]
 

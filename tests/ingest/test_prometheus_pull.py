@@ -454,6 +454,17 @@ def test_members_of_an_array_are_a_group_and_its_spare_is_told(warehouse: Wareho
     assert warehouse.live("drives").sort("drive_id").select("drive_id", "role").rows() == [("S0", "data"), ("S1", "data"), ("S2", "spare")]
 
 
+def test_where_node_exporter_names_no_drive_the_membership_does(warehouse: Warehouse) -> None:
+    fleet = {key: values for key, values in a_fleet().items() if "node_disk_info" not in key}
+    for n, serial in enumerate(("", "ZA1", "ZA2")):
+        key = labels("drivetail_md_member", instance="web:9100", device=f"sd{'abc'[n]}", md="md0", uuid="u", serial=serial, model="M 1")
+        fleet[key] = [(at, 1.0) for at in every(60)]
+    with serving(Server(fleet)) as server:
+        land(server, warehouse)
+    drives = warehouse.live("drives").sort("drive_id").select("drive_id", "model", "raid_group_id")
+    assert drives.rows() == [("ZA1", "M 1", "u"), ("ZA2", "M 1", "u"), ("web/sda", "M 1", "u")]
+
+
 @pytest.mark.parametrize("question", ["reads", "timestamp("])
 def test_a_series_that_an_answer_has_twice_ends_the_pull(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ask = Client.query_range

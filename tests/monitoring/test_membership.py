@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -13,7 +14,7 @@ from sys import executable
 
 import pytest
 
-from drivetail.host.collect import Collector
+from drivetail.host.collect import LSBLK, Collector
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "deploy" / "membership.sh"
@@ -79,10 +80,16 @@ class Array:
             add_device(sys, device)
 
 
+def drive_of(device: str) -> str:
+    """The drive that a device is, or is a partition of."""
+    has_p = device.startswith(("nvme", "cciss"))
+    drive = device.rpartition("p")[0] if has_p else device.rstrip("0123456789")
+    return drive or device
+
+
 def add_device(sys: Path, device: str) -> None:
     """A drive of sysfs, or a partition in the folder of its drive."""
-    is_named_with_p = device.startswith(("nvme", "cciss"))
-    drive = device.rpartition("p")[0] if is_named_with_p else device.rstrip("0123456789")
+    drive = drive_of(device)
     place = sys / "block" / drive / device if drive != device else sys / "block" / drive
     place.mkdir(parents=True, exist_ok=True)
     if drive != device:
@@ -96,13 +103,14 @@ def run(*arguments: object, sys: Path, udev: Path | None = None, path: str | Non
     return done.stdout
 
 
-def of_python(arrays: Sequence[Array], root: Path) -> list[str]:
+def of_python(arrays: Sequence[Array], root: Path, identities: dict[str, dict[str, str | None]]) -> list[str]:
     """What `drivetail collect --textfile` says of a host with these arrays."""
     proc = root / "proc"
     proc.mkdir()
     (proc / "mdstat").write_text("Personalities : [raid6]\n" + "".join(each.mdstat() for each in arrays) + "unused devices: <none>\n")
-    exports = {f"/dev/{each.name}": each.export() for each in arrays if each.uuid}
-    collector = Collector(root / "out", host="web1", proc=proc, runner=lambda command: exports.get(command[-1]))
+    said = {f"/dev/{each.name}": each.export() for each in arrays if each.uuid}
+    said[LSBLK[-1]] = json.dumps({"blockdevices": [{"name": name.replace("!", "/"), **who} for name, who in identities.items()]})
+    collector = Collector(root / "out", host="web1", proc=proc, runner=lambda command: said.get(command[-1]))
     return collector.membership().splitlines()
 
 
@@ -120,14 +128,35 @@ ARRAYS = {
 }  # fmt: skip
 
 
+def identify(place: Path, udev: Path, number: str, kind: int) -> dict[str, str | None]:
+    """Have udev or the kernel say who a drive is, each in another way. Returns: serial and model as lsblk prints them."""
+    serial, model = f"S{number.replace(':', 'N')}", 'ACME 4"/2000'
+    (place / "dev").write_text(number + "\n")
+    said = {
+        0: ["ID_SERIAL_SHORT=35000c500", f"ID_SCSI_SERIAL={serial}", "SCSI_IDENT_SERIAL=no", r'ID_MODEL_ENC=ACME\x204"\x2f2000\x20\x20'],
+        1: ["ID_SERIAL_SHORT=35000c500", f"SCSI_IDENT_SERIAL={serial}", f"ID_MODEL={model}"],
+        2: [f"ID_SERIAL_SHORT={serial}"],
+    }.get(kind)
+    if said:
+        (udev / f"b{number}").write_text("".join(f"E:{each}\n" for each in said))
+    if kind == 3:  # a kernel without udev
+        (place / "device").mkdir()
+        (place / "device/serial").write_text(f"{serial}   \n")
+        (place / "device/model").write_text(f"{model}\n")
+    return {"serial": serial if kind <= 3 else None, "model": model if kind in (0, 1, 3) else None}
+
+
 @pytest.mark.parametrize("name", ARRAYS)
 def test_the_script_says_of_md_arrays_what_the_collector_says(name: str, tmp_path: Path) -> None:
     sys, udev = tmp_path / "sys", tmp_path / "udev"
     udev.mkdir()
+    identities: dict[str, dict[str, str | None]] = {}
     for number, array in enumerate(ARRAYS[name]):
         array.write(sys, number)
         (udev / f"b9:{number}").write_text("E:MD_LEVEL=raid6\n" + (f"E:MD_UUID={array.uuid}\n" if array.uuid else ""))
-    expected = of_python(ARRAYS[name], tmp_path)
+        for minor, drive in enumerate(sorted({drive_of(device) for device, _, _ in array.of()})):
+            identities[drive] = identify(sys / "block" / drive, udev, f"{65 + number}:{minor}", minor)
+    expected = of_python(ARRAYS[name], tmp_path, identities)
     assert len(expected) > 3
     assert sorted(run(sys=sys, udev=udev).splitlines()) == sorted(expected)
 
@@ -220,7 +249,7 @@ def test_a_zfs_vdev_is_a_group(shell: str, tmp_path: Path) -> None:
     wrapper = tmp_path / "shell"  # `busybox sh` is two words
     wrapper.write_text(f'#!/bin/sh\nexec {shell} "$@"\n')
     wrapper.chmod(0o755)
-    series = 'drivetail_md_member{{md="{}",device="{}",uuid="",role="{}"}} 1'
+    series = 'drivetail_md_member{{md="{}",device="{}",uuid="",role="{}",serial="",model=""}} 1'
     lines = [series.format(group, device, "data") for group, of in PLACES.items() for device in of.split()]
     lines.append(series.format("tank", "sdi", "spare"))
     assert run(sys=tmp_path, path=zpool(tmp_path / "bin", POOLS), shell=str(wrapper)).splitlines()[2:] == lines

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 import duckdb
 import pytest
 
+from drivetail.host.collect import Collector
 from tests.proof.support import drivetail
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "drivetail-tests"
@@ -36,6 +37,8 @@ pytestmark = [
     ),
     pytest.mark.xdist_group("machine"),
 ]  # fmt: skip
+MEMBERSHIP = Path(__file__).resolve().parents[2] / "deploy" / "membership.sh"
+SERIALS = {"held": "SER", "free": "FREE"}
 SLOWED = "SER0003"
 MODULES = "virtio_pci 9pnet_virtio 9p ahci sd_mod raid456"
 INIT = """#!/busybox sh
@@ -62,6 +65,7 @@ look() {
 }
 look
 lsblk --json --bytes -d -o NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN | sed "1s/{/{\\"TS\\": $at,/" > /out/lsblk.json
+sh /membership.sh > /out/membership.prom
 set +x
 # reads of a chunk, which is on one drive; writes of a stripe, which is on all
 for skip in 0 600 1200 1800 2400 3000; do while :; do dd if=/dev/md0 of=/dev/null bs=64k skip=$skip iflag=direct; done 2> /dev/null & done
@@ -109,6 +113,7 @@ def first_files(folder: Path) -> Path:
     for name in ("bin", "sbin", "lib", "lib64"):
         (root / name).symlink_to(f"usr/{name}")
     shutil.copy(BUSYBOX, root / "busybox")
+    shutil.copy(MEMBERSHIP, root)
     for module in kernel().glob("*.ko"):
         shutil.copy(module, root)
     (root / "init").write_text(INIT)
@@ -149,8 +154,10 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the two machines have written down, a folder each."""
     folder = tmp_path_factory.mktemp("machines")
     initramfs = first_files(folder)
-    for host, name in (("held", "SER"), ("free", "FREE")):
+    for host, name in SERIALS.items():
         run_machine(folder / "hosts" / host, initramfs, [f"{name}{number:04}" for number in range(6)])
+        # no source of what hosts deliver
+        (folder / "hosts" / host / "membership.prom").rename(folder / f"{host}.prom")
     return folder / "hosts"
 
 
@@ -175,3 +182,14 @@ def test_the_raid_groups_are_those_that_mdadm_told(hosts: Path, published: duckd
     told = {re.search(r"^MD_UUID=(\S+)", (hosts / host / "mdadm").read_text(), re.MULTILINE)[1] for host in ("held", "free")}
     groups = published.execute("select raid_group_id, raid_level, data_drive_count from marts.dim_raid_groups").fetchall()
     assert len(told) == 2 and sorted(groups) == [(uuid, "raid6, rotating parity", 6) for uuid in sorted(told)]
+
+
+@pytest.mark.parametrize("host", ["held", "free"])
+def test_the_script_for_node_exporter_says_what_the_collector_says(host: str, hosts: Path, tmp_path: Path) -> None:
+    _, export, mdstat = re.split(r"^TS .*\n|^(?=Personalities)", (hosts / host / "mdadm").read_text(), flags=re.MULTILINE)[:3]
+    (tmp_path / "mdstat").write_text(mdstat)
+    said = {"mdadm": export, "lsblk": (hosts / host / "lsblk.json").read_text()}
+    collector = Collector(tmp_path / "out", host=host, proc=tmp_path, runner=lambda command: said[command[0]])
+    expected = collector.membership().splitlines()
+    assert {number for line in expected for number in re.findall(r'serial="(\w+)"', line)} == {f"{SERIALS[host]}{n:04}" for n in range(6)}
+    assert sorted((hosts.parent / f"{host}.prom").read_text().splitlines()) == sorted(expected)

@@ -54,6 +54,7 @@ class _Doctor:
         self.now = int(now.replace(tzinfo=UTC).timestamp())
         self.drives: list[dict[str, str]] = []
         self.infos: dict[tuple[str | None, str | None], str] = {}
+        self.members: list[dict[str, str]] = []
 
     def vector(self, query: str, at: int | None = None) -> list[tuple[dict[str, str], float]]:
         """An instant query: (labels, value)."""
@@ -148,7 +149,9 @@ class _Doctor:
     def serials(self) -> list[Finding]:
         infos = [labels for labels, _ in self.vector(self.selection.of([INFO]))]
         name, device = self.selection.labels.host, self.selection.labels.device
-        self.infos = {(labels.get(name), labels.get(device)): labels.get("serial", "") for labels in infos}
+        self.members = [labels for labels, _ in self.vector(f"{{__name__={quoted(MEMBER)}}}")]
+        self.infos = {(labels.get(name), drive_of(labels.get("device", ""))): labels.get("serial", "") for labels in self.members}
+        self.infos |= {(labels.get(name), labels.get(device)): serial for labels in infos if (serial := labels.get("serial"))}
         places = {(labels[name], labels[device]) for labels in self.drives}
         hosts = named_hosts(sorted({host for host, _ in places}))
         landed = self.inventory.serials
@@ -167,10 +170,7 @@ class _Doctor:
     def groups(self, least_drives: int) -> list[Finding]:
         labels = self.selection.labels
         hosts = named_hosts(sorted({drive[labels.host] for drive in self.drives}))
-        members = {
-            (one.get(labels.host), drive_of(one.get("device", ""))): one.get("uuid") or one.get("md", "")
-            for one, _ in self.vector(f"{{__name__={quoted(MEMBER)}}}")
-        }
+        members = {(one.get(labels.host), drive_of(one.get("device", ""))): one.get("uuid") or one.get("md", "") for one in self.members}
         groups: dict[str, set[tuple[str, str]]] = {}
         guessed = 0
         for drive in self.drives:

@@ -321,16 +321,18 @@ def identities(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataF
 
 
 def memberships(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
-    """`drivetail_md_member`: host, device, at, raid_group_id (the array's UUID, else host and name), role.
+    """`drivetail_md_member`: host, device, at, raid_group_id (the array's UUID, else host and name), role, member_serial, member_model.
 
-    A role that is a place in the array is that of a data drive: md rotates parity.
+    A role that is a place in the array is that of a data drive: md rotates parity. What is empty is null.
     """
 
     def say(host: str, device: str | None, labels: dict[str, str]) -> tuple[str | None, ...]:
         role = labels.get("role")
-        return drive_of(device or ""), labels.get("uuid") or f"{host}/{labels.get('md', '')}", role if role in ROLES else "data"
+        group = labels.get("uuid") or f"{host}/{labels.get('md', '')}"
+        who = (labels.get("serial") or None, labels.get("model") or None)
+        return drive_of(device or ""), group, role if role in ROLES else "data", *who
 
-    return _said(lines, read, ("raid_group_id", "role"), say)
+    return _said(lines, read, ("raid_group_id", "role", "member_serial", "member_model"), say)
 
 
 def _said(
@@ -361,6 +363,9 @@ def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataF
     readings = readings.sort("at", maintain_order=True)
     for said in (infos, members):
         readings = readings.join_asof(said.sort("at"), on="at", by=["host", "device"], strategy="backward", check_sortedness=False)
-    return readings.with_columns(pl.coalesce("told_group", "raid_group_id").alias("raid_group_id")).with_columns(
-        pl.col(name).cast(dtype) for name, dtype in IDENTITY.items()
-    )
+    return readings.with_columns(
+        pl.coalesce("told_group", "raid_group_id").alias("raid_group_id"),
+        # node_exporter before 1.4 says of a drive only that it is there
+        pl.coalesce("serial", "member_serial").alias("serial"),
+        pl.coalesce("model", "member_model").alias("model"),
+    ).with_columns(pl.col(name).cast(dtype) for name, dtype in IDENTITY.items())
