@@ -97,7 +97,8 @@ def render(
     """
     texts = [["" if value is None else cell(value) for value in row] for row in rows]
     is_terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if is_terminal else PIPED_WIDTH
+    # a block indents its tables
+    width = (shutil.get_terminal_size().columns if is_terminal else PIPED_WIDTH) - len(INDENT)
     values = [[text[index] for text in texts] for index in range(len(columns))]
     # half an identifier or a number is another one
     is_whole = [
@@ -114,8 +115,7 @@ def render(
     def needed() -> int:
         return sum(max(least(index, line) for line in name.split("\n")) + 2 for index, name in shown.items()) - 2
 
-    # less than all of it: a block indents its tables
-    if needed() > width - len(INDENT) and is_terminal and rows:
+    if needed() > width and is_terminal and rows:
         shown = {index: _broken(name, least(index, "")) for index, name in shown.items() if any(map(str.strip, values[index]))}
         if needed() > width:
             return "\n\n".join(
@@ -136,7 +136,7 @@ def render(
 
 
 def _broken(heading: str, width: int) -> str:
-    """A heading of several words in lines of so many characters, or of its longest word."""
+    """A heading of several words in lines of at most `width` characters, or of its longest word."""
     words = heading.split()
     return heading if len(words) < 2 else "\n".join(textwrap.wrap(heading, max(width, *map(len, words)), break_on_hyphens=False))
 

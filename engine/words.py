@@ -6,9 +6,7 @@ from datetime import datetime
 
 TOO_LITTLE = "too little data to call"
 """Of a verdict that is `open`: the interval reaches both sides."""
-NO_BACKTEST = (
-    "No backtest yet: it begins nine weeks after the first data, when outcomes can be compared with predictions from earlier weeks"
-)
+NO_BACKTEST = "No backtest yet: it needs nine weeks of data, and a tail hour in the four weeks after a prediction"
 
 
 def human(number: int) -> str:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     help="Folder where deliveries arrive; created if missing.",
 )
 @click.option("--server", metavar="URL", help="Prometheus server that is pulled every hour.")
-@click.option("--source", type=click.Choice([*SOURCES, COLLECTED]), default="bundle", show_default=True, help="Source of the deliveries.")
+@click.option("--source", type=click.Choice([*SOURCES, COLLECTED]), help="Source of the deliveries.  [default: bundle]")
 @click.option(
     "--start",
     type=click.DateTime(["%Y-%m-%dT%H"]),
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     help="First hour (UTC) to be run, like 2026-01-05T00.  [default: this hour]",
 )
 @warehouse_option
-def init(warehouse: Warehouse, folder: Path | None, server: str | None, source: str, start: datetime | None) -> None:
+def init(warehouse: Warehouse, folder: Path | None, server: str | None, source: str | None, start: datetime | None) -> None:
     """Write the settings of a warehouse that runs itself.
 
     DIR/drivetail.toml says where deliveries come in and who is notified when something is wrong.
@@ -61,10 +61,12 @@ def init(warehouse: Warehouse, folder: Path | None, server: str | None, source: 
 
     if not (folder or server):
         raise click.UsageError("give --inbox FOLDER, --server URL, or both")
+    if source and not folder:
+        raise click.UsageError(f"--source {source}: it says what an inbox holds; give --inbox FOLDER as well, or leave it out")
     if server and not server.startswith(("http://", "https://")):
         raise click.UsageError(f"--server {server}: give the server's address, such as http://prometheus:9090")
     folder = folder and folder.resolve()
-    path = write_settings(warehouse, folder, source, start or this_hour(), server)
+    path = write_settings(warehouse, folder, source or "bundle", start or this_hour(), server)
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
     expected = [f"deliveries are expected in {folder}"] if folder else []

@@ -310,7 +310,8 @@ def test_settings_of_a_server_alone(tmp_path):
     def init(*options: str) -> int:
         return CliRunner().invoke(main, ["init", *options, "--warehouse", str(tmp_path)]).exit_code
 
-    assert (init(), init("--server", "prometheus:9090"), init("--server", "http://prometheus:9090")) == (2, 2, 0)
+    server = ("--server", "http://prometheus:9090")
+    assert (init(), init("--server", "prometheus:9090"), init(*server, "--source", "collected"), init(*server)) == (2, 2, 2, 0)
     assert [feed.url for feed in load_settings(Warehouse(tmp_path)).feeds] == ["http://prometheus:9090"]
 
 
