@@ -215,7 +215,7 @@ def _manifest(target: str, folder: Path, log: Path) -> Any:
         *(version(name) for name in ("dbt-core", "dbt-adapters", "dbt-duckdb")),
     ]
     kept = place / f"manifest-{hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}.pickle"
-    # to read a pickle is to run it: only one that lies beside the models is trusted as they are
+    # to read a pickle is to run it: only one in the folder of the models is trusted, as they are
     if beside:
         with suppress(OSError, EOFError, pickle.UnpicklingError):
             content = pickle.loads(kept.read_bytes())
@@ -263,8 +263,8 @@ class Project:
     def parsed(cls, target: str, folder: Path, log: Path) -> Any:
         """The manifest of the models, read once by this process.
 
-        What dbt makes of them lies beside the models, where every warehouse finds it (10 s less for each new one), or in `folder`
-        where an installation may not be written. Connects to nothing.
+        What dbt makes of them is kept in the folder of the models, where every warehouse finds it (10 s less for each new one), or in
+        `folder` where an installation may not be written. Connects to nothing.
         Raises: ModelError when the models do not parse.
         """
         if target not in cls._parsed:

@@ -28,8 +28,8 @@ PLANTED_CASES = ("failing", "swapped", "sudden", "mild", "updated")
 FAILING_EVERY_HOURS, FAILING_HOURS, FAILING_EXCESS = 31.0, 6.0, 3.5
 """Such a drive is slow this often, for so long, by so much (ratio)."""
 FAILING_DAYS, SWAPPED_DAYS, SWAP_HOURS, SUDDEN_HOURS = 40, 24, 3.0, 16.0
-"""One fails for so many days up to the end of the span; another did until it was replaced so many days before it, its slot being empty
-for so long; a third becomes slow in the last hours."""
+"""One fails for the first number of days, up to the end of the span; another did until it was replaced the second number of days before
+the end, its slot being empty for the hours of the third; another one becomes slow in the last hours, the fourth."""
 MILD_EXCESS = 0.4
 """Extra latency of one that is a little slow for good (ratio)."""
 HOURS_PER_CASE_AND_DAY = 3

@@ -81,7 +81,7 @@ COARSE_NOISE = 0.5
 COARSE_HAZARD: dict[Kind, float] = {"disk": 1.0, "ssd": 0.1}
 """Its rate of episodes (ratio)."""
 IDLE_GROUP_SHARE: dict[Kind, float] = {"disk": 1.0, "ssd": 0.016}
-"""So many groups are ever idle: the others' clients never sleep."""
+"""Share of groups that are ever idle: the others' clients never sleep."""
 LARGE_IO_NOISE: dict[Kind, float] = {"disk": 0.27, "ssd": 0.4}
 """Hourly latency noise of a group whose clients send large I/Os to some drives (ratio to an ordinary group's)."""
 LARGE_IO_HAZARD: dict[Kind, float] = {"disk": 1.0, "ssd": 0.5}

@@ -43,7 +43,7 @@ UNPLUG_MAXIMUM_SHARE = 0.4
 HICCUP_UNPLUG_SHARE: dict[Kind, float] = {"disk": 0.2, "ssd": 0.0075}
 """Share of hiccups after which an operator acts; a disk stops altogether then, an SSD hardly."""
 EXPLICIT_EVENT_SLOW_SHARE = 0.9
-"""So many of the explicit events begin a slow episode."""
+"""Share of the explicit events that begin a slow episode."""
 MAINTENANCE_PER_YEAR = 1.0
 REBUILD_MEDIAN_HOURS = {"disk": 6.0, "ssd": 2.0}
 REBUILD_RATE_FACTOR = 1.35

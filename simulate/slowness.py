@@ -108,7 +108,7 @@ class Severities:
         self.since, self.until = since, until  # when the records see it
 
     def excess(self, started_at: float, typical_hours: float) -> float:
-        """The extra latency of an episode of about so many hours, levelled by those that the records see."""
+        """The extra latency of an episode of about `typical_hours` hours, levelled by those that the records see."""
         seen = min(started_at + typical_hours, self.until) - max(started_at, self.since)
         return first_excess(self.dealer.level(self.trait, self.stratum, seen), self.p, self.exponent)
 
@@ -193,7 +193,7 @@ def planned_series(
     cause: str,
     drive_count: int = 1,
 ) -> list[Episode]:
-    """An episode of so many drives and those that follow one another after it: after each there is another with chance `relapse`."""
+    """An episode of some drives and those that follow one another after it: after each there is another with chance `relapse`."""
     length_u, when, many_u, _ = plan.first.next()
     until = severities.until
     started_at = severities.since - LEVELLED_BURN_IN_HOURS + when * (until - severities.since + LEVELLED_BURN_IN_HOURS)

@@ -87,7 +87,7 @@ LEVELLED: frozenset[Kind] = frozenset(("disk",))
 HALVINGS = 11
 """Ranks are levelled down to so small a part of 0..1."""
 BLOCK = 10
-"""Groups change places within so many, by the seed."""
+"""Groups change places within blocks of this many, by the seed."""
 
 
 def places(seed: int, kind: Kind, count: int) -> list[int]:
@@ -137,7 +137,7 @@ class Sequence:
 CELLS = (*(1 / 16 for _ in range(12)), 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256, 1 / 256)
 """Shares of the hours: finer towards 1, where the slowest are."""
 FIRST_HOURS = 1.0
-"""So many hours, at most, a share of hours seems to have had before the first."""
+"""Greatest number of hours that a share of hours seems to have had before the first."""
 
 
 class EvenHours:
@@ -242,7 +242,7 @@ class Dealer:
         return [(shift + number * step) % 1.0 for shift, step in zip(shifts, steps, strict=True)]
 
     def deal_many(self, trait: Trait, count: int, dimensions: int) -> npt.NDArray[np.float64]:
-        """The next `count` points of a sequence of so many dimensions: an array of (dimension, point)."""
+        """The next `count` points of a sequence with several dimensions: an array of (dimension, point)."""
         first = self.run_of.get(trait, 0)
         self.run_of[trait] = first + count
         points: npt.NDArray[np.float64] = (np.arange(first, first + count) * np.asarray(_steps(dimensions))[:, None] + 0.5) % 1.0

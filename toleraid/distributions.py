@@ -113,7 +113,7 @@ class Vectors:
 
 
 def _others(random: np.random.Generator, size: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """A row for each of `count` numbers below `size`, all different; at least `size` where there are not so many."""
+    """A row for each of `count` numbers below `size`, all different; at least `size` where there are fewer."""
     first = (random.random(len(size)) * np.maximum(size, 1)).astype(np.int64)
     rows = [np.where(size >= 1, first, size.clip(0))]
     if count == 2:

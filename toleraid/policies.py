@@ -63,7 +63,7 @@ class Policies:
         return {name: self._served(slowest, parity, reads[name]) for name in self.names}
 
     def _served(self, slowest: tuple[Times, Times, Times], parity: Times, reads: tuple[Counts, Counts] | None) -> Served | None:
-        """Requests of which so many parities are read at time 0, P first, and so many more once data are late."""
+        """Requests of which some parities are read at time 0, P first, and others once data are late."""
         if reads is None:
             return None
         ahead, after = reads

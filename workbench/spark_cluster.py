@@ -83,7 +83,7 @@ class Cluster:
         return re.findall("Registering worker", self.master_log.read_text(encoding="utf-8"))
 
     def _wait(self, what: str, count: int = 1) -> list[str]:
-        """Wait until the master's log has something so many times."""
+        """Wait until the master's log has a text a number of times."""
         deadline = time.monotonic() + START_SECONDS
         while len(found := re.findall(what, self.master_log.read_text(encoding="utf-8"))) < count:
             if self.processes[-1].poll() is not None or time.monotonic() > deadline:

@@ -153,7 +153,7 @@ def forecast_table(rows: Sequence[Row]) -> str:
         f"Beyond chance the model foretold better than slow_28d in {called['gains']} of {of} comparisons, and worse in {called['loses']}; "
         "the candidates are in the order of their slow hours"
     )
-    head = "Forecasts, made each week, of whether a slow interval begins within 1, 7 or 28 days: Brier score, less is better (docs/candidates.md)"
+    head = "Forecasts, made each week: does a slow interval begin within these days? Brier score, less is better (docs/candidates.md)"
     return "\n".join([head, table(rows, columns), words])
 
 

@@ -48,7 +48,7 @@ from toleraid import (
 from toleraid.distributions import parameters
 
 MOST_VECTORS = 1_000_000
-"""RAID-hours of the fleet that are kept of one distribution; of more, so many are picked by a digest of group and hour."""
+"""Greatest number of RAID-hours kept of one distribution; of more, a digest of group and hour picks this many."""
 
 FLEET = """
 select list(drive_hours.slowdown order by drive_hours.slowdown desc) as s

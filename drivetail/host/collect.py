@@ -317,7 +317,7 @@ def looking(
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Iterator[Collected | None]:
-    """Look every so many seconds, or more often while `finer` says so, and deliver at the first look of each hour.
+    """Look every `every` seconds, or more often while `finer` says so, and deliver at the first look of each hour.
 
     Yields: for each delivery, and null for the other looks, but not for those in between that are only finer.
     """

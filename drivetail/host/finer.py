@@ -1,4 +1,4 @@
-"""Look more often while a drive of this host has an open alert: for so long, and for so many bytes, per alert."""
+"""Look more often while a drive of this host has an open alert: per alert at most a number of hours and of bytes."""
 
 from __future__ import annotations
 

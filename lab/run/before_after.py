@@ -24,7 +24,7 @@ LEAST_BYTES = RECORDS[-1]
 FILES = 1000
 """That mdtest makes, looks up and removes."""
 SECONDS_PER_GIB, RANDOM_SHARE = 12.0, 8
-"""Time of all jobs on one GiB of a memory-backed disk; random jobs touch one part in so many of the file."""
+"""Time of all jobs on one GiB of a memory-backed disk; random jobs touch 1 / RANDOM_SHARE of the file."""
 
 
 def plan(request: Request) -> Plan:

@@ -23,7 +23,7 @@ where experiment_id = ? and throughput_bytes_per_s is not null order by config_i
 """
 TRACES = "select * from lab.fct_trace_counts where experiment_id = ? order by config_id, phase, run_number, file, device"
 MOST_POINTS = 20_000
-"""A timeline shows at most so many reads of a configuration, evenly drawn."""
+"""Greatest number of reads of a configuration in a timeline; of more, it shows an even selection."""
 
 
 def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | None) -> dict[str, Any]:

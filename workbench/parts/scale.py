@@ -17,7 +17,7 @@ ROOM = 3
 
 
 def delivered_day(source: Path, days: int, file: Path) -> Path:
-    """The day again, so many days later. Its hours and send times move; all else is as measured."""
+    """The day again, some days later. Its hours and send times move; all else is as measured."""
     later = timedelta(days=days)
     frame = pl.scan_parquet(source).with_columns(pl.col("hour_utc") + later, pl.col("collected_at") + later)
     frame.sink_parquet(file, compression="zstd", compression_level=1)

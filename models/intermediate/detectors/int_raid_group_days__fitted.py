@@ -11,7 +11,7 @@ COLUMNS = """
 
 
 def model(dbt, session):
-    """Fit every day at work, in order of drive and time: the same samples give the same bits, however they came."""
+    """Fit every day of the batch, in order of drive and time: the same samples give the same bits, however they came."""
     settings = {
         "eps": dbt.config.meta_get("eps"),
         "neighbours": dbt.config.meta_get("neighbours"),
