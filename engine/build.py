@@ -25,7 +25,7 @@ from engine.custom import CustomModels, build_custom, custom_digest
 from engine.dbt import Hindered, ModelError, Project, require_perseus
 from engine.earlier_past import convert_earlier_past
 from engine.experiments import make_empty
-from engine.plan import INVENTORY, batches, row_count, tell
+from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, row_count, tell
 from engine.publish import Publication, current_publication, publish
 from engine.read import first_line, published_by, published_custom
 from engine.retention import Past, bring_back, enter_past, read_past
@@ -418,7 +418,7 @@ class Build:
         self.begin_days(recounted)
         if self.spark and recounted:
             self.spark.run("run", "--select", *OVER_DAYS)
-        for batch in batches(self.deliveries, recounted):
+        for batch in batches(self.deliveries, recounted, MAX_COUNTED_ROWS):
             if self.spark:
                 self.spark.compute((COUNTS_BY_CLASS, "--exclude", "resource_type:test", "test_type:unit"), batch, self.name, self.connect)
             counts = () if self.spark else (COUNTS_BY_CLASS,)

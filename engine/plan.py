@@ -21,6 +21,9 @@ INVENTORY = ("drives", "retired_drives", "drive_aliases", "retired_drive_aliases
 MAX_BATCH_ROWS = 12_000_000
 """Drive-hours and samples computed at a time; bounds memory at a day of 460,000 drives."""
 
+MAX_COUNTED_ROWS = 7 * MAX_BATCH_ROWS
+"""Drive-hours counted at a time: what is stored is added up as it is read, and each batch costs a run of dbt."""
+
 MAX_BATCH_DAYS = 90
 """DuckDB keeps a file open for each day that it writes."""
 
@@ -62,8 +65,8 @@ def tell(connection: duckdb.DuckDBPyConnection, new: Sequence[Delivery], deliver
             connection.execute(f"insert into plan.{table} select {', '.join(['unnest(?)'] * len(columns))}", columns)
 
 
-def batches(deliveries: Iterable[Delivery], days: Iterable[date]) -> list[list[date]]:
-    """Days cut into runs that fit into memory, in order. A day is never cut."""
+def batches(deliveries: Iterable[Delivery], days: Iterable[date], max_rows: int = MAX_BATCH_ROWS) -> list[list[date]]:
+    """Days cut into runs of at most `max_rows` drive-hours and samples, in order. A day is never cut."""
     weights = dict.fromkeys(sorted(days), 0)
     if not weights:
         return []
@@ -81,7 +84,7 @@ def batches(deliveries: Iterable[Delivery], days: Iterable[date]) -> list[list[d
     found: list[list[date]] = []
     weight = 0
     for day, rows in weights.items():
-        if found and weight + rows <= MAX_BATCH_ROWS and len(found[-1]) < MAX_BATCH_DAYS:
+        if found and weight + rows <= max_rows and len(found[-1]) < MAX_BATCH_DAYS:
             found[-1].append(day)
             weight += rows
         else:
