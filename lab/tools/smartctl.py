@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from ingest.reading.readers import utf8
 from lab.contract import COUNT, NO_RESULT, TEXT, UNREADABLE, Columns, Refused
 from lab.tools.text import Reading, text_of
 
@@ -26,7 +27,7 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
         document = json.loads(text[text.index("{") :])
     except (ValueError, RecursionError) as error:
         raise Refused(UNREADABLE, f"no whole JSON object: {str(error)[:80]}; expected {EXPECTED}") from error
-    found = list(_counters(document))
+    found = [(utf8(name), value) for name, value in _counters(document)]
     for name, value in found:
         if value is None:
             reading.reject(f"{name[:80]}: no whole number from 0")

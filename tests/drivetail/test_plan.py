@@ -31,7 +31,6 @@ def test_days_are_cut_where_drive_hours_and_samples_together_are_too_many(tmp_pa
     deliveries = list_deliveries(tmp_path)
     assert deliveries[0].first_hour == datetime(2026, 1, 5)
     days = [FIRST + timedelta(days=day) for day in range(4)]
-    monkeypatch.setattr(plan, "MAX_BATCH_ROWS", 12)
-    assert plan.batches(deliveries, reversed(days)) == [days[:2], days[2:3], days[3:]]
+    assert plan.batches(deliveries, reversed(days), 12) == [days[:2], days[2:3], days[3:]]
     monkeypatch.setattr(plan, "MAX_BATCH_DAYS", 1)
     assert plan.batches(deliveries, days[:2]) == [days[:1], days[1:2]]
