@@ -143,8 +143,8 @@ def run_protocol(protocol: str, target: Path, out: Path, runs: int | None, phase
     """Run an experiment on this machine and record it.
 
     PROTOCOL is sync-writes: throughput and latency of synchronous writes over 13 buffers, by iozone, else by fio. Or before-after:
-    benchmarks, a stress and the benchmarks again. It writes only below --target and --out. Each finished run is kept: the same call goes
-    on where an earlier one stopped.
+    benchmarks, a stress and the benchmarks again. Or writers: one, two and four concurrent writers, and how fragmented their files are.
+    It writes only below --target and --out. Each finished run is kept: the same call goes on where an earlier one stopped.
     """
     from lab.run import Size, carry_out, module_of, prepare
 

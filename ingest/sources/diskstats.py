@@ -34,7 +34,8 @@ MAX_GAP_SECONDS = 900
 """Snapshots further apart say too little of when the I/Os were, unless one hour holds both."""
 
 # of major, minor, name and 11 (2.6), 15 (4.18) or 17 (5.5) counters; 4 were those of a partition before 2.6.25
-_WIDTHS = (14, 18, 20)
+WIDTHS = (14, 18, 20)
+"""Fields of a line of a whole drive, and since 2.6.25 of a partition."""
 _PARTITION_WIDTH = 7
 _COUNTERS = {"read_ios": 3, "read_sectors": 5, "read_ms": 6, "write_ios": 7, "write_sectors": 9, "write_ms": 10}
 _WRAP = 2**32
@@ -93,7 +94,7 @@ def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:
             if not fields or _is_of_no_drive(fields):
                 continue
             device = fields[2] if len(fields) > 2 and is_whole_drive(fields[2]) else "device"
-            if len(fields) not in _WIDTHS:
+            if len(fields) not in WIDTHS:
                 rejected.append((number, f"{len(fields)} fields, expected 14, 18 or 20", device, line))
                 continue
             if device == "device" or not (fields[0].isdecimal() and fields[1].isdecimal()):
@@ -113,7 +114,7 @@ def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:
 
 def _is_of_no_drive(fields: list[str]) -> bool:
     """Whether a line is whole and of a partition, or of what is made of other devices; a line that is not whole may be a drive's."""
-    if len(fields) not in (_PARTITION_WIDTH, *_WIDTHS) or not is_no_drive(fields[2]):
+    if len(fields) not in (_PARTITION_WIDTH, *WIDTHS) or not is_no_drive(fields[2]):
         return False
     return all(field.lstrip("-").isdecimal() for field in (*fields[:2], *fields[3:]))
 

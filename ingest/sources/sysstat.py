@@ -56,6 +56,7 @@ INTERVAL: dict[str, pl.DataType] = {
     "is_split": pl.Boolean(),
     **dict.fromkeys(("rate", "await_ms", "bytes_per_s"), pl.Float64()),
     **dict.fromkeys(("read_rate", "write_rate", "read_await_ms", "write_await_ms", "read_bytes_per_s", "write_bytes_per_s"), pl.Float64()),
+    "busy_ratio": pl.Float64(),
     "row_no": pl.Int64(),
 }
 
@@ -338,10 +339,17 @@ def _take(found: Found, host: str, named: str, ends: datetime, seconds: float, v
             "bytes_per_s": None if read is None or written is None or is_split else read + written,
             "read_rate": numbers.get("r/s"), "write_rate": numbers.get("w/s"),
             "read_await_ms": numbers.get("r_await"), "write_await_ms": numbers.get("w_await"),
-            "read_bytes_per_s": read if is_split else None, "write_bytes_per_s": written if is_split else None,
+            "read_bytes_per_s": read, "write_bytes_per_s": written, "busy_ratio": _busy_ratio(values),
         }  # fmt: skip
         place = {"host": host, "device": device, "ends": ends, "seconds": float(seconds)}
         found.intervals.append({**place, "is_split": is_split, **known, "row_no": found.row})
+
+
+def _busy_ratio(values: Mapping[str, Any]) -> float | None:
+    """The share of the interval in which the drive was busy; null where it is not printed, or no share."""
+    percent = _number(values.get("%util", values.get("util", values.get("util-percent"))))
+    # a little over 100 where clock and counter were read one after the other
+    return min(percent / 100, 1.0) if percent is not None and percent >= 0 else None
 
 
 def _number(value: Any) -> float | None:

@@ -19,7 +19,7 @@ from lab.contract import LabError
 from lab.run.machine import Target, target_of
 from lab.run.recording import Recording
 
-PROTOCOLS = {"before-after": "before_after", "sync-writes": "sync_writes"}
+PROTOCOLS = {"before-after": "before_after", "sync-writes": "sync_writes", "writers": "writers"}
 """Protocol -> module of this folder."""
 PACKAGES = {
     "fio": "fio",

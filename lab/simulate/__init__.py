@@ -18,6 +18,8 @@ SCENARIOS = {
     "reads-intrinsic": "reads_intrinsic",
     "reads-modes": "reads_modes",
     "sync-writes": "sync_writes",
+    "tasks": "tasks",
+    "writers": "writers",
 }
 """Scenario -> module of this folder."""
 

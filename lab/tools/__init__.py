@@ -16,16 +16,22 @@ TOOLS = {
     "aggregate": "aggregate",
     "bench": "bench",
     "blkparse": "blkparse",
+    "diskstats": "diskstats",
     "file-reads": "file_reads",
     "filefrag": "filefrag",
     "fio": "fio",
     "fio-log": "fio_log",
     "ftrace": "blkparse",
     "ior": "ior",
+    "iostat": "sysstat",
     "iozone": "iozone",
+    "job-history": "job_history",
     "mdtest": "mdtest",
     "metarates": "metarates",
     "smartctl": "smartctl",
+    "spark-events": "spark_events",
+    "sysstat": "sysstat",
+    "tasks": "tasks",
 }
 """Tool -> module of this folder."""
 

@@ -12,7 +12,7 @@ from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
 from report.page.html import render
 
-KINDS = {"before_after": "before_after", "read_variability": "reads", "sync_writes": "sync_writes"}
+KINDS = {"before_after": "before_after", "hdfs": "hdfs", "read_variability": "reads", "sync_writes": "sync_writes"}
 """Kind -> module of this folder with `part(connection, experiment, against)`, which returns a dict: `question`, `answer`, `template`
 and what the template draws. Of any other kind the page has what all have.
 """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 
 from lab.contract import NO_CLOCK, NO_RESULT, UNREADABLE, Refused
@@ -97,20 +99,109 @@ MAP = (
     "Filesystem type is: ef53\nFile size of /d/b is 12288 (3 blocks of 4096 bytes)\n ext:  logical_offset:  physical_offset: length:  expected: flags:\n"  # noqa: E501
     "   0:        0..       1:     434..     435:      2:\n   1:        2..       2:     474..     474:      1:     436: last,eof\n/d/b: 2 extents found\n"  # noqa: E501
 )
-GOOD: dict[str, list[str | dict[str, Any]]] = {
+DISKSTATS = """TS 1700000000
+   8       0 sda 131 0 4492 7 506 564 451840 80 0 68 112 5 0 8388624 0 36 24
+   7       0 loop0 1 0 4492 7 506 564 451840 80 0 68 112
+TS 1700000010.5 2023-11-14 22:13:30
+   8       0 sda 132 0 4500 8 506 564 451840 80 0 69 113 5 0 8388624 0 36 24
+"""
+SAR = """Linux 6.1 (h) \t2026-01-05 \t_x86_64_\t(2 CPU)
+
+13:20:09          tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util DEV
+13:20:19         6.40      1.60      1.60      0.00      0.50      0.00      1.00      0.32 sda
+"""
+IOSTAT: dict[str, Any] = {
+    "sysstat": {
+        "hosts": [
+            {
+                "nodename": "h", "date": "2026-01-05", "statistics": [
+                    {"timestamp": f"2026-01-05T10:00:{second}+0000", "disk": [
+                        {"disk_device": "sda", "r/s": 1.5, "w/s": 0, "rkB/s": 6, "wkB/s": 0, "r_await": 2.0, "w_await": 0, "util": 12.5}
+                    ]} for second in (10, 20)
+                ],
+            }
+        ]
+    }
+}  # fmt: skip
+TASKS = "task_id,node,slot,started_s,ended_s,bytes\na,n,0,0.5,4,1000\nb,n,0,5,6,\n"
+SPARK = "".join(
+    json.dumps(event) + "\n"
+    for event in (
+        {"Event": "SparkListenerLogStart", "Spark Version": "4.1.1"},
+        {
+            "Event": "SparkListenerTaskEnd", "Task End Reason": {"Reason": "Success"},
+            "Task Info": {"Task ID": 1, "Host": "n", "Launch Time": 1700000000000, "Finish Time": 1700000001500},
+            "Task Metrics": {"Input Metrics": {"Bytes Read": 4096}},
+        },
+        {"Event": "SparkListenerTaskEnd", "Task End Reason": {"Reason": "TaskKilled"}, "Task Info": {"Task ID": 2}},
+    )
+)  # fmt: skip
+ATTEMPTS: list[dict[str, Any]] = [
+    {"type": "MAP_ATTEMPT_STARTED", "event": {"Started": {"attemptId": "m_0", "startTime": 1700000000000}}},
+    {
+        "type": "MAP_ATTEMPT_FINISHED", "event": {
+            "Finished": {
+                "attemptId": "m_0", "taskStatus": "SUCCEEDED", "finishTime": 1700000004000, "hostname": "n",
+                "counters": {"groups": [{
+                    "name": "org.apache.hadoop.mapreduce.FileSystemCounter", "counts": [{"name": "HDFS_BYTES_READ", "value": 99}],
+                }]},
+            }
+        },
+    },
+    {"type": "MAP_ATTEMPT_STARTED", "event": {"Started": {"attemptId": "m_1", "startTime": 1700000000000}}},
+    {"type": "MAP_ATTEMPT_KILLED", "event": {"Killed": {"attemptId": "m_1", "finishTime": 1700000004000}}},
+]  # fmt: skip
+HISTORY = "Avro-Json\n{}\n" + "".join(json.dumps(event) + "\n" for event in ATTEMPTS)
+
+
+def history_in_avro() -> bytes:
+    """The same history in binary, under a schema of two records."""
+    count = {"type": "record", "name": "Count", "fields": [{"name": "name", "type": "string"}, {"name": "value", "type": "long"}]}
+    group = {
+        "type": "record", "name": "Group",
+        "fields": [{"name": "name", "type": "string"}, {"name": "counts", "type": {"type": "array", "items": count}}],
+    }  # fmt: skip
+    counters = {"type": "record", "name": "Counters", "fields": [{"name": "groups", "type": {"type": "array", "items": group}}]}
+    texts, times = ("attemptId", "taskStatus", "hostname"), ("finishTime",)
+    started = [{"name": "attemptId", "type": "string"}, {"name": "startTime", "type": "long"}]
+    finished = [{"name": name, "type": "string"} for name in texts] + [{"name": name, "type": "long"} for name in times]
+    schema = {
+        "type": "record", "name": "Event",
+        "fields": [
+            {"name": "type", "type": "string"},
+            {"name": "event", "type": [
+                {"type": "record", "name": "Started", "fields": started},
+                {"type": "record", "name": "Finished", "fields": [*finished, {"name": "counters", "type": counters}]},
+            ]},
+        ],
+    }  # fmt: skip
+    binary = io.BytesIO()
+    for event in ATTEMPTS[:3]:
+        ((name, value),) = event["event"].items()
+        fastavro.schemaless_writer(binary, fastavro.parse_schema(schema), {"type": event["type"], "event": (name, value)})
+    return b"Avro-Binary\n" + json.dumps(schema).encode() + b"\n" + binary.getvalue()
+
+
+GOOD: dict[str, list[str | bytes | dict[str, Any]]] = {
     "aggregate": ["buffer_kb,mean,sd\n4,9.5,0.71\n8,10,1\n"],
     "bench": [BENCH],
     "blkparse": [TRACE.format(1, 2, 3, 4) + SUMMARY],
+    "diskstats": [DISKSTATS],
     "file-reads": ["file_name,started_s,ended_s,bytes,active_s\na,0,1.5,4096,\nb,2,3,8192,0.5\n"],
     "filefrag": [MAP],
     "ftrace": ["# tracer: blk\n#\n" + TRACE.format("", "", "", "")],
     "fio": [FIO],
     "fio-log": ["0, 64949, 0, 4096, 2023424, 0\n3, 48181, 1, 4096, 24838144, 0\n", "500, 64693, 0, 0, 0\n", "0, 25, 0, 131072\n"],
+    "iostat": [IOSTAT],
     "iozone": [IOZONE, REPORTS],
     "ior": [IOR_2, IOR_4, IOR_JSON],
+    "job-history": [HISTORY, history_in_avro()],
     "mdtest": [MDTEST],
     "metarates": [METARATES],
     "smartctl": [SMART, OCP],
+    "spark-events": [SPARK],
+    "sysstat": [SAR],
+    "tasks": [TASKS],
 }
 NAMES = {"fio-log": "a_clat.1.log"}
 PASSES = {"aggregate": "latency"}
@@ -130,7 +221,8 @@ def read(tool: str, path: Path) -> tuple[int, Reading]:
 def test_any_output_is_read_or_refused(tool: str, tmp_path: Path) -> None:
     path = tmp_path / "out"
     for content in GOOD[tool]:
-        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        good = content if isinstance(content, bytes) else (content if isinstance(content, str) else json.dumps(content)).encode()
+        path.write_bytes(good)
         rows, reading = read(tool, path)
         assert rows and not reading.lines_rejected
 
@@ -143,4 +235,4 @@ def test_any_output_is_read_or_refused(tool: str, tmp_path: Path) -> None:
                 refusals.append(refused)
             assert all(refused.reason in (UNREADABLE, NO_RESULT, NO_CLOCK) and str(refused) for refused in refusals)
 
-        fuzz(mutated(content.encode()) if isinstance(content, str) else mutated_json(content), check, f"output of {tool}")
+        fuzz(mutated_json(content) if isinstance(content, dict) else mutated(good), check, f"output of {tool}")

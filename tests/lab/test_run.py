@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from lab.bundle import open_bundle
@@ -42,6 +43,24 @@ def test_sync_writes_are_run_kept_and_resumed(tmp_path: Path) -> None:
     assert filesystem["type"] == target_of(tmp_path).filesystem
 
 
+@pytest.mark.skipif(shutil.which("filefrag") is None, reason="filefrag is not installed")
+def test_writers_are_run_and_read(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    call = ["run", "writers", "--target", tmp_path / "target", "--out", tmp_path / "out", "--runs", 1, "--size", "1M"]
+    done = lab(*call)
+    if "filefrag" in done.output and done.exit_code:
+        pytest.skip(f"the filesystem has no map of files: {done.output}")
+    assert done.exit_code == 0 and "6 steps done" in done.output
+    assert not any((tmp_path / "target").iterdir())
+    summary = ingest_bundle(tmp_path / "w", tmp_path / "out")
+    assert not summary.refused
+    with open_bundle(tmp_path / "out") as bundle:
+        configs = {row["config_id"]: row["writers"] for row in bundle.manifest.tables["configs"]}
+    assert configs == {f"writers-{count}{more}": None if more else count for count in (1, 2, 4) for more in ("", "-fallocate")}
+    extents = pl.read_parquet(next((tmp_path / "w").rglob("file_maps.parquet")))
+    assert extents.height == 2 * (1 + 2 + 4) and set(extents["file_bytes"]) == {1 << 20, 1 << 19, 1 << 18}
+
+
 def test_a_folder_of_another_experiment_is_not_mixed(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "experiment.toml").write_text("format = 1\n")
@@ -56,6 +75,7 @@ def test_a_folder_of_another_experiment_is_not_mixed(tmp_path: Path) -> None:
         ("sync-writes", "/dev/null", 1 << 20, "is no folder; --target names a folder"),
         ("sync-writes", ".", 1 << 60, "make room or give a smaller --size"),
         ("sync-writes", ".", 1024, "smaller than the smallest buffer"),
+        ("writers", ".", 1024, "less than a chunk of 131072 bytes for each of 4 writers"),
     ],
 )
 def test_what_cannot_run_is_said_before_anything_is_written(protocol: str, target: str, size: int, said: str, tmp_path: Path) -> None:

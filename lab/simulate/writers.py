@@ -1,0 +1,156 @@
+"""Scenario `writers`: concurrent writers of one file each, whose extents and requests interleave. Each run has a trace, a map and counters.
+
+The traces hold what does not count as well: errors, discards, another device. The counters fall once, and stand still while files are read.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from lab.simulate.draft import Draft
+
+DEFAULTS: dict[str, Any] = {
+    "experiment_id": "writers",
+    "runs": 2,
+    "writers": [1, 2, 4],
+    "request_sectors": 256,
+    "requests": 1024,
+    "largest_turn_requests": 3,
+    "latency_us": 800.0,
+    "noise": 0.2,
+    "busy_ratio": 0.3,
+    "is_awkward": True,
+}
+"""`requests`: of all writers of a run together. `largest_turn_requests`: that one writer issues before another does.
+
+`busy_ratio`: of the device by its counters."""
+
+DEVICE, OTHER, KERNEL_NAME = "8,16", "8,0", "sdb"
+BLOCK_SECTORS = 8
+SNAPSHOTS, SECONDS = 6, 10
+Place = tuple[int, int]
+"""Writer and first sector of a request."""
+
+
+def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
+    """Make the bundle. Truth: seeks and runs of each trace, extents of each file, and how busy the counters say the device was."""
+    rng = random.Random(seed)
+    draft.manifest = _manifest(parameters)
+    draft.truth = {"planted_patterns": [], "planted_extents": [], "planted_counters": []}
+    for writers in parameters["writers"]:
+        config = f"writers-{writers}"
+        for run in range(1, parameters["runs"] + 1):
+            places = _places(rng, parameters, writers)
+            ends = [sector + parameters["request_sectors"] for _, sector in places]
+            seeks = sum(sector != end for (_, sector), end in zip(places[1:], ends[:-1], strict=True))
+            draft.truth["planted_patterns"].append({"config_id": config, "run_number": run, "seeks": seeks, "requests": len(places)})
+            draft.add(f"{config}_{run}.ftrace", _trace(rng, parameters, places), "ftrace", config, run)
+            draft.add(f"{config}_{run}_filefrag.txt", _maps(parameters, places, writers, draft, config, run), "filefrag", config, run)
+            counters = _counters(rng, parameters, draft, config, run)
+            draft.add(f"{config}_{run}_diskstats.txt", counters, "diskstats", config, run)
+
+
+def _places(rng: random.Random, parameters: dict[str, Any], writers: int) -> list[Place]:
+    """Requests in order of issue. Each writer goes on where its last extent ends, or, with several writers, often somewhere else."""
+    size, at = parameters["request_sectors"], 80_000
+    ends: list[int | None] = [None] * writers
+    left = [parameters["requests"] // writers] * writers
+    places: list[Place] = []
+    while any(left):
+        writer = rng.choice([number for number, count in enumerate(left) if count])
+        end = ends[writer]
+        if end is None or (writers > 1 and rng.random() < 0.5):
+            # neighbours are apart by at least a block, so that they are two extents
+            end = at = at + rng.randrange(1, 500) * BLOCK_SECTORS
+            at += parameters["largest_turn_requests"] * parameters["requests"] * size
+        for _ in range(min(left[writer], rng.randrange(1, parameters["largest_turn_requests"] + 1))):
+            places.append((writer, end))
+            end += size
+            left[writer] -= 1
+        ends[writer] = end
+    return places
+
+
+def _trace(rng: random.Random, parameters: dict[str, Any], places: list[Place]) -> str:
+    size, now = parameters["request_sectors"], 7_000_000_000
+    events: list[tuple[int, str, str, str, str]] = []
+    for _, sector in places:
+        latency = round(parameters["latency_us"] * max(0.1, rng.gauss(1, parameters["noise"])) * 1000)
+        events += [(now - 3_000, DEVICE, "Q", "WS", f"{sector} + {size} [dd]"), (now, DEVICE, "D", "WS", f"{sector} + {size} [dd]")]
+        events.append((now + latency, DEVICE, "C", "WS", f"{sector} + {size} [0]"))
+        if parameters["is_awkward"] and rng.random() < 0.05:
+            events += [(now + 1, DEVICE, "D", "D", "777 + 8 [fstrim]"), (now + 2_000, DEVICE, "C", "D", "777 + 8 [0]")]
+            events += [(now + 2, DEVICE, "D", "WS", "888 + 8 [dd]"), (now + 90_000, DEVICE, "C", "WS", "888 + 8 [-5]")]
+            events += [(now + 3, OTHER, "D", "R", "80000 + 8 [dd]"), (now + 5_000, OTHER, "C", "R", "80000 + 8 [0]")]
+        # some requests overlap, some leave the device idle for longer than a second
+        now += round(latency * rng.choice([0.5, 1.0, 1.5])) if rng.random() < 0.99 else 2_500_000_000
+    lines = ["# tracer: blk", "#"]
+    for number, (time, device, action, rwbs, rest) in enumerate(sorted(events)):
+        seconds, ns = divmod(time, 10**9)
+        lines.append(f"{device:>7} {number % 2:>2} {seconds:>5}.{ns:09d} {15452:>5} {action:>2} {rwbs:>3} {rest}")
+    return "\n".join(lines) + "\n"
+
+
+def _maps(parameters: dict[str, Any], places: list[Place], writers: int, draft: Draft, config: str, run: int) -> str:
+    """`filefrag -v` of the files: what follows without a gap is one extent."""
+    blocks, lines = parameters["request_sectors"] // BLOCK_SECTORS, ["Filesystem type is: ef53"]
+    for writer in range(writers):
+        extents: list[list[int]] = []
+        for first in (sector // BLOCK_SECTORS for number, sector in places if number == writer):
+            if extents and sum(extents[-1]) == first:
+                extents[-1][1] += blocks
+            else:
+                extents.append([first, blocks])
+        total, name, logical = sum(length for _, length in extents), f"/mnt/w{writer}", 0
+        lines.append(f"File size of {name} is {total * 4096} ({total} blocks of 4096 bytes)")
+        lines.append(" ext:     logical_offset:        physical_offset: length:   expected: flags:")
+        for index, (first, length) in enumerate(extents):
+            flags = "last,eof" if index == len(extents) - 1 else ""
+            ranges = f"{logical:>8}..{logical + length - 1:>8}: {first:>10}..{first + length - 1:>10}"
+            lines.append(f"{index:>4}: {ranges}: {length:>6}:             {flags}")
+            logical += length
+        lines.append(f"{name}: {len(extents)} extents found")
+        row = {"config_id": config, "run_number": run, "file_name": f"w{writer}", "extent_count": len(extents)}
+        draft.truth["planted_extents"].append(row)
+    return "\n".join(lines) + "\n"
+
+
+def _counters(rng: random.Random, parameters: dict[str, Any], draft: Draft, config: str, run: int) -> str:
+    """Snapshots of diskstats; those of every second run fall once, and those of the last configuration write nothing."""
+    is_reset, is_write_free = run % 2 == 0, config == f"writers-{parameters['writers'][-1]}"
+    busy_ms = round(parameters["busy_ratio"] * SECONDS * 1000)
+    gain = [rng.randrange(1, 90) * 8, 0 if is_write_free else rng.randrange(1, 90) * 8]
+    lines: list[str] = []
+    values = [10**6, 10**7, 10**5, 10**6, 10**7, 10**5, 10**6]
+    for snapshot in range(SNAPSHOTS):
+        if is_reset and snapshot == SNAPSHOTS // 2:
+            values = [0] * len(values)
+        reads, sectors_read, read_ms, writes, sectors_written, write_ms, busy = values
+        counters = f"{reads} 0 {sectors_read} {read_ms} {writes} 0 {sectors_written} {write_ms} 0 {busy} {read_ms + write_ms} 0 0 0 0 0 0"
+        lines += [
+            f"TS {1_700_000_000 + snapshot * SECONDS}",
+            f"   8      16 {KERNEL_NAME} {counters}",
+            f"   8      17 {KERNEL_NAME}1 {counters}",
+        ]
+        lines.append("   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0")
+        steps = [gain[0] // 8, gain[0], 40, gain[1] // 8, gain[1], 40 * (not is_write_free), busy_ms]
+        values = [value + step for value, step in zip(values, steps, strict=True)]
+    counted = SNAPSHOTS - 1 - is_reset
+    draft.truth["planted_counters"].append(
+        {
+            "config_id": config, "run_number": run, "observed_seconds": float(counted * SECONDS), "resets": int(is_reset),
+            "utilisation": parameters["busy_ratio"], "bytes_read": counted * gain[0] * 512, "bytes_written": counted * gain[1] * 512,
+            "is_write_free": None if is_reset else is_write_free,
+        }
+    )  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _manifest(parameters: dict[str, Any]) -> str:
+    blocks = [f'[[configs]]\nconfig_id = "writers-{count}"\nfilesystem_id = "fs"\nwriters = {count}\n' for count in parameters["writers"]]
+    return (
+        f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "hdfs"\nexpected_runs = {parameters["runs"]}\n'
+        f'title = "Synthetic concurrent writers"\n[[devices]]\ndevice_id = "d"\nkind = "disk"\nkernel_name = "{KERNEL_NAME}"\n'
+        f'major_minor = "{DEVICE}"\n[[filesystems]]\nfilesystem_id = "fs"\ndevice_id = "d"\ntype = "ext4"\n' + "".join(blocks)
+    )

@@ -1,0 +1,64 @@
+"""Tool `diskstats`: snapshots of /proc/diskstats, each below a line `TS seconds`. Partitions and devices made of others are kept too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+
+from ingest.contract.errors import UnreadableFile
+from ingest.reading.devices import is_whole_drive
+from ingest.reading.hosts import looks
+from ingest.sources.diskstats import WIDTHS
+from lab.contract import COUNT, FLAG, NO_CLOCK, NO_RESULT, REAL, TEXT, UNREADABLE, Columns, Refused
+from lab.tools.text import Reading, text_of
+
+EXPECTED = "snapshots of /proc/diskstats, each below a line `TS seconds`: `date +'TS %s'; cat /proc/diskstats`"
+_COUNTERS = {"reads": 3, "sectors_read": 5, "read_ms": 6, "writes": 7, "sectors_written": 9, "write_ms": 10, "busy_ms": 12}
+"""Counter -> its field of a line, from 0."""
+TABLES: dict[str, Columns] = {
+    "disk_snapshots": {"row": COUNT, "device": TEXT, "is_whole_drive": FLAG, "at_s": REAL, **dict.fromkeys(_COUNTERS, COUNT)}
+}
+"""`row`: line of the file, from 1. `at_s`: unix time."""
+_EPOCH = datetime(1970, 1, 1)
+_MOST = 2**53
+_OLD_PARTITION = 7
+"""Fields of a partition before 2.6.25, which say nothing of time."""
+
+
+def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the snapshots. Raises: Refused where the text has no times, or no counters."""
+    text = text_of(path, EXPECTED)
+    lines = text.splitlines()
+    if not any(line.startswith("TS") for line in lines) and any(_counters(line) for line in lines):
+        raise Refused(NO_CLOCK, f"its counters have no time; expected {EXPECTED}")
+    try:
+        snapshots = looks(text.removeprefix("\ufeff"))
+    except UnreadableFile as error:
+        raise Refused(UNREADABLE, str(error)) from error
+    rows = []
+    for snapshot in snapshots:
+        at = (snapshot.at - _EPOCH).total_seconds()
+        for number, line in snapshot.lines:
+            fields = line.split()
+            if not fields or len(fields) == _OLD_PARTITION:
+                continue
+            counters = _counters(line)
+            if counters is None:
+                reading.reject(line)
+            else:
+                rows.append((number, fields[2], is_whole_drive(fields[2]), at, *counters))
+    if not rows:
+        raise Refused(NO_RESULT, f"no counters in it; expected {EXPECTED}")
+    yield "disk_snapshots", pl.DataFrame(rows, schema=TABLES["disk_snapshots"], orient="row")
+
+
+def _counters(line: str) -> list[int] | None:
+    """The counters of a line in the order of _COUNTERS, None where it is no line of a device."""
+    fields = line.split()
+    if len(fields) not in WIDTHS or not all(field.isascii() and field.isdecimal() for field in (*fields[:2], *fields[3:])):
+        return None
+    counters = [int(fields[place]) for place in _COUNTERS.values()]
+    return counters if max(counters) <= _MOST else None

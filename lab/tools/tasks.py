@@ -1,0 +1,117 @@
+"""Tool `tasks`: tasks of a job as CSV with the header `task_id,node,slot,started_s,ended_s,bytes`.
+
+The table `tasks` is filled by job-history and spark-events too.
+"""
+
+from __future__ import annotations
+
+import csv
+import heapq
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from ingest.reading.readers import one_line
+from lab.contract import COUNT, NO_RESULT, REAL, TEXT, UNREADABLE, Columns, Refused
+from lab.tools.text import Reading, text_of
+
+EXPECTED = "CSV with the header task_id,node,slot,started_s,ended_s,bytes"
+TASKS: Columns = {
+    "row": COUNT, "task_id": TEXT, "node": TEXT, "slot": COUNT, "started_s": REAL, "ended_s": REAL, "bytes": COUNT,
+}  # fmt: skip
+"""`row`: place among the tasks of the file, from 1. `bytes`: read; null where it is not known."""
+TABLES = {"tasks": TASKS}
+MOST_SECONDS = 1e12
+MOST_BYTES = 2**53
+
+
+class Task(NamedTuple):
+    """A task that was done; times in seconds of the file's own clock."""
+
+    task_id: str
+    node: str
+    slot: int
+    started_s: float
+    ended_s: float
+    bytes: int | None
+
+
+def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the tasks. Raises: Refused without the header, or without a task."""
+    lines = csv.reader(io.StringIO(text_of(path, EXPECTED).removeprefix("\ufeff")))
+    header: list[str] | None = None
+    found = []
+    while True:
+        try:
+            row = next(lines)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            reading.reject(one_line(error))
+            continue
+        cells = [cell.strip() for cell in row]
+        if not any(cells):
+            continue
+        if header is None:
+            if set(Task._fields) - set(cells):
+                raise Refused(UNREADABLE, f"its first line is {','.join(cells)[:80]!r}; expected {EXPECTED}")
+            header = cells
+            continue
+        task = _task(dict(zip(header, cells, strict=False)))
+        if task is None:
+            reading.reject(",".join(row))
+        else:
+            found.append(task)
+    if not found:
+        raise Refused(NO_RESULT, f"no task in it; expected {EXPECTED}")
+    yield "tasks", frame_of(found)
+
+
+def frame_of(tasks: Iterable[Task]) -> pl.DataFrame:
+    """Tasks as a frame of `tasks`, in order."""
+    return pl.DataFrame([(number, *task) for number, task in enumerate(tasks, 1)], schema=TASKS, orient="row")
+
+
+def placed(tasks: Iterable[Task]) -> list[Task]:
+    """Tasks in order of their start, each in the slot with the lowest number that is free on its node then."""
+    free: dict[str, list[int]] = defaultdict(list)
+    running: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    slots: dict[str, int] = defaultdict(int)
+    found = []
+    for task in sorted(tasks, key=lambda task: (task.started_s, task.ended_s, task.task_id)):
+        here = running[task.node]
+        while here and here[0][0] <= task.started_s:
+            heapq.heappush(free[task.node], heapq.heappop(here)[1])
+        if free[task.node]:
+            slot = heapq.heappop(free[task.node])
+        else:
+            slot = slots[task.node]
+            slots[task.node] += 1
+        heapq.heappush(here, (task.ended_s, slot))
+        found.append(task._replace(slot=slot))
+    return found
+
+
+def is_sound(task: Task) -> bool:
+    """Whether a task can be one: names, times in order and within what seconds can say, no negative bytes."""
+    return (
+        bool(task.task_id and task.node)
+        and 0 <= task.slot < MOST_BYTES
+        and -MOST_SECONDS < task.started_s <= task.ended_s < MOST_SECONDS
+        and (task.bytes is None or 0 <= task.bytes <= MOST_BYTES)
+    )
+
+
+def _task(row: dict[str, str]) -> Task | None:
+    try:
+        size = row["bytes"]
+        task = Task(
+            row["task_id"], row["node"], int(row["slot"]), float(row["started_s"]), float(row["ended_s"]), int(size) if size else None
+        )
+    except (KeyError, ValueError):
+        return None
+    return task if is_sound(task) else None

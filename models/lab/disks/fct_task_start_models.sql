@@ -1,0 +1,68 @@
+-- What waiting between tasks costs, and what faster starts or larger tasks would gain: a model. Grain: experiment_id, config_id.
+{%- set fast, jvm = var('lab_fast_heartbeat_seconds'), var('lab_jvm_seconds') %}
+with measured as (
+    select
+        experiment_id,
+        config_id,
+        sum(mean_task_seconds * tasks) / sum(tasks) as read_seconds,
+        sum(mean_gap_seconds * idle_gaps) / nullif(sum(idle_gaps), 0) as gap_seconds,
+        sum(mean_task_bytes * tasks) / nullif(sum(tasks) filter (where mean_task_bytes is not null), 0) as task_bytes,
+        sum(busy_seconds) / nullif(sum(makespan_seconds * slots), 0) as observed_utilisation
+    from {{ ref('fct_task_utilisation') }}
+    group by experiment_id, config_id
+),
+
+factors as (
+    select
+        experiment_id,
+        config_id,
+        max(try_cast(value as double)) filter (where factor = 'heartbeat_seconds') as heartbeat_seconds,
+        coalesce(bool_or(lower(value) = 'true') filter (where factor = 'jvm_reuse'), false) as is_jvm_reused
+    from {{ ref('dim_config_factors') }}
+    group by experiment_id, config_id
+),
+
+causes as (
+    select
+        measured.experiment_id,
+        measured.config_id,
+        measured.read_seconds,
+        measured.gap_seconds,
+        measured.observed_utilisation,
+        coalesce(factors.heartbeat_seconds, {{ var('lab_heartbeat_seconds') }}) as heartbeat_seconds,
+        case when coalesce(factors.is_jvm_reused, false) then 0.0 else {{ jvm }} end as jvm_seconds,
+        case when measured.task_bytes > 0 then greatest(1.0, {{ var('lab_large_task_bytes') }} / measured.task_bytes) end as data_ratio
+    from measured
+    left join factors on measured.experiment_id = factors.experiment_id and measured.config_id = factors.config_id
+),
+
+waits as (
+    select
+        *,
+        coalesce(gap_seconds, heartbeat_seconds / 2 + jvm_seconds) as wait_seconds
+    from causes
+),
+
+-- one cause changed at a time; a wait cannot fall below 0
+changed as (
+    select
+        *,
+        read_seconds / nullif(read_seconds + wait_seconds, 0) as predicted_utilisation,
+        greatest(wait_seconds - greatest(heartbeat_seconds - {{ fast }}, 0) / 2, 0) as fast_wait_seconds,
+        greatest(wait_seconds - jvm_seconds, 0) as reused_wait_seconds,
+        greatest(wait_seconds - greatest(heartbeat_seconds - {{ fast }}, 0) / 2 - jvm_seconds, 0) as least_wait_seconds
+    from waits
+)
+
+select
+    experiment_id,
+    config_id,
+    read_seconds,
+    wait_seconds,
+    predicted_utilisation,
+    observed_utilisation,
+    read_seconds / nullif(read_seconds + fast_wait_seconds, 0) - predicted_utilisation as gain_if_heartbeat_300ms,
+    read_seconds / nullif(read_seconds + reused_wait_seconds, 0) - predicted_utilisation as gain_if_jvm_reused,
+    read_seconds * data_ratio / nullif(read_seconds * data_ratio + wait_seconds, 0) - predicted_utilisation as gain_if_5gb_tasks,
+    read_seconds * data_ratio / nullif(read_seconds * data_ratio + least_wait_seconds, 0) - predicted_utilisation as gain_all
+from changed

@@ -1,0 +1,81 @@
+-- The share of each second of a trace in which a device was busy. Grain: experiment_id, config_id, phase, run_number, file, device, bin.
+with windows as (
+    select
+        experiment_id,
+        config_id,
+        phase,
+        run_number,
+        file,
+        device,
+        min(issued_ns) as begun_ns,
+        greatest(cast(ceil((max(completed_ns) - min(issued_ns)) / 1e9) as bigint), 1) as bins
+    from {{ ref('step_lab__accesses') }}
+    group by experiment_id, config_id, phase, run_number, file, device
+),
+
+-- bins beyond this count are not laid out: one garbled time must not fill the memory
+bins as (
+    select
+        * exclude (bins),
+        unnest(range(bins)) as bin
+    from windows
+    where bins <= {{ var('lab_most_seconds') }}
+),
+
+parts as (
+    select
+        accesses.experiment_id,
+        accesses.config_id,
+        accesses.phase,
+        accesses.run_number,
+        accesses.file,
+        accesses.device,
+        accesses.busy_from_ns - windows.begun_ns as from_ns,
+        accesses.busy_to_ns - windows.begun_ns as to_ns,
+        unnest(range(
+            (accesses.busy_from_ns - windows.begun_ns) // 1000000000, (accesses.busy_to_ns - windows.begun_ns - 1) // 1000000000 + 1
+        )) as bin
+    from {{ ref('step_lab__accesses') }} as accesses
+    inner join windows
+        on accesses.experiment_id = windows.experiment_id
+        and accesses.config_id = windows.config_id
+        and accesses.phase = windows.phase
+        and accesses.run_number = windows.run_number
+        and accesses.file = windows.file
+        and accesses.device = windows.device
+    where accesses.busy_to_ns > accesses.busy_from_ns and windows.bins <= {{ var('lab_most_seconds') }}
+),
+
+busy as (
+    select
+        experiment_id,
+        config_id,
+        phase,
+        run_number,
+        file,
+        device,
+        bin,
+        cast(sum(least(to_ns, (bin + 1) * 1000000000) - greatest(from_ns, bin * 1000000000)) as bigint) as busy_ns
+    from parts
+    group by experiment_id, config_id, phase, run_number, file, device, bin
+)
+
+select
+    bins.experiment_id,
+    bins.config_id,
+    bins.phase,
+    bins.run_number,
+    bins.file,
+    bins.device,
+    bins.bin,
+    coalesce(busy.busy_ns, 0) as busy_ns,
+    coalesce(busy.busy_ns, 0) / 1e9 as busy_ratio
+from bins
+left join busy
+    on bins.experiment_id = busy.experiment_id
+    and bins.config_id = busy.config_id
+    and bins.phase = busy.phase
+    and bins.run_number = busy.run_number
+    and bins.file = busy.file
+    and bins.device = busy.device
+    and bins.bin = busy.bin
