@@ -75,10 +75,9 @@ def period(done: list[Row]) -> Row:
                 gaps.append(1)
     middle = mean(share)
     spread = sum((value - middle) ** 2 for value in share)
-    r = {lag: sum((share[t] - middle) * (share[t + lag] - middle) for t in range(bins - lag)) / spread for lag in range(1, bins // 2 + 2)}
-    peaks = [
-        (-r[lag], lag) for lag in range(2, bins // 2 + 1) if r[lag] >= 0.3 and r[lag] > r[lag - 1] and r[lag] >= r[lag + 1]
-    ]  # fmt: skip
+    lags = range(1, bins // 2 + 2) if spread else range(0)  # a share that never changes has no correlation
+    r = {lag: sum((share[t] - middle) * (share[t + lag] - middle) for t in range(bins - lag)) / spread for lag in lags}
+    peaks = [(-r[lag], lag) for lag in list(lags)[1:-1] if r[lag] >= 0.3 and r[lag] > r[lag - 1] and r[lag] >= r[lag + 1]]
     best = min(peaks, default=None)
     return {
         "bins": bins, "idle_gaps": len(gaps), "mean_gap_seconds": mean(gaps) if gaps else None, "duty_cycle": middle,

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.xdist_group("lab")
 
 SEEDS = range(1, 21)
 DEVICE, KERNEL_NAME = "8,16", "sdb"
-SMALL = {"requests": 256, "request_sectors": 2048}
-"""Requests of 1 MiB, so that a file has several units of a replay."""
+LARGE = {"requests": 400, "request_sectors": 1536}
+"""Requests of 768 KiB, so that files have several units of a replay, which no number of requests fills exactly."""
 HISTORY = """format = 1
 experiment_id = "history"
 kind = "hdfs"
@@ -43,7 +43,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     root = tmp_path_factory.mktemp("access")
     warehouse = Warehouse(root / "warehouse")
     for seed in SEEDS:
-        bundle = simulate("writers", root / f"writers-{seed}", seed, experiment_id=f"writers-{seed}", runs=2, **SMALL)
+        bundle = simulate("writers", root / f"writers-{seed}", seed, experiment_id=f"writers-{seed}", runs=2, **LARGE)
         assert not ingest_bundle(warehouse.root, bundle).refused
     for name, more in (("tasks", {}), ("reused", {"jvm_s": 0.0, "heartbeat_s": 4.0})):
         assert not ingest_bundle(warehouse.root, simulate("tasks", root / name, 1, experiment_id=name, **more)).refused
