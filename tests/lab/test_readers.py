@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -9,9 +10,10 @@ import pytest
 
 from lab.contract import Refused
 from lab.tools import tool_of
+from lab.tools.tasks import Task, placed
 from lab.tools.text import Reading, Row
 from tests.lab.bundles import SAMPLES
-from tests.lab.test_any_output import IOZONE, REPORTS
+from tests.lab.test_any_output import DISKSTATS, HISTORY, IOSTAT, IOZONE, REPORTS, SAR, SPARK, TASKS, history_in_avro
 
 ALL = SAMPLES.parent
 DATA = ALL.parent / "data" / "iozone"
@@ -85,6 +87,60 @@ def test_columns_of_a_fio_log_are_told_apart(line: str, offset: int | None, unit
     rows, _ = read("fio-log", written(tmp_path / "a_clat.1.log", f"{line}\nbroken\n"))
     (row,) = rows.to_dicts()
     assert (row["direction"], row["block_bytes"], row["offset_bytes"], row["unit"]) == ("write", 4096, offset, unit)
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "reason", "said"),
+    [
+        ("diskstats", DISKSTATS.replace("TS", "at"), "no_clock", "date \\+'TS %s'"),
+        ("diskstats", "TS 1700000000\nnothing\n", "no_result", "no counters"),
+        ("sysstat", "avg-cpu:  %user\n", "unreadable", "-o JSON"),
+        ("iostat", json.dumps(IOSTAT).replace("timestamp", "when"), "unreadable", "S_TIME_FORMAT=ISO"),
+        ("tasks", "task,from,to\n", "unreadable", "task_id,node,slot"),
+        ("tasks", TASKS.split("\n")[0], "no_result", "no task"),
+        ("tasks", TASKS.replace("5,6", "6,5").replace("0.5,4", "4,0.5"), "no_result", "no task"),
+        ("job-history", "hello\n", "unreadable", "Avro-Json"),
+        ("job-history", HISTORY.replace("FINISHED", "FAILED"), "no_result", "job that has ended"),
+        ("job-history", "Avro-Binary\nno schema\n", "unreadable", "no Avro schema"),
+        ("spark-events", "hello\n", "unreadable", "no line of it is an event"),
+        ("spark-events", SPARK.replace("Success", "TaskKilled"), "no_result", "application that has ended"),
+    ],
+)
+def test_counters_and_tasks_that_cannot_be_used_are_refused(tool: str, text: str, reason: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=said) as refused:
+        read(tool, written(tmp_path / "a", text))
+    assert refused.value.reason == reason
+
+
+def test_counters_are_read_by_device_and_time(tmp_path: Path) -> None:
+    rows, reading = read("diskstats", written(tmp_path / "a", DISKSTATS + "   8  0 sda 1 0 cut\n"))
+    assert rows.rows()[0] == (2, "sda", True, 1_700_000_000.0, 131, 4492, 7, 506, 451840, 80, 68)
+    assert rows.select("device", "is_whole_drive", "at_s").rows()[1:] == [
+        ("loop0", False, 1_700_000_000.0), ("sda", True, 1_700_000_010.5),
+    ]  # fmt: skip
+    assert (reading.lines_rejected, reading.first_rejected) == (1, "8  0 sda 1 0 cut")
+
+
+def test_sar_has_no_reads_apart_from_writes(tmp_path: Path) -> None:
+    (sar,) = read("sysstat", written(tmp_path / "a", SAR))[0].to_dicts()
+    assert (sar["reads_per_s"], sar["read_bytes_per_s"], sar["seconds"], sar["busy_ratio"]) == (None, 1638.4, 10.0, 0.0032)
+    # the first of iostat is since boot
+    (iostat,) = read("iostat", written(tmp_path / "b", json.dumps(IOSTAT)))[0].to_dicts()
+    assert (iostat["reads_per_s"], iostat["read_bytes_per_s"], iostat["seconds"], iostat["busy_ratio"]) == (1.5, 6144.0, 10.0, 0.125)
+
+
+def test_a_task_takes_the_lowest_slot_that_is_free() -> None:
+    """The third task starts as the first ends, the fourth while two run on its node; another node has slots of its own."""
+    spans = [("a", "n", 0, 5), ("b", "n", 1, 9), ("c", "n", 5, 6), ("d", "n", 5.5, 7), ("e", "m", 5.5, 7), ("f", "n", 8, 9)]
+    tasks = placed(Task(name, node, 0, start, end, None) for name, node, start, end in spans)
+    assert {task.task_id: task.slot for task in tasks} == {"a": 0, "b": 1, "c": 0, "d": 2, "e": 0, "f": 0}
+
+
+def test_killed_attempts_are_no_tasks_in_either_form_of_a_history(tmp_path: Path) -> None:
+    rows, reading = read("job-history", written(tmp_path / "a", HISTORY))
+    assert rows.rows() == [(1, "m_0", "n", 0, 1_700_000_000.0, 1_700_000_004.0, 99)] and not reading.lines_rejected
+    (tmp_path / "b").write_bytes(history_in_avro())
+    assert read("job-history", tmp_path / "b")[0].equals(rows)
 
 
 @needs_samples
