@@ -83,25 +83,44 @@ def _answer(cells: Sequence[Row]) -> list[str]:
     return said
 
 
+def labels(rows: Sequence[Row]) -> list[str]:
+    """Names of cells as short as tells them apart, so that a phone has room for the dots: the unit says which benchmark, mostly."""
+    several = len({row["config_id"] for row in rows}) > 1
+    full = [called(row) for row in rows]
+    short = [f"{name.removeprefix(row['benchmark']).strip()}, {row['unit']}" for name, row in zip(full, rows, strict=True)]
+    benchmarks: dict[str, set[str]] = {}
+    for label, row in zip(short, rows, strict=True):
+        benchmarks.setdefault(label, set()).add(row["benchmark"])
+    chosen = [name if len(benchmarks[label]) > 1 else label for name, label in zip(full, short, strict=True)]
+    return [safe(f"{row['config_id']}: {label}" if several else label) for label, row in zip(chosen, rows, strict=True)]
+
+
 def _dots(rows: Sequence[Row]) -> go.Figure:
     """A dot for each cell with its interval, the worst above."""
     drawing = go.Figure()
-    several = len({row["config_id"] for row in rows}) > 1
-    labels = [safe(f"{row['config_id']}: {called(row)}" if several else called(row)) for row in rows]
     for verdict, ink in INKS.items():
-        mine = [(label, row) for label, row in zip(labels, rows, strict=True) if row["verdict"] == verdict]
+        mine = [(place, row) for place, row in enumerate(rows) if row["verdict"] == verdict]
         drawing.add_scatter(
-            x=[row["loss_percent"] for _, row in mine], y=[label for label, _ in mine], mode="markers", name=NAMES[verdict],
-            marker={"color": ink, "size": 7},
+            x=[row["loss_percent"] for _, row in mine], y=[place for place, _ in mine], mode="markers", name=NAMES[verdict],
+            marker={"color": ink, "size": 7}, customdata=[safe(f"{row['config_id']}: {called(row)}") for _, row in mine],
             error_x={
                 "type": "data", "symmetric": False, "thickness": 1.5, "width": 0,
                 "array": [0 if row["loss_percent_high"] is None else row["loss_percent_high"] - row["loss_percent"] for _, row in mine],
                 "arrayminus": [0 if row["loss_percent_low"] is None else row["loss_percent"] - row["loss_percent_low"] for _, row in mine],
             },
-            hovertemplate="%{y}: %{x:.2f}%<extra></extra>",
+            hovertemplate="%{customdata}: %{x:.2f}%<extra></extra>",
         )  # fmt: skip
+    names = labels(rows)
     styled(drawing, 90 + 15 * len(rows), hovermode="closest")
-    drawing.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=labels, tickfont={"size": 10}, showgrid=False)
-    drawing.update_xaxes(title_text="worse after, percent of the mean before", zeroline=True)
-    drawing.update_layout(margin={"l": 230, "r": 16, "t": 30, "b": 46})
+    drawing.update_yaxes(
+        range=[len(rows) - 0.3, -0.7],
+        tickvals=[*range(len(rows))],
+        ticktext=names,
+        tickfont={"size": 10},
+        showgrid=False,
+        automargin=False,
+    )
+    drawing.update_xaxes(title_text="percent worse after", zeroline=True)
+    # a letter of ten pixels is about 5.6 wide
+    drawing.update_layout(margin={"l": 12 + min(218, int(5.6 * max(map(len, names)))), "r": 16, "t": 30, "b": 46})
     return drawing

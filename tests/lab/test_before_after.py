@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from lab.landing import ingest_bundle
 from lab.simulate import simulate
 from lab.tools import tool_of
 from lab.tools.text import Reading, Row
+from report.lab.before_after import labels
 from tests.lab import plain_before_after as plain
 from tests.lab.bundles import HEADER, SAMPLES, lab, status, write_bundle
 
@@ -258,6 +260,15 @@ def test_the_page_names_what_got_worse(landed: Warehouse) -> None:
     worse = [row for row in cells_of(landed, "layton").values() if row["verdict"] == "before_better"]
     assert f"{len(worse)} of 77 cells" in page and "stride_read" in page and len(worse) == 17
     assert "1.50" in page  # write amplification
+    numbers = page.split('id="cells"')[1].split("</table>")[0]
+    assert "<td" in numbers and not re.search(r"\de\+", numbers), "great numbers are written out"
+
+
+def test_labels_of_cells_are_short_and_differ() -> None:
+    cell = {"config_id": "c", "test": "read", "parameter": 4096, "unit": "kB/s"}
+    shown = [{**cell, "benchmark": "a"}, {**cell, "benchmark": "b"}, {**cell, "benchmark": "a", "test": "write"}]
+    assert labels(shown) == ["a read 4 KiB", "b read 4 KiB", "write 4 KiB, kB/s"]
+    assert labels([shown[2], {**shown[2], "config_id": "<d>"}]) == ["c: write 4 KiB, kB/s", "&lt;d&gt;: write 4 KiB, kB/s"]
 
 
 @needs_samples
