@@ -90,6 +90,13 @@ SMART: dict[str, Any] = {
 }
 OCP: dict[str, Any] = {"Physical media units written": {"hi": 0, "lo": 5}, "physical_media_units_read": "7"}
 
+LSBLK: dict[str, Any] = {
+    "blockdevices": [
+        {"name": "sda", "kname": "sda", "maj:min": "8:0", "type": "disk", "size": 4096, "rota": True, "serial": "S", "tran": "sata"},
+        {"name": "loop0", "type": "loop", "size": "4K", "rota": "0"},
+    ]
+}  # fmt: skip
+
 # tool -> what a good file of it holds, text or a JSON document; several are fuzzed one after the other
 TRACE = (
     "  8,64  11 {} 33.779658276 90790  Q   W 7614344 + 24 [fio x]\n  8,64  11 {} 33.779662409 90790  D   W 7614344 + 24 [fio x]\n"
@@ -197,6 +204,7 @@ GOOD: dict[str, list[str | bytes | dict[str, Any]]] = {
     "iozone": [IOZONE, REPORTS],
     "ior": [IOR_2, IOR_4, IOR_JSON],
     "job-history": [HISTORY, history_in_avro()],
+    "lsblk": [LSBLK],
     "mdtest": [MDTEST],
     "metarates": [METARATES],
     "smartctl": [SMART, OCP],

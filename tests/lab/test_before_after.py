@@ -33,10 +33,18 @@ kind = "before_after"
 expected_runs = 3
 [[devices]]
 device_id = "d"
+kernel_name = "sdb"
+firmware = "mine"
 [[configs]]
 config_id = "c"
 device_id = "d"
 """
+LSBLK = {
+    "blockdevices": [
+        {"name": "sda", "type": "disk", "maj:min": "8:0", "size": 500, "rota": "1", "model": "other"},
+        {"name": "sdb", "type": "disk", "maj:min": "8:16", "size": 64023257088, "rota": False, "model": "SSDSA2SH064G1GC", "tran": "sata"},
+    ]
+}
 TITLE = "rates at which files can be created and closed with 4 pes:\n"
 TOTAL = "max rate = 9.0 creates per second, min rate = 8.0 creates per second avg rate = 8.5 creates per second, total rate = {} creates\n"
 OF_SEED = ("ior_2.10.2_seed002_run1.txt", "ior_2.10.2_seed002_run2.txt")
@@ -59,12 +67,15 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         "after.txt": "".join(TITLE + TOTAL.format(value) for value in (86.0, 90.0, 94.0)),
         "one.json": smart(Host_Writes_32MiB=5, NAND_Writes_32MiB=7),
         "two.json": smart(Host_Writes_32MiB=9, NAND_Writes_32MiB=17),
+        "lsblk.json": json.dumps(LSBLK),
+        "info.json": json.dumps({"model_name": "X25-E", "firmware_version": "8850", "rotation_rate": 0, "serial_number": "CVEM"}),
         "wks.txt": b"\x00\x01\x02 binary",
         "told.txt": "Writing output to here.json\n",
     }
     rows = [
         "before.txt,metarates,c,1,before", "after1.txt,metarates,c,1,after", "after.txt,metarates,c,1,after",
-        "two.json,smartctl,c,1,stress,,60", "one.json,smartctl,c,1,stress,,0", "wks.txt,mdtest,c,1,before", "told.txt,ior,c,1,stress",
+        "lsblk.json,lsblk,c,1", "info.json,smartctl,c,1", "two.json,smartctl,c,1,stress,,60",
+        "one.json,smartctl,c,1,stress,,0", "wks.txt,mdtest,c,1,before", "told.txt,ior,c,1,stress",
     ]  # fmt: skip
     if SAMPLES.exists():
         files |= {name: (SAMPLES.parent / name).read_bytes() for name in OF_SEED}
@@ -190,6 +201,15 @@ def test_amplification_follows_offsets_not_the_order_of_runs_csv(landed: Warehou
     assert row["source_attributes"] == "NAND_Writes_32MiB / Host_Writes_32MiB" and row["reason"] is None
 
 
+def test_lsblk_and_smartctl_fill_what_the_manifest_leaves_out(landed: Warehouse) -> None:
+    (device,) = rows(landed, "select * from lab.dim_devices where experiment_id = 'by-hand'")
+    assert {name: device[name] for name in ("kind", "kernel_name", "major_minor", "capacity_bytes", "interface", "rpm")} == {
+        "kind": "ssd", "kernel_name": "sdb", "major_minor": "8,16", "capacity_bytes": 64_023_257_088, "interface": "sata", "rpm": None,
+    }  # fmt: skip
+    # of two files the later one; what the manifest says wins
+    assert (device["model"], device["serial"], device["firmware"]) == ("X25-E", "CVEM", "mine")
+
+
 @needs_samples
 def test_output_of_ior_agrees_with_itself(landed: Warehouse) -> None:
     found = rows(landed, "select * from lab.fct_stress_runs where experiment_id = 'by-hand' order by run_number, operation desc")
@@ -229,6 +249,9 @@ def test_means_of_mdtest_are_read(file: str, wanted: list[tuple[str, int, float]
         ("metarates", TITLE, NO_RESULT, "interrupted"),
         ("smartctl", "[]", UNREADABLE, "JSON"),
         ("smartctl", "{}", NO_RESULT, "no counter"),
+        ("lsblk", "NAME MAJ:MIN", UNREADABLE, "lsblk -J"),
+        ("lsblk", "{}", UNREADABLE, "blockdevices"),
+        ("lsblk", '{"blockdevices": [{"name": "loop0", "type": "loop"}]}', NO_RESULT, "no drive"),
     ],
 )
 def test_a_file_without_results_is_refused_in_words(tool: str, content: str, reason: str, words: str, tmp_path: Path) -> None:
