@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from ingest.reading.readers import utf8
 from lab.contract import COUNT, NO_RESULT, TEXT, UNREADABLE, Columns, Refused
 from lab.tools.text import Reading, text_of
 
@@ -39,7 +40,7 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     for device in devices:
         name = text_in(device, "kname") or text_in(device, "name") if isinstance(device, dict) else None
         if name is None:
-            reading.reject(str(device)[:80])
+            reading.reject(repr(device)[:80])
         elif device.get("type") in (None, "disk"):
             rotates = str(device.get("rota")).lower()
             number = text_in(device, "maj:min")
@@ -64,7 +65,7 @@ def described(rows: list[dict[str, Any]]) -> pl.DataFrame:
 def text_in(document: dict[str, Any], key: str) -> str | None:
     """A text that says something, at most 80 characters of it."""
     value = document.get(key)
-    return value.strip()[:80] if isinstance(value, str) and value.strip() else None
+    return utf8(value.strip()[:80]) if isinstance(value, str) and value.strip() else None
 
 
 def count_in(document: dict[str, Any], key: str) -> int | None:

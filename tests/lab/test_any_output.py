@@ -92,7 +92,7 @@ OCP: dict[str, Any] = {"Physical media units written": {"hi": 0, "lo": 5}, "phys
 
 LSBLK: dict[str, Any] = {
     "blockdevices": [
-        {"name": "sda", "kname": "sda", "maj:min": "8:0", "type": "disk", "size": 4096, "rota": True, "serial": "S", "tran": "sata"},
+        {"name": "sda", "kname": "sda", "maj:min": "8:0", "type": "disk", "size": 4096, "rota": True, "serial": "S\ud800", "tran": "sata"},
         {"name": "loop0", "type": "loop", "size": "4K", "rota": "0"},
     ]
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from lab.simulate import simulate
 from lab.tools import tool_of
 from lab.tools.text import Reading, Row
 from tests.lab import plain_before_after as plain
-from tests.lab.bundles import HEADER, SAMPLES, lab, status, write_bundle
+from tests.lab.bundles import HEADER, SAMPLES, in_parts, lab, status, write_bundle
 
 pytestmark = pytest.mark.xdist_group("lab")
 
@@ -60,6 +61,9 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         parameters: dict[str, Any] = {"experiment_id": f"s{seed}", "runs": RUNS, "stress_runs": 2, "is_awkward": True, "changes": "random"}
         assert not ingest_bundle(warehouse.root, simulate("before-after", root / f"s{seed}", seed, **parameters)).refused
     ingest_bundle(warehouse.root, simulate("before-after", root / "layton", 1, experiment_id="layton", stress_runs=1))
+    whole = simulate("before-after", root / "whole", 30, experiment_id="whole", runs=RUNS, stress_runs=2)
+    for part in (whole, *in_parts(whole, root / "parts", random.Random(3), "parts")):
+        ingest_bundle(warehouse.root, part)
     files = {
         # three runs appended to one file are three repetitions; the second file measures the first run again
         "before.txt": "".join(TITLE + TOTAL.format(value) for value in (97.0, 100.0, 103.0)),
@@ -133,6 +137,19 @@ def test_cells_equal_the_planted_ones_and_the_reference(landed: Warehouse, seed:
                 continue  # means that were planted alike differ by rounding, or not at all
             expected = wanted.get(column)
             assert row[column] == (pytest.approx(expected, rel=1e-9, abs=1e-9) if isinstance(expected, float) else expected), (key, column)
+
+
+def test_parts_in_any_order_and_twice_give_the_same_relations(landed: Warehouse) -> None:
+    with open_published(landed) as connection:
+        views = connection.execute("select view_name from duckdb_views() where schema_name = 'lab' order by all").fetchall()
+        asked = [name for (name,) in views if name.startswith(("fct_phase", "fct_stress", "fct_write", "fct_bench", "study"))]
+        found = {}
+        for name in asked:
+            query = f"select * exclude (experiment_id) from lab.{name} where experiment_id = ?"
+            one, two = (sorted(map(repr, connection.execute(query, [of]).fetchall())) for of in ("whole", "parts"))
+            assert one == two, name
+            found[name] = len(one)
+    assert {name for name, count in found.items() if count == 0} == {"fct_bench_samples"} and len(found) >= 8
 
 
 def test_verdicts_add_up_to_the_cells(landed: Warehouse) -> None:
