@@ -79,9 +79,11 @@ select * from effective{% endmacro %}
 {% macro poisson_low(n) %}poisson({{ n }}){% endmacro %}
 {% macro poisson_high(n) %}poisson({{ n }}){% endmacro %}
 {% macro raid_group_draws(raid_groups) %}select raid_group_id, 0 as replicate, 1 as draw_count from {{ raid_groups }}{% endmacro %}
+{% macro bootstrap_gains(relation, keys, gain, unit) %}select *, 0.0 as gain_low, {{ gain }} / {{ unit }} as gain_high from {{ relation }}{% endmacro %}
 {% macro why_no_python() %}cast(null as string){% endmacro %}
 {% macro of_sample(statistic, value, condition='true') %}avg({{ value }}){% endmacro %}
 {% macro welch_error(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
 {% macro welch_freedom(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
+{% macro with_holm(relation, family) %}select *, welch_p as holm_p from {{ relation }}{% endmacro %}
 {% macro pooled_error(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
 {% macro drive_write_counters() %}{{ return([{'name': 'a', 'side': 'host', 'bytes': 1}, {'name': 'b', 'side': 'media', 'bytes': 1}, {'name': 'c', 'side': 'pages', 'bytes': none}]) }}{% endmacro %}

@@ -117,6 +117,13 @@ def open_bundle(place: Path) -> Iterator[Bundle]:
         yield Bundle(place, manifest, listings, notes)
 
 
+def bundles_in(place: Path) -> list[Path]:
+    """The bundles in a folder that is none itself, such as that of `lab simulate papers`; else the place as it was given."""
+    if not place.is_dir() or (place / MANIFEST_FILE).exists():
+        return [place]
+    return sorted(path.parent for path in place.glob(f"*/{MANIFEST_FILE}")) or [place]
+
+
 # Where the files are ----------------------------------------------------------------------------------------------
 
 Find = Callable[[str], Path | None]
@@ -249,7 +256,7 @@ def _manifest(place: Path, files: dict[str, Path]) -> tuple[Manifest, list[str]]
     """Raises: LabError that names the key and the value that is wrong."""
     try:
         root = _Block(place, "", tomllib.loads(_text(place, files, MANIFEST_FILE)))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, a number of thousands of digits, tables nested without end
         raise LabError(f"{place}: {MANIFEST_FILE} is no TOML: {one_line(error)}; correct it there") from error
     if root.count("format", is_required=True) != FORMAT:
         raise root.wrong("format", "another", f"give format = {FORMAT}, the only one there is")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -32,10 +33,19 @@ def helped(context: click.Context) -> str:
     return "\n".join([".nf", *(rf"\&{line}" if line.startswith(".") else line for line in text.splitlines()), ".fi", ""])
 
 
+def _below(context: click.Context, group: click.Group) -> Iterator[click.Context]:
+    """The commands of a group, each before those that are below it."""
+    for name, command in sorted(group.commands.items()):
+        found = click.Context(command, context, name)
+        yield found
+        if isinstance(command, click.Group):
+            yield from _below(found, command)
+
+
 def page() -> str:
     """The whole page."""
     top = click.Context(main, info_name="drivetail", terminal_width=WIDTH, **main.context_settings)
-    contexts = [click.Context(command, top, name) for name, command in sorted(main.commands.items())]
+    contexts = list(_below(top, main))
     commands = "".join(f'.SS "{each.command_path}"\n{helped(each)}' for each in contexts)
     return f"{HEAD}.SH DESCRIPTION\n{helped(top)}.SH COMMANDS\n{commands}"
 

@@ -96,7 +96,12 @@ def comparison_table(rows: Sequence[Row]) -> str:
 
 # The numbers of the papers ----------------------------------------------------------------------------------------
 
-NUMBERS = "select * from lab.study_results order by id, experiment_id, config_id"
+NUMBERS = """
+select results.* replace (nullif(results.config_id, '') as config_id), results.kind = experiments.kind as is_own
+from lab.study_results as results
+inner join lab.dim_experiments as experiments on results.experiment_id = experiments.experiment_id
+order by results.id, results.experiment_id, results.config_id
+"""
 STUDY: Columns = {
     "id": "id",
     "number": "metric",
@@ -112,11 +117,15 @@ STUDY: Columns = {
 
 
 def printed_numbers(connection: duckdb.DuckDBPyConnection) -> list[Row]:
-    """Each number of the papers beside what each experiment gives. Raises: QueryError where no experiment can answer one."""
+    """Each number of the papers beside what the experiments of its kind give. Raises: QueryError where no experiment is published."""
     found = fetch(connection, NUMBERS)
     if not found:
-        raise QueryError("no experiment of kind before_after is published; `drivetail lab build` publishes what has landed")
-    return found
+        raise QueryError("no experiment is published; `drivetail lab build` publishes what has landed")
+    asked = {row["id"] for row in found if row["is_own"]}
+    # a number that no experiment of its kind could answer has one row, without an experiment
+    others = {row["id"]: row | {"experiment_id": None} for row in found if row["id"] not in asked}
+    shown = [*(row for row in found if row["is_own"]), *others.values()]
+    return [{name: value for name, value in row.items() if name != "is_own"} for row in sorted(shown, key=lambda row: str(row["id"]))]
 
 
 def study_table(rows: Sequence[Row]) -> str:

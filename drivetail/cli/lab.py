@@ -54,12 +54,13 @@ def lab() -> None:
 def ingest_bundles(warehouse: Warehouse, bundles: tuple[Path, ...], strict: bool) -> None:
     """Land experiment bundles: folders or archives.
 
-    A bundle holds experiment.toml, runs.csv and the tools' output. Landing it again changes nothing.
+    A bundle holds experiment.toml, runs.csv and the tools' output. Landing it again changes nothing. A folder of bundles is all of them.
     """
+    from lab.bundle import bundles_in
     from lab.landing import ingest_bundle
 
     refused = 0
-    for place in bundles:
+    for place in [bundle for given in bundles for bundle in bundles_in(given)]:
         landed = ingest_bundle(warehouse.root, place)
         for note in landed.notes:
             say(f"note: {note}")
@@ -181,8 +182,15 @@ def run_protocol(protocol: str, target: Path, out: Path, runs: int | None, phase
 def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None) -> None:
     """Write a synthetic experiment with known truth.
 
-    SCENARIO is sync-writes or before-after. The bundle is in the tools' own formats; what its relations must hold is in BUNDLE/truth. The
-    same seed gives the same bytes.
+    \b
+    SCENARIO is one of
+      sync-writes      iozone over 13 buffers on several filesystems
+      before-after     77 cells before and after a stress by IOR
+      reads-intrinsic  block traces of files in several extents
+      reads-modes      files read for hours, buffered and direct
+      papers           a bundle for each experiment of the papers
+
+    The bundle is in the tools' own formats; what its relations must hold is in BUNDLE/truth. The same seed gives the same bytes.
     """
     from lab.simulate import simulate
 
@@ -264,7 +272,7 @@ def study_papers(warehouse: Warehouse, output: str) -> None:
     from drivetail.ask.lab import printed_numbers, study_table
     from engine.read import publication_of
 
-    with publication_of(warehouse) as connection:
+    with publication_of(warehouse, must_be_of_these_models=True) as connection:
         rows = printed_numbers(connection)
     say({"table": study_table, "csv": as_csv, "json": as_json}[output](rows))
 

@@ -15,13 +15,14 @@ from lab.simulate.draft import Draft
 
 SCENARIOS = {
     "before-after": "before_after",
+    "papers": "papers",
     "reads-intrinsic": "reads_intrinsic",
     "reads-modes": "reads_modes",
     "sync-writes": "sync_writes",
     "tasks": "tasks",
     "writers": "writers",
 }
-"""Scenario -> module of this folder."""
+"""Scenario -> module of this folder. `papers` writes a folder of bundles."""
 
 
 def simulate(scenario: str, out: Path, seed: int = 1, parameters: Path | None = None, **changes: Any) -> Path:

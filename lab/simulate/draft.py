@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import random
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 import polars as pl
@@ -15,12 +17,15 @@ from lab.bundle import MANIFEST_FILE, RUN_COLUMNS, RUNS_FILE
 
 @dataclass
 class Draft:
-    """`manifest`: the text of experiment.toml. `truth`: rows that a relation must hold, by its name."""
+    """`manifest`: the text of experiment.toml. `truth`: rows that a relation must hold, by its name. `parts`: bundles by their folder,
+    where the scenario is several experiments; then it has no files itself.
+    """
 
     manifest: str = ""
     files: dict[str, str] = field(default_factory=dict)
     runs: list[dict[str, Any]] = field(default_factory=list)
     truth: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    parts: dict[str, Draft] = field(default_factory=dict)
 
     def add(self, file: str, content: str, tool: str, config_id: str, run_number: int, **more: Any) -> None:
         """A file with its row in runs.csv."""
@@ -29,14 +34,26 @@ class Draft:
 
     def save(self, out: Path) -> None:
         """Write the bundle to a folder."""
+        for name, part in self.parts.items():
+            part.save(out / name)
         text = io.StringIO()
         writer = csv.DictWriter(text, RUN_COLUMNS, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.runs)
-        for name, content in {MANIFEST_FILE: self.manifest, RUNS_FILE: text.getvalue(), **self.files}.items():
+        own = {} if self.parts else {MANIFEST_FILE: self.manifest, RUNS_FILE: text.getvalue(), **self.files}
+        for name, content in own.items():
             path = out / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
         (out / "truth").mkdir(parents=True, exist_ok=True)
         for relation, rows in self.truth.items():
             pl.DataFrame(rows, infer_schema_length=None).write_parquet(out / "truth" / f"{relation}.parquet")
+
+
+def with_moments(rng: random.Random, middle: float, spread: float, count: int) -> list[float]:
+    """Values with this mean and this standard deviation."""
+    if count < 2 or not spread:
+        return [middle] * count
+    drawn = [rng.gauss(0, 1) for _ in range(count)]
+    centre, width = mean(drawn), stdev(drawn)
+    return [middle + spread * (value - centre) / width for value in drawn]

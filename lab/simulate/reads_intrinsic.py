@@ -22,10 +22,12 @@ DEFAULTS: dict[str, Any] = {
     "large_extent_bytes": 8 << 20,
     "partition_start_sectors": 2048,
     "is_awkward": True,
+    "phases": {"": 1.0},
 }
 """`extents_requests`: for each file its extents, in requests.
 
-`slow_factor`: latency of a request while an extent recovers over a normal one."""
+`slow_factor`: latency of a request while an extent recovers over a normal one. `phases`: phase -> factor of its latencies; each has all
+runs."""
 
 DEVICE, OTHER = "8,16", "8,0"
 BLOCK_SECTORS = 8
@@ -38,14 +40,21 @@ def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     rng = random.Random(seed)
     draft.manifest = _manifest(parameters)
     draft.truth = {"planted_recovery": []}
-    for run in range(1, parameters["runs"] + 1):
-        # a file may lie elsewhere in the next run; a run without a map of its own has that of the run before
-        if run == 1 or rng.random() < 0.5:
-            extents = _placed(rng, parameters)
-            draft.add(f"filefrag_{run}.txt", _maps(parameters, extents), "filefrag", "buffered", run)
-        events = _events(rng, parameters, draft, run, extents)
-        tool = "ftrace" if run % 2 else "blkparse"
-        draft.add(f"trace_{run}.txt", _printed(rng, events, tool, parameters["is_awkward"]), tool, "buffered", run, offset_s=run * 1000)
+    for phase, factor in parameters["phases"].items():
+        named = {**parameters, "phase": phase, "latency_us": parameters["latency_us"] * factor}
+        for run in range(1, parameters["runs"] + 1):
+            # a file may lie elsewhere in the next run; a run without a map of its own has that of the run before
+            if run == 1 or rng.random() < 0.5:
+                extents = _placed(rng, parameters)
+                draft.add(_name("filefrag", phase, run), _maps(parameters, extents), "filefrag", "buffered", run, phase=phase)
+            events = _events(rng, named, draft, run, extents)
+            tool = "ftrace" if run % 2 else "blkparse"
+            printed = _printed(rng, events, tool, parameters["is_awkward"])
+            draft.add(_name("trace", phase, run), printed, tool, "buffered", run, phase=phase, offset_s=run * 1000)
+
+
+def _name(what: str, phase: str, run: int) -> str:
+    return "_".join(part for part in (what, phase, str(run)) if part) + ".txt"
 
 
 def _placed(rng: random.Random, parameters: dict[str, Any]) -> list[list[int]]:
@@ -89,8 +98,8 @@ def _events(rng: random.Random, parameters: dict[str, Any], draft: Draft, run: i
                 slow = rng.randrange(1, requests // 3)
                 draft.truth["planted_recovery"].append(
                     {
-                        "config_id": "buffered", "run_number": run, "file_name": f"file_{number}", "read_index": read,
-                        "extent_index": index, "recovery_requests": slow,
+                        "config_id": "buffered", "phase": parameters["phase"], "run_number": run, "file_name": f"file_{number}",
+                        "read_index": read, "extent_index": index, "recovery_requests": slow,
                     }
                 )  # fmt: skip
                 for place in range(requests):

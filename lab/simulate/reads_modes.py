@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from lab.simulate.draft import Draft
+from lab.simulate.draft import Draft, with_moments
 
 DEFAULTS: dict[str, Any] = {
     "experiment_id": "reads-modes",
@@ -25,13 +25,15 @@ DEFAULTS: dict[str, Any] = {
     "period_s": 7800.0,
     "duration_s": 300.0,
     "temporal_drop_ratio": 0.14,
+    "temporal_drop_spread": 0.0,
     "onset_hour": 20,
     "onset_file": 3,
     "permanent_drop_ratio": 0.127,
 }
 """`pace_s`: from the start of a read to that of the next. `noise`: standard deviation of a throughput over its mean.
 `intrinsic_drop_ratio`:
-of the file with the most extents. `onset_file`: place of the file that becomes slow for good, from 0.
+of the file with the most extents. `temporal_drop_spread`: standard deviation of the drop over the instances. `onset_file`: place of the
+file that becomes slow for good, from 0, or a list of several.
 Fragmented files are kept apart: in turn
 they would look like a temporal slowdown.
 """
@@ -46,23 +48,32 @@ def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     first_s = rng.uniform(0.2, 0.8) * parameters["period_s"]
     starts = [first_s + step * parameters["period_s"] for step in range(int(parameters["hours"] * 3600 / parameters["period_s"]) + 1)]
     starts = [start for start in starts if start + parameters["duration_s"] < parameters["hours"] * 3600 - 1800]
+    drops = with_moments(rng, parameters["temporal_drop_ratio"], parameters["temporal_drop_spread"], len(starts))
+    given = parameters["onset_file"]
+    onset_files = given if isinstance(given, list) else [given]
     for config in CONFIGS:
         is_slow = config == CONFIGS[0]
-        draft.add(f"{config}.csv", _reads(rng, parameters, starts if is_slow else [], is_slow=is_slow), "file-reads", config, 1)
+        instances = list(zip(starts, drops, strict=True)) if is_slow else []
+        draft.add(
+            f"{config}.csv", _reads(rng, parameters, instances, onset_files if is_slow else [], is_slow=is_slow), "file-reads", config, 1
+        )
         draft.add(f"{config}_filefrag.txt", _maps(rng, parameters), "filefrag", config, 1)
     draft.truth = {
         "planted_instances": [{"config_id": CONFIGS[0], "started_s": start, "ended_s": start + parameters["duration_s"]} for start in starts],  # noqa: E501
         "planted": [
             {
-                "config_id": CONFIGS[0], "file_name": f"file_{parameters['onset_file']}", "onset_hour": parameters["onset_hour"],
+                "config_id": CONFIGS[0], "file_name": f"file_{file}", "onset_hour": parameters["onset_hour"],
                 "permanent_drop_ratio": parameters["permanent_drop_ratio"], "intrinsic_drop_ratio": parameters["intrinsic_drop_ratio"],
                 "temporal_drop_ratio": parameters["temporal_drop_ratio"], "period_s": parameters["period_s"],
             }
+            for file in onset_files
         ],
     }  # fmt: skip
 
 
-def _reads(rng: random.Random, parameters: dict[str, Any], starts: list[float], *, is_slow: bool) -> str:
+def _reads(
+    rng: random.Random, parameters: dict[str, Any], instances: list[tuple[float, float]], onset_files: list[int], *, is_slow: bool
+) -> str:
     lines = ["file_name,started_s,ended_s,bytes,active_s"]
     extents = parameters["extents"]
     most = max(extents)
@@ -71,9 +82,10 @@ def _reads(rng: random.Random, parameters: dict[str, Any], starts: list[float], 
         throughput = parameters["throughput_bytes_per_s"] * max(0.5, rng.gauss(1, parameters["noise"]))
         if is_slow:
             throughput *= 1 - parameters["intrinsic_drop_ratio"] * (extents[file] - 2) / max(most - 2, 1)
-            if any(start <= at < start + parameters["duration_s"] for start in starts):
-                throughput *= 1 - parameters["temporal_drop_ratio"]
-            if file == parameters["onset_file"] and at >= parameters["onset_hour"] * 3600:
+            for start, drop in instances:
+                if start <= at < start + parameters["duration_s"]:
+                    throughput *= 1 - drop
+            if file in onset_files and at >= parameters["onset_hour"] * 3600:
                 throughput *= 1 - parameters["permanent_drop_ratio"]
         seconds = parameters["file_bytes"] / throughput
         # some lists say how long the device was at work, some reads wait between requests

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from lab.simulate.draft import Draft
+from lab.simulate.draft import Draft, with_moments
 
 DEFAULTS: dict[str, Any] = {
     "experiment_id": "sync-writes",
@@ -16,14 +16,19 @@ DEFAULTS: dict[str, Any] = {
     "noise": 0.03,
     "file_kb": 16384,
     "is_awkward": False,
+    "is_exact": False,
+    "device_kind": "ssd",
     "block_bytes": 4096,
+    "means": {},
     "configs": {
         "ext4": {"latency_us": 400, "flat_until_kb": 256, "flat_from_kb": 2048},
         "xfs": {"latency_us": 380, "flat_until_kb": 512, "flat_from_kb": 4096},
         "btrfs": {"latency_us": 800, "flat_until_kb": 64, "flat_from_kb": 1024},
     },
 }
-"""`noise`: standard deviation of a result over its mean. `is_awkward`: everything that iozone and people do to such bundles."""
+"""`noise`: standard deviation of a result over its mean. `is_awkward`: everything that iozone and people do to such bundles.
+`is_exact`: results have the planted mean and spread themselves. `means`: of a configuration, throughput (kB/s) by buffer (kB), where it is
+not that of the formula."""
 
 BUFFERS_KB = tuple(4 << step for step in range(13))
 HEADING = (
@@ -33,7 +38,11 @@ HEADING = (
 )
 OPTIONS = {"throughput": "-i 0 -a -n {n}k -g {n}k -o -I -e", "latency": "-i 0 -a -n {n}k -g {n}k -o -I -e -N"}
 SAID = {"throughput": "", "latency": "\tMicroseconds/op Mode. Output is in microseconds per operation.\n"}
+Factors = dict[tuple[int, str], float]
+"""Buffer (kB) and test -> by what the mean is multiplied; empty: drawn."""
 UNITS = {"throughput": "kB/s", "latency": "us"}
+TESTS = {"write": 1.0, "rewrite": 0.6}
+"""Test -> its latency over that of a write."""
 Values = dict[tuple[int, int, str], int]
 """File and buffer (kB) and test -> what iozone prints."""
 
@@ -58,18 +67,38 @@ def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     for config_id, config in configs.items():
         draft.truth["planted"].append({"config_id": config_id, **config})
         for pass_ in OPTIONS:
+            exact = _exact(rng, parameters) if parameters["is_exact"] else {}
             for run in range(1, parameters["runs"] + 1):
                 odd = oddities.get((config_id, pass_, run), "")
-                _add_run(draft, rng, parameters, config_id, pass_, run, odd)
+                factors = {key: of_runs[run - 1] for key, of_runs in exact.items()}
+                _add_run(draft, rng, parameters, config_id, pass_, run, odd, factors)
 
 
-def _add_run(draft: Draft, rng: random.Random, parameters: dict[str, Any], config_id: str, pass_: str, run: int, odd: str) -> None:
-    values = _drawn(rng, parameters, parameters["configs"][config_id], pass_, has_small_files=odd == "small files")
+def _exact(rng: random.Random, parameters: dict[str, Any]) -> dict[tuple[int, str], list[float]]:
+    """By what the results of a buffer and test are multiplied, run after run."""
+    drawn = {}
+    for buffer_kb in BUFFERS_KB:
+        for test in TESTS:
+            drawn[buffer_kb, test] = with_moments(rng, 1.0, parameters["noise"], parameters["runs"])
+    return drawn
+
+
+def _add_run(
+    draft: Draft,
+    rng: random.Random,
+    parameters: dict[str, Any],
+    config_id: str,
+    pass_: str,
+    run: int,
+    odd: str,
+    factors: Factors,
+) -> None:
+    values = _drawn(rng, parameters, config_id, pass_, factors, has_small_files=odd == "small files")
     name = f"{config_id}_{pass_}_{run}.txt"
     if odd == "lost":
         return
     if odd == "measured twice":  # the later one counts
-        earlier = _drawn(rng, parameters, parameters["configs"][config_id], pass_, has_small_files=False)
+        earlier = _drawn(rng, parameters, config_id, pass_, {}, has_small_files=False)
         draft.add(f"first_{name}", printed(earlier, pass_, parameters["file_kb"]), "iozone", config_id, run, **{"pass": pass_})
     draft.add(name, printed(values, pass_, parameters["file_kb"], odd), "iozone", config_id, run, **{"pass": pass_})
     draft.truth["fct_bench_results"] += [
@@ -82,16 +111,27 @@ def _add_run(draft: Draft, rng: random.Random, parameters: dict[str, Any], confi
     ]  # fmt: skip
 
 
-def _drawn(rng: random.Random, parameters: dict[str, Any], config: dict[str, float], pass_: str, *, has_small_files: bool) -> Values:
+def _drawn(
+    rng: random.Random,
+    parameters: dict[str, Any],
+    config_id: str,
+    pass_: str,
+    factors: Factors,
+    *,
+    has_small_files: bool,
+) -> Values:
     values: Values = {}
+    means = {int(size): mean for size, mean in parameters["means"].get(config_id, {}).items()}
     for file_kb in (64, parameters["file_kb"]) if has_small_files else (parameters["file_kb"],):
         for buffer_kb in BUFFERS_KB:
             if buffer_kb > file_kb:
                 continue
-            for test, factor in (("write", 1.0), ("rewrite", 0.6)):
-                latency = latency_us(config, buffer_kb) * factor
+            planned = buffer_kb / means[buffer_kb] * 1e6 if buffer_kb in means else latency_us(parameters["configs"][config_id], buffer_kb)
+            for test, share in TESTS.items():
+                latency = planned * share
                 mean = latency if pass_ == "latency" else buffer_kb / latency * 1e6
-                values[file_kb, buffer_kb, test] = max(1, round(mean * max(0.01, rng.gauss(1, parameters["noise"]))))
+                factor = factors[buffer_kb, test] if factors else rng.gauss(1, parameters["noise"])
+                values[file_kb, buffer_kb, test] = max(1, round(mean * max(0.01, factor)))
     return values
 
 
@@ -140,6 +180,7 @@ def _manifest(parameters: dict[str, Any]) -> str:
     ]
     head = (
         f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "sync_writes"\nexpected_runs = {parameters["runs"]}\n'
-        'title = "Synthetic synchronous writes"\n[[devices]]\ndevice_id = "d"\nkind = "ssd"\n'
+        'title = "Synthetic synchronous writes"\n[[devices]]\ndevice_id = "d"\n'
+        f'kind = "{parameters["device_kind"]}"\n'
     )
     return head + "".join(blocks)

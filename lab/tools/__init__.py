@@ -26,6 +26,7 @@ TOOLS = {
     "iostat": "sysstat",
     "iozone": "iozone",
     "job-history": "job_history",
+    "lsblk": "lsblk",
     "mdtest": "mdtest",
     "metarates": "metarates",
     "smartctl": "smartctl",

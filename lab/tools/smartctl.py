@@ -1,4 +1,7 @@
-"""Tool `smartctl`: what a drive has counted, by `smartctl -j` or `nvme ocp smart-add-log -o json`. Models say which counters matter."""
+"""Tool `smartctl`: what a drive is and has counted, by `smartctl -j` or `nvme ocp smart-add-log -o json`.
+
+Models say which counters matter.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,18 @@ import polars as pl
 
 from ingest.reading.readers import utf8
 from lab.contract import COUNT, NO_RESULT, TEXT, UNREADABLE, Columns, Refused
+from lab.tools.lsblk import DRIVE_DESCRIPTIONS, count_in, described, text_in
 from lab.tools.text import Reading, text_of
 
 EXPECTED = "JSON of smartctl -j -A, or of nvme ocp smart-add-log -o json"
 DRIVE_COUNTERS: Columns = {"row": COUNT, "counter": TEXT, "value": COUNT}
 """`row`: place in the file, from 1. `counter`: name of the SMART attribute, or of the field of a log, small and with `_`."""
-TABLES = {"drive_counters": DRIVE_COUNTERS}
+TABLES = {"drive_counters": DRIVE_COUNTERS, "drive_descriptions": DRIVE_DESCRIPTIONS}
 _MOST = 2**63
 
 
 def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the counters. Raises: Refused."""
+    """Yield the counters, and the drive where it is described. Raises: Refused."""
     text = text_of(path, EXPECTED)
     try:
         document = json.loads(text[text.index("{") :])
@@ -32,10 +36,31 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
         if value is None:
             reading.reject(f"{name[:80]}: no whole number from 0")
     rows = [(name, value) for name, value in found if value is not None]
-    if not rows:
+    drive = _description(document)
+    if not rows and not any(drive.values()):
         raise Refused(NO_RESULT, f"no counter in it; expected {EXPECTED}")
-    numbered = [(number, *row) for number, row in enumerate(rows, 1)]
-    yield "drive_counters", pl.DataFrame(numbered, schema=DRIVE_COUNTERS, orient="row")
+    if rows:
+        numbered = [(number, *row) for number, row in enumerate(rows, 1)]
+        yield "drive_counters", pl.DataFrame(numbered, schema=DRIVE_COUNTERS, orient="row")
+    if any(drive.values()):
+        yield "drive_descriptions", described([drive])
+
+
+def _description(document: dict[str, Any]) -> dict[str, Any]:
+    """What the file says of the drive itself: columns of DRIVE_DESCRIPTIONS."""
+    device, capacity = ({} if not isinstance(part, dict) else part for part in (document.get("device"), document.get("user_capacity")))
+    turns = count_in(document, "rotation_rate")
+    protocol = text_in(device, "protocol")
+    return {
+        "kind": "disk" if turns else "ssd" if turns == 0 or protocol == "NVMe" else None,
+        "vendor": text_in(document, "vendor") or text_in(document, "scsi_vendor"),
+        "model": text_in(document, "model_name") or text_in(document, "scsi_model_name"),
+        "firmware": text_in(document, "firmware_version") or text_in(document, "scsi_revision"),
+        "serial": text_in(document, "serial_number"),
+        "capacity_bytes": count_in(capacity, "bytes"),
+        "interface": protocol,
+        "rpm": turns or None,
+    }
 
 
 def _counters(document: dict[str, Any]) -> Iterator[tuple[str, int | None]]:

@@ -10,11 +10,12 @@ from typing import Any
 import fastavro
 import pytest
 
-from lab.contract import NO_CLOCK, NO_RESULT, UNREADABLE, Refused
+from lab.bundle import MANIFEST_FILE, RUNS_FILE, open_bundle
+from lab.contract import NO_CLOCK, NO_RESULT, REASONS, UNREADABLE, LabError, Refused
 from lab.tools import TOOLS, tool_of
 from lab.tools.text import Reading, Row
 from tests.fuzz import fuzz
-from tests.lab.bundles import BENCH
+from tests.lab.bundles import BENCH, HEADER, MANIFEST, write_bundle
 from tests.mutate import mutated, mutated_json
 
 IOZONE = """\tIozone: Performance Test of File I/O
@@ -88,6 +89,13 @@ SMART: dict[str, Any] = {
     "nvme_smart_health_information_log": {"data_units_written": 9, "temperature_sensors": [30]},
 }
 OCP: dict[str, Any] = {"Physical media units written": {"hi": 0, "lo": 5}, "physical_media_units_read": "7"}
+
+LSBLK: dict[str, Any] = {
+    "blockdevices": [
+        {"name": "sda", "kname": "sda", "maj:min": "8:0", "type": "disk", "size": 4096, "rota": True, "serial": "S\ud800", "tran": "sata"},
+        {"name": "loop0", "type": "loop", "size": "4K", "rota": "0"},
+    ]
+}  # fmt: skip
 
 # tool -> what a good file of it holds, text or a JSON document; several are fuzzed one after the other
 TRACE = (
@@ -196,6 +204,7 @@ GOOD: dict[str, list[str | bytes | dict[str, Any]]] = {
     "iozone": [IOZONE, REPORTS],
     "ior": [IOR_2, IOR_4, IOR_JSON],
     "job-history": [HISTORY, history_in_avro()],
+    "lsblk": [LSBLK],
     "mdtest": [MDTEST],
     "metarates": [METARATES],
     "smartctl": [SMART, OCP],
@@ -236,3 +245,56 @@ def test_any_output_is_read_or_refused(tool: str, tmp_path: Path) -> None:
             assert all(refused.reason in (UNREADABLE, NO_RESULT, NO_CLOCK) and str(refused) for refused in refusals)
 
         fuzz(mutated_json(content) if isinstance(content, dict) else mutated(good), check, f"output of {tool}")
+
+
+FULL_MANIFEST = """
+format = 1
+experiment_id = "e-1"
+kind = "hdfs"
+expected_runs = 3
+large_extent_bytes = 67108864
+started_at = "2026-11-23T07:00:00Z"
+[machine]
+name = "m"
+memory_bytes = 4096
+[[devices]]
+device_id = "d"
+kind = "ssd"
+rpm = 7200
+[[filesystems]]
+filesystem_id = "f"
+device_id = "d"
+block_bytes = 4096
+[[configs]]
+config_id = "c"
+filesystem_id = "f"
+is_default = true
+writers = 4
+[configs.factors]
+io.file.buffer.size = 4096
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "good"), [(MANIFEST_FILE, FULL_MANIFEST), (RUNS_FILE, f"{HEADER}\na.csv,bench,c,1,before,latency,0.5\nb.csv,bench,c,2\n")]
+)
+def test_any_bundle_is_taken_or_refused(name: str, good: str, tmp_path: Path) -> None:
+    """A manifest refuses the bundle, a row of runs.csv its file; a row that was not touched is read as it stands."""
+    folder = write_bundle(tmp_path / "b", {"a.csv": BENCH, "b.csv": BENCH}, ["b.csv,bench,c,2"], MANIFEST)
+
+    def check(given: bytes) -> None:
+        (folder / name).write_bytes(given)
+        said = []
+        try:
+            with open_bundle(folder) as bundle:
+                assert all(listing.reason is None or (listing.reason in REASONS and listing.message) for listing in bundle.listings)
+                kept = [line for line in given.splitlines()[1:] if line == b"b.csv,bench,c,2"]
+                is_table = given.startswith(HEADER.encode() + b"\n") and b'"' not in given and b"\r" not in given
+                if name == RUNS_FILE and is_table:
+                    assert sum(listing.path is not None and listing.file == "b.csv" for listing in bundle.listings) >= len(kept)
+        except LabError as error:
+            said.append(str(error))
+        assert all(message.startswith(f"{folder}: ") and name in message for message in said)
+
+    check(good.encode())
+    fuzz(mutated(good.encode()), check, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
 from pathlib import Path
@@ -22,7 +23,7 @@ from lab.tools import tool_of
 from lab.tools.text import Reading, Row
 from report.lab.before_after import labels
 from tests.lab import plain_before_after as plain
-from tests.lab.bundles import HEADER, SAMPLES, lab, status, write_bundle
+from tests.lab.bundles import HEADER, SAMPLES, in_parts, lab, status, write_bundle
 
 pytestmark = pytest.mark.xdist_group("lab")
 
@@ -35,10 +36,18 @@ kind = "before_after"
 expected_runs = 3
 [[devices]]
 device_id = "d"
+kernel_name = "sdb"
+firmware = "mine"
 [[configs]]
 config_id = "c"
 device_id = "d"
 """
+LSBLK = {
+    "blockdevices": [
+        {"name": "sda", "type": "disk", "maj:min": "8:0", "size": 500, "rota": "1", "model": "other"},
+        {"name": "sdb", "type": "disk", "maj:min": "8:16", "size": 64023257088, "rota": False, "model": "SSDSA2SH064G1GC", "tran": "sata"},
+    ]
+}
 TITLE = "rates at which files can be created and closed with 4 pes:\n"
 TOTAL = "max rate = 9.0 creates per second, min rate = 8.0 creates per second avg rate = 8.5 creates per second, total rate = {} creates\n"
 OF_SEED = ("ior_2.10.2_seed002_run1.txt", "ior_2.10.2_seed002_run2.txt")
@@ -54,6 +63,9 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         parameters: dict[str, Any] = {"experiment_id": f"s{seed}", "runs": RUNS, "stress_runs": 2, "is_awkward": True, "changes": "random"}
         assert not ingest_bundle(warehouse.root, simulate("before-after", root / f"s{seed}", seed, **parameters)).refused
     ingest_bundle(warehouse.root, simulate("before-after", root / "layton", 1, experiment_id="layton", stress_runs=1))
+    whole = simulate("before-after", root / "whole", 30, experiment_id="whole", runs=RUNS, stress_runs=2)
+    for part in (whole, *in_parts(whole, root / "parts", random.Random(3), "parts")):
+        ingest_bundle(warehouse.root, part)
     files = {
         # three runs appended to one file are three repetitions; the second file measures the first run again
         "before.txt": "".join(TITLE + TOTAL.format(value) for value in (97.0, 100.0, 103.0)),
@@ -61,12 +73,15 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         "after.txt": "".join(TITLE + TOTAL.format(value) for value in (86.0, 90.0, 94.0)),
         "one.json": smart(Host_Writes_32MiB=5, NAND_Writes_32MiB=7),
         "two.json": smart(Host_Writes_32MiB=9, NAND_Writes_32MiB=17),
+        "lsblk.json": json.dumps(LSBLK),
+        "info.json": json.dumps({"model_name": "X25-E", "firmware_version": "8850", "rotation_rate": 0, "serial_number": "CVEM"}),
         "wks.txt": b"\x00\x01\x02 binary",
         "told.txt": "Writing output to here.json\n",
     }
     rows = [
         "before.txt,metarates,c,1,before", "after1.txt,metarates,c,1,after", "after.txt,metarates,c,1,after",
-        "two.json,smartctl,c,1,stress,,60", "one.json,smartctl,c,1,stress,,0", "wks.txt,mdtest,c,1,before", "told.txt,ior,c,1,stress",
+        "lsblk.json,lsblk,c,1", "info.json,smartctl,c,1", "two.json,smartctl,c,1,stress,,60",
+        "one.json,smartctl,c,1,stress,,0", "wks.txt,mdtest,c,1,before", "told.txt,ior,c,1,stress",
     ]  # fmt: skip
     if SAMPLES.exists():
         files |= {name: (SAMPLES.parent / name).read_bytes() for name in OF_SEED}
@@ -124,6 +139,19 @@ def test_cells_equal_the_planted_ones_and_the_reference(landed: Warehouse, seed:
                 continue  # means that were planted alike differ by rounding, or not at all
             expected = wanted.get(column)
             assert row[column] == (pytest.approx(expected, rel=1e-9, abs=1e-9) if isinstance(expected, float) else expected), (key, column)
+
+
+def test_parts_in_any_order_and_twice_give_the_same_relations(landed: Warehouse) -> None:
+    with open_published(landed) as connection:
+        views = connection.execute("select view_name from duckdb_views() where schema_name = 'lab' order by all").fetchall()
+        asked = [name for (name,) in views if name.startswith(("fct_phase", "fct_stress", "fct_write", "fct_bench", "study"))]
+        found = {}
+        for name in asked:
+            query = f"select * exclude (experiment_id) from lab.{name} where experiment_id = ?"
+            one, two = (sorted(map(repr, connection.execute(query, [of]).fetchall())) for of in ("whole", "parts"))
+            assert one == two, name
+            found[name] = len(one)
+    assert {name for name, count in found.items() if count == 0} == {"fct_bench_samples"} and len(found) >= 8
 
 
 def test_verdicts_add_up_to_the_cells(landed: Warehouse) -> None:
@@ -192,6 +220,15 @@ def test_amplification_follows_offsets_not_the_order_of_runs_csv(landed: Warehou
     assert row["source_attributes"] == "NAND_Writes_32MiB / Host_Writes_32MiB" and row["reason"] is None
 
 
+def test_lsblk_and_smartctl_fill_what_the_manifest_leaves_out(landed: Warehouse) -> None:
+    (device,) = rows(landed, "select * from lab.dim_devices where experiment_id = 'by-hand'")
+    assert {name: device[name] for name in ("kind", "kernel_name", "major_minor", "capacity_bytes", "interface", "rpm")} == {
+        "kind": "ssd", "kernel_name": "sdb", "major_minor": "8,16", "capacity_bytes": 64_023_257_088, "interface": "sata", "rpm": None,
+    }  # fmt: skip
+    # of two files the later one; what the manifest says wins
+    assert (device["model"], device["serial"], device["firmware"]) == ("X25-E", "CVEM", "mine")
+
+
 @needs_samples
 def test_output_of_ior_agrees_with_itself(landed: Warehouse) -> None:
     found = rows(landed, "select * from lab.fct_stress_runs where experiment_id = 'by-hand' order by run_number, operation desc")
@@ -231,6 +268,9 @@ def test_means_of_mdtest_are_read(file: str, wanted: list[tuple[str, int, float]
         ("metarates", TITLE, NO_RESULT, "interrupted"),
         ("smartctl", "[]", UNREADABLE, "JSON"),
         ("smartctl", "{}", NO_RESULT, "no counter"),
+        ("lsblk", "NAME MAJ:MIN", UNREADABLE, "lsblk -J"),
+        ("lsblk", "{}", UNREADABLE, "blockdevices"),
+        ("lsblk", '{"blockdevices": [{"name": "loop0", "type": "loop"}]}', NO_RESULT, "no drive"),
     ],
 )
 def test_a_file_without_results_is_refused_in_words(tool: str, content: str, reason: str, words: str, tmp_path: Path) -> None:

@@ -103,65 +103,54 @@ tested as (
     from pairs
 ),
 
-ranked as (
-    select
-        *,
-        row_number() over (
-            partition by experiment_id, config_id, benchmark order by welch_p asc nulls last, test asc, parameter asc, size_bytes asc
-        ) as place,
-        count(welch_p) over (partition by experiment_id, config_id, benchmark) as tests
-    from tested
+corrected as (
+    {{ with_holm('tested', ['experiment_id', 'config_id', 'benchmark']) }}
 )
 
 select
-    ranked.experiment_id,
-    ranked.config_id,
-    ranked.benchmark,
-    ranked.test,
-    ranked.parameter,
-    ranked.size_bytes,
-    ranked.unit,
-    ranked.higher_is_better,
-    ranked.n_before,
-    ranked.mean_before,
-    ranked.sd_before,
-    ranked.n_after,
-    ranked.mean_after,
-    ranked.sd_after,
-    ranked.diff,
+    corrected.experiment_id,
+    corrected.config_id,
+    corrected.benchmark,
+    corrected.test,
+    corrected.parameter,
+    corrected.size_bytes,
+    corrected.unit,
+    corrected.higher_is_better,
+    corrected.n_before,
+    corrected.mean_before,
+    corrected.sd_before,
+    corrected.n_after,
+    corrected.mean_after,
+    corrected.sd_after,
+    corrected.diff,
     case
-        when ranked.diff is null then null
-        when ranked.diff = 0 then 'equal'
-        when (ranked.diff > 0) = ranked.higher_is_better then 'before'
+        when corrected.diff is null then null
+        when corrected.diff = 0 then 'equal'
+        when (corrected.diff > 0) = corrected.higher_is_better then 'before'
         else 'after'
     end as better,
-    ranked.pct_better,
-    ranked.diff / nullif(ranked.mean_before, 0) * 100 as pct_of_before,
+    corrected.pct_better,
+    corrected.diff / nullif(corrected.mean_before, 0) * 100 as pct_of_before,
     case
-        when ranked.n_before < 2 or ranked.n_after < 2 or ranked.diff is null then 'no data'
-        when abs(ranked.diff) <= ranked.sd_before + ranked.sd_after then 'inconclusive'
-        when (ranked.diff > 0) = ranked.higher_is_better then 'before_better'
+        when corrected.n_before < 2 or corrected.n_after < 2 or corrected.diff is null then 'no data'
+        when abs(corrected.diff) <= corrected.sd_before + corrected.sd_after then 'inconclusive'
+        when (corrected.diff > 0) = corrected.higher_is_better then 'before_better'
         else 'after_better'
     end as verdict,
-    ranked.pct_better < {{ var('lab_minor_percent') }} as is_minor,
-    ranked.welch_t,
-    ranked.welch_df,
-    ranked.welch_p,
-    case
-        when ranked.welch_p is not null
-            then least(1, max(ranked.welch_p * (ranked.tests - ranked.place + 1)) over (
-                partition by ranked.experiment_id, ranked.config_id, ranked.benchmark order by ranked.place asc
-            ))
-    end as holm_p,
-    ranked.diff - ranked.half_width as ci_low,
-    ranked.diff + ranked.half_width as ci_high,
+    corrected.pct_better < {{ var('lab_minor_percent') }} as is_minor,
+    corrected.welch_t,
+    corrected.welch_df,
+    corrected.welch_p,
+    corrected.holm_p,
+    corrected.diff - corrected.half_width as ci_low,
+    corrected.diff + corrected.half_width as ci_high,
     -- how much worse it is after, in percent of the mean before: a rate that falls and a time that grows
-    case when ranked.higher_is_better then 1 else -1 end * ranked.diff / nullif(ranked.mean_before, 0) * 100 as loss_percent,
-    (case when ranked.higher_is_better then 1 else -1 end * ranked.diff - ranked.half_width)
-    / nullif(ranked.mean_before, 0) * 100 as loss_percent_low,
-    (case when ranked.higher_is_better then 1 else -1 end * ranked.diff + ranked.half_width)
-    / nullif(ranked.mean_before, 0) * 100 as loss_percent_high,
-    ranked.detectable / nullif(ranked.mean_before, 0) as detectable_ratio,
-    ranked.n_before = experiments.expected_runs and ranked.n_after = experiments.expected_runs as is_complete
-from ranked
-inner join {{ ref('dim_experiments') }} as experiments on ranked.experiment_id = experiments.experiment_id
+    case when corrected.higher_is_better then 1 else -1 end * corrected.diff / nullif(corrected.mean_before, 0) * 100 as loss_percent,
+    (case when corrected.higher_is_better then 1 else -1 end * corrected.diff - corrected.half_width)
+    / nullif(corrected.mean_before, 0) * 100 as loss_percent_low,
+    (case when corrected.higher_is_better then 1 else -1 end * corrected.diff + corrected.half_width)
+    / nullif(corrected.mean_before, 0) * 100 as loss_percent_high,
+    corrected.detectable / nullif(corrected.mean_before, 0) as detectable_ratio,
+    corrected.n_before = experiments.expected_runs and corrected.n_after = experiments.expected_runs as is_complete
+from corrected
+inner join {{ ref('dim_experiments') }} as experiments on corrected.experiment_id = experiments.experiment_id

@@ -81,30 +81,8 @@ tested as (
     from pairs
 ),
 
-ranked as (
-    select
-        *,
-        row_number() over family_by_p as place,
-        count(welch_p) over family as tests
-    from tested
-    window
-        family as (partition by experiment_id, compared, config_id, side_a, side_b, "pass", benchmark),
-        family_by_p as (
-            partition by experiment_id, compared, config_id, side_a, side_b, "pass", benchmark
-            order by welch_p asc nulls last, test asc, parameter asc, size_bytes asc
-        )
-),
-
 corrected as (
-    select
-        *,
-        case
-            when welch_p is not null
-                then least(1, max(welch_p * (tests - place + 1)) over (
-                    partition by experiment_id, compared, config_id, side_a, side_b, "pass", benchmark order by place asc
-                ))
-        end as holm_p
-    from ranked
+    {{ with_holm('tested', ['experiment_id', 'compared', 'config_id', 'side_a', 'side_b', '"pass"', 'benchmark']) }}
 )
 
 select

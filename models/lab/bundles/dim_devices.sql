@@ -1,18 +1,20 @@
--- Devices of an experiment. Grain: experiment_id, device_id.
+-- Devices of an experiment: what its manifest says, and where that is silent lsblk or smartctl. Grain: experiment_id, device_id.
 select
     devices.experiment_id,
     devices.device_id,
-    devices.kind,
-    devices.kernel_name,
-    devices.major_minor,
-    devices.vendor,
-    devices.model,
-    devices.firmware,
-    devices.serial,
-    devices.capacity_bytes,
-    devices.interface,
+    coalesce(devices.kind, described.kind) as kind,
+    coalesce(devices.kernel_name, described.kernel_name) as kernel_name,
+    coalesce(devices.major_minor, described.major_minor) as major_minor,
+    coalesce(devices.vendor, described.vendor) as vendor,
+    coalesce(devices.model, described.model) as model,
+    coalesce(devices.firmware, described.firmware) as firmware,
+    coalesce(devices.serial, described.serial) as serial,
+    coalesce(devices.capacity_bytes, described.capacity_bytes) as capacity_bytes,
+    coalesce(devices.interface, described.interface) as interface,
     devices.flash_cell,
-    devices.rpm
+    coalesce(devices.rpm, described.rpm) as rpm
 from {{ source('lab', 'devices') }} as devices
 inner join {{ ref('step_lab__manifests') }} as manifests
     on devices.experiment_id = manifests.experiment_id and devices.delivery_seq = manifests.delivery_seq
+left join {{ ref('step_lab__described_drives') }} as described
+    on devices.experiment_id = described.experiment_id and devices.device_id = described.device_id

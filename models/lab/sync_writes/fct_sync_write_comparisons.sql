@@ -51,15 +51,9 @@ tested as (
     from pairs
 ),
 
--- Holm over the buffers of one pass and pair: the smallest p times their number, the next times one less, never falling
-ranked as (
-    select
-        *,
-        row_number() over (
-            partition by experiment_id, "pass", config_a, config_b order by welch_p asc nulls last, buffer_bytes asc
-        ) as place,
-        count(welch_p) over (partition by experiment_id, "pass", config_a, config_b) as tests
-    from tested
+-- over the buffers of one pass and pair
+corrected as (
+    {{ with_holm('tested', ['experiment_id', '"pass"', 'config_a', 'config_b']) }}
 )
 
 select
@@ -80,13 +74,8 @@ select
     welch_p,
     pooled_t,
     pooled_p,
-    case
-        when welch_p is not null
-            then least(1, max(welch_p * (tests - place + 1)) over (
-                partition by experiment_id, "pass", config_a, config_b order by place asc
-            ))
-    end as holm_p,
+    holm_p,
     coalesce(welch_p < {{ var('lab_significant_p') }}, false) as is_significant,
     difference - half_width as ci_low,
     difference + half_width as ci_high
-from ranked
+from corrected

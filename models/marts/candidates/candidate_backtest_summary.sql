@@ -13,7 +13,8 @@ group_gains as (
         other.rule,
         other.raid_group_id,
         model.avoided_hundredths as model_hundredths,
-        other.avoided_hundredths as rule_hundredths
+        other.avoided_hundredths as rule_hundredths,
+        model.avoided_hundredths - other.avoided_hundredths as gain_hundredths
     from group_rules as other
     inner join group_rules as model
         on other.kind = model.kind and other.top_ratio = model.top_ratio and other.raid_group_id = model.raid_group_id
@@ -28,7 +29,7 @@ totals as (
         count(*) as raid_group_count,
         cast(sum(group_gains.model_hundredths) as double) / 100.0 as model_tail_hours_avoided,
         cast(sum(group_gains.rule_hundredths) as double) / 100.0 as tail_hours_avoided,
-        cast(sum(group_gains.model_hundredths - group_gains.rule_hundredths) as double) / 100.0 as gain_tail_hours
+        cast(sum(group_gains.gain_hundredths) as double) / 100.0 as gain_tail_hours
     from group_gains
     group by group_gains.kind, group_gains.top_ratio, group_gains.rule
 ),
@@ -45,31 +46,8 @@ boundaries as (
     group by kind, top_ratio, rule
 ),
 
-draws as (
-    {{ raid_group_draws('(select distinct raid_group_id from group_gains where model_hundredths <> rule_hundredths)') }}
-),
-
-resampled as (
-    select
-        group_gains.kind,
-        group_gains.top_ratio,
-        group_gains.rule,
-        draws.replicate,
-        cast(sum(draws.draw_count * (group_gains.model_hundredths - group_gains.rule_hundredths)) as double) / 100.0 as gain_tail_hours
-    from group_gains
-    inner join draws on group_gains.raid_group_id = draws.raid_group_id
-    group by group_gains.kind, group_gains.top_ratio, group_gains.rule, draws.replicate
-),
-
 ends as (
-    select
-        kind,
-        top_ratio,
-        rule,
-        percentile_cont(0.025) within group (order by gain_tail_hours) as gain_low,
-        percentile_cont(0.975) within group (order by gain_tail_hours) as gain_high
-    from resampled
-    group by kind, top_ratio, rule
+    {{ bootstrap_gains('group_gains', ['kind', 'top_ratio', 'rule'], 'gain_hundredths', '100.0') }}
 )
 
 select

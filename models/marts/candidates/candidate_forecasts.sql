@@ -47,31 +47,8 @@ gains as (
     where simple.rule = 'slow_28d' and groups.rule <> 'slow_28d'
 ),
 
-draws as (
-    {{ raid_group_draws('(select distinct raid_group_id from gains where gain_billionths <> 0)') }}
-),
-
-resampled as (
-    select
-        gains.kind,
-        gains.horizon_days,
-        gains.rule,
-        draws.replicate,
-        cast(sum(draws.draw_count * gains.gain_billionths) as double) / 1000000000.0 as gain
-    from gains
-    inner join draws on gains.raid_group_id = draws.raid_group_id
-    group by gains.kind, gains.horizon_days, gains.rule, draws.replicate
-),
-
 ends as (
-    select
-        kind,
-        horizon_days,
-        rule,
-        percentile_cont(0.025) within group (order by gain) as gain_low,
-        percentile_cont(0.975) within group (order by gain) as gain_high
-    from resampled
-    group by kind, horizon_days, rule
+    {{ bootstrap_gains('gains', ['kind', 'horizon_days', 'rule'], 'gain_billionths', '1000000000.0') }}
 )
 
 select
