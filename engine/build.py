@@ -30,7 +30,7 @@ from engine.publish import Publication, current_publication, publish
 from engine.read import first_line, published_by, published_custom
 from engine.retention import Past, bring_back, enter_past, read_past
 from engine.spark import DAYS as SPARK_DAYS
-from engine.spark import OVER_DAYS, SAMPLED, SparkStore
+from engine.spark import OF_DRIVES, SAMPLED, SparkStore
 from engine.store import make_day_folders, stored_models
 from engine.warehouse import Warehouse
 from ingest.contract.fleet import RAW_KINDS
@@ -417,7 +417,8 @@ class Build:
         make_day_folders(self.warehouse, stored_models(self.project.manifest), recounted)
         self.begin_days(recounted)
         if self.spark and recounted:
-            self.spark.run("run", "--select", *OVER_DAYS)
+            with self.connect() as connection:
+                self.spark.take(connection, OF_DRIVES)
         for batch in batches(self.deliveries, recounted, MAX_COUNTED_ROWS):
             if self.spark:
                 self.spark.compute((COUNTS_BY_CLASS, "--exclude", "resource_type:test", "test_type:unit"), batch, self.name, self.connect)

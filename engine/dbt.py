@@ -253,6 +253,7 @@ class Project:
             "DRIVETAIL_STORE": str(warehouse.spark if target == "spark" else warehouse.store),
             "DRIVETAIL_MODELS_VERSION": self.store_version,
             "DRIVETAIL_LAB": "",
+            "DRIVETAIL_TABLES": str(warehouse.spark_tables) if target == "spark" else "",
         }
         self._runner = runner(self.manifest, [self._listen])
         self._said = ""

@@ -27,7 +27,7 @@ import duckdb
 
 from engine.dbt import Hindered, ModelError, Project
 from engine.store import day_folder, stored_models
-from engine.warehouse import Warehouse
+from engine.warehouse import Warehouse, quoted
 from ingest.raw.trouble import NO_ROOM
 
 LOCAL = "local[*]"
@@ -60,14 +60,17 @@ JAVA_FRAME = re.compile(r"\s+at [\w.$/]+\(| Driver stacktrace:| JVM stacktrace:"
 SAMPLED = "int_sampled_days"
 """A stored model that DuckDB computes on either engine: it reads a fit in Python over DuckDB's relations, of the few days with samples."""
 
-DAYS = ("+config.materialized:by_day", "+test_type:singular", "--exclude", SAMPLED, "int_drives+", "test_type:unit", "test_type:generic")
-"""What is stored by day from raw, all that it is made of, and the sums that must hold."""
-
-OVER_DAYS = (
-    "+config.materialized:by_day,int_drive_hours__measured+",
-    "--exclude", "config.materialized:by_day", "config.materialized:in_run", "int_drive_hours__compared",
+DAYS = (
+    "stg_raw__drive_hours+,+config.materialized:by_day", "+publication", "test_type:singular",
+    "--exclude", "int_drive_samples+", "int_drives+", "test_type:unit", "test_type:generic",
 )  # fmt: skip
-"""What is made of stored models over all days for other stored models. A day's rows themselves are none of it."""
+"""What is stored by day and made of drive-hours, all between the two, and the sums that must hold."""
+
+OF_INVENTORY = ("int_aliases__periods", "int_drives__segments", "int_raid_groups__width_steps")
+"""What these models read of inventory: DuckDB has made it to know which days have changed."""
+
+OF_DRIVES = ("int_drives", "int_raid_groups__kinds")
+"""What the counts by class read beside stored days: DuckDB makes it over all days for the publication."""
 
 
 def require_spark(master: str) -> None:
@@ -173,13 +176,20 @@ class SparkStore:
         self.models = [model for model in stored_models(self.project.manifest) if model != SAMPLED]
 
     def show(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Begin with what is stored, whichever engine wrote it."""
+        """Begin with what is stored, whichever engine wrote it, and with inventory."""
         shutil.rmtree(self.warehouse.spark, ignore_errors=True)
+        self.take(connection, OF_INVENTORY)
         for model, day, file in connection.execute("select model, day_utc, file from plan.files").fetchall():
             path = self.warehouse.store / file
             link = day_folder(self.warehouse.spark, model, day) / path.name
             link.parent.mkdir(parents=True, exist_ok=True)
             os.link(path, link)
+
+    def take(self, connection: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> None:
+        """Have the runs that follow see tables as DuckDB has made them, instead of making them again (macros/engine/spark_tables.sql)."""
+        self.warehouse.spark_tables.mkdir(parents=True, exist_ok=True)
+        for name in tables:
+            connection.execute(f"copy intermediate.{name} to {quoted(self.warehouse.spark_tables / f'{name}.parquet')} (format parquet)")
 
     def compute(self, select: Sequence[str], days: Sequence[date], build: str, connect: Callable[[], duckdb.DuckDBPyConnection]) -> None:
         """Run models over some days and make what they wrote the live files of these days: BUILD.0.parquet, BUILD.1.parquet, ...

@@ -29,3 +29,14 @@
     {%- do adapter.add_query(sql, abridge_sql_log=True) %}
     {{- return(sql) }}
 {% endmacro %}
+
+{#- SQL that makes the tables of a folder of Parquet files, one for each file, in place of those of the models: see engine/spark.py. -#}
+{% macro spark_tables_of(folder) %}
+    {%- set made = [] %}
+    {%- for path in paths_below(folder, '*.parquet') %}
+        {%- set table = 'intermediate.' ~ path.split('/')[-1].split('.')[0] %}
+        {%- do made.append('drop table if exists ' ~ table) %}
+        {%- do made.append('create table ' ~ table ~ " using parquet options (path '" ~ spark_glob(path) ~ "')") %}
+    {%- endfor %}
+    {{- return(made) }}
+{% endmacro %}

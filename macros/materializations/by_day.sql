@@ -139,6 +139,7 @@
 {% endmacro %}
 {% macro spark__store_views(days, name) %}
     {%- set made = ['create schema if not exists store'] %}
+    {%- if env_var('DRIVETAIL_TABLES', '') %}{% do made.extend(spark_tables_of(env_var('DRIVETAIL_TABLES'))) %}{% endif %}
     {%- for node in graph.nodes.values() if node.config.materialized == 'by_day' and name in (none, node.name) %}
         {%- set ratios = node.config.get('ratios') or {} %}
         {%- set columns = [] %}

@@ -21,13 +21,9 @@
 
 {% materialization in_run, adapter='spark' %}{{ return(spark_table()) }}{% endmaterialization %}
 
-{#- When a run ends (dbt_project.yml, on-run-end): what it held in memory is a view again, and the views show all days again. -#}
-{% macro end_run(results) %}
-    {%- if execute %}
-    {%- do adapter.dispatch('let_go_of_run')(results) %}
-    {%- if days_to_compute() is not none %}{% do register_days(none) %}{% endif %}
-    {%- endif %}
-{% endmacro %}
+{#- When a run ends (dbt_project.yml, on-run-end): what it held in memory is a view again, and the views show all days again. On Spark nothing
+    reads them between two runs, and each run begins by making them. -#}
+{% macro end_run(results) %}{% if execute %}{% do adapter.dispatch('let_go_of_run')(results) %}{% endif %}{% endmacro %}
 {% macro duckdb__let_go_of_run(results) %}
     {#- a model that failed has left it as it is while a model runs -#}
     {%- do run_query("set disabled_optimizers = ''") %}
@@ -38,5 +34,6 @@
     {%- for result in results if result.node.config.materialized == 'in_run' and result.node.compiled_code %}
         {%- do run_query('drop table if exists run_tables.main.' ~ result.node.name) %}
     {%- endfor %}
+    {%- if days_to_compute() is not none %}{% do register_days(none) %}{% endif %}
 {% endmacro %}
 {% macro spark__let_go_of_run(results) %}{% endmacro %}

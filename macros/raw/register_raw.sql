@@ -6,7 +6,8 @@
     DRIVETAIL_DAYS        UTC days to compute and, while they are computed, to see, separated by commas; all unless given
     DRIVETAIL_HORIZON     UTC day before which drive-hours are pruned, and their files of raw about to go; none unless given
     DRIVETAIL_LAST_HOUR   last valid RAID-hour of the publication that the marts are to be those of; null unless given
-    DRIVETAIL_STORE       folder of the stored models; target unless given, on Spark a folder below target/spark -#}
+    DRIVETAIL_STORE       folder of the stored models; target unless given, on Spark a folder below target/spark
+    DRIVETAIL_TABLES      on Spark: folder of tables that DuckDB has made, which Spark reads as they are; none unless given -#}
 {% macro register_raw() %}
     {%- if execute %}{% do register_days(days_to_compute()) %}{% endif %}
 {% endmacro %}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
@@ -14,8 +13,7 @@ from typing import Any
 
 import duckdb
 
-from engine.dbt import options, runner
-from engine.thresholds import own_thresholds
+from engine.dbt import QUIET, Project, options, runner
 from engine.warehouse import Warehouse
 
 RELATIVE = 1e-9
@@ -60,8 +58,8 @@ def spark_dbt(folder: Path, raw: Path, *command: str, **more: str) -> list[Any]:
         **{"DRIVETAIL_SPARK_MASTER": "local[2]", **{k: v for k, v in os.environ.items() if k.startswith("DRIVETAIL_SPARK_")}, **values}
     ):
         (folder / "store").mkdir(parents=True, exist_ok=True)
-        done = runner().invoke(
-            ["--log-level", "none", "--log-level-file", "info", *command, *options("spark", folder / "target", folder / "logs")]
+        done = runner(Project.parsed("spark", folder / "target", folder / "logs")).invoke(
+            [*QUIET, *command, *options("spark", folder / "target", folder / "logs")]
         )
     assert hasattr(done.result, "results"), done.exception
     return list(done.result.results)
@@ -74,14 +72,13 @@ def last_hour(published: Path) -> dict[str, str]:
     return {name: str(at) for name, at in (("DRIVETAIL_LAST_HOUR", last), ("DRIVETAIL_HORIZON", horizon)) if at}
 
 
-def build_on_spark(warehouse: Warehouse, folder: Path, *more: str) -> list[Any]:
+def build_on_spark(warehouse: Warehouse, folder: Path) -> list[Any]:
     """`dbt build` of every model, over the raw of a warehouse as its publication sees it. Returns: dbt's results.
 
     Unit tests are left out, and but in a soak generic ones too: every row is compared with a publication that has passed them.
     """
     left_out = ("test_type:unit",) if "DRIVETAIL_FLEETS" in os.environ else ("test_type:unit", "test_type:generic")
-    thresholds = ("--vars", json.dumps(own_thresholds(warehouse)))
-    return spark_dbt(folder, warehouse.raw, "build", "--exclude", *left_out, *thresholds, *more, **last_hour(warehouse.published))
+    return spark_dbt(folder, warehouse.raw, "build", "--exclude", *left_out, **last_hour(warehouse.published))
 
 
 def failures(results: list[Any]) -> list[str]:

@@ -1,3 +1,9 @@
+{#- The share of a week's weight that is lost within 1, 2, ... weeks. Literals: power() of two engines may differ in its last bit, and
+    candidate_evidence shows the rate rounded down to tenths. -#}
+{%- set lost_shares = [] %}
+{%- for weeks in range(1, var('candidate_history_weeks') + 1) %}
+    {%- do lost_shares.append('%.16e' | format(1 - 0.5 ** (weeks / var('candidate_half_life_weeks')))) %}
+{%- endfor %}
 -- What was known of each drive when an ISO week (UTC) was over, of drives with a slowdown in it; nothing at or after the boundary is looked at.
 -- Grain: drive_id, boundary_utc.
 with known as (
@@ -204,8 +210,8 @@ select
     windows.weeks_seen,
     -- of the weeks it was seen in, each at its weight; four of them make 28 days
     4.0 * coalesce(weighted.weighted_tail_hours, 0) / 1000000.0
-    * (1 - power(0.5, 1.0 / {{ var('candidate_half_life_weeks') }}))
-    / (1 - power(0.5, windows.weeks_seen / cast({{ var('candidate_half_life_weeks') }} as double))) as own_tail_hours
+    * {{ lost_shares[0] }}
+    / case windows.weeks_seen{% for share in lost_shares %} when {{ loop.index }} then {{ share }}{% endfor %} end as own_tail_hours
 from windows
 left join weighted on windows.drive_id = weighted.drive_id and windows.week_no = weighted.week_no
 left join unplugs on windows.drive_id = unplugs.drive_id and windows.week_no = unplugs.week_no
