@@ -16,6 +16,7 @@ TOOLS = {
     "aggregate": "aggregate",
     "bench": "bench",
     "blkparse": "blkparse",
+    "dd": "dd",
     "diskstats": "diskstats",
     "file-reads": "file_reads",
     "filefrag": "filefrag",
@@ -28,10 +29,12 @@ TOOLS = {
     "job-history": "job_history",
     "mdtest": "mdtest",
     "metarates": "metarates",
+    "perf-script": "tracefs",
     "smartctl": "smartctl",
     "spark-events": "spark_events",
     "sysstat": "sysstat",
     "tasks": "tasks",
+    "tracefs": "tracefs",
 }
 """Tool -> module of this folder."""
 

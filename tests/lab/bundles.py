@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -45,3 +47,24 @@ def status(warehouse: Path, *arguments: object) -> list[dict[str, Any]]:
     done = lab("status", "--json", "-w", warehouse, *arguments)
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
+
+
+def in_parts(bundle: Path, folder: Path, rng: random.Random, experiment_id: str) -> list[Path]:
+    """The same bundle under another name, in three parts that overlap, in any order, one of them twice."""
+    rows = (bundle / "runs.csv").read_text().splitlines()
+    manifest = (bundle / "experiment.toml").read_text()
+    manifest = manifest.replace(manifest.split('experiment_id = "')[1].split('"')[0], experiment_id, 1)
+    parts = []
+    for number in range(3):
+        # a file that is measured twice and its second measurement stay together, for runs.csv says which is the later one
+        mine = [row for place, row in enumerate(rows[1:]) if (place // 2 + number) % 3 != 0]
+        part = folder / f"{experiment_id}-{number}"
+        part.mkdir(parents=True)
+        (part / "experiment.toml").write_text(manifest)
+        (part / "runs.csv").write_text("\n".join([rows[0], *mine]) + "\n")
+        for row in mine:
+            shutil.copy(bundle / row.split(",")[0], part)
+        parts.append(part)
+    parts.append(parts[0])
+    rng.shuffle(parts)
+    return parts

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -33,7 +32,7 @@ from tests.drivetail.conftest import HEADER as FLEET
 from tests.drivetail.conftest import INVENTORY, first_delivery
 from tests.drivetail.conftest import write_bundle as fleet_bundle
 from tests.lab import plain
-from tests.lab.bundles import HEADER, SAMPLES, lab, status, write_bundle
+from tests.lab.bundles import HEADER, SAMPLES, in_parts, lab, status, write_bundle
 
 pytestmark = pytest.mark.xdist_group("lab")
 
@@ -58,27 +57,6 @@ def bench(pass_: str, *values: float) -> str:
     unit = "kB/s" if pass_ == "throughput" else "us"
     rows = [f"iozone_{pass_},write,{4096 << step},{value},{unit}" for step, value in enumerate(values)]
     return "\n".join(["benchmark,test,parameter,value,unit", *rows]) + "\n"
-
-
-def in_parts(bundle: Path, folder: Path, rng: random.Random, experiment_id: str) -> list[Path]:
-    """The same bundle under another name, in three parts that overlap, in any order, one of them twice."""
-    rows = (bundle / "runs.csv").read_text().splitlines()
-    manifest = (bundle / "experiment.toml").read_text()
-    manifest = manifest.replace(manifest.split('experiment_id = "')[1].split('"')[0], experiment_id, 1)
-    parts = []
-    for number in range(3):
-        # a file that is measured twice and its second measurement stay together, for runs.csv says which is the later one
-        mine = [row for place, row in enumerate(rows[1:]) if (place // 2 + number) % 3 != 0]
-        part = folder / f"{experiment_id}-{number}"
-        part.mkdir(parents=True)
-        (part / "experiment.toml").write_text(manifest)
-        (part / "runs.csv").write_text("\n".join([rows[0], *mine]) + "\n")
-        for row in mine:
-            shutil.copy(bundle / row.split(",")[0], part)
-        parts.append(part)
-    parts.append(parts[0])
-    rng.shuffle(parts)
-    return parts
 
 
 @pytest.fixture(scope="module")

@@ -84,7 +84,7 @@ select
     mean_drop_ratio,
     case
         when gaps < 3 or len(causes) = 0 then null
-        -- causes that vary alike cannot be told apart
+        -- of causes that vary alike none is the trigger
         when causes[2].cv < {{ var('lab_trigger_ratio') }} * causes[1].cv or causes[2].cv = causes[1].cv then 'undecided'
         else causes[1].trigger
     end as "trigger"
