@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -194,7 +195,7 @@ def _tracer(disk: str) -> Iterator[Callable[[], bytes]]:
     # blk_classic switches the times of other tracers off, and leaves them so
     before = {TRACING / "options" / "blk_classic": "0", TRACING / "options" / "context-info": "1", TRACING / "current_tracer": "nop"}
     before[_switch(disk)] = "0"
-    size = (TRACING / "buffer_size_kb").read_text().split()[0]
+    size = re.findall(r"\d+", (TRACING / "buffer_size_kb").read_text())[-1]  # `7 (expanded: 1408)` before its first use
     try:
         for path, value in switches.items():
             path.write_text(value)

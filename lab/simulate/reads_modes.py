@@ -17,6 +17,8 @@ DEFAULTS: dict[str, Any] = {
     "experiment_id": "reads-modes",
     "hours": 30,
     "pace_s": 60.0,
+    "slow_pace_ratio": 1.0,
+    "trigger": "time",
     "noise": 0.02,
     "throughput_bytes_per_s": 430e6,
     "file_bytes": 256 << 20,
@@ -29,11 +31,11 @@ DEFAULTS: dict[str, Any] = {
     "onset_file": 3,
     "permanent_drop_ratio": 0.127,
 }
-"""`pace_s`: from the start of a read to that of the next. `noise`: standard deviation of a throughput over its mean.
-`intrinsic_drop_ratio`:
-of the file with the most extents. `onset_file`: place of the file that becomes slow for good, from 0.
-Fragmented files are kept apart: in turn
-they would look like a temporal slowdown.
+"""`pace_s`: from the start of a read to that of the next; `slow_pace_ratio` times as long in every other six hours.
+`trigger`: what makes temporal slowdowns come, `time` or `reads`; then `period_s` and `duration_s` are counted in reads of `pace_s`.
+`noise`: standard deviation of a throughput over its mean. `intrinsic_drop_ratio`: of the file with the most extents.
+`onset_file`: place of the file that becomes slow for good, from 0. Fragmented files are kept apart: in turn they would look like a
+temporal slowdown.
 """
 CONFIGS = ("buffered", "direct")
 BLOCK_BYTES = 4096
@@ -43,15 +45,20 @@ def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     """Make the bundle. Truth: the drops, the instances of the temporal slowdown, and the onset."""
     rng = random.Random(seed)
     draft.manifest = _manifest(parameters)
+    times = _times(parameters)
     first_s = rng.uniform(0.2, 0.8) * parameters["period_s"]
     starts = [first_s + step * parameters["period_s"] for step in range(int(parameters["hours"] * 3600 / parameters["period_s"]) + 1)]
-    starts = [start for start in starts if start + parameters["duration_s"] < parameters["hours"] * 3600 - 1800]
+    spans = [(start, start + parameters["duration_s"]) for start in starts]
+    if parameters["trigger"] == "reads":
+        numbers = [[round(at / parameters["pace_s"]) for at in span] for span in spans]
+        spans = [(times[first], times[last]) for first, last in numbers if last < len(times)]
+    spans = [span for span in spans if span[1] < parameters["hours"] * 3600 - 1800]
     for config in CONFIGS:
         is_slow = config == CONFIGS[0]
-        draft.add(f"{config}.csv", _reads(rng, parameters, starts if is_slow else [], is_slow=is_slow), "file-reads", config, 1)
+        draft.add(f"{config}.csv", _reads(rng, parameters, times, spans if is_slow else [], is_slow=is_slow), "file-reads", config, 1)
         draft.add(f"{config}_filefrag.txt", _maps(rng, parameters), "filefrag", config, 1)
     draft.truth = {
-        "planted_instances": [{"config_id": CONFIGS[0], "started_s": start, "ended_s": start + parameters["duration_s"]} for start in starts],  # noqa: E501
+        "planted_instances": [{"config_id": CONFIGS[0], "started_s": start, "ended_s": end} for start, end in spans],
         "planted": [
             {
                 "config_id": CONFIGS[0], "file_name": f"file_{parameters['onset_file']}", "onset_hour": parameters["onset_hour"],
@@ -62,16 +69,25 @@ def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     }  # fmt: skip
 
 
-def _reads(rng: random.Random, parameters: dict[str, Any], starts: list[float], *, is_slow: bool) -> str:
+def _times(parameters: dict[str, Any]) -> list[float]:
+    """When each read starts."""
+    times, at = [], 0.0
+    while at < parameters["hours"] * 3600:
+        times.append(at)
+        at += parameters["pace_s"] * (parameters["slow_pace_ratio"] if int(at // 21_600) % 2 else 1)
+    return times
+
+
+def _reads(rng: random.Random, parameters: dict[str, Any], times: list[float], spans: list[tuple[float, float]], *, is_slow: bool) -> str:
     lines = ["file_name,started_s,ended_s,bytes,active_s"]
     extents = parameters["extents"]
     most = max(extents)
-    for number in range(int(parameters["hours"] * 3600 / parameters["pace_s"])):
-        at, file = number * parameters["pace_s"], number % len(extents)
+    for number, at in enumerate(times):
+        file = number % len(extents)
         throughput = parameters["throughput_bytes_per_s"] * max(0.5, rng.gauss(1, parameters["noise"]))
         if is_slow:
             throughput *= 1 - parameters["intrinsic_drop_ratio"] * (extents[file] - 2) / max(most - 2, 1)
-            if any(start <= at < start + parameters["duration_s"] for start in starts):
+            if any(start <= at < end for start, end in spans):
                 throughput *= 1 - parameters["temporal_drop_ratio"]
             if file == parameters["onset_file"] and at >= parameters["onset_hour"] * 3600:
                 throughput *= 1 - parameters["permanent_drop_ratio"]

@@ -16,6 +16,7 @@ from engine.warehouse import Warehouse
 from lab.landing import ingest_bundle
 from lab.simulate import reads_intrinsic, simulate
 from lab.simulate.draft import Draft
+from report import write_lab
 from tests.lab import plain_reads
 from tests.lab.bundles import HEADER, SAMPLES, in_parts, write_bundle
 
@@ -101,6 +102,9 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         for part in in_parts(root / f"{scenario}-{seed}", root / "parts", rng, f"parts-{scenario}-{seed}"):
             ingest_bundle(warehouse.root, part)
     ingest_bundle(warehouse.root, simulate("reads-intrinsic", root / "clean", 1, experiment_id="clean", is_awkward=False))
+    for trigger in ("time", "reads"):
+        given = {"hours": 30, "onset_hour": 99, "slow_pace_ratio": 2.0, "trigger": trigger, "extents": [2] * 8}
+        ingest_bundle(warehouse.root, simulate("reads-modes", root / trigger, 1, experiment_id=f"by-{trigger}", **given))
     for bundle in (in_four_formats(root / "formats"), probes(root / "probes")):
         summary = ingest_bundle(warehouse.root, bundle)
         assert not summary.refused and not any(row["lines_rejected"] for row in summary.files)
@@ -190,6 +194,14 @@ def test_planted_slowdowns_are_found_and_none_is_invented(landed: Warehouse, see
     assert onsets[0]["drop_ratio"] == pytest.approx(given["permanent_drop_ratio"], abs=0.01)
     masked = rows(landed, "select slowdown from lab.fct_mitigations where experiment_id = ? and is_masked order by all", name)
     assert [row["slowdown"] for row in masked] == ["intrinsic", "temporal"]
+
+
+@pytest.mark.parametrize("trigger", ["time", "reads"])
+def test_a_varied_pace_shows_the_trigger(landed: Warehouse, trigger: str) -> None:
+    planted = pl.read_parquet(landed.root.parent / trigger / "truth" / "planted_instances.parquet")
+    found = rows(landed, "select * from lab.fct_temporal_periods where experiment_id = ?", f"by-{trigger}")
+    assert [(row["config_id"], row["instances"], row["trigger"]) for row in found] == [("buffered", planted.height, trigger)]
+    assert planted.height >= 9
 
 
 def test_planted_recoveries_are_found(landed: Warehouse) -> None:
@@ -284,6 +296,17 @@ def test_sample_on_a_loop_device_gives_its_known_answers(landed: Warehouse) -> N
         landed, "select file_name, bytes from lab.fct_file_reads where experiment_id = 'loop-ext4' and config_id = 'direct' order by all"
     )
     assert [(row["file_name"], row["bytes"]) for row in reads] == [("plain", 64 << 20), ("w4_1", 8 << 20)]
+
+
+def test_the_page_says_what_is_lost_and_needs_no_webgl(landed: Warehouse, tmp_path: Path) -> None:
+    page = write_lab(landed, "reads-modes-1", tmp_path / "page.html", None).read_text()
+    masked = rows(
+        landed, "select * from lab.fct_mitigations where experiment_id = 'reads-modes-1' and slowdown = 'temporal' order by config_id"
+    )
+    drops = ", ".join(f"{row['config_id']} {row['drop_ratio']:.1%}" for row in masked)
+    assert f"Throughput lost while all reads are slow for a time (temporal): {drops}; masked by direct." in page
+    assert "slow for good from hour 20" in page
+    assert '"type":"scatter"' in page and '"type":"scattergl"' not in page
 
 
 def test_refused_traces_say_why(tmp_path: Path) -> None:
