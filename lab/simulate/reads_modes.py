@@ -19,6 +19,7 @@ DEFAULTS: dict[str, Any] = {
     "pace_s": 60.0,
     "slow_pace_ratio": 1.0,
     "trigger": "time",
+    "write_bytes_per_s": 1e6,
     "noise": 0.02,
     "throughput_bytes_per_s": 430e6,
     "file_bytes": 256 << 20,
@@ -32,13 +33,15 @@ DEFAULTS: dict[str, Any] = {
     "permanent_drop_ratio": 0.127,
 }
 """`pace_s`: from the start of a read to that of the next; `slow_pace_ratio` times as long in every other six hours.
-`trigger`: what makes temporal slowdowns come, `time` or `reads`; then `period_s` and `duration_s` are counted in reads of `pace_s`.
+`trigger`: what makes temporal slowdowns come, `time`, `reads` (`period_s` and `duration_s` are counted in reads of `pace_s`), or `writes`
+(`period_s` in bytes of `write_bytes_per_s`, which halves in every other five hours and which diskstats count).
 `noise`: standard deviation of a throughput over its mean. `intrinsic_drop_ratio`: of the file with the most extents.
 `onset_file`: place of the file that becomes slow for good, from 0. Fragmented files are kept apart: in turn they would look like a
 temporal slowdown.
 """
 CONFIGS = ("buffered", "direct")
 BLOCK_BYTES = 4096
+STARTED, STARTED_AT = 1_767_607_200, "2026-01-05T10:00:00Z"
 
 
 def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
@@ -52,6 +55,13 @@ def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     if parameters["trigger"] == "reads":
         numbers = [[round(at / parameters["pace_s"]) for at in span] for span in spans]
         spans = [(times[first], times[last]) for first, last in numbers if last < len(times)]
+    elif parameters["trigger"] == "writes":
+        minutes = _written(parameters)
+        spans = []
+        for start in starts:
+            at = next((minute * 60.0 for minute, size in enumerate(minutes) if size >= start * parameters["write_bytes_per_s"]), None)
+            spans += [] if at is None else [(at, at + parameters["duration_s"])]
+        draft.add("diskstats.txt", _diskstats(minutes), "diskstats", CONFIGS[0], 1)
     spans = [span for span in spans if span[1] < parameters["hours"] * 3600 - 1800]
     for config in CONFIGS:
         is_slow = config == CONFIGS[0]
@@ -76,6 +86,22 @@ def _times(parameters: dict[str, Any]) -> list[float]:
         times.append(at)
         at += parameters["pace_s"] * (parameters["slow_pace_ratio"] if int(at // 21_600) % 2 else 1)
     return times
+
+
+def _written(parameters: dict[str, Any]) -> list[float]:
+    """Bytes written since the start, a minute each."""
+    sizes = [0.0]
+    for minute in range(int(parameters["hours"] * 60)):
+        sizes.append(sizes[-1] + 60 * parameters["write_bytes_per_s"] / (1 + minute // 300 % 2))
+    return sizes
+
+
+def _diskstats(minutes: list[float]) -> str:
+    """Snapshots of a disk, a minute each."""
+    return "".join(
+        f"TS {STARTED + 60 * minute}\n   8       0 sda 0 0 0 0 {minute} 0 {int(size) // 512} 0 0 0 0\n"
+        for minute, size in enumerate(minutes)
+    )
 
 
 def _reads(rng: random.Random, parameters: dict[str, Any], times: list[float], spans: list[tuple[float, float]], *, is_slow: bool) -> str:
@@ -129,6 +155,7 @@ def _manifest(parameters: dict[str, Any]) -> str:
     ]
     return (
         f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "read_variability"\n'
-        'title = "Synthetic reads of files"\n[[devices]]\ndevice_id = "d"\nkind = "ssd"\n'
+        f'started_at = "{STARTED_AT}"\n'
+        'title = "Synthetic reads of files"\n[[devices]]\ndevice_id = "d"\nkind = "ssd"\nkernel_name = "sda"\n'
         '[[filesystems]]\nfilesystem_id = "fs"\ndevice_id = "d"\ntype = "ext4"\n' + "".join(blocks)
     )

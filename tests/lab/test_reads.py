@@ -30,6 +30,7 @@ NAMES = {
     "Q": "block_bio_queue", "G": "block_getrq", "M": "block_bio_backmerge", "D": "block_rq_issue", "C": "block_rq_complete",
     "R": "block_rq_requeue",
 }  # fmt: skip
+TRIGGERS = ("time", "reads", "writes")
 SIZES = (4096, 65536, 262144, 1048576)
 PHASES = """
 format = 1
@@ -102,7 +103,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         for part in in_parts(root / f"{scenario}-{seed}", root / "parts", rng, f"parts-{scenario}-{seed}"):
             ingest_bundle(warehouse.root, part)
     ingest_bundle(warehouse.root, simulate("reads-intrinsic", root / "clean", 1, experiment_id="clean", is_awkward=False))
-    for trigger in ("time", "reads"):
+    for trigger in TRIGGERS:
         given = {"hours": 30, "onset_hour": 99, "slow_pace_ratio": 2.0, "trigger": trigger, "extents": [2] * 8}
         ingest_bundle(warehouse.root, simulate("reads-modes", root / trigger, 1, experiment_id=f"by-{trigger}", **given))
     for bundle in (in_four_formats(root / "formats"), probes(root / "probes")):
@@ -196,7 +197,7 @@ def test_planted_slowdowns_are_found_and_none_is_invented(landed: Warehouse, see
     assert [row["slowdown"] for row in masked] == ["intrinsic", "temporal"]
 
 
-@pytest.mark.parametrize("trigger", ["time", "reads"])
+@pytest.mark.parametrize("trigger", TRIGGERS)
 def test_a_varied_pace_shows_the_trigger(landed: Warehouse, trigger: str) -> None:
     planted = pl.read_parquet(landed.root.parent / trigger / "truth" / "planted_instances.parquet")
     found = rows(landed, "select * from lab.fct_temporal_periods where experiment_id = ?", f"by-{trigger}")
