@@ -1,6 +1,6 @@
 """What the warehouse promises on speed and size, measured: `make bench`.
 
-    python -m workbench.bench --work FOLDER --only day,hour,scale,questions,commands,study,sources,tolerance,spark,spark-day
+    python -m workbench.bench --work FOLDER --only day,hour,scale,questions,commands,study,sources,tolerance,lab,spark,spark-day
 
 Each part writes its own sections of docs/results/bench.md, with commit, date, command and machine, and says whether its bounds hold.
 The machine is shared: ratios are taken within one run, and CPU seconds stand beside wall seconds. Exits 1 when a bound fails.
@@ -26,6 +26,7 @@ from workbench.measure import measure_module
 from workbench.parts import PAPER_DAYS, Section, Setting
 from workbench.parts.day import bench_day
 from workbench.parts.hour import bench_hour
+from workbench.parts.lab import bench_lab
 from workbench.parts.questions import bench_commands, bench_questions
 from workbench.parts.scale import bench_scale
 from workbench.parts.sources import bench_sources
@@ -43,6 +44,7 @@ PARTS: dict[str, Callable[[Setting], list[Section]]] = {
     "commands": bench_commands,
     "sources": bench_sources,
     "tolerance": bench_tolerance,
+    "lab": bench_lab,
     "spark": bench_spark,
     "spark-day": bench_spark_day,
 }
@@ -58,6 +60,7 @@ TITLES = (
     "A month of 60 drives from Prometheus",
     "Parsers",
     "Four million requests around slow drives",
+    "Experiments of the lab",
     "A hundredth of the paper's day on Spark",
     "A tenth of the paper's day on Spark",
     "The paper's day on Spark",

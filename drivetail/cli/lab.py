@@ -144,8 +144,9 @@ def run_protocol(protocol: str, target: Path, out: Path, runs: int | None, phase
     """Run an experiment on this machine and record it.
 
     PROTOCOL is sync-writes: throughput and latency of synchronous writes over 13 buffers, by iozone, else by fio. Or before-after:
-    benchmarks, a stress and the benchmarks again. Or writers: one, two and four concurrent writers, and how fragmented their files are.
-    It writes only below --target and --out. Each finished run is kept: the same call goes on where an earlier one stopped.
+    benchmarks, a stress and the benchmarks again. Or reads: files read in turn in three modes, for 24 hours. Or writers: one, two and four
+    concurrent writers, and how fragmented their files are. It writes only below --target and --out. Each finished run is kept: the same
+    call goes on where an earlier one stopped.
     """
     from lab.run import Size, carry_out, module_of, prepare
 
@@ -188,6 +189,8 @@ def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None
       before-after     77 cells before and after a stress by IOR
       reads-intrinsic  block traces of files in several extents
       reads-modes      files read for hours, buffered and direct
+      tasks            tasks of jobs with known starts and gaps
+      writers          1 to 4 writers of files on one device
       papers           a bundle for each experiment of the papers
 
     The bundle is in the tools' own formats; what its relations must hold is in BUNDLE/truth. The same seed gives the same bytes.

@@ -19,7 +19,7 @@ from lab.contract import LabError
 from lab.run.machine import Target, target_of
 from lab.run.recording import Recording
 
-PROTOCOLS = {"before-after": "before_after", "sync-writes": "sync_writes", "writers": "writers"}
+PROTOCOLS = {"before-after": "before_after", "reads": "reads", "sync-writes": "sync_writes", "writers": "writers"}
 """Protocol -> module of this folder."""
 PACKAGES = {
     "fio": "fio",
@@ -54,8 +54,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Step:
-    """One run of a tool. `do(folder)` runs it in an empty folder of the target and returns its files by name; `listings`: rows of runs.csv.
-    `command`: how it is shown.
+    """One run of a tool. `do(folder)` runs it in a folder of the target and returns its files by name; `listings`: rows of runs.csv, to
+    which `do` may add `zero_at`, the time zero of the file (s since 1970). `command`: how it is shown.
     """
 
     command: str
@@ -66,13 +66,16 @@ class Step:
 
 @dataclass
 class Plan:
-    """What a protocol will do. `writes_bytes`: all that it writes; `uses_bytes`: the most that lies on the target at once."""
+    """What a protocol will do. `writes_bytes`: all that it writes; `uses_bytes`: the most that lies on the target at once.
+    `keeps_files`: the folder of the steps stays from one to the next, until the last has ended; else each has an empty one.
+    """
 
     configs: list[dict[str, Any]]
     steps: list[Step]
     uses_bytes: int
     writes_bytes: int
     notes: list[str] = field(default_factory=list)
+    keeps_files: bool = False
 
 
 def module_of(protocol: str) -> Any:
@@ -103,16 +106,17 @@ def carry_out(plan: Plan, recording: Recording, say: Callable[[str], None]) -> i
     """Do what is left of a plan, keeping each step as it ends. Returns: the number of steps done now."""
     left = [step for step in plan.steps if not recording.has(step.listings)]
     recording.begin()
+    folder = recording.target.folder / SCRATCH
     for number, step in enumerate(left, 1):
         say(f"{number} of {len(left)}: {step.command}")
-        # what a killed call left there goes first
-        folder = recording.target.folder / SCRATCH
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+        if not plan.keeps_files or not recording.rows:  # what a killed call of another experiment left there goes first
+            shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(exist_ok=plan.keeps_files)
         try:
             recording.keep(step.do(folder), step.listings)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            if not plan.keeps_files or step is left[-1]:
+                shutil.rmtree(folder, ignore_errors=True)
     return len(left)
 
 

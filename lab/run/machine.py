@@ -18,6 +18,7 @@ class Target:
     mount_point: str
     mount_options: str
     block_bytes: int
+    partition_start_sectors: int
     kernel_name: str
     major_minor: str
     kind: str
@@ -40,6 +41,7 @@ def target_of(folder: Path) -> Target:
     sectors = _said(whole, "size")
     return Target(
         folder, filesystem, mount_point, options, os.statvfs(folder).f_bsize,
+        int(_said(block, "start") or 0),
         whole.name if whole else "", _said(whole, "dev").replace(":", ","),
         {"0": "ssd", "1": "disk"}.get(rotates, "other"), _said(whole, "device/model"),
         _said(whole, "serial") or _said(whole, "device/serial"),
@@ -57,6 +59,18 @@ def machine() -> dict[str, str | int]:
     if memory:
         found["memory_bytes"] = int(memory[1]) * 1024
     return {name: value for name, value in found.items() if value != ""}
+
+
+def takes_direct_io(folder: Path) -> bool:
+    """Whether a file here can be opened with O_DIRECT; tmpfs of older kernels refuses."""
+    path = folder / f".drivetail-lab-{os.getpid()}"
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_DIRECT))
+    except OSError:
+        return False
+    finally:
+        path.unlink(missing_ok=True)
+    return True
 
 
 def _mount(folder: Path, number: str) -> tuple[str, str, str, str]:

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from lab.contract import LabError
 from lab.run.machine import Target, machine
 
 PROTOCOL = re.compile(r"^# protocol = (.*)$", re.MULTILINE)
+STARTED = re.compile(r'^started_at = "(.*)"$', re.MULTILINE)
 
 
 class Recording:
@@ -55,6 +57,10 @@ class Recording:
         """Write the files of a step, then its rows of runs.csv."""
         for name, content in files.items():
             replace_file(self.out / name, content)
+        began = STARTED.search(self.manifest)
+        for row in listings:
+            if "zero_at" in row and began is not None:
+                row["offset_s"] = round(row["zero_at"] - datetime.fromisoformat(began[1]).timestamp(), 6)
         self.rows += listings
         self._write_runs()
 
@@ -91,6 +97,7 @@ def _manifest(first: str, protocol: str, kind: str, runs: int, target: Target, c
             {
                 "filesystem_id": "target", "device_id": "target", "type": target.filesystem, "block_bytes": target.block_bytes,
                 "mount_options": target.mount_options, "mount_point": target.mount_point,
+                "partition_start_sectors": target.partition_start_sectors,
             }
         ),
     ]  # fmt: skip

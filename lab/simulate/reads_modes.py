@@ -9,7 +9,7 @@ file stays slow.
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, NamedTuple
 
 from lab.simulate.draft import Draft, with_moments
 
@@ -17,6 +17,9 @@ DEFAULTS: dict[str, Any] = {
     "experiment_id": "reads-modes",
     "hours": 30,
     "pace_s": 60.0,
+    "slow_pace_ratio": 1.0,
+    "trigger": "time",
+    "write_bytes_per_s": 1e6,
     "noise": 0.02,
     "throughput_bytes_per_s": 430e6,
     "file_bytes": 256 << 20,
@@ -30,36 +33,54 @@ DEFAULTS: dict[str, Any] = {
     "onset_file": 3,
     "permanent_drop_ratio": 0.127,
 }
-"""`pace_s`: from the start of a read to that of the next. `noise`: standard deviation of a throughput over its mean.
-`intrinsic_drop_ratio`:
-of the file with the most extents. `temporal_drop_spread`: standard deviation of the drop over the instances. `onset_file`: place of the
-file that becomes slow for good, from 0, or a list of several.
-Fragmented files are kept apart: in turn
-they would look like a temporal slowdown.
+"""`pace_s`: from the start of a read to that of the next; `slow_pace_ratio` times as long in every other six hours.
+`trigger`: what makes temporal slowdowns come, `time`, `reads` (`period_s` and `duration_s` are counted in reads of `pace_s`), or `writes`
+(`period_s` in bytes of `write_bytes_per_s`, which halves in every other five hours and which diskstats count).
+`noise`: standard deviation of a throughput over its mean. `intrinsic_drop_ratio`: of the file with the most extents.
+`temporal_drop_spread`: standard deviation of the drop over the instances. `onset_file`: place of the file that becomes slow for good, from
+0, or a list of several. Fragmented files are kept apart: in turn they would look like a temporal slowdown.
 """
 CONFIGS = ("buffered", "direct")
 BLOCK_BYTES = 4096
+STARTED, STARTED_AT = 1_767_607_200, "2026-01-05T10:00:00Z"
+
+
+class Slowdowns(NamedTuple):
+    """What makes reads slow: temporal instances (start and end in seconds, drop), and files that become slow for good."""
+
+    instances: list[tuple[float, float, float]]
+    onset_files: list[int]
 
 
 def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     """Make the bundle. Truth: the drops, the instances of the temporal slowdown, and the onset."""
     rng = random.Random(seed)
     draft.manifest = _manifest(parameters)
+    times = _times(parameters)
     first_s = rng.uniform(0.2, 0.8) * parameters["period_s"]
     starts = [first_s + step * parameters["period_s"] for step in range(int(parameters["hours"] * 3600 / parameters["period_s"]) + 1)]
-    starts = [start for start in starts if start + parameters["duration_s"] < parameters["hours"] * 3600 - 1800]
-    drops = with_moments(rng, parameters["temporal_drop_ratio"], parameters["temporal_drop_spread"], len(starts))
+    spans = [(start, start + parameters["duration_s"]) for start in starts]
+    if parameters["trigger"] == "reads":
+        numbers = [[round(at / parameters["pace_s"]) for at in span] for span in spans]
+        spans = [(times[first], times[last]) for first, last in numbers if last < len(times)]
+    elif parameters["trigger"] == "writes":
+        minutes = _written(parameters)
+        spans = []
+        for start in starts:
+            at = next((minute * 60.0 for minute, size in enumerate(minutes) if size >= start * parameters["write_bytes_per_s"]), None)
+            spans += [] if at is None else [(at, at + parameters["duration_s"])]
+        draft.add("diskstats.txt", _diskstats(minutes), "diskstats", CONFIGS[0], 1)
+    spans = [span for span in spans if span[1] < parameters["hours"] * 3600 - 1800]
+    drops = with_moments(rng, parameters["temporal_drop_ratio"], parameters["temporal_drop_spread"], len(spans))
     given = parameters["onset_file"]
     onset_files = given if isinstance(given, list) else [given]
     for config in CONFIGS:
         is_slow = config == CONFIGS[0]
-        instances = list(zip(starts, drops, strict=True)) if is_slow else []
-        draft.add(
-            f"{config}.csv", _reads(rng, parameters, instances, onset_files if is_slow else [], is_slow=is_slow), "file-reads", config, 1
-        )
+        slowdowns = Slowdowns([(*span, drop) for span, drop in zip(spans, drops, strict=True)], onset_files) if is_slow else None
+        draft.add(f"{config}.csv", _reads(rng, parameters, times, slowdowns), "file-reads", config, 1)
         draft.add(f"{config}_filefrag.txt", _maps(rng, parameters), "filefrag", config, 1)
     draft.truth = {
-        "planted_instances": [{"config_id": CONFIGS[0], "started_s": start, "ended_s": start + parameters["duration_s"]} for start in starts],  # noqa: E501
+        "planted_instances": [{"config_id": CONFIGS[0], "started_s": start, "ended_s": end} for start, end in spans],
         "planted": [
             {
                 "config_id": CONFIGS[0], "file_name": f"file_{file}", "onset_hour": parameters["onset_hour"],
@@ -71,21 +92,44 @@ def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     }  # fmt: skip
 
 
-def _reads(
-    rng: random.Random, parameters: dict[str, Any], instances: list[tuple[float, float]], onset_files: list[int], *, is_slow: bool
-) -> str:
+def _times(parameters: dict[str, Any]) -> list[float]:
+    """When each read starts."""
+    times, at = [], 0.0
+    while at < parameters["hours"] * 3600:
+        times.append(at)
+        at += parameters["pace_s"] * (parameters["slow_pace_ratio"] if int(at // 21_600) % 2 else 1)
+    return times
+
+
+def _written(parameters: dict[str, Any]) -> list[float]:
+    """Bytes written since the start, a minute each."""
+    sizes = [0.0]
+    for minute in range(int(parameters["hours"] * 60)):
+        sizes.append(sizes[-1] + 60 * parameters["write_bytes_per_s"] / (1 + minute // 300 % 2))
+    return sizes
+
+
+def _diskstats(minutes: list[float]) -> str:
+    """Snapshots of a disk, a minute each."""
+    return "".join(
+        f"TS {STARTED + 60 * minute}\n   8       0 sda 0 0 0 0 {minute} 0 {int(size) // 512} 0 0 0 0\n"
+        for minute, size in enumerate(minutes)
+    )
+
+
+def _reads(rng: random.Random, parameters: dict[str, Any], times: list[float], slowdowns: Slowdowns | None) -> str:
     lines = ["file_name,started_s,ended_s,bytes,active_s"]
     extents = parameters["extents"]
     most = max(extents)
-    for number in range(int(parameters["hours"] * 3600 / parameters["pace_s"])):
-        at, file = number * parameters["pace_s"], number % len(extents)
+    for number, at in enumerate(times):
+        file = number % len(extents)
         throughput = parameters["throughput_bytes_per_s"] * max(0.5, rng.gauss(1, parameters["noise"]))
-        if is_slow:
+        if slowdowns is not None:
             throughput *= 1 - parameters["intrinsic_drop_ratio"] * (extents[file] - 2) / max(most - 2, 1)
-            for start, drop in instances:
-                if start <= at < start + parameters["duration_s"]:
+            for start, end, drop in slowdowns.instances:
+                if start <= at < end:
                     throughput *= 1 - drop
-            if file in onset_files and at >= parameters["onset_hour"] * 3600:
+            if file in slowdowns.onset_files and at >= parameters["onset_hour"] * 3600:
                 throughput *= 1 - parameters["permanent_drop_ratio"]
         seconds = parameters["file_bytes"] / throughput
         # some lists say how long the device was at work, some reads wait between requests
@@ -125,6 +169,7 @@ def _manifest(parameters: dict[str, Any]) -> str:
     ]
     return (
         f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "read_variability"\n'
-        'title = "Synthetic reads of files"\n[[devices]]\ndevice_id = "d"\nkind = "ssd"\n'
+        f'started_at = "{STARTED_AT}"\n'
+        'title = "Synthetic reads of files"\n[[devices]]\ndevice_id = "d"\nkind = "ssd"\nkernel_name = "sda"\n'
         '[[filesystems]]\nfilesystem_id = "fs"\ndevice_id = "d"\ntype = "ext4"\n' + "".join(blocks)
     )

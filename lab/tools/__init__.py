@@ -16,6 +16,7 @@ TOOLS = {
     "aggregate": "aggregate",
     "bench": "bench",
     "blkparse": "blkparse",
+    "dd": "dd",
     "diskstats": "diskstats",
     "file-reads": "file_reads",
     "filefrag": "filefrag",
@@ -29,10 +30,12 @@ TOOLS = {
     "lsblk": "lsblk",
     "mdtest": "mdtest",
     "metarates": "metarates",
+    "perf-script": "tracefs",
     "smartctl": "smartctl",
     "spark-events": "spark_events",
     "sysstat": "sysstat",
     "tasks": "tasks",
+    "tracefs": "tracefs",
 }
 """Tool -> module of this folder."""
 

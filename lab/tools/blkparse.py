@@ -5,10 +5,12 @@ The kernel's tracer `blk` with `options/blk_classic` prints the lines of blkpars
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from lab.contract import COUNT, NO_CLOCK, NO_RESULT, TEXT, UNREADABLE, Columns, Refused
 from lab.tools.text import Reading, blocks_of
@@ -25,13 +27,16 @@ TABLES: dict[str, Columns] = {
 }  # fmt: skip
 """`line`: of the file, from 1. `action`: Q, D, C or R. `sectors`: 0 where an event names no range, as that of a flush. `error`: of C alone."""  # noqa: E501
 
-_HEAD = r"^\s*(\d{1,9},\d{1,9})\s+\d{1,9}\s+(?:\d{1,15}\s+)?(\d{1,10})\.(\d{9})\s+\d{1,10}\s+"
-_EVENT = _HEAD + r"(?:[A-Z]{1,2}|m)\s"
+Sorted = tuple[pl.DataFrame, int, pl.DataFrame]
+"""Of some lines: events Q, D, C and R with the columns of `block_events`; the number of other sound events; `line`, `text` of the rest."""
+
+_DEVICE = r"\d{1,9},\d{1,9}"
+_HEAD = rf"^\s*({_DEVICE})\s+\d{{1,9}}\s+(?:\d{{1,15}}\s+)?(\d{{1,10}})\.(\d{{9}})\s+\d{{1,10}}\s+"
+_OTHER = _HEAD + r"(?:[ABE-PS-Zm]|[A-Z]{2})\s"
 # sector + sectors, or a sector alone, or the bytes of a command that is no read or write; then [error] or [process]
 _KEPT = _HEAD + r"([QDCR])\s+([A-Z]+)\s+(?:(\d{1,15}) \+ (\d{1,15}) |\d{1,15} (?:\([0-9a-f .]*\) )?)?\[([^\n]*)\]\s*$"
-_QDCR = _HEAD + r"[QDCR]\s"
-_NOISE = r"^\s*(?:$|#|\.\.\.|CPU ?\d|CPU:\d|Total \(|Throughput|Events|Skips|Input file|[A-Z][A-Za-z]+ [A-Za-z]+:\s)"
-_CLOCKLESS = r"^\s*(?:\d{1,9},\d{1,9}\s+(?:\d+\s+)?[A-Z]{1,2}\s+[A-Z]+\s+\d+ \+ \d+|block_(?:bio|rq)_\w+: )"
+_NOISE = r"^\s*(?:$|#|\.\.\.|CPU ?\d|CPU:\d|Total \(|Throughput|Events|Skips|Input file|[A-Z][A-Za-z]+ [A-Za-z]+:\s|version = \d|cpus=\d)"
+_CLOCKLESS = rf"^\s*(?:{_DEVICE}\s+(?:\d+\s+)?[A-Z]{{1,2}}\s+[A-Z]+\s+\d+ \+ \d+|(?:block:)?block_(?:bio|rq)_\w+: )"
 _SKIPPED = r"Skips:\s*[\d,]+ forward \(([\d,]{1,19})"
 _LOST = r"^CPU:\d+ \[LOST (\d{1,15}) EVENTS\]"
 _MOST_SECONDS = 9_000_000_000
@@ -40,41 +45,53 @@ _MOST_SECTOR = 2**50
 
 def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the events, a batch for each block of lines. Raises: Refused."""
+    return read_events(path, reading, EXPECTED, _sorted_out)
+
+
+def read_events(
+    path: Path, reading: Reading, expected: str, sort_out: Callable[[pl.DataFrame], Sorted]
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield what `sort_out` makes of each block of lines (`line`, `text` with its newline), and the events that were lost.
+
+    Raises: Refused.
+    """
     before, events, clockless = 0, 0, 0
-    for block in blocks_of(path, EXPECTED):
-        text = block.decode("utf-8", "replace").removesuffix("\n")
-        lines = pl.DataFrame({"text": text.split("\n")}, schema={"text": TEXT}).with_row_index("line", before + 1).cast({"line": COUNT})
+    for block in blocks_of(path, expected):
+        lines = _lines_of(block, before)
         before += lines.height
-        line = pl.col("text")
-        lines = lines.with_columns(is_event=line.str.contains(_EVENT), is_kept=line.str.contains(_QDCR))
-        kept = _events(lines.filter(pl.col("is_kept")))
-        good = kept.filter(pl.col("is_sound"))
-        events += int(lines["is_event"].sum()) - (kept.height - good.height)
-        bad = pl.concat(
-            [
-                lines.filter(~pl.col("is_event") & ~line.str.contains(_NOISE)).select("line", "text"),
-                kept.filter(~pl.col("is_sound")).select("line", "text"),
-            ]
-        ).sort("line")
+        good, others, rest = sort_out(lines)
+        events += good.height + others
+        bad = rest.filter(~pl.col("text").str.contains(_NOISE))
         if bad.height:
             clockless += int(bad["text"].str.contains(_CLOCKLESS).sum())
             reading.reject(bad["text"][0], bad.height)
-        yield "trace_losses", _losses(lines.filter(~pl.col("is_event")))
+        yield "trace_losses", _losses(rest)
         if good.height:
-            yield "block_events", good.select(*TABLES["block_events"])
+            yield "block_events", good
     if not events and clockless:
         hint = "echo 1 > options/context-info (blk_classic switches it off and leaves it so), and trace again"
         raise Refused(NO_CLOCK, f"its {clockless} events have no time; {hint}")
     if not events and reading.lines_rejected:
-        raise Refused(UNREADABLE, f"line {reading.first_rejected!r} is none of a trace; expected {EXPECTED}")
+        raise Refused(UNREADABLE, f"line {reading.first_rejected!r} is none of a trace; expected {expected}")
     if not events:
-        raise Refused(NO_RESULT, f"no event in it; expected {EXPECTED}")
+        raise Refused(NO_RESULT, f"no event in it; expected {expected}")
 
 
-def _events(lines: pl.DataFrame) -> pl.DataFrame:
-    """Lines of Q, D, C and R with their values; `is_sound` where they are what such a line holds."""
-    part = pl.col("part").struct
-    split = lines.with_columns(part=pl.col("text").str.extract_groups(_KEPT)).select(
+def _lines_of(block: bytes, before: int) -> pl.DataFrame:
+    """The lines of a block, numbered after those before it. Bytes that are not UTF-8 are replaced."""
+    data = block.decode("utf-8", "replace").encode()
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
+    ends = ends if data.endswith(b"\n") else np.append(ends, len(data))
+    offsets = np.concatenate(([0], ends)).astype(np.int64)
+    text = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
+    return pl.DataFrame({"line": pl.int_range(before + 1, before + len(ends) + 1, dtype=COUNT, eager=True), "text": pl.Series(text)})
+
+
+def _sorted_out(lines: pl.DataFrame) -> Sorted:
+    """Events of Q, D, C and R with their values, the number of other events, and what is none."""
+    text, part = pl.col("text"), pl.col("part").struct
+    lines = lines.with_columns(part=text.str.extract_groups(_KEPT))
+    kept = lines.filter(part.field("1").is_not_null()).select(
         "line",
         "text",
         part.field("1").alias("device"),
@@ -86,14 +103,23 @@ def _events(lines: pl.DataFrame) -> pl.DataFrame:
         part.field("7").cast(COUNT).fill_null(0).alias("sectors"),
         pl.when(part.field("4") == "C").then(part.field("8").cast(COUNT, strict=False)).alias("error"),
     )
+    good, bad = only_sound(kept)
+    others = lines.filter(part.field("1").is_null()).select("line", "text")
+    is_event = others["text"].str.contains(_OTHER)
+    return good, int(is_event.sum()), pl.concat([others.filter(~is_event), bad]).sort("line")
+
+
+def only_sound(kept: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Lines with `seconds`, `ns` and values as text split them -> events, and `line`, `text` of lines that are none."""
     is_sound = (
         pl.col("device").is_not_null()
         & (pl.col("seconds") < _MOST_SECONDS)
         & (pl.col("sector") < _MOST_SECTOR)
         & (pl.col("sectors") < _MOST_SECTOR)
         & ((pl.col("action") != "C") | pl.col("error").is_not_null())
-    )
-    return split.with_columns(is_sound=is_sound.fill_null(False), time_ns=pl.col("seconds").clip(0, _MOST_SECONDS) * 10**9 + pl.col("ns"))
+    ).fill_null(False)
+    kept = kept.with_columns(is_sound=is_sound, time_ns=pl.col("seconds").clip(0, _MOST_SECONDS) * 10**9 + pl.col("ns"))
+    return kept.filter("is_sound").select(*TABLES["block_events"]), kept.filter(~pl.col("is_sound")).select("line", "text")
 
 
 def _losses(lines: pl.DataFrame) -> pl.DataFrame:

@@ -22,8 +22,15 @@ select config_id, file_name, started_s, throughput_bytes_per_s from lab.fct_file
 where experiment_id = ? and throughput_bytes_per_s is not null order by config_id, file_name, started_s
 """
 TRACES = "select * from lab.fct_trace_counts where experiment_id = ? order by config_id, phase, run_number, file, device"
-MOST_POINTS = 20_000
-"""Greatest number of reads of a configuration in a timeline; of more, it shows an even selection."""
+MOST_POINTS = 6_000
+"""Greatest number of reads of a configuration in a timeline; of more, it shows an even selection. They are drawn without WebGL, which
+printers and many remote desktops lack.
+"""
+WHERE = {
+    "intrinsic": "in files of the most extents (intrinsic)", "temporal": "while all reads are slow for a time (temporal)",
+    "permanent": "after a file became slow for good (permanent)",
+}  # fmt: skip
+"""Where throughput is lost to a slowdown."""
 
 
 def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | None) -> dict[str, Any]:
@@ -60,19 +67,23 @@ def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence
     if not mitigations:
         return ["No file was read, so nothing can be said."]
     said = []
-    for slowdown in ("intrinsic", "temporal", "permanent"):
+    for slowdown in WHERE:
         rows = [row for row in mitigations if row["slowdown"] == slowdown]
         if not rows:
             continue
         drops = ", ".join(f"{row['config_id']} {row['drop_ratio']:.1%}" for row in rows)
         masking = [row["config_id"] for row in rows if row["is_masked"]]
-        said.append(f"Throughput lost to the {slowdown} slowdown: {drops}" + (f"; masked by {', '.join(masking)}." if masking else "."))
+        said.append(f"Throughput lost {WHERE[slowdown]}: {drops}" + (f"; masked by {', '.join(masking)}." if masking else "."))
     for row in periods:
         if row["mean_period_seconds"] is not None:
-            every = f"every {row['mean_period_seconds'] / 60:,.1f} min for {row['mean_duration_seconds'] / 60:,.1f} min"
+            every = f"every {_time(row['mean_period_seconds'])} for {_time(row['mean_duration_seconds'])}"
             said.append(f"{row['config_id']}: temporal slowdowns come {every}; trigger: {row['trigger'] or 'too few to tell'}.")
     said += [f"{row['config_id']}: {row['file_name']} is slow for good from hour {row['onset_hour']}." for row in onsets[:5]]
     return said
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 60:,.1f} min" if seconds >= 60 else f"{seconds:.2g} s"
 
 
 def _timeline(rows: Sequence[Row], instances: Sequence[Row]) -> go.Figure:
@@ -82,7 +93,7 @@ def _timeline(rows: Sequence[Row], instances: Sequence[Row]) -> go.Figure:
     drawing = go.Figure()
     for number, file in enumerate(files):
         mine = [row for row in shown if row["file_name"] == file]
-        drawing.add_scattergl(
+        drawing.add_scatter(
             x=[row["started_s"] / 3600 for row in mine], y=[row["throughput_bytes_per_s"] / 1e6 for row in mine], mode="markers",
             marker={"size": 3, "color": INKS[number % len(INKS)]}, name=safe(file),
             hovertemplate="hour %{x:.2f}: %{y:,.0f} MB/s" + f"<extra>{safe(file)}</extra>",

@@ -107,6 +107,20 @@ MAP = (
     "Filesystem type is: ef53\nFile size of /d/b is 12288 (3 blocks of 4096 bytes)\n ext:  logical_offset:  physical_offset: length:  expected: flags:\n"  # noqa: E501
     "   0:        0..       1:     434..     435:      2:\n   1:        2..       2:     474..     474:      1:     436: last,eof\n/d/b: 2 extents found\n"  # noqa: E501
 )
+FLUSH = "8,16 FN 0 () 18446744073709551615 + 0 none,0,0 [a b]"
+TRACEFS = (
+    "# tracer: nop\n             a b-814     [001] .....  2535.314013: block_bio_queue: 8,16 RA 12565288 + 8 [a b]\n"
+    "             a b-814     [001] ...1.  2535.314021: block_rq_insert: 8,16 RA 4096 () 12565288 + 8 be,0,4 [a b]\n"
+    "             a b-814     [001] .....  2535.314025: block_rq_issue: 8,16 RA 4096 () 12565288 + 8 be,0,4 [a b]\n"
+    f"             a b-814     [001] .....  2535.314026: block_rq_issue: {FLUSH}\n"
+    "          <idle>-0       [001] ..s1.  2535.314126: block_rq_complete: 8,16 RA () 12565288 + 8 be,0,4 [0]\n"
+)
+PERF = (
+    "             a b   814 [001]   975.751118965:   block:block_bio_queue: 8,16 RA 13317896 + 8 [a b]\n"
+    "             a b   814 [001]   975.751140257:    block:block_rq_issue: 8,16 RA 4096 () 13317896 + 8 0x2,0,6 [a b]\n"
+    "         swapper     0 [001]   975.751240257: block:block_rq_complete: 8,16 RA () 13317896 + 8 0x2,0,6 [0]\n"
+)
+DD = "256+0 records in\n256+0 records out\n67108864 bytes (67 MB, 64 MiB) copied, 0.0762728 s, 880 MB/s\n"
 DISKSTATS = """TS 1700000000
    8       0 sda 131 0 4492 7 506 564 451840 80 0 68 112 5 0 8388624 0 36 24
    7       0 loop0 1 0 4492 7 506 564 451840 80 0 68 112
@@ -194,6 +208,7 @@ GOOD: dict[str, list[str | bytes | dict[str, Any]]] = {
     "aggregate": ["buffer_kb,mean,sd\n4,9.5,0.71\n8,10,1\n"],
     "bench": [BENCH],
     "blkparse": [TRACE.format(1, 2, 3, 4) + SUMMARY],
+    "dd": [DD, "1+0 records in\n1+0 records out\n262144 bytes transferred in 0.000123 secs (2131251219 bytes/sec)\n"],
     "diskstats": [DISKSTATS],
     "file-reads": ["file_name,started_s,ended_s,bytes,active_s\na,0,1.5,4096,\nb,2,3,8192,0.5\n"],
     "filefrag": [MAP],
@@ -207,10 +222,12 @@ GOOD: dict[str, list[str | bytes | dict[str, Any]]] = {
     "lsblk": [LSBLK],
     "mdtest": [MDTEST],
     "metarates": [METARATES],
+    "perf-script": [PERF],
     "smartctl": [SMART, OCP],
     "spark-events": [SPARK],
     "sysstat": [SAR],
     "tasks": [TASKS],
+    "tracefs": [TRACEFS],
 }
 NAMES = {"fio-log": "a_clat.1.log"}
 PASSES = {"aggregate": "latency"}

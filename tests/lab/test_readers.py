@@ -22,7 +22,9 @@ needs_samples = pytest.mark.skipif(not SAMPLES.exists(), reason="the samples of 
 
 def read(tool: str, path: Path, pass_: str = "") -> tuple[pl.DataFrame, Reading]:
     reading = Reading(Row(path.name, pass_=pass_))
-    return pl.concat([frame for _, frame in tool_of(tool).read(path, reading)]), reading
+    frames = [(table, frame) for table, frame in tool_of(tool).read(path, reading)]
+    first = next(iter(tool_of(tool).TABLES))
+    return pl.concat([frame for table, frame in frames if table == first]), reading
 
 
 def written(path: Path, text: str) -> Path:
@@ -83,7 +85,7 @@ def test_an_aggregate_needs_its_pass(tmp_path: Path) -> None:
     ("line", "offset", "unit"),
     [("3, 500, 1, 4096", None, "us"), ("3, 500, 1, 4096, 0", None, "ns"), ("3, 500, 1, 4096, 81920, 0", 81920, "ns")],
 )
-def test_columns_of_a_fio_log_are_told_apart(line: str, offset: int | None, unit: str, tmp_path: Path) -> None:
+def test_which_column_of_a_fio_log_is_which(line: str, offset: int | None, unit: str, tmp_path: Path) -> None:
     rows, _ = read("fio-log", written(tmp_path / "a_clat.1.log", f"{line}\nbroken\n"))
     (row,) = rows.to_dicts()
     assert (row["direction"], row["block_bytes"], row["offset_bytes"], row["unit"]) == ("write", 4096, offset, unit)
@@ -178,3 +180,35 @@ def test_the_samples_of_fio_hold_what_was_read_by_eye() -> None:
     assert not any(".write." in test for test in found)
     log, _ = read("fio-log", SAMPLES / "fio/qd1_clat.1.log")
     assert log["block_bytes"].sum() == 4_915_200, "the job's io_bytes"
+
+
+@needs_samples
+def test_the_logs_of_the_samples_sum_up_to_what_fio_says() -> None:
+    text = (SAMPLES / "fio/fio_3.33_modes.json").read_text()
+    said = {job["jobname"]: job["read"] for job in json.loads(text[text.index("{") :])["jobs"]}
+    for metric in ("bw", "iops", "lat", "clat", "slat"):
+        log, _ = read("fio-log", SAMPLES / f"fio/qd1_{metric}.1.log")
+        assert log["block_bytes"].sum() == pytest.approx(said["qd1"]["io_bytes"], rel=0.01)
+    # a log of averages has no sizes: mean bandwidth (KiB/s) times time
+    log, _ = read("fio-log", SAMPLES / "fio/buffered_bw.2.log")
+    assert log["value"].mean() * 1024 * said["buffered"]["runtime"] / 1000 == pytest.approx(said["buffered"]["io_bytes"], rel=0.01)
+
+
+def test_dd_says_bytes_seconds_and_records(tmp_path: Path) -> None:
+    text = "1+0 records in\n1+0 records out\n262144 bytes (262 kB, 256 KiB) copied, 0,00025 s, 1,0 GB/s\nboo\n8192 bytes copied, 1e-4 s\n"
+    rows, reading = read("dd", written(tmp_path / "a", text))
+    assert rows.rows() == [(1, 1, 262144, 0.00025), (2, None, 8192, 1e-4)]
+    assert (reading.lines_rejected, reading.first_rejected) == (1, "boo")
+
+
+@needs_samples
+def test_the_samples_of_trace_events_hold_what_grep_counts() -> None:
+    counted = {}
+    for tool, file in (("tracefs", "reads_tracefs_events.txt"), ("perf-script", "reads_perf_script.txt")):
+        rows, reading = read(tool, SAMPLES / "loop_ext4/files" / file)
+        assert not reading.lines_rejected
+        counted[tool] = dict(rows.group_by("device", "action").len().select(pl.concat_str("device", "action", separator=" "), "len").rows())
+    assert counted["tracefs"] == {
+        "7,0 Q": 10, "7,0 D": 17, "7,0 C": 15, "254,0 Q": 404, "254,0 D": 88, "254,0 C": 81, "254,0 R": 3,
+    }  # fmt: skip
+    assert counted["perf-script"] == {"7,0 Q": 9, "7,0 D": 16, "7,0 C": 16, "254,0 Q": 79, "254,0 D": 28}

@@ -2,24 +2,91 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from scipy.stats import linregress
 
 from engine.lab_build import build_lab
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from lab.landing import ingest_bundle
-from lab.simulate import simulate
+from lab.simulate import reads_intrinsic, simulate
+from lab.simulate.draft import Draft
+from report import write_lab
 from tests.lab import plain_reads
-from tests.lab.bundles import SAMPLES, write_bundle
+from tests.lab.bundles import HEADER, SAMPLES, in_parts, write_bundle
 
 pytestmark = pytest.mark.xdist_group("lab")
 
 SEEDS = range(1, 6)
 LARGE, PARTITION, DEVICE = 8 << 20, 2048, "8,16"
+IN_PARTS = (("reads-intrinsic", 1), ("reads-intrinsic", 2), ("reads-modes", 3))
+FORMATS = ("blkparse", "ftrace", "perf-script", "tracefs")
+NAMES = {
+    "Q": "block_bio_queue", "G": "block_getrq", "M": "block_bio_backmerge", "D": "block_rq_issue", "C": "block_rq_complete",
+    "R": "block_rq_requeue",
+}  # fmt: skip
+TRIGGERS = ("time", "reads", "writes")
+SIZES = (4096, 65536, 262144, 1048576)
+PHASES = """
+format = 1
+experiment_id = "probes"
+kind = "read_variability"
+[[devices]]
+device_id = "d"
+[[configs]]
+config_id = "c"
+device_id = "d"
+"""
+
+
+def printed(events: list[reads_intrinsic.Event], tool: str) -> str:
+    """The same events as a tool prints them; those of no range have the sector that is none."""
+    lines = []
+    for number, (at, device, action, rwbs, rest) in enumerate(events, 1):
+        seconds, ns = divmod(at, 10**9)
+        if tool in ("blkparse", "ftrace"):
+            sequence = f"{number:>9}" if tool == "blkparse" else ""
+            lines.append(f"{device:>7} {number % 4:>2}{sequence} {seconds:>5}.{ns:09d} {814:>5} {action:>2} {rwbs:>3} {rest}")
+            continue
+        held, who = rest.removesuffix("]").split("[")
+        held = held.strip() if "+" in held else f"{2**64 - 1} + 0"
+        command = {"D": "4096 () ", "C": "() ", "R": "() "}.get(action, "")
+        priority = " be,0,4" if action in "DCR" else ""
+        said = f"{device} {rwbs} {command}{held}{priority} [{who}]"
+        if tool == "tracefs":
+            lines.append(f"{'my app':>16}-814     [001] ..s1. {seconds:>5}.{ns // 1000:06d}: {NAMES[action]}: {said}")
+        else:
+            lines.append(f"{'my app':>16}   814 [001] {seconds:>5}.{ns:09d}: {'block:' + NAMES[action]:>25}: {said}")
+    return "\n".join(lines) + "\n"
+
+
+def in_four_formats(folder: Path) -> Path:
+    """A bundle whose four runs are one list of events."""
+    given = {**reads_intrinsic.DEFAULTS, "experiment_id": "formats"}
+    rng = random.Random(3)
+    draft = Draft(truth={"planted_recovery": []})
+    placed = reads_intrinsic._placed(rng, given)
+    events = sorted(reads_intrinsic._events(rng, given, draft, 1, placed), key=lambda event: event[0])
+    files = {f"{tool}.txt": printed(events, tool) for tool in FORMATS} | {"filefrag.txt": reads_intrinsic._maps(given, placed)}
+    rows = [f"{tool}.txt,{tool},buffered,{run}" for run, tool in enumerate(FORMATS, 1)]
+    return write_bundle(folder, files, [*rows, "filefrag.txt,filefrag,buffered,1"], reads_intrinsic._manifest(given))
+
+
+def probes(folder: Path) -> Path:
+    """A bundle with three copies by dd of each size before and after."""
+    rng = random.Random(4)
+    files, listed = {}, []
+    for phase in ("before", "after"):
+        for run, size in enumerate(SIZES * 3, 1):
+            seconds = (100 + size / 5000 + (20 if phase == "after" else 0)) * rng.gauss(1, 0.03) / 1e6
+            files[f"{phase}_{run}.txt"] = f"1+0 records in\n1+0 records out\n{size} bytes (x) copied, {seconds:.9f} s, 1 GB/s\n"
+            listed.append(f"{phase}_{run}.txt,dd,c,{run},{phase}")
+    return write_bundle(folder, files, "\n".join([HEADER, *(f"{row},,0" for row in listed)]) + "\n", PHASES)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +98,17 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         for scenario, more in (("reads-intrinsic", {}), ("reads-modes", {"hours": 26})):
             bundle = simulate(scenario, root / f"{scenario}-{seed}", seed, experiment_id=f"{scenario}-{seed}", **more)
             assert not ingest_bundle(warehouse.root, bundle).refused
+    rng = random.Random(8)
+    for scenario, seed in IN_PARTS:
+        for part in in_parts(root / f"{scenario}-{seed}", root / "parts", rng, f"parts-{scenario}-{seed}"):
+            ingest_bundle(warehouse.root, part)
     ingest_bundle(warehouse.root, simulate("reads-intrinsic", root / "clean", 1, experiment_id="clean", is_awkward=False))
+    for trigger in TRIGGERS:
+        given = {"hours": 30, "onset_hour": 99, "slow_pace_ratio": 2.0, "trigger": trigger, "extents": [2] * 8}
+        ingest_bundle(warehouse.root, simulate("reads-modes", root / trigger, 1, experiment_id=f"by-{trigger}", **given))
+    for bundle in (in_four_formats(root / "formats"), probes(root / "probes")):
+        summary = ingest_bundle(warehouse.root, bundle)
+        assert not summary.refused and not any(row["lines_rejected"] for row in summary.files)
     if SAMPLES.exists():
         ingest_bundle(warehouse.root, SAMPLES / "loop_ext4")
     build_lab(warehouse)
@@ -120,12 +197,69 @@ def test_planted_slowdowns_are_found_and_none_is_invented(landed: Warehouse, see
     assert [row["slowdown"] for row in masked] == ["intrinsic", "temporal"]
 
 
+@pytest.mark.parametrize("trigger", TRIGGERS)
+def test_a_varied_pace_shows_the_trigger(landed: Warehouse, trigger: str) -> None:
+    planted = pl.read_parquet(landed.root.parent / trigger / "truth" / "planted_instances.parquet")
+    found = rows(landed, "select * from lab.fct_temporal_periods where experiment_id = ?", f"by-{trigger}")
+    assert [(row["config_id"], row["instances"], row["trigger"]) for row in found] == [("buffered", planted.height, trigger)]
+    assert planted.height >= 9
+
+
 def test_planted_recoveries_are_found(landed: Warehouse) -> None:
     planted = pl.read_parquet(landed.root.parent / "clean" / "truth" / "planted_recovery.parquet").to_dicts()
     key = ("run_number", "file_name", "read_index", "extent_index")
     found = by(rows(landed, "select * from lab.fct_extent_reads where experiment_id = 'clean'"), *key)
     exact = [found[tuple(row[name] for name in key)]["recovery_requests"] == row["recovery_requests"] for row in planted]
     assert len(found) == len(exact) and sum(exact) >= 0.95 * len(exact)
+
+
+def test_one_list_of_events_gives_the_same_rows_in_four_formats(landed: Warehouse) -> None:
+    same = (
+        "device, request_index, direction, sector, sectors, error, file_name, extent_index, logical_start_bytes, read_index, queued_ns, "
+        "issued_ns, completed_ns"
+    )
+    found = [
+        rows(landed, f"select {same} from lab.fct_block_requests where experiment_id = 'formats' and run_number = ? order by all", run)
+        for run in range(1, 5)
+    ]
+    assert len(found[0]) > 1000 and {row["direction"] for row in found[0]} == {"read", "discard"} and any(row["error"] for row in found[0])
+    assert found[0] == found[1] == found[2]
+    # the trace file of the kernel says microseconds
+    for exact, rounded in zip(found[0], found[3], strict=True):
+        assert rounded == {name: value // 1000 * 1000 if name.endswith("_ns") else value for name, value in exact.items()}
+    counts = [
+        rows(
+            landed, "select * exclude (run_number, file) from lab.fct_trace_counts where experiment_id = 'formats' and run_number = ?", run
+        )
+        for run in range(1, 5)
+    ]
+    assert len(counts[0]) == 2
+    assert all(sorted(map(repr, of_run)) == sorted(map(repr, counts[0])) for of_run in counts[1:])
+
+
+@pytest.mark.parametrize(("scenario", "seed"), IN_PARTS)
+def test_parts_in_any_order_and_twice_give_the_same_relations(landed: Warehouse, scenario: str, seed: int) -> None:
+    names = (
+        "dim_configs", "dim_runs", "fct_block_requests", "fct_trace_counts", "fct_extents", "fct_file_fragments", "fct_file_reads",
+        "fct_extent_reads", "fct_request_overlaps", "fct_fragmentation_effect", "fct_temporal_slowdowns", "fct_temporal_periods",
+        "fct_permanent_slowdowns", "fct_latency_shifts", "fct_single_requests", "fct_mitigations",
+    )  # fmt: skip
+    with open_published(landed) as connection:
+        for name in names:
+            query = f"select * exclude (experiment_id) from lab.{name} where experiment_id = ?"
+            whole, parts = (
+                sorted(map(repr, connection.execute(query, [of]).fetchall())) for of in (f"{scenario}-{seed}", f"parts-{scenario}-{seed}")
+            )
+            assert whole == parts, name
+
+
+def test_slope_of_the_increase_equals_the_regression_of_scipy(landed: Warehouse) -> None:
+    found = rows(landed, "select * from lab.fct_single_requests where experiment_id = 'probes' and phase = 'after' order by request_bytes")
+    assert [(row["request_bytes"], row["n"]) for row in found] == [(size, 3) for size in SIZES]
+    line = linregress([size / (1 << 20) for size in SIZES], [row["increase_us"] for row in found])
+    assert all(row["increase_slope_us_per_mib"] == pytest.approx(line.slope, rel=1e-9) for row in found)
+    assert all(row["increase_slope_p"] == pytest.approx(line.pvalue, rel=1e-9) for row in found)
+    assert 0 < line.pvalue < 1
 
 
 def test_every_issue_and_every_byte_is_accounted_for(landed: Warehouse) -> None:
@@ -146,8 +280,14 @@ def test_every_issue_and_every_byte_is_accounted_for(landed: Warehouse) -> None:
 
 @pytest.mark.skipif(not SAMPLES.exists(), reason="the samples of the lab are absent")
 def test_sample_on_a_loop_device_gives_its_known_answers(landed: Warehouse) -> None:
-    counts = rows(landed, "select requests from lab.fct_trace_counts where experiment_id = 'loop-ext4' order by requests")
+    counts = rows(
+        landed, "select requests from lab.fct_trace_counts where experiment_id = 'loop-ext4' and file like '%.ftrace' order by all"
+    )
     assert [row["requests"] for row in counts] == [67, 146, 264, 264, 268]
+    query = "select file, device, requests from lab.fct_trace_counts where experiment_id = 'loop-ext4' and file like '%.txt' order by all"
+    counts = rows(landed, query)
+    # of the disk below the loop device perf took no completions
+    assert [(row["device"], row["requests"]) for row in counts] == [("254,0", 0), ("7,0", 16), ("254,0", 81), ("7,0", 15)]
     files = rows(
         landed,
         "select file_name, extent_count from lab.fct_file_fragments where experiment_id = 'loop-ext4' and config_id = 'direct' order by all",  # noqa: E501
@@ -159,17 +299,31 @@ def test_sample_on_a_loop_device_gives_its_known_answers(landed: Warehouse) -> N
     assert [(row["file_name"], row["bytes"]) for row in reads] == [("plain", 64 << 20), ("w4_1", 8 << 20)]
 
 
+def test_the_page_says_what_is_lost_and_needs_no_webgl(landed: Warehouse, tmp_path: Path) -> None:
+    page = write_lab(landed, "reads-modes-1", tmp_path / "page.html", None).read_text()
+    masked = rows(
+        landed, "select * from lab.fct_mitigations where experiment_id = 'reads-modes-1' and slowdown = 'temporal' order by config_id"
+    )
+    drops = ", ".join(f"{row['config_id']} {row['drop_ratio']:.1%}" for row in masked)
+    assert f"Throughput lost while all reads are slow for a time (temporal): {drops}; masked by direct." in page
+    assert "slow for good from hour 20" in page
+    assert '"type":"scatter"' in page and '"type":"scattergl"' not in page
+
+
 def test_refused_traces_say_why(tmp_path: Path) -> None:
-    files = {
-        "clockless.txt": "# tracer: nop\nblock_rq_issue: 7,0 R 4096 () 8 + 8 be,0,6 [dd]\n", "other.txt": "no trace at all\n",
-        "empty.txt": "# tracer: blk\n#\n", "nomap.txt": "Filesystem type is: ef53\n", "noreads.csv": "file_name,started_s,ended_s,bytes\n",
-        "list.csv": "name,from,to\na,1,2\n", "words.txt": "not what filefrag says\n",
+    clockless, other, empty = "block_rq_issue: 7,0 R 4096 () 8 + 8 be,0,6 [dd]\n", "no trace at all\n", "# tracer: blk\n#\n"
+    given = {
+        ("ftrace", clockless): "no_clock", ("blkparse", "  8,16 R 8 + 8\n" + clockless): "no_clock", ("tracefs", clockless): "no_clock",
+        ("perf-script", f"block:{clockless}"): "no_clock", ("blkparse", other): "unreadable", ("ftrace", other): "unreadable",
+        ("tracefs", other): "unreadable", ("perf-script", other): "unreadable", ("ftrace", empty): "no_result",
+        ("blkparse", empty): "no_result", ("tracefs", empty): "no_result", ("perf-script", empty): "no_result", ("ftrace", ""): "no_result",
+        ("filefrag", "Filesystem type is: ef53\n"): "no_result", ("filefrag", "not what filefrag says\n"): "unreadable",
+        ("file-reads", "file_name,started_s,ended_s,bytes\n"): "no_result", ("file-reads", "name,from,to\na,1,2\n"): "unreadable",
+        ("file-reads", "file_name,started_s,ended_s,bytes\na,2,1,8\n"): "no_result", ("dd", "1+0 records in\n"): "no_result",
+        ("dd", "dd: failed to open 'x'\n"): "unreadable",
     }  # fmt: skip
-    tools = dict(zip(files, ["ftrace", "blkparse", "ftrace", "filefrag", "file-reads", "file-reads", "filefrag"], strict=True))
-    bundle = write_bundle(tmp_path / "b", files, [f"{name},{tool},c,1" for name, tool in tools.items()])
+    files = {f"{number}.txt": content for number, (_, content) in enumerate(given)}
+    bundle = write_bundle(tmp_path / "b", files, [f"{number}.txt,{tool},c,1" for number, (tool, _) in enumerate(given)])
     refused = {row["file"]: (row["reason"], row["message"]) for row in ingest_bundle(tmp_path / "w", bundle).refused}
-    assert {name: reason for name, (reason, _) in refused.items()} == {
-        "clockless.txt": "no_clock", "other.txt": "unreadable", "empty.txt": "no_result", "nomap.txt": "no_result",
-        "noreads.csv": "no_result", "list.csv": "unreadable", "words.txt": "unreadable",
-    }  # fmt: skip
-    assert "echo 1 > options/context-info" in refused["clockless.txt"][1]
+    assert [refused[name][0] for name in files] == [*given.values()]
+    assert all("echo 1 > options/context-info" in message for reason, message in refused.values() if reason == "no_clock")

@@ -48,6 +48,14 @@ def test_commands_and_their_bounds(setting: Setting) -> None:
     assert "| `drivetail status` |" in written(section, "now")
 
 
+@pytest.mark.soak
+def test_experiments_of_the_lab_and_their_bounds(setting: Setting) -> None:
+    (section,) = PARTS["lab"](setting)
+    assert section.title in TITLES
+    assert [bound.limit for bound in section.bounds] == [120, 8, 30]
+    assert len([line for line in section.lines if "lab ingest" in line or "lab build" in line]) == 4
+
+
 def test_a_bound_says_whether_it_holds() -> None:
     text = written(Section("Title", ["a line"], [Bound("wall time", 2.5, 2, "x", 1.5), Bound("peak", 1, 8, "GiB")]), "begun")
     assert text == (

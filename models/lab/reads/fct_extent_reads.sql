@@ -2,30 +2,11 @@
 -- Grain: experiment_id, config_id, phase, run_number, file_name, read_index, extent_index.
 with requests as (
     select
-        requests.experiment_id,
-        requests.config_id,
-        requests.phase,
-        requests.run_number,
-        requests.file_name,
-        requests.read_index,
-        requests.extent_index,
-        requests.sectors,
-        requests.latency_us,
-        requests.queued_ns,
-        requests.completed_ns,
-        row_number() over extent_read as place,
-        count(*) over (
-            partition by
-                requests.experiment_id,
-                requests.config_id,
-                requests.phase,
-                requests.run_number,
-                requests.file_name,
-                requests.read_index,
-                requests.extent_index
-        ) as requests,
+        requests.*,
+        row_number() over (extent_read order by requests.position asc) as place,
+        count(*) over (extent_read) as requests,
         extents.sectors * 512 as extent_bytes
-    from {{ ref('fct_block_requests') }} as requests
+    from {{ ref('step_lab__read_requests') }} as requests
     inner join {{ ref('step_lab__mapped_runs') }} as runs
         on requests.experiment_id = runs.experiment_id
         and requests.config_id = runs.config_id
@@ -38,7 +19,6 @@ with requests as (
         and runs.map_run = extents.run_number
         and requests.file_name = extents.file_name
         and requests.extent_index = extents.extent_index
-    where requests.read_index is not null
     window extent_read as (
         partition by
             requests.experiment_id,
@@ -48,7 +28,6 @@ with requests as (
             requests.file_name,
             requests.read_index,
             requests.extent_index
-        order by requests.issued_ns asc, requests.device asc, requests.request_index asc
     )
 ),
 

@@ -2,24 +2,11 @@
 -- Grain: experiment_id, config_id, phase, run_number, file_name, read_index, position.
 with requests as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        file_name,
-        read_index,
-        row_number() over reading as position,
-        latency_us,
-        issued_ns,
-        completed_ns,
+        *,
         lag(completed_ns) over reading as before_completed_ns,
         lead(issued_ns) over reading as next_issued_ns
-    from {{ ref('fct_block_requests') }}
-    where read_index is not null
-    window reading as (
-        partition by experiment_id, config_id, phase, run_number, file_name, read_index
-        order by issued_ns asc, device asc, request_index asc
-    )
+    from {{ ref('step_lab__read_requests') }}
+    window reading as (partition by experiment_id, config_id, phase, run_number, file_name, read_index order by position asc)
 ),
 
 classed as (

@@ -23,6 +23,74 @@ paces as (
     group by instances.experiment_id, instances.config_id, instances.phase, instances.instance
 ),
 
+-- what the device of the configuration has written, from snapshot to snapshot; unix times are counted from the start of the experiment
+snapshots as (
+    select
+        listings.experiment_id,
+        listings.config_id,
+        listings.phase,
+        listings.offset_s + snapshots.at_s
+        - case when listings.offset_s + snapshots.at_s >= 1e9 then epoch(experiments.started_at) else 0 end as at_s,
+        snapshots.sectors_written
+    from {{ source('lab', 'disk_snapshots') }} as snapshots
+    inner join {{ ref('step_lab__listings') }} as listings
+        on snapshots.experiment_id = listings.experiment_id
+        and snapshots.delivery_seq = listings.delivery_seq
+        and snapshots.listing = listings.listing
+    inner join {{ ref('dim_configs') }} as configs on listings.experiment_id = configs.experiment_id and listings.config_id = configs.config_id
+    inner join {{ ref('dim_devices') }} as devices
+        on configs.experiment_id = devices.experiment_id
+        and configs.device_id = devices.device_id
+        and snapshots.device = devices.kernel_name
+    inner join {{ ref('dim_experiments') }} as experiments on listings.experiment_id = experiments.experiment_id
+),
+
+steps as (
+    select
+        *,
+        lag(sectors_written) over series as before_sectors,
+        lead(sectors_written) over series as next_sectors,
+        lead(at_s) over series as next_at_s
+    from snapshots
+    where at_s is not null
+    window series as (partition by experiment_id, config_id, phase order by at_s asc, sectors_written asc)
+),
+
+written as (
+    select
+        *,
+        512 * sum(greatest(sectors_written - coalesce(before_sectors, sectors_written), 0)) over series as bytes_written,
+        count(*) filter (where sectors_written < before_sectors) over series as resets
+    from steps
+    window series as (
+        partition by experiment_id, config_id, phase order by at_s asc, sectors_written asc rows between unbounded preceding and current row
+    )
+),
+
+-- at the start of an instance, on a straight line between two snapshots; unknown outside the series and across a reset
+marks as (
+    select
+        instances.experiment_id,
+        instances.config_id,
+        instances.phase,
+        instances.instance,
+        written.resets,
+        case
+            when instances.started_s = written.at_s then written.bytes_written
+            when written.next_sectors >= written.sectors_written
+                then
+                    written.bytes_written
+                    + 512 * (written.next_sectors - written.sectors_written)
+                    * (instances.started_s - written.at_s) / (written.next_at_s - written.at_s)
+        end as bytes_written
+    from instances
+    asof inner join written
+        on instances.experiment_id = written.experiment_id
+        and instances.config_id = written.config_id
+        and instances.phase = written.phase
+        and instances.started_s >= written.at_s
+),
+
 gaps as (
     select
         instances.experiment_id,
@@ -31,13 +99,24 @@ gaps as (
         instances.duration_seconds,
         instances.mean_drop_ratio,
         instances.next_started_s - instances.started_s as gap_seconds,
-        case when instances.next_started_s is not null then coalesce(paces.reads, 0) end as gap_reads
+        case when instances.next_started_s is not null then coalesce(paces.reads, 0) end as gap_reads,
+        case when marks.resets = next_marks.resets then next_marks.bytes_written - marks.bytes_written end as gap_bytes
     from instances
     left join paces
         on instances.experiment_id = paces.experiment_id
         and instances.config_id = paces.config_id
         and instances.phase = paces.phase
         and instances.instance = paces.instance
+    left join marks
+        on instances.experiment_id = marks.experiment_id
+        and instances.config_id = marks.config_id
+        and instances.phase = marks.phase
+        and instances.instance = marks.instance
+    left join marks as next_marks
+        on instances.experiment_id = next_marks.experiment_id
+        and instances.config_id = next_marks.config_id
+        and instances.phase = next_marks.phase
+        and instances.instance + 1 = next_marks.instance
 ),
 
 periods as (
@@ -53,8 +132,12 @@ periods as (
         / nullif({{ of_sample('avg', 'gap_seconds', 'gap_seconds is not null') }}, 0) as period_cv,
         {{ of_sample('stddev_samp', 'gap_reads', 'gap_reads is not null') }}
         / nullif({{ of_sample('avg', 'gap_reads', 'gap_reads is not null') }}, 0) as reads_cv,
-        -- bytes written between starts are those of diskstats, which no tool of the lab reads yet
-        cast(null as double) as bytes_written_cv,
+        case
+            when count(gap_bytes) = count(gap_seconds)
+                then
+                    {{ of_sample('stddev_samp', 'gap_bytes', 'gap_bytes is not null') }}
+                    / nullif({{ of_sample('avg', 'gap_bytes', 'gap_bytes is not null') }}, 0)
+        end as bytes_written_cv,
         {{ of_sample('avg', 'duration_seconds') }} as mean_duration_seconds,
         {{ of_sample('avg', 'mean_drop_ratio') }} as mean_drop_ratio
     from gaps
@@ -84,7 +167,7 @@ select
     mean_drop_ratio,
     case
         when gaps < 3 or len(causes) = 0 then null
-        -- causes that vary alike cannot be told apart
+        -- of causes that vary alike none is the trigger
         when causes[2].cv < {{ var('lab_trigger_ratio') }} * causes[1].cv or causes[2].cv = causes[1].cv then 'undecided'
         else causes[1].trigger
     end as "trigger"

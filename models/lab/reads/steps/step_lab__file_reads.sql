@@ -8,12 +8,11 @@ with spans as (
         greatest(completed_ns - greatest(queued_ns, coalesce(
             max(completed_ns) over (
                 partition by experiment_id, config_id, phase, run_number, file_name, read_index
-                order by queued_ns asc, completed_ns asc, device asc, request_index asc
+                order by queued_ns asc, completed_ns asc, position asc
                 rows between unbounded preceding and 1 preceding
             ), queued_ns
         )), 0) as covered_ns
-    from {{ ref('fct_block_requests') }}
-    where read_index is not null
+    from {{ ref('step_lab__read_requests') }}
 ),
 
 traced as (

@@ -4,73 +4,97 @@ Grain: experiment_id, delivery_seq, listing, device, line. A row for each issue 
 """
 
 QUEUE, ISSUE, COMPLETION, REQUEUE = "Q", "D", "C", "R"
-KEY = "experiment_id varchar, delivery_seq bigint, listing bigint, device varchar"
+COMPLETED, REQUEUED, OPEN, UNMATCHED = "completed", "requeued", "open", "unmatched_completion"
+KEY = {"experiment_id": "varchar", "delivery_seq": "bigint", "listing": "bigint", "device": "varchar", "direction": "varchar"}
 COLUMNS = {
-    "line": "bigint", "outcome": "varchar", "direction": "varchar", "sector": "bigint", "sectors": "bigint", "queued_ns": "bigint",
-    "issued_ns": "bigint", "completed_ns": "bigint", "error": "bigint",
+    "line": "bigint", "outcome": "varchar", "sector": "bigint", "sectors": "bigint", "queued_ns": "bigint", "issued_ns": "bigint",
+    "completed_ns": "bigint", "error": "bigint",
 }  # fmt: skip
-EVENTS = """
-    select line, time_ns, action, direction, sector, sectors, error from lab_events
-    where experiment_id = ? and delivery_seq = ? and listing = ? and device = ? and direction is not null and sectors > 0
+EVENTS = f"""
+    select line, time_ns, action, sector, sectors, error from lab_events
+    where {" and ".join(f"{name} = ?" for name in KEY)} and sectors > 0
     order by time_ns, line
 """
 
 
 def model(dbt, session):
-    """Match the events of one device of one trace after the other."""
+    """Match the events of one direction of one device of one trace after the other: they have nothing to do with any others."""
+    import numpy as np
     import pyarrow as pa
 
-    types = [(name, pa.string() if kind == "varchar" else pa.int64()) for name, kind in COLUMNS.items()]
+    columns = ", ".join(f"{name} {kind}" for name, kind in {**KEY, **COLUMNS}.items())
     session.execute(f"create or replace temp table lab_events as {dbt.ref('step_lab__block_events').sql_query()}")
-    session.execute(f"create or replace temp table lab_issues ({KEY}, {', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})")
-    for trace in session.execute("select distinct experiment_id, delivery_seq, listing, device from lab_events order by all").fetchall():
-        events = session.execute(EVENTS, trace).fetchnumpy()
-        rows = matched(*(column.tolist() for column in events.values()))
-        arrays = [pa.array([row[place] for row in rows], kind) for place, (_, kind) in enumerate(types)]
-        session.register("lab_found", pa.table(arrays, schema=pa.schema(types)))
-        session.execute(f"insert into lab_issues select ?, ?, ?, ?, {', '.join(COLUMNS)} from lab_found", trace)
+    session.execute(f"create or replace temp table lab_issues ({columns})")
+    names = ", ".join(KEY)
+    for trace in session.execute(f"select distinct {names} from lab_events where direction is not null order by all").fetchall():
+        line, time, action, sector, sectors, error = session.execute(EVENTS, trace).fetchnumpy().values()
+        events, outcomes, queued, completed, errors = matched(*(column.tolist() for column in (time, action, sector, sectors, error)))
+        is_issued = np.array([outcome != UNMATCHED for outcome in outcomes], dtype=bool)
+        found = {
+            "line": line[events], "outcome": pa.array(outcomes, pa.string()), "sector": sector[events], "sectors": sectors[events],
+            "queued_ns": pa.array(queued, pa.int64()), "issued_ns": pa.array(time[events], mask=~is_issued),
+            "completed_ns": pa.array(completed, pa.int64()), "error": pa.array(errors, pa.int64()),
+        }  # fmt: skip
+        session.register("lab_found", pa.table(found))
+        session.execute(f"insert into lab_issues select {', '.join('?' for _ in KEY)}, {', '.join(COLUMNS)} from lab_found", trace)
         session.unregister("lab_found")
     return session.table("lab_issues")
 
 
-def matched(lines, times, actions, directions, sectors, counts, errors):
-    """Rows of COLUMNS of the events of one device, in order of time and line."""
-    rows = []
-    # (direction, first sector that is left) -> requests that are open there, in order of issue: [place in rows, sectors that are left]
+def matched(times, actions, sectors, counts, errors):
+    """Events of one device and direction, in order of time and line -> a row for each issue, and each completion of none, as lists:
+
+    place of the event, outcome, time queued (None of a completion of none), time completed (None unless completed), error.
+    """
+    events, outcomes, queued, completed, found = [], [], [], [], []
+    # first sector that is left -> requests that are open there, in order of issue: [place in the lists, sectors that are left]
     opened = {}
-    queued = LatestRanges()
-    for line, time, action, direction, sector, count, error in zip(lines, times, actions, directions, sectors, counts, errors, strict=True):
+    ranges = LatestRanges()
+    for event, (time, action, sector, count, error) in enumerate(zip(times, actions, sectors, counts, errors, strict=True)):
         if action == QUEUE:
-            queued.put(direction, sector, count, time)
-        elif action == ISSUE:
-            opened.setdefault((direction, sector), []).append([len(rows), count])
-            since = queued.at(direction, sector)
-            rows.append([line, "open", direction, sector, count, time if since is None else since, time, None, 0])
-        else:
-            here = opened.get((direction, sector), [])
-            alike = [one for one in here if one[1] == count]
-            if action == REQUEUE:
-                if alike:
-                    here.remove(alike[-1])
-                    rows[alike[-1][0]][1] = "requeued"
-                continue
-            larger = [one for one in here if one[1] > count] if not alike else []
-            if not alike and not larger:
-                rows.append([line, "unmatched_completion", direction, sector, count, None, None, time, error])
-                continue
-            one = (alike or larger)[0]
-            here.remove(one)
-            if error:
-                rows[one[0]][8] = error
-            if alike:
-                rows[one[0]][1], rows[one[0]][7] = "completed", time
+            ranges.put(sector, count, time)
+            continue
+        here = opened.get(sector)
+        if action == ISSUE:
+            one = [len(events), count]
+            if here is None:
+                opened[sector] = [one]
             else:
-                rest = opened.setdefault((direction, sector + count), [])
-                rest.append([one[0], one[1] - count])
-                rest.sort()
-        if not opened.get((direction, sector), True):
-            del opened[direction, sector]
-    return rows
+                here.append(one)
+            since = ranges.at(sector)
+            events.append(event)
+            outcomes.append(OPEN)
+            queued.append(time if since is None else since)
+            completed.append(None)
+            found.append(0)
+            continue
+        alike = [one for one in here if one[1] == count] if here else ()
+        if action == REQUEUE:
+            if not alike:
+                continue
+            one = alike[-1]
+            outcomes[one[0]] = REQUEUED
+        elif alike:
+            one = alike[0]
+            outcomes[one[0]], completed[one[0]] = COMPLETED, time
+        else:
+            one = next((one for one in here or () if one[1] > count), None)
+            if one is None:
+                events.append(event)
+                outcomes.append(UNMATCHED)
+                queued.append(None)
+                completed.append(time)
+                found.append(error)
+                continue
+            rest = opened.setdefault(sector + count, [])
+            rest.append([one[0], one[1] - count])
+            rest.sort()
+        if action == COMPLETION and error:
+            found[one[0]] = error
+        here.remove(one)
+        if not here:
+            del opened[sector]
+    return events, outcomes, queued, completed, found
 
 
 class LatestRanges:
@@ -81,25 +105,28 @@ class LatestRanges:
     """
 
     def __init__(self):
-        self.cells = {}
-        self.bits = {}
+        self.grids = {}
 
-    def put(self, direction, sector, count, time):
+    def put(self, sector, count, time):
         """Add a range; times do not fall."""
         bits, end = (count - 1).bit_length(), sector + count
-        self.bits.setdefault(direction, set()).add(bits)
-        for cell in {sector >> bits, (end - 1) >> bits}:
-            low, high = cell << bits, (cell + 1) << bits
-            held = self.cells.setdefault((direction, bits, cell), [])
-            held[:] = [one for one in held if max(one[0], low) < sector or min(one[1], high) > end]
-            held.append((sector, end, time))
+        grid = self.grids.setdefault(bits, {})
+        first, last = sector >> bits, (end - 1) >> bits
+        for cell in (first,) if first == last else (first, last):
+            held = grid.get(cell)
+            if held is None:
+                grid[cell] = [(sector, end, time)]
+            else:
+                low, high = cell << bits, (cell + 1) << bits
+                held[:] = [one for one in held if max(one[0], low) < sector or min(one[1], high) > end]
+                held.append((sector, end, time))
 
-    def at(self, direction, sector):
+    def at(self, sector):
         """The time of the latest range that holds a sector, None without one."""
         latest = None
-        for bits in self.bits.get(direction, ()):
-            for low, high, time in reversed(self.cells.get((direction, bits, sector >> bits), ())):
+        for bits, grid in self.grids.items():
+            for low, high, time in reversed(grid.get(sector >> bits, ())):
                 if low <= sector < high:
-                    latest = time if latest is None else max(latest, time)
+                    latest = time if latest is None or time > latest else latest
                     break
         return latest

@@ -1,0 +1,59 @@
+"""Tools `tracefs` and `perf-script`: block trace events as the kernel's `trace` file, `trace-cmd report` and `perf script` print them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from lab.contract import COUNT
+from lab.tools.blkparse import TABLES, Sorted, only_sound, read_events
+from lab.tools.text import Reading
+
+__all__ = ["EXPECTED", "TABLES", "read"]
+
+EXPECTED = (
+    "block events of the file `trace`, or of `perf script --ns -F comm,tid,cpu,time,event,trace`, such as "
+    "`dd-814 [001] ..... 2535.314025: block_rq_issue: 8,0 R 4096 () 2048 + 8 [dd]`"
+)
+ACTIONS = {"block_bio_queue": "Q", "block_rq_issue": "D", "block_rq_complete": "C", "block_rq_requeue": "R"}
+
+# a process, whose name may hold anything; its processor; flags, of the kernel's file alone; the time: event
+_HEAD = r"^.*?\[\d{1,9}\]\s+(?:[^\s:]{1,12}\s+)?(\d{1,10})\.(\d{6}|\d{9}):\s+(?:[a-z0-9_]+:)?([a-z0-9_]+):\s"
+# bytes and command of a request, which a queue event has not; sector + sectors; priority, of new kernels; [error] or [process]
+_RANGE = r"\s*(\d{1,9},\d{1,9})\s+([A-Z]+)\s+(?:(?:\d{1,15} )?\([0-9a-f .]*\) )?(\d{1,20}) \+ (\d{1,15}) (?:\S+,\d+,\d+ )?\[([^\n]*)\]\s*$"
+
+
+def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the events, a batch for each block of lines. Raises: Refused."""
+    return read_events(path, reading, EXPECTED, _sorted_out)
+
+
+def _sorted_out(lines: pl.DataFrame) -> Sorted:
+    """Events of ACTIONS with their values, the number of other events, and what is none."""
+    head, held = pl.col("head").struct, pl.col("held").struct
+    lines = lines.with_columns(head=pl.col("text").str.extract_groups(_HEAD)).with_columns(
+        event=head.field("3"), action=head.field("3").replace_strict(ACTIONS, default=None, return_dtype=pl.String)
+    )
+    kept = (
+        lines.filter(pl.col("action").is_not_null())
+        .with_columns(held=pl.col("text").str.extract_groups(_HEAD + _RANGE))
+        .select(
+            "line",
+            "text",
+            "action",
+            held.field("4").alias("device"),
+            head.field("1").cast(COUNT).alias("seconds"),
+            # microseconds, or nanoseconds
+            head.field("2").str.pad_end(9, "0").cast(COUNT).alias("ns"),
+            held.field("5").alias("rwbs"),
+            # a flush is of no sectors, at the sector that is none
+            pl.when(held.field("7").cast(COUNT) > 0).then(held.field("6").cast(COUNT, strict=False)).otherwise(0).alias("sector"),
+            held.field("7").cast(COUNT).alias("sectors"),
+            pl.when(pl.col("action") == "C").then(held.field("8").cast(COUNT, strict=False)).alias("error"),
+        )
+    )
+    good, bad = only_sound(kept)
+    others = lines.filter(pl.col("event").is_not_null() & pl.col("action").is_null()).height
+    return good, others, pl.concat([lines.filter(pl.col("event").is_null()).select("line", "text"), bad]).sort("line")
