@@ -39,6 +39,7 @@ _NOISE = r"^\s*(?:$|#|\.\.\.|CPU ?\d|CPU:\d|Total \(|Throughput|Events|Skips|Inp
 _CLOCKLESS = rf"^\s*(?:{_DEVICE}\s+(?:\d+\s+)?[A-Z]{{1,2}}\s+[A-Z]+\s+\d+ \+ \d+|(?:block:)?block_(?:bio|rq)_\w+: )"
 _SKIPPED = r"Skips:\s*[\d,]+ forward \(([\d,]{1,19})"
 _LOST = r"^CPU:\d+ \[LOST (\d{1,15}) EVENTS\]"
+_WRITTEN = r"^# entries-in-buffer/entries-written: (\d{1,15})/(\d{1,15})\s"
 _MOST_SECONDS = 9_000_000_000
 _MOST_SECTOR = 2**50
 
@@ -123,7 +124,10 @@ def only_sound(kept: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _losses(lines: pl.DataFrame) -> pl.DataFrame:
-    """Events that the tracer had to drop: blkparse counts them in its summary, the kernel where they are missing."""
+    """Events that the tracer had to drop: blkparse counts them in its summary, the kernel where they are missing, or in its head."""
     line = pl.col("text")
-    lost = pl.coalesce(line.str.extract(_SKIPPED).str.replace_all(",", ""), line.str.extract(_LOST)).cast(COUNT, strict=False)
+    # a buffer that is full drops the oldest events
+    dropped = line.str.extract(_WRITTEN, 2).cast(COUNT) - line.str.extract(_WRITTEN, 1).cast(COUNT)
+    skipped = line.str.extract(_SKIPPED).str.replace_all(",", "").cast(COUNT, strict=False)
+    lost = pl.coalesce(skipped, line.str.extract(_LOST).cast(COUNT), dropped)
     return lines.select("line", lost.alias("lost_events")).filter(pl.col("lost_events") > 0)

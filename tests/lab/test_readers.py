@@ -212,3 +212,16 @@ def test_the_samples_of_trace_events_hold_what_grep_counts() -> None:
         "7,0 Q": 10, "7,0 D": 17, "7,0 C": 15, "254,0 Q": 404, "254,0 D": 88, "254,0 C": 81, "254,0 R": 3,
     }  # fmt: skip
     assert counted["perf-script"] == {"7,0 Q": 9, "7,0 D": 16, "7,0 C": 16, "254,0 Q": 79, "254,0 D": 28}
+
+
+def test_events_that_a_tracer_dropped_are_counted(tmp_path: Path) -> None:
+    event = "  8,64  11  2949  33.779662409 90790  D  W 7614344 + 24 [fio]\n"
+    named = "dd-814 [001] ..... 2535.314025: block_rq_issue: 8,0 R 4096 () 2048 + 8 [dd]\n"
+    for tool, text, lost in (
+        ("blkparse", event + "Skips: 2 forward (1,203 -   3.0%)\n", [(2, 1203)]),
+        ("ftrace", "CPU:1 [LOST 7 EVENTS]\n" + event, [(1, 7)]),
+        ("tracefs", "# entries-in-buffer/entries-written: 140080/250280   #P:4\n" + named, [(1, 110200)]),
+        ("tracefs", "# entries-in-buffer/entries-written: 1/1   #P:4\n" + named, []),
+    ):
+        frames = tool_of(tool).read(written(tmp_path / "a", text), Reading(Row("a")))
+        assert [row for table, frame in frames if table == "trace_losses" for row in frame.rows()] == lost

@@ -85,7 +85,7 @@ lines as (
         *,
         count(increase_us) over of_config as n_sizes,
         regr_slope(increase_us, request_bytes / 1048576.0) over of_config as slope,
-        coalesce(corr(increase_us, request_bytes / 1048576.0) over of_config, 0) as r
+        corr(increase_us, request_bytes / 1048576.0) over of_config as r
     from increases
     window of_config as (
         partition by experiment_id, config_id, phase
@@ -106,6 +106,8 @@ select
     case when n_sizes >= 3 and increase_us is not null then slope end as increase_slope_us_per_mib,
     case
         when n_sizes < 3 or increase_us is null then null
+        -- equal increases have no correlation
+        when slope = 0 then 1
         when abs(r) >= 1 then 0
         else student_two_sided_p(cast(r * sqrt((n_sizes - 2) / (1 - r * r)) as double), cast(n_sizes - 2 as double))
     end as increase_slope_p
