@@ -32,28 +32,29 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
 
 def _sorted_out(lines: pl.DataFrame) -> Sorted:
     """Events of ACTIONS with their values, the number of other events, and what is none."""
-    head, held = pl.col("head").struct, pl.col("held").struct
-    lines = lines.with_columns(head=pl.col("text").str.extract_groups(_HEAD)).with_columns(
-        event=head.field("3"), action=head.field("3").replace_strict(ACTIONS, default=None, return_dtype=pl.String)
+    # nearly every event names a range; only of the others is it asked whether they are events at all
+    lines = lines.with_columns(held=pl.col("text").str.extract_groups(_HEAD + _RANGE))
+    held = pl.col("held").struct
+    ranged = lines.filter(held.field("3").is_not_null()).with_columns(
+        action=held.field("3").replace_strict(ACTIONS, default=None, return_dtype=pl.String)
     )
-    kept = (
-        lines.filter(pl.col("action").is_not_null())
-        .with_columns(held=pl.col("text").str.extract_groups(_HEAD + _RANGE))
-        .select(
-            "line",
-            "text",
-            "action",
-            held.field("4").alias("device"),
-            head.field("1").cast(COUNT).alias("seconds"),
-            # microseconds, or nanoseconds
-            head.field("2").str.pad_end(9, "0").cast(COUNT).alias("ns"),
-            held.field("5").alias("rwbs"),
-            # a flush is of no sectors, at the sector that is none
-            pl.when(held.field("7").cast(COUNT) > 0).then(held.field("6").cast(COUNT, strict=False)).otherwise(0).alias("sector"),
-            held.field("7").cast(COUNT).alias("sectors"),
-            pl.when(pl.col("action") == "C").then(held.field("8").cast(COUNT, strict=False)).alias("error"),
-        )
+    kept = ranged.filter(pl.col("action").is_not_null()).select(
+        "line",
+        "text",
+        "action",
+        held.field("4").alias("device"),
+        held.field("1").cast(COUNT).alias("seconds"),
+        # microseconds, or nanoseconds
+        held.field("2").str.pad_end(9, "0").cast(COUNT).alias("ns"),
+        held.field("5").alias("rwbs"),
+        # a flush is of no sectors, at the sector that is none
+        pl.when(held.field("7").cast(COUNT) > 0).then(held.field("6").cast(COUNT, strict=False)).otherwise(0).alias("sector"),
+        held.field("7").cast(COUNT).alias("sectors"),
+        pl.when(pl.col("action") == "C").then(held.field("8").cast(COUNT, strict=False)).alias("error"),
     )
     good, bad = only_sound(kept)
-    others = lines.filter(pl.col("event").is_not_null() & pl.col("action").is_null()).height
-    return good, others, pl.concat([lines.filter(pl.col("event").is_null()).select("line", "text"), bad]).sort("line")
+    rest = lines.filter(held.field("3").is_null()).select("line", "text")
+    event = rest["text"].str.extract(_HEAD, 3)
+    is_other = event.is_not_null() & ~event.is_in(list(ACTIONS))
+    others = ranged.height - kept.height + int(is_other.sum())
+    return good, others, pl.concat([rest.filter(~is_other), bad]).sort("line")

@@ -225,3 +225,11 @@ def test_events_that_a_tracer_dropped_are_counted(tmp_path: Path) -> None:
     ):
         frames = tool_of(tool).read(written(tmp_path / "a", text), Reading(Row("a")))
         assert [row for table, frame in frames if table == "trace_losses" for row in frame.rows()] == lost
+
+
+def test_an_event_after_a_torn_one_keeps_its_own_values(tmp_path: Path) -> None:
+    torn = "dd-814 [001] ..... 1.000001: block_rq_issue: 8,0 R 4096 () 20"
+    whole = "dd-814 [001] ..... 2.000002: block_rq_complete: 8,0 R () 4096 + 16 [0]\n"
+    rows, reading = read("tracefs", written(tmp_path / "a", torn + whole + torn + "\n"))
+    assert rows.rows() == [(1, "8,0", 2_000_002_000, "C", "R", 4096, 16, 0)]
+    assert reading.lines_rejected == 1
