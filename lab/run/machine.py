@@ -18,6 +18,7 @@ class Target:
     mount_point: str
     mount_options: str
     block_bytes: int
+    partition_start_sectors: int
     kernel_name: str
     major_minor: str
     kind: str
@@ -37,9 +38,9 @@ def target_of(folder: Path) -> Target:
     block = Path("/sys/dev/block") / number
     whole = (block.resolve().parent if (block / "partition").exists() else block.resolve()) if block.exists() else None
     rotates = _said(whole, "queue/rotational")
-    sectors = _said(whole, "size")
+    sectors, start = _said(whole, "size"), _said(block, "start")
     return Target(
-        folder, filesystem, mount_point, options, os.statvfs(folder).f_bsize,
+        folder, filesystem, mount_point, options, os.statvfs(folder).f_bsize, int(start) if start.isdigit() else 0,
         whole.name if whole else "", _said(whole, "dev").replace(":", ","),
         {"0": "ssd", "1": "disk"}.get(rotates, "other"), _said(whole, "device/model"),
         _said(whole, "serial") or _said(whole, "device/serial"),

@@ -2,6 +2,7 @@
 read again.
 
 Where files lie is what filefrag says; how fast they were written and read, what the clock says; how busy the device was, /proc/diskstats.
+Requests come from the kernel's tracer, which needs root.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 from lab.contract import LabError
 from lab.run import Plan, Request, Size, Step, need, output_of
+from lab.run.machine import Target
+from lab.run.tracing import obstacle, traced
 
 KIND = "hdfs"
 FULL, SMALL = Size(3, 4 << 30), Size(3, 32 << 20)
@@ -22,8 +26,14 @@ FULL, SMALL = Size(3, 4 << 30), Size(3, 32 << 20)
 WRITERS = (1, 2, 4)
 CHUNK_BYTES = 128 << 10
 """That a writer appends at once: a packet of HDFS is 64 kB, and a buffer of it holds two."""
-TOOLS = {"filefrag.txt": "filefrag", "reads.csv": "file-reads", "bench.csv": "bench", "diskstats.txt": "diskstats"}
-"""Ending of a file -> its tool."""
+TOOLS = {
+    "filefrag.txt": "filefrag",
+    "reads.csv": "file-reads",
+    "bench.csv": "bench",
+    "diskstats.txt": "diskstats",
+    "writes.ftrace": "ftrace",
+}
+"""Ending of a file -> its tool. The trace is of the writes alone, so that reads do not count in the run lengths of writers."""
 COUNTERS = Path("/proc/diskstats")
 """Absent in some containers; then there are no counters."""
 BYTES_PER_S = 200e6
@@ -37,7 +47,9 @@ def plan(request: Request) -> Plan:
     if size < max(WRITERS) * CHUNK_BYTES:
         raise LabError(f"--size {size}: is less than a chunk of {CHUNK_BYTES} bytes for each of {max(WRITERS)} writers")
     configs, steps = [], []
-    tools = {file: tool for file, tool in TOOLS.items() if tool != "diskstats" or COUNTERS.exists()}
+    untraced = obstacle(request.target)
+    is_given = {"diskstats": COUNTERS.exists(), "ftrace": not untraced}
+    tools = {file: tool for file, tool in TOOLS.items() if is_given.get(tool, True)}
     for is_preallocated in (False, True):
         for writers in WRITERS:
             config = f"writers-{writers}" + ("-fallocate" if is_preallocated else "")
@@ -49,18 +61,25 @@ def plan(request: Request) -> Plan:
                 same = {"config_id": config, "run_number": run, "phase": request.phase}
                 listings = [{"file": f"{name}_{file}", "tool": tool, **same} for file, tool in tools.items()]
                 shown = f"{writers} {'writer' if writers == 1 else 'writers'}{', preallocated' if is_preallocated else ''}, run {run}"
-                do = partial(_carried_out, name, writers, size // writers, is_preallocated)
+                do = partial(_carried_out, None if untraced else request.target, name, writers, size // writers, is_preallocated)
                 steps.append(Step(shown, listings, 2 * size / BYTES_PER_S, do))
-    notes = ["no block trace is taken, so run lengths and seeks stay empty: list traces of your own in runs.csv (tool ftrace or blkparse)"]
+    notes = [
+        f"no block trace is taken, so run lengths and seeks stay empty: {untraced}"
+        if untraced
+        else f"{request.target.kernel_name} is traced while files are written: requests of other programs count too"
+    ]
     return Plan(configs, steps, size, size * len(steps), notes)
 
 
-def _carried_out(name: str, writers: int, size: int, is_preallocated: bool, folder: Path) -> dict[str, bytes]:
+def _carried_out(target: Target | None, name: str, writers: int, size: int, is_preallocated: bool, folder: Path) -> dict[str, bytes]:
+    """Write, list the extents, read. target: what to trace, None for nothing. Returns: the files of the step by name."""
     files = [folder / f"w{number}" for number in range(1, writers + 1)]
     counters = _counters()
-    began = time.monotonic()
-    _at_once(partial(_append, size=size, is_preallocated=is_preallocated), files)
-    seconds = time.monotonic() - began
+    with ExitStack() as tracer:
+        trace = tracer.enter_context(traced(target, writers * size // CHUNK_BYTES)) if target is not None else []
+        began = time.monotonic()
+        _at_once(partial(_append, size=size, is_preallocated=is_preallocated), files)
+        seconds = time.monotonic() - began
     maps = output_of(["filefrag", "-v", *(file.name for file in files)], folder)
     began_reads = time.monotonic()
     rows = ["file_name,started_s,ended_s,bytes"]
@@ -70,6 +89,8 @@ def _carried_out(name: str, writers: int, size: int, is_preallocated: bool, fold
         rows.append(f"{file.name},{start:.6f},{time.monotonic() - began_reads:.6f},{size}")
     written = f"benchmark,test,parameter,value,unit\nwriters,write,{writers},{writers * size / max(seconds, 1e-9)!r},B/s\n"
     found = {"filefrag.txt": maps, "reads.csv": ("\n".join(rows) + "\n").encode(), "bench.csv": written.encode()}
+    if trace:
+        found["writes.ftrace"] = trace[0]
     if counters:
         found["diskstats.txt"] = (counters + _counters()).encode()
     return {f"{name}_{file}": content for file, content in found.items()}

@@ -11,7 +11,7 @@ import pytest
 from lab.bundle import open_bundle
 from lab.contract import LabError
 from lab.landing import ingest_bundle
-from lab.run import ROOM, Size, prepare
+from lab.run import ROOM, Size, prepare, tracing
 from lab.run.machine import target_of
 from tests.lab.bundles import lab
 
@@ -100,3 +100,76 @@ def test_a_missing_tool_is_named_with_its_package(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LabError, match="fio is not installed; install the package fio"):
         prepare("sync-writes", tmp_path, tmp_path / "out", Size(1, 1 << 20), "")
+
+
+TRACE = """# tracer: blk
+#
+  8,0    0     1.000000100  1449  D  WS 4096 + 256 [drivetail]
+  8,0    0     1.000400000     0  C  WS 4096 + 256 [0]
+"""
+
+
+@pytest.fixture
+def tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that looks like the kernel's."""
+    folder = tmp_path / "tracing"
+    said = {
+        "available_tracers": "blk function nop\n", "current_tracer": "nop\n", "buffer_size_kb": "7 (expanded: 1408)\n", "trace": TRACE,
+        "options/blk_classic": "0\n", "options/context-info": "1\n",
+    }  # fmt: skip
+    for name, text in {**said, f"block/{target_of(tmp_path).kernel_name}/trace/enable": "0\n"}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    monkeypatch.setattr(tracing, "FOLDERS", (folder,))
+    monkeypatch.setattr(tracing, "BLOCK_DEVICES", folder / "block")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    return folder
+
+
+needs_device = pytest.mark.skipif(not target_of(Path(__file__).parent).kernel_name, reason="this checkout lies on no block device")
+
+
+@needs_device
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_tracer_is_left_as_it_was(fails: bool, tracefs: Path) -> None:
+    target = target_of(tracefs)
+    assert not tracing.obstacle(target)
+    try:
+        with tracing.traced(target, 100_000) as text:
+            assert (tracefs / "current_tracer").read_text() == "blk" and (tracefs / "buffer_size_kb").read_text() == "100000"
+            if fails:
+                raise LabError("fio failed")
+        assert text == [TRACE.encode()]
+    except LabError:
+        assert fails
+    left = {
+        name: (tracefs / name).read_text() for name in ("current_tracer", "buffer_size_kb", "options/blk_classic", "options/context-info")
+    }
+    assert left == {"current_tracer": "nop", "buffer_size_kb": "1408", "options/blk_classic": "0", "options/context-info": "1"}
+    assert (tracefs / "block" / target.kernel_name / "trace" / "enable").read_text() == "0"
+
+
+@needs_device
+def test_why_requests_are_not_traced_is_said_with_what_to_do(tracefs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = target_of(tracefs)
+    (tracefs / "current_tracer").write_text("function\n")
+    assert "tracer 'function' is in use; run `echo nop >" in tracing.obstacle(target)
+    (tracefs / "available_tracers").write_text("nop\n")
+    assert "no tracer `blk`" in tracing.obstacle(target)
+    (tracefs / "current_tracer").unlink()
+    assert "mount -t tracefs" in tracing.obstacle(target)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert "is not root" in tracing.obstacle(target)
+
+
+@needs_device
+@pytest.mark.skipif(shutil.which("filefrag") is None, reason="filefrag is not installed")
+def test_writers_are_traced_where_the_kernel_can(tracefs: Path, tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    done = lab("run", "writers", "--target", tmp_path / "target", "--out", tmp_path / "out", "--runs", 1, "--size", "512K")
+    if "filefrag" in done.output and done.exit_code:
+        pytest.skip(f"the filesystem has no map of files: {done.output}")
+    assert "is traced while files are written: requests of other programs count too" in done.output
+    summary = ingest_bundle(tmp_path / "w", tmp_path / "out")
+    assert not summary.refused
+    assert [row["rows_parsed"] for row in summary.files if row["tool"] == "ftrace"] == [2] * 6
