@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.contract import LabError
-from lab.run import Plan, Request, Size, Step, need, output_of
+from lab.run import Plan, Request, Size, Step, need, output_of, probed, takes_direct_io
 
 KIND = "sync_writes"
 FULL, SMALL = Size(30, 16 << 20), Size(5, 16 << 20)
@@ -36,7 +36,7 @@ def plan(request: Request) -> Plan:
         raise LabError(f"--size {size}: is smaller than the smallest buffer, {BUFFERS[0]} bytes")
     buffers = [buffer for buffer in BUFFERS if buffer <= size]
     config = request.target.filesystem
-    is_direct = has_iozone or _takes_direct_io(request.target.folder)
+    is_direct = has_iozone or takes_direct_io(request.target.folder)
     each = _seconds_of_a_write(request.target.folder)
     seconds = sum(size / buffer * each + size / BYTES_PER_S for buffer in buffers)
     factors = {"tool": "iozone" if has_iozone else "fio", "o_direct": is_direct}
@@ -92,8 +92,7 @@ def _value(figures: dict[str, Any], pass_: str) -> float:
 
 def _seconds_of_a_write(folder: Path) -> float:
     """How long a small synchronous write takes here."""
-    path = folder / f".drivetail-lab-{os.getpid()}"
-    try:
+    with probed(folder) as path:
         number = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_SYNC)
         try:
             begun = time.monotonic()
@@ -102,17 +101,3 @@ def _seconds_of_a_write(folder: Path) -> float:
             return (time.monotonic() - begun) / PROBES
         finally:
             os.close(number)
-    finally:
-        path.unlink(missing_ok=True)
-
-
-def _takes_direct_io(folder: Path) -> bool:
-    """Whether a file here can be opened with O_DIRECT; tmpfs of older kernels refuses."""
-    path = folder / f".drivetail-lab-{os.getpid()}"
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_DIRECT))
-    except OSError:
-        return False
-    finally:
-        path.unlink(missing_ok=True)
-    return True
