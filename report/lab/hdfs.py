@@ -167,6 +167,8 @@ def _busy(rows: Sequence[Row]) -> go.Figure:
 
 def _gantt(rows: Sequence[Row]) -> go.Figure:
     """A line for each task in the row of its slot; nodes by colour."""
+    # a job history counts from 1970, which no reader wants on an axis
+    zero = min(row["started_s"] for row in rows)
     labels = list(dict.fromkeys((row["node"], row["slot"]) for row in rows))
     names = {label: safe(f"{label[0]} {label[1]}") for label in labels}
     drawing = go.Figure()
@@ -175,7 +177,7 @@ def _gantt(rows: Sequence[Row]) -> go.Figure:
         y: list[str | None] = []
         for row in (row for row in rows if row["node"] == node):
             # the gap keeps tasks apart
-            x += [row["started_s"], row["ended_s"], None]
+            x += [row["started_s"] - zero, row["ended_s"] - zero, None]
             y += [names[node, row["slot"]]] * 2 + [None]
         drawing.add_scatter(
             x=x, y=y, mode="lines", line={"color": INKS[number % len(INKS)], "width": 7}, showlegend=False,
@@ -183,6 +185,6 @@ def _gantt(rows: Sequence[Row]) -> go.Figure:
         )  # fmt: skip
     styled(drawing, 90 + 18 * len(labels), hovermode="closest")
     drawing.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=[names[label] for label in labels], showgrid=False)
-    drawing.update_xaxes(title_text="seconds from the start of the experiment")
+    drawing.update_xaxes(title_text="seconds from the first task")
     drawing.update_layout(margin={"l": 120, "r": 16, "t": 8, "b": 46})
     return drawing
