@@ -34,12 +34,12 @@ select * from lab.fct_access_periods where experiment_id = ? and period_seconds 
 order by config_id, phase, run_number, file, device
 """
 DEVICES = "select * from lab.fct_device_utilisation where experiment_id = ? order by config_id, phase, run_number, device"
-FILES = "select * from lab.fct_file_fragments where experiment_id = ? order by config_id, phase, run_number, file_name"
+FILES = "select * from lab.fct_file_fragments where experiment_id = ? order by config_id, phase, run_number, file_name limit ?"
 REPLAYS = "select * from lab.fct_schedule_replays where experiment_id = ? order by config_id, phase, run_number, file, device, direction"
 NODES = "select * from lab.fct_task_utilisation where experiment_id = ? order by config_id, phase, run_number, node"
 MODELS = "select * from lab.fct_task_start_models where experiment_id = ? order by config_id"
-MOST_FIGURES, MOST_SECONDS, MOST_TASKS = 6, 20_000, 5_000
-"""Greatest numbers of figures of a kind, and of points in one. The page says how many it leaves out."""
+MOST_FIGURES, MOST_SECONDS, MOST_TASKS, MOST_FILES = 6, 20_000, 5_000, 200
+"""Greatest numbers of figures of a kind, of points in one, and of rows of files. The page says where it leaves some out."""
 LINES = {
     "bandwidth_ratio": "bandwidth", "mean_run_ratio": "run length", "seeks_per_mib_ratio": "seeks per MiB",
     "extents_per_file_ratio": "extents per file",
@@ -54,6 +54,7 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     name = experiment["experiment_id"]
     scaling, replays, models = (fetch(connection, query, [name]) for query in (SCALING, REPLAYS, MODELS))
     beside = fetch(connection, SCALING, [other["experiment_id"]]) if other is not None else []
+    files = fetch(connection, FILES, [name, MOST_FILES + 1])
     patterns, nodes = fetch(connection, PATTERNS, [name]), fetch(connection, NODES, [name])
     # within one second there is no time to show
     timed = [row for row in patterns if (row["bins"] or 0) > 1]
@@ -82,7 +83,8 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
         "left_timelines": max(len(timed) - MOST_FIGURES, 0),
         "periods": fetch(connection, PERIODS, [name]),
         "devices": fetch(connection, DEVICES, [name]),
-        "files": fetch(connection, FILES, [name]),
+        "files": files[:MOST_FILES],
+        "has_more_files": len(files) > MOST_FILES,
         "replays": replays,
         "nodes": nodes,
         "slots": [
