@@ -189,8 +189,8 @@ def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None
       before-after     77 cells before and after a stress by IOR
       reads-intrinsic  block traces of files in several extents
       reads-modes      files read for hours, buffered and direct
-      tasks            tasks of jobs with known starts and gaps
-      writers          1 to 4 writers of files on one device
+      writers          1, 2 and 4 concurrent writers: traces, maps of files, counters
+      tasks            nodes whose slots wait between tasks, and the rhythm of a disk
       papers           a bundle for each experiment of the papers
 
     The bundle is in the tools' own formats; what its relations must hold is in BUNDLE/truth. The same seed gives the same bytes.

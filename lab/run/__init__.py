@@ -10,7 +10,8 @@ import importlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -134,3 +135,23 @@ def output_of(command: list[str], folder: Path) -> bytes:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
         raise LabError(f"{' '.join(command)}: failed with exit code {done.returncode}: {said[-1] if said else 'it said nothing'}")
     return done.stdout
+
+
+@contextmanager
+def probed(folder: Path) -> Iterator[Path]:
+    """A path for a small file that finds out what a folder can do; it goes when the block ends."""
+    path = folder / f".drivetail-lab-{os.getpid()}"
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def takes_direct_io(folder: Path) -> bool:
+    """Whether a file here can be opened with O_DIRECT; tmpfs of older kernels refuses."""
+    with probed(folder) as path:
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_DIRECT))
+        except OSError:
+            return False
+        return True

@@ -38,10 +38,9 @@ def target_of(folder: Path) -> Target:
     block = Path("/sys/dev/block") / number
     whole = (block.resolve().parent if (block / "partition").exists() else block.resolve()) if block.exists() else None
     rotates = _said(whole, "queue/rotational")
-    sectors = _said(whole, "size")
+    sectors, start = _said(whole, "size"), _said(block, "start")
     return Target(
-        folder, filesystem, mount_point, options, os.statvfs(folder).f_bsize,
-        int(_said(block, "start") or 0),
+        folder, filesystem, mount_point, options, os.statvfs(folder).f_bsize, int(start) if start.isdigit() else 0,
         whole.name if whole else "", _said(whole, "dev").replace(":", ","),
         {"0": "ssd", "1": "disk"}.get(rotates, "other"), _said(whole, "device/model"),
         _said(whole, "serial") or _said(whole, "device/serial"),
@@ -59,18 +58,6 @@ def machine() -> dict[str, str | int]:
     if memory:
         found["memory_bytes"] = int(memory[1]) * 1024
     return {name: value for name, value in found.items() if value != ""}
-
-
-def takes_direct_io(folder: Path) -> bool:
-    """Whether a file here can be opened with O_DIRECT; tmpfs of older kernels refuses."""
-    path = folder / f".drivetail-lab-{os.getpid()}"
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_DIRECT))
-    except OSError:
-        return False
-    finally:
-        path.unlink(missing_ok=True)
-    return True
 
 
 def _mount(folder: Path, number: str) -> tuple[str, str, str, str]:

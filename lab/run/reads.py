@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import mmap
 import os
-import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
@@ -21,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from lab.contract import LabError
-from lab.run import PACKAGES, Plan, Request, Size, Step
-from lab.run.machine import takes_direct_io
+from lab.run import PACKAGES, Plan, Request, Size, Step, takes_direct_io
+from lab.run.machine import Target
+from lab.run.tracing import obstacle, traced
 
 KIND = "read_variability"
 FULL, SMALL = Size(481, 256 << 20), Size(4, 32 << 20)
@@ -32,9 +30,8 @@ SECONDS = 60.0
 """Of a mode in a run."""
 BYTES_PER_S = 200e6
 """Taken for the speed of the drive where it is said how long the first run will take."""
-TRACING = Path("/sys/kernel/tracing")
-BUFFER_KIB = 16_384
-"""For the tracer, a processor."""
+REQUEST_BYTES = 64 << 10
+"""Taken for the size of a request where the tracer's buffer is made."""
 IN_MEMORY = ("tmpfs", "ramfs")
 
 
@@ -66,7 +63,7 @@ def plan(request: Request) -> Plan:
     has_maps = shutil.which("filefrag") is not None
     if not has_maps:
         notes.append(f"filefrag is not installed (package {PACKAGES['filefrag']}): no extents, so nothing on fragmented files")
-    without = why_no_trace(target.kernel_name)
+    without = obstacle(target)
     if without:
         notes.append(f"no traces: {without}; relations of single requests stay empty")
     steps = []
@@ -82,7 +79,7 @@ def plan(request: Request) -> Plan:
             reads = {"file": f"{name}.csv", "tool": "file-reads"} if without else {"file": f"{name}.ftrace", "tool": "ftrace"}
             maps = [{"file": f"{name}_filefrag.txt", "tool": "filefrag", **same}] if has_maps else []
             listings = [{**reads, **same}, *maps]
-            do = partial(_timed, mode, size, 0, listings) if without else partial(_traced, mode, size, target.kernel_name, listings)
+            do = partial(_timed, mode, size, 0, listings) if without else partial(_traced, mode, size, target, listings)
             shown = f"{mode.name}, run 1: {'map of the files, then ' if has_maps else ''}one turn{'' if without else ' under the tracer'}"
             steps.append(Step(shown, listings, FILES * size / BYTES_PER_S, do))
     factors = {"tool": "drivetail"}
@@ -94,23 +91,6 @@ def plan(request: Request) -> Plan:
         for mode in modes
     ]  # fmt: skip
     return Plan(configs, steps, FILES * size, FILES * size, notes, keeps_files=True)
-
-
-def why_no_trace(disk: str) -> str:
-    """Why the kernel's tracer cannot be used, empty where it can."""
-    if os.geteuid():
-        return "this call is not root"
-    if not (TRACING / "current_tracer").exists():
-        return f"the kernel's tracer is not at {TRACING} (`mount -t tracefs tracefs {TRACING}`)"
-    if not disk or not _switch(disk).exists():
-        return f"the kernel cannot trace {disk or 'what the folder lies on'} (it needs CONFIG_BLK_DEV_IO_TRACE)"
-    if (TRACING / "current_tracer").read_text().strip() != "nop":
-        return "another program uses the tracer"
-    return ""
-
-
-def _switch(disk: str) -> Path:
-    return Path("/sys/block") / disk / "trace" / "enable"
 
 
 def _timed(mode: Mode, size: int, seconds: float, listings: list[dict[str, Any]], folder: Path) -> dict[str, bytes]:
@@ -128,17 +108,16 @@ def _timed(mode: Mode, size: int, seconds: float, listings: list[dict[str, Any]]
     return {listings[0]["file"]: ("\n".join(lines) + "\n").encode(), **made}
 
 
-def _traced(mode: Mode, size: int, disk: str, listings: list[dict[str, Any]], folder: Path) -> dict[str, bytes]:
+def _traced(mode: Mode, size: int, target: Target, listings: list[dict[str, Any]], folder: Path) -> dict[str, bytes]:
     """One turn under the tracer, and the map."""
     files = _files(folder, size)
     made = _mapped(files, listings)
-    with _tracer(disk) as taken:
+    with traced(target, FILES * size // REQUEST_BYTES) as trace:
         # the trace's clock is that since the start of the machine
         listings[0]["zero_at"] = time.time() - time.monotonic()
         for file in files:
             _read(file, mode)
-        text = taken()
-    return {listings[0]["file"]: text, **made}
+    return {listings[0]["file"]: trace[0], **made}
 
 
 def _files(folder: Path, size: int) -> list[Path]:
@@ -183,30 +162,3 @@ def _read(file: Path, mode: Mode) -> int:
                 moved += count
     finally:
         os.close(number)
-
-
-@contextmanager
-def _tracer(disk: str) -> Iterator[Callable[[], bytes]]:
-    """The kernel's tracer of one disk, put back as it was at the end. Gives: a call that stops it and takes what it holds."""
-    switches = {
-        TRACING / "buffer_size_kb": str(BUFFER_KIB), TRACING / "trace": "", _switch(disk): "1",
-        TRACING / "current_tracer": "blk", TRACING / "options" / "blk_classic": "1",
-    }  # fmt: skip
-    # blk_classic switches the times of other tracers off, and leaves them so
-    before = {TRACING / "options" / "blk_classic": "0", TRACING / "options" / "context-info": "1", TRACING / "current_tracer": "nop"}
-    before[_switch(disk)] = "0"
-    size = re.findall(r"\d+", (TRACING / "buffer_size_kb").read_text())[-1]  # `7 (expanded: 1408)` before its first use
-    try:
-        for path, value in switches.items():
-            path.write_text(value)
-        yield lambda: _taken(disk)
-    finally:
-        for path, value in before.items():
-            path.write_text(value)
-        (TRACING / "trace").write_text("")
-        (TRACING / "buffer_size_kb").write_text(size)
-
-
-def _taken(disk: str) -> bytes:
-    _switch(disk).write_text("0")
-    return (TRACING / "trace").read_bytes()

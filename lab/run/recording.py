@@ -96,8 +96,8 @@ def _manifest(first: str, protocol: str, kind: str, runs: int, target: Target, c
         *_keys(
             {
                 "filesystem_id": "target", "device_id": "target", "type": target.filesystem, "block_bytes": target.block_bytes,
-                "mount_options": target.mount_options, "mount_point": target.mount_point,
-                "partition_start_sectors": target.partition_start_sectors,
+                "partition_start_sectors": target.partition_start_sectors, "mount_options": target.mount_options,
+                "mount_point": target.mount_point,
             }
         ),
     ]  # fmt: skip

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.contract import LabError
-from lab.run import Plan, Request, Size, Step, need, output_of
-from lab.run.machine import takes_direct_io
+from lab.run import Plan, Request, Size, Step, need, output_of, probed, takes_direct_io
 
 KIND = "sync_writes"
 FULL, SMALL = Size(30, 16 << 20), Size(5, 16 << 20)
@@ -93,8 +92,7 @@ def _value(figures: dict[str, Any], pass_: str) -> float:
 
 def _seconds_of_a_write(folder: Path) -> float:
     """How long a small synchronous write takes here."""
-    path = folder / f".drivetail-lab-{os.getpid()}"
-    try:
+    with probed(folder) as path:
         number = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_SYNC)
         try:
             begun = time.monotonic()
@@ -103,5 +101,3 @@ def _seconds_of_a_write(folder: Path) -> float:
             return (time.monotonic() - begun) / PROBES
         finally:
             os.close(number)
-    finally:
-        path.unlink(missing_ok=True)

@@ -138,6 +138,18 @@ def test_requests_bytes_and_busy_time_add_up(landed: Warehouse) -> None:
         assert periods[name]["duty_cycle"] * periods[name]["bins"] == pytest.approx(row["busy_seconds"])
 
 
+def test_busy_seconds_add_up_to_busy_time_and_to_idle_gaps(landed: Warehouse) -> None:
+    seconds = rows(
+        landed,
+        "select file, device, run_number, sum(busy_ratio) as busy_seconds, count(*) as bins, count(*) filter (where is_idle) as idle "
+        "from lab.fct_busy_seconds where experiment_id = 'tasks' group by all",
+    )
+    ((key, row),) = by(seconds, "file", "device", "run_number").items()
+    periods = by(rows(landed, "select * from lab.fct_access_periods where experiment_id = 'tasks'"), "file", "device", "run_number")[key]
+    assert row["busy_seconds"] == pytest.approx(periods["duty_cycle"] * periods["bins"])
+    assert row["bins"] == periods["bins"] and row["idle"] == pytest.approx(periods["idle_gaps"] * periods["mean_gap_seconds"])
+
+
 @pytest.mark.parametrize("name", ["tasks", "reused"])
 def test_planted_waits_and_periods_are_found(landed: Warehouse, name: str) -> None:
     bundle = landed.root.parent / name
@@ -162,6 +174,8 @@ def test_the_page_shows_what_the_relations_hold(landed: Warehouse, tmp_path: Pat
     assert f"extents per file {scaling[4,]['extents_per_file_ratio']:.2f} times" in page and f"{scaling[4,]['seeks_per_mib']:.2f}" in page
     assert "writers-2: 4" in page and "<h2>How busy devices were, by their counters</h2>" in page and "How well slots" not in page
     page = write_lab(landed, "tasks", tmp_path / "t.html").read_text()
+    # the one trace over time, and the slots of both configurations in both runs
+    assert page.count('id="figure-busy-') == 1 and page.count('id="figure-tasks-') == 4
     assert "busy every 8 s" in page and "slots are busy for" in page and "<h2>More writers</h2>" not in page
 
 

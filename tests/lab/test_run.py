@@ -14,8 +14,8 @@ from engine.warehouse import Warehouse
 from lab.bundle import open_bundle
 from lab.contract import LabError
 from lab.landing import ingest_bundle
-from lab.run import ROOM, SCRATCH, Size, carry_out, prepare, reads
-from lab.run.machine import takes_direct_io, target_of
+from lab.run import ROOM, SCRATCH, Size, carry_out, prepare, reads, takes_direct_io, tracing
+from lab.run.machine import target_of
 from tests.lab.bundles import lab
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None and shutil.which("iozone") is None, reason="neither fio nor iozone is installed")
@@ -47,13 +47,16 @@ def test_sync_writes_are_run_kept_and_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("filefrag") is None, reason="filefrag is not installed")
-def test_writers_are_run_and_read(tmp_path: Path) -> None:
+def test_writers_are_run_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # no test switches on the tracer of the machine that it runs on
+    monkeypatch.setattr("lab.run.writers.obstacle", lambda _: "this user is not root; run as root to trace")
     (tmp_path / "target").mkdir()
     call = ["run", "writers", "--target", tmp_path / "target", "--out", tmp_path / "out", "--runs", 1, "--size", "1M"]
     done = lab(*call)
     if "filefrag" in done.output and done.exit_code:
         pytest.skip(f"the filesystem has no map of files: {done.output}")
     assert done.exit_code == 0 and "6 steps done" in done.output
+    assert "run lengths and seeks stay empty: this user is not root" in done.output
     assert not any((tmp_path / "target").iterdir())
     summary = ingest_bundle(tmp_path / "w", tmp_path / "out")
     assert not summary.refused
@@ -66,7 +69,8 @@ def test_writers_are_run_and_read(tmp_path: Path) -> None:
 
 def test_reads_are_run_on_a_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reads, "SECONDS", 0.05)
-    monkeypatch.setattr(reads, "TRACING", tmp_path / "absent")
+    # no test switches on the tracer of the machine that it runs on
+    monkeypatch.setattr(reads, "obstacle", lambda _: "this user is not root; run as root to trace")
     scratch = tmp_path / "target" / SCRATCH
     scratch.mkdir(parents=True)
     (scratch / "file_0").write_bytes(bytes(1 << 20))  # of another experiment that was killed
@@ -95,38 +99,6 @@ def test_reads_are_run_on_a_folder_of_this_machine(tmp_path: Path, monkeypatch: 
         found = connection.execute(query).fetchall()
     assert [row[:2] for row in found] == [(mode, run) for mode in sorted(modes) for run in (1, 2)]
     assert all(row[2] >= reads.FILES and row[3] == row[4] == 1 << 20 and 0 <= row[5] < row[6] < 600 for row in found)
-
-
-def test_a_trace_is_taken_and_the_tracer_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tracing, switch = tmp_path / "tracing", tmp_path / "enable"
-    (tracing / "options").mkdir(parents=True)
-    before = {"current_tracer": "nop", "trace": "", "buffer_size_kb": "1408", "options/blk_classic": "0", "options/context-info": "1"}
-    for name, value in before.items():
-        (tracing / name).write_text(value)
-    switch.write_text("0")
-    monkeypatch.setattr(reads, "TRACING", tracing)
-    monkeypatch.setattr(reads, "_switch", lambda disk: switch)
-    monkeypatch.setattr(reads.os, "geteuid", lambda: 0)
-    read, seen = reads._read, []
-
-    def traced(file: Path, mode: reads.Mode) -> int:
-        state = [(tracing / name).read_text() for name in ("current_tracer", "options/blk_classic")]
-        seen.append((*state, switch.read_text()))
-        with (tracing / "trace").open("a") as stream:  # as the kernel would
-            stream.write("  8,0    0   974.907056419 15484  D  RA 434176 + 1024 [dd]\n")
-        return read(file, mode)
-
-    monkeypatch.setattr(reads, "_read", traced)
-    (tmp_path / "target").mkdir()
-    plan, recording = prepare("reads", tmp_path / "target", tmp_path / "out", Size(1, 1 << 20), "")
-    assert not any("no traces" in note for note in plan.notes)
-    carry_out(plan, recording, lambda said: None)
-    assert set(seen) == {("blk", "1", "1")}
-    assert (tmp_path / "out" / "buffered_1.ftrace").read_text().count("\n") == reads.FILES
-    assert {name: (tracing / name).read_text() for name in before} == before and switch.read_text() == "0"
-    # another program's tracer is left alone
-    (tracing / "current_tracer").write_text("function")
-    assert reads.why_no_trace("sda") == "another program uses the tracer"
 
 
 def test_a_folder_of_another_experiment_is_not_mixed(tmp_path: Path) -> None:
@@ -169,3 +141,93 @@ def test_a_missing_tool_is_named_with_its_package(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LabError, match="fio is not installed; install the package fio"):
         prepare("sync-writes", tmp_path, tmp_path / "out", Size(1, 1 << 20), "")
+
+
+TRACE = """# tracer: blk
+#
+  8,0    0     1.000000100  1449  D  WS 4096 + 256 [drivetail]
+  8,0    0     1.000400000     0  C  WS 4096 + 256 [0]
+"""
+
+
+@pytest.fixture
+def tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that looks like the kernel's."""
+    folder = tmp_path / "tracing"
+    said = {
+        "available_tracers": "blk function nop\n", "current_tracer": "nop\n", "buffer_size_kb": "7 (expanded: 1408)\n", "trace": TRACE,
+        "options/blk_classic": "0\n", "options/context-info": "1\n",
+    }  # fmt: skip
+    for name, text in {**said, f"block/{target_of(tmp_path).kernel_name}/trace/enable": "0\n"}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    monkeypatch.setattr(tracing, "FOLDERS", (folder,))
+    monkeypatch.setattr(tracing, "BLOCK_DEVICES", folder / "block")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    return folder
+
+
+needs_device = pytest.mark.skipif(not target_of(Path(__file__).parent).kernel_name, reason="this checkout lies on no block device")
+
+
+@needs_device
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_tracer_is_left_as_it_was(fails: bool, tracefs: Path) -> None:
+    target = target_of(tracefs)
+    assert not tracing.obstacle(target)
+    try:
+        with tracing.traced(target, 100_000) as text:
+            assert (tracefs / "current_tracer").read_text() == "blk" and (tracefs / "buffer_size_kb").read_text() == "100000"
+            if fails:
+                raise LabError("fio failed")
+        assert text == [TRACE.encode()]
+    except LabError:
+        assert fails
+    left = {
+        name: (tracefs / name).read_text() for name in ("current_tracer", "buffer_size_kb", "options/blk_classic", "options/context-info")
+    }
+    assert left == {"current_tracer": "nop", "buffer_size_kb": "1408", "options/blk_classic": "0", "options/context-info": "1"}
+    assert (tracefs / "block" / target.kernel_name / "trace" / "enable").read_text() == "0"
+
+
+@needs_device
+def test_why_requests_are_not_traced_is_said_with_what_to_do(tracefs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = target_of(tracefs)
+    (tracefs / "current_tracer").write_text("function\n")
+    assert "tracer 'function' is in use; run `echo nop >" in tracing.obstacle(target)
+    (tracefs / "available_tracers").write_text("nop\n")
+    assert "no tracer `blk`" in tracing.obstacle(target)
+    (tracefs / "current_tracer").unlink()
+    assert "mount -t tracefs" in tracing.obstacle(target)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert "is not root" in tracing.obstacle(target)
+
+
+@needs_device
+@pytest.mark.skipif(shutil.which("filefrag") is None, reason="filefrag is not installed")
+def test_writers_are_traced_where_the_kernel_can(tracefs: Path, tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    done = lab("run", "writers", "--target", tmp_path / "target", "--out", tmp_path / "out", "--runs", 1, "--size", "512K")
+    if "filefrag" in done.output and done.exit_code:
+        pytest.skip(f"the filesystem has no map of files: {done.output}")
+    assert "is traced while files are written: requests of other programs count too" in done.output
+    summary = ingest_bundle(tmp_path / "w", tmp_path / "out")
+    assert not summary.refused
+    assert [row["rows_parsed"] for row in summary.files if row["tool"] == "ftrace"] == [2] * 6
+
+
+@needs_device
+def test_reads_are_traced_where_the_kernel_can(tracefs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, seen = reads._read, []
+
+    def noted(file: Path, mode: reads.Mode) -> int:
+        seen.append((tracefs / "current_tracer").read_text())
+        return read(file, mode)
+
+    monkeypatch.setattr(reads, "_read", noted)
+    (tmp_path / "target").mkdir()
+    plan, recording = prepare("reads", tmp_path / "target", tmp_path / "out", Size(1, 1 << 20), "")
+    assert not any("no traces" in note for note in plan.notes)
+    carry_out(plan, recording, lambda said: None)
+    assert set(seen) == {"blk"} and (tracefs / "current_tracer").read_text() == "nop"
+    assert (tmp_path / "out" / "buffered_1.ftrace").read_text() == TRACE

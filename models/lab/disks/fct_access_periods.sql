@@ -2,11 +2,10 @@
 with seconds as (
     select
         *,
-        busy_ratio < {{ var('lab_idle_ratio') }} as is_idle,
-        lag(busy_ratio < {{ var('lab_idle_ratio') }}) over (
+        lag(is_idle) over (
             partition by experiment_id, config_id, phase, run_number, file, device order by bin asc
         ) as was_idle
-    from {{ ref('step_lab__busy_seconds') }}
+    from {{ ref('fct_busy_seconds') }}
 ),
 
 totals as (

@@ -14,7 +14,7 @@ with totals as (
         {{ of_sample('avg', 'started_s - busy_until_s', 'started_s > busy_until_s') }} as mean_gap_seconds,
         {{ of_sample('avg', 'ended_s - started_s') }} as mean_task_seconds,
         avg("bytes") as mean_task_bytes
-    from {{ ref('step_lab__tasks') }}
+    from {{ ref('fct_tasks') }}
     group by experiment_id, config_id, phase, run_number, node
 )
 

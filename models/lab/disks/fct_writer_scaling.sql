@@ -15,6 +15,7 @@ traced as (
     select
         configs.experiment_id,
         configs.writers,
+        count(*) as traces,
         {{ of_sample('avg', 'patterns.bandwidth_bytes_per_s') }} as bandwidth_bytes_per_s,
         {{ of_sample('avg', 'patterns.mean_run_bytes') }} as mean_run_bytes,
         {{ of_sample('avg', 'patterns.seeks_per_mib') }} as seeks_per_mib
@@ -31,6 +32,7 @@ mapped as (
     select
         configs.experiment_id,
         configs.writers,
+        count(*) as files,
         avg(files.extent_count) as extents_per_file,
         sum(files.allocated_bytes) / nullif(cast(sum(files.extent_count) as double), 0) as mean_extent_bytes
     from configs
@@ -43,6 +45,8 @@ scaled as (
     select
         counts.experiment_id,
         counts.writers,
+        coalesce(traced.traces, 0) as traces,
+        coalesce(mapped.files, 0) as files,
         traced.bandwidth_bytes_per_s,
         traced.mean_run_bytes,
         traced.seeks_per_mib,
@@ -56,6 +60,8 @@ scaled as (
 select
     scaled.experiment_id,
     scaled.writers,
+    scaled.traces,
+    scaled.files,
     scaled.bandwidth_bytes_per_s,
     scaled.mean_run_bytes,
     scaled.seeks_per_mib,

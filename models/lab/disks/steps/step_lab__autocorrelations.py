@@ -16,7 +16,7 @@ def model(dbt, session):
     """One series after the other."""
     import numpy as np
 
-    session.execute(f"create or replace temp table lab_busy as {dbt.ref('step_lab__busy_seconds').sql_query()}")
+    session.execute(f"create or replace temp table lab_busy as {dbt.ref('fct_busy_seconds').sql_query()}")
     session.execute(f"create or replace temp table lab_correlations ({TABLE})")
     for trace in session.execute(TRACES).fetchall():
         ratios = session.execute(RATIOS, trace).fetchnumpy()["busy_ratio"]

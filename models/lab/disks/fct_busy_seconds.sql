@@ -69,7 +69,8 @@ select
     bins.device,
     bins.bin,
     coalesce(busy.busy_ns, 0) as busy_ns,
-    coalesce(busy.busy_ns, 0) / 1e9 as busy_ratio
+    coalesce(busy.busy_ns, 0) / 1e9 as busy_ratio,
+    coalesce(busy.busy_ns, 0) / 1e9 < {{ var('lab_idle_ratio') }} as is_idle
 from bins
 left join busy
     on bins.experiment_id = busy.experiment_id

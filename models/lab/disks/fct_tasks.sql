@@ -1,9 +1,10 @@
--- Tasks in the slots of their nodes, each with what its slot did before. Grain: experiment_id, delivery_seq, listing, row.
+-- Tasks in the slots of their nodes, each with what its slot did before. Grain: experiment_id, delivery_seq, listing, task_index.
 select
     listings.experiment_id,
     listings.delivery_seq,
     listings.listing,
-    tasks."row",
+    tasks."row" as task_index,
+    listings.file,
     listings.config_id,
     listings.phase,
     listings.run_number,
