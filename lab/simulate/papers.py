@@ -1,6 +1,6 @@
 """Scenario `papers`: a bundle for each experiment of the papers, made by the other scenarios, in which the numbers that they printed hold.
 
-Hadoop (Shafer et al.) is not among them.
+How busy processors are is not among them.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ OF_WRITES = {
     "writes-ssd": "SSD-01 SSD-02 SSD-04 SSD-05 SSD-06 SSD-08",
     "writes-card": "SDC-01 SDC-03 SDC-05 SDC-06 SDC-07 SDC-09 SDC-10 SDC-12",
 }
+OF_WRITERS = "UTL-01 WRT-03 WRT-04 WRT-05 FRG-03"
 OF_PHASES = (
     "THR-01 THR-02 THR-03 THR-04 THR-05 THR-06 THR-07 THR-08 THR-09 THR-10 THR-11 THR-12 THR-13 THR-14 IOP-01 IOP-02 IOP-03 IOP-04 IOP-05"
     " MET-01 MET-02 MET-03 MET-04 MET-05 "
@@ -69,6 +70,7 @@ def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     _add(draft, seed, "reads_intrinsic", "reads-traces", TRACES, "S000", OF_TRACES)
     for name, given in _writes().items():
         _add(draft, seed, "sync_writes", name, {"is_exact": True, **given}, "S001", OF_WRITES[name])
+    _add(draft, seed, "writers", "writers", {"runs": 5, "seek_us": 4000.0, "pause_ratio": 0.0}, "S004", OF_WRITERS)
     _add(draft, seed, "before_after", "before-after", {"is_printed": True}, "S002", OF_PHASES)
 
 

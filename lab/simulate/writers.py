@@ -20,11 +20,14 @@ DEFAULTS: dict[str, Any] = {
     "latency_us": 800.0,
     "noise": 0.2,
     "busy_ratio": 0.3,
+    "seek_us": 0.0,
+    "pause_ratio": 0.01,
     "is_awkward": True,
 }
 """`requests`: of all writers of a run together. `largest_turn_requests`: that one writer issues before another does.
 
-`busy_ratio`: of the device by its counters."""
+`busy_ratio`: of the device by its counters. `seek_us`: by how much longer a request takes that does not go on where the last one ended.
+`pause_ratio`: requests after which the device is idle for seconds."""
 
 DEVICE, OTHER, KERNEL_NAME = "8,16", "8,0", "sdb"
 BLOCK_SECTORS = 8
@@ -75,8 +78,11 @@ def _places(rng: random.Random, parameters: dict[str, Any], writers: int) -> lis
 def _trace(rng: random.Random, parameters: dict[str, Any], places: list[Place]) -> str:
     size, now = parameters["request_sectors"], 7_000_000_000
     events: list[tuple[int, str, str, str, str]] = []
+    end = None
     for _, sector in places:
-        latency = round(parameters["latency_us"] * max(0.1, rng.gauss(1, parameters["noise"])) * 1000)
+        seek_us = parameters["seek_us"] if sector != end else 0.0
+        latency = round((parameters["latency_us"] * max(0.1, rng.gauss(1, parameters["noise"])) + seek_us) * 1000)
+        end = sector + size
         events += [(now - 3_000, DEVICE, "Q", "WS", f"{sector} + {size} [dd]"), (now, DEVICE, "D", "WS", f"{sector} + {size} [dd]")]
         events.append((now + latency, DEVICE, "C", "WS", f"{sector} + {size} [0]"))
         if parameters["is_awkward"] and rng.random() < 0.05:
@@ -84,7 +90,7 @@ def _trace(rng: random.Random, parameters: dict[str, Any], places: list[Place]) 
             events += [(now + 2, DEVICE, "D", "WS", "888 + 8 [dd]"), (now + 90_000, DEVICE, "C", "WS", "888 + 8 [-5]")]
             events += [(now + 3, OTHER, "D", "R", "80000 + 8 [dd]"), (now + 5_000, OTHER, "C", "R", "80000 + 8 [0]")]
         # some requests overlap, some leave the device idle for longer than a second
-        now += round(latency * rng.choice([0.5, 1.0, 1.5])) if rng.random() < 0.99 else 2_500_000_000
+        now += round(latency * rng.choice([0.5, 1.0, 1.5])) if rng.random() < 1 - parameters["pause_ratio"] else 2_500_000_000
     lines = ["# tracer: blk", "#"]
     for number, (time, device, action, rwbs, rest) in enumerate(sorted(events)):
         seconds, ns = divmod(time, 10**9)

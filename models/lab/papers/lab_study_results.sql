@@ -68,6 +68,24 @@ changes as (
     having count(*) >= len(numbers.test_list) * len(numbers.parameter_list)
 ),
 
+-- configurations of several writers, with what one writer gave
+writers as (
+    select
+        configs.experiment_id,
+        configs.config_id,
+        devices.major_minor,
+        arg_max(configs.config_id, configs.writers) over (partition by configs.experiment_id) as greatest_config_id,
+        single.bandwidth_bytes_per_s,
+        single.mean_run_bytes,
+        single.seeks_per_mib,
+        single.extents_per_file
+    from {{ ref('dim_configs') }} as configs
+    inner join {{ ref('fct_writer_scaling') }} as single on configs.experiment_id = single.experiment_id and single.writers = 1
+    left join {{ ref('dim_devices') }} as devices
+        on configs.experiment_id = devices.experiment_id and configs.device_id = devices.device_id
+    where configs.writers > 1
+),
+
 -- What has several values, whose mean is compared: runs of a stress, instances of a slowdown, files. A measure that is new has its line here.
 samples as (
     select
@@ -136,6 +154,43 @@ samples as (
             and files.extent_count = effects.extent_count
         union all
         select
+            busy.experiment_id,
+            busy.config_id,
+            'disk_busy_percent' as measure,
+            busy.utilisation * 100 as value
+        from {{ ref('fct_device_utilisation') }} as busy
+        inner join {{ ref('dim_configs') }} as configs
+            on busy.experiment_id = configs.experiment_id and busy.config_id = configs.config_id
+        left join {{ ref('dim_devices') }} as devices
+            on configs.experiment_id = devices.experiment_id and configs.device_id = devices.device_id
+        where coalesce(devices.kernel_name = busy.device, true)
+        union all
+        -- traces of several writers beside those of one
+        select
+            writers.experiment_id,
+            writers.greatest_config_id as config_id,
+            unnest(['writers_bandwidth', 'writers_run_length', 'writers_seeks']) as measure,
+            unnest([
+                patterns.bandwidth_bytes_per_s - writers.bandwidth_bytes_per_s,
+                patterns.mean_run_bytes - writers.mean_run_bytes,
+                patterns.seeks_per_mib - writers.seeks_per_mib
+            ]) as value
+        from writers
+        inner join {{ ref('fct_access_patterns') }} as patterns
+            on writers.experiment_id = patterns.experiment_id
+            and writers.config_id = patterns.config_id
+            and coalesce(writers.major_minor = patterns.device, true)
+        union all
+        select
+            writers.experiment_id,
+            writers.greatest_config_id as config_id,
+            'writers_extents' as measure,
+            files.extent_count - writers.extents_per_file as value
+        from writers
+        inner join {{ ref('fct_file_fragments') }} as files
+            on writers.experiment_id = files.experiment_id and writers.config_id = files.config_id
+        union all
+        select
             experiment_id,
             config_id,
             unnest(['least_drop_percent', 'greatest_drop_percent', 'compound_drop_percent']) as measure,
@@ -158,15 +213,18 @@ samples as (
 
 means as (
     select
-        experiment_id,
-        config_id,
-        id,
-        count(value) as n,
-        {{ of_sample('avg', 'value') }} as value,
-        {{ of_sample('stddev_samp', 'value') }} as sd
+        samples.experiment_id,
+        samples.config_id,
+        samples.id,
+        count(*) as n,
+        {{ of_sample('avg', 'samples.value') }} as value,
+        {{ of_sample('stddev_samp', 'samples.value') }} as sd
     from samples
-    where value is not null
-    group by experiment_id, config_id, id
+    inner join numbers on samples.id = numbers.id
+    where samples.value is not null
+    group by samples.experiment_id, samples.config_id, samples.id, numbers.judged_as
+    -- one value has no interval that could show a direction
+    having count(*) >= 2 or numbers.judged_as <> 'direction'
 ),
 
 -- Synchronous writes: points by the kind of device and the filesystem
@@ -350,7 +408,7 @@ select
         when numbers.judged_as = 'not comparable' then numbers.reason
         when answers.id is not null then case when answers.value is null and numbers.judged_as <> 'significance' then 'there is none' end
         when experiments.kind <> numbers.kind then 'an experiment of kind ' || numbers.kind || ' measures it'
-        when numbers.kind = 'hdfs' then 'the lab has no measure of it yet'
+        when numbers.kind = 'hdfs' then 'no counter shows it, or no traces or maps of one and of several writers'
         when numbers.kind = 'read_variability' then 'no file or trace shows it'
         when numbers.kind = 'sync_writes'
             then 'no results of ' || concat_ws(' on a device of kind ', replace(numbers.filesystems, ' ', ' and '), numbers.device_kind)
