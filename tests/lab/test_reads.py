@@ -71,7 +71,7 @@ def in_four_formats(folder: Path) -> Path:
     rng = random.Random(3)
     draft = Draft(truth={"planted_recovery": []})
     placed = reads_intrinsic._placed(rng, given)
-    events = sorted(reads_intrinsic._events(rng, given, draft, 1, placed), key=lambda event: event[0])
+    events = sorted(reads_intrinsic._events(rng, {**given, "phase": ""}, draft, 1, placed), key=lambda event: event[0])
     files = {f"{tool}.txt": printed(events, tool) for tool in FORMATS} | {"filefrag.txt": reads_intrinsic._maps(given, placed)}
     rows = [f"{tool}.txt,{tool},buffered,{run}" for run, tool in enumerate(FORMATS, 1)]
     return write_bundle(folder, files, [*rows, "filefrag.txt,filefrag,buffered,1"], reads_intrinsic._manifest(given))
