@@ -86,7 +86,7 @@ def enter(section: Section, begun: str) -> None:
     old = RESULTS.read_text(encoding="utf-8").split("\n## ")[1:] if RESULTS.exists() else []
     sections = {title: f"## {text.rstrip()}\n" for text in old for title in TITLES if text.startswith(f"{title}\n")}
     sections[section.title] = written(section, begun)
-    head = "# Benchmark\n\n`make bench`. Absolute seconds vary with the neighbours of this machine; ratios are taken within one run.\n"
+    head = f"# Benchmark\n\n`make bench` on {machine()}. Absolute seconds vary with the machine's neighbours; ratios are taken within one run.\n"
     RESULTS.write_text("\n".join([head, *(sections[title] for title in TITLES if title in sections)]), encoding="utf-8")
 
 
@@ -117,7 +117,7 @@ def main() -> None:
         if part in OWN_PAGES:
             measure_module(f"workbench.{part}")
             continue
-        begun = f"Commit {commit}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; `{command}`; {machine()}."
+        begun = f"Commit {commit}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; `{command}`."
         for section in PARTS[part](setting):
             print(written(section, begun), flush=True)
             if not options.small:
