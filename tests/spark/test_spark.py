@@ -44,6 +44,10 @@ INEXACT = {
     "fct_peer_bands.upper_quartile_slowdown",
     # Kaplan-Meier's product is exp() of a sum of ln(): each engine's own, summed in its own order
     "study_variants.value",
+    # a mean and a spread over RAID groups of shares, which are doubles: each engine adds them up in its own order
+    "health_comparison.effect",
+    "health_comparison.effect_low",
+    "health_comparison.effect_high",
 }
 """Columns whose doubles may differ in their last bits."""
 
