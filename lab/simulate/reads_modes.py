@@ -132,7 +132,7 @@ def _reads(rng: random.Random, parameters: dict[str, Any], times: list[float], s
             if file in slowdowns.onset_files and at >= parameters["onset_hour"] * 3600:
                 throughput *= 1 - parameters["permanent_drop_ratio"]
         seconds = parameters["file_bytes"] / throughput
-        # some lists say how long the device was at work, some reads wait between requests
+        # some lists say how long the device was busy; some reads wait between requests
         active = f"{seconds:.6f}" if rng.random() < 0.5 else ""
         lines.append(
             f"file_{file},{at:.3f},{at + seconds + (rng.uniform(0, 0.1) if active else 0):.6f},{parameters['file_bytes']},{active}"

@@ -5,17 +5,14 @@ The table `bench_results` is that of every tool that prints results: fio, iozone
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
 
-from ingest.reading.readers import one_line
-from lab.contract import COUNT, NO_RESULT, REAL, TEXT, UNREADABLE, Columns, Refused
-from lab.tools.text import Reading, text_of
+from lab.contract import COUNT, NO_RESULT, REAL, TEXT, Columns, Refused
+from lab.tools.text import Reading, csv_rows, text_of
 
 EXPECTED = "CSV with the header benchmark,test,parameter,value,unit"
 HEADER = ("benchmark", "test", "parameter", "value", "unit")
@@ -30,28 +27,11 @@ TABLES = {"bench_results": BENCH_RESULTS}
 
 def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the results. Raises: Refused without the header, or without a result."""
-    lines = csv.reader(io.StringIO(text_of(path, EXPECTED)))
-    header: list[str] | None = None
     rows = []
-    while True:
-        try:
-            row = next(lines)
-        except StopIteration:
-            break
-        except csv.Error as error:
-            reading.reject(one_line(error))
-            continue
-        cells = [cell.strip() for cell in row]
-        if not any(cells):
-            continue
-        if header is None:
-            if set(HEADER) - set(cells):
-                raise Refused(UNREADABLE, f"its first line is {','.join(cells)[:80]!r}; expected {EXPECTED}")
-            header = cells
-            continue
-        result = _result(dict(zip(header, cells, strict=False)))
+    for row, line in csv_rows(text_of(path, EXPECTED), HEADER, reading, EXPECTED):
+        result = _result(row)
         if result is None:
-            reading.reject(",".join(row))
+            reading.reject(line)
         else:
             rows.append(result)
     if not rows:

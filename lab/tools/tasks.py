@@ -5,9 +5,7 @@ The table `tasks` is filled by job-history and spark-events too.
 
 from __future__ import annotations
 
-import csv
 import heapq
-import io
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,9 +13,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ingest.reading.readers import one_line
-from lab.contract import COUNT, NO_RESULT, REAL, TEXT, UNREADABLE, Columns, Refused
-from lab.tools.text import Reading, text_of
+from lab.contract import COUNT, NO_RESULT, REAL, TEXT, Columns, Refused
+from lab.tools.text import Reading, csv_rows, text_of
 
 EXPECTED = "CSV with the header task_id,node,slot,started_s,ended_s,bytes"
 TASKS: Columns = {
@@ -42,28 +39,11 @@ class Task(NamedTuple):
 
 def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the tasks. Raises: Refused without the header, or without a task."""
-    lines = csv.reader(io.StringIO(text_of(path, EXPECTED).removeprefix("\ufeff")))
-    header: list[str] | None = None
     found = []
-    while True:
-        try:
-            row = next(lines)
-        except StopIteration:
-            break
-        except csv.Error as error:
-            reading.reject(one_line(error))
-            continue
-        cells = [cell.strip() for cell in row]
-        if not any(cells):
-            continue
-        if header is None:
-            if set(Task._fields) - set(cells):
-                raise Refused(UNREADABLE, f"its first line is {','.join(cells)[:80]!r}; expected {EXPECTED}")
-            header = cells
-            continue
-        task = _task(dict(zip(header, cells, strict=False)))
+    for row, line in csv_rows(text_of(path, EXPECTED).removeprefix("\ufeff"), Task._fields, reading, EXPECTED):
+        task = _task(row)
         if task is None:
-            reading.reject(",".join(row))
+            reading.reject(line)
         else:
             found.append(task)
     if not found:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+import io
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.contract.errors import UnreadableFile
-from ingest.reading.readers import text_blocks
+from ingest.reading.readers import one_line, text_blocks
 from lab.contract import NO_RESULT, UNREADABLE, Refused
 
 SHOWN_CHARS = 200
@@ -53,3 +55,29 @@ def blocks_of(path: Path, expected: str) -> Iterator[bytes]:
 def text_of(path: Path, expected: str) -> str:
     """All of a text; bytes that are not UTF-8 are replaced. Raises: Refused."""
     return b"".join(blocks_of(path, expected)).decode("utf-8", "replace")
+
+
+def csv_rows(text: str, header: Collection[str], reading: Reading, expected: str) -> Iterator[tuple[dict[str, str], str]]:
+    """Each row of CSV by the names of its first line, and as one text. Lines that are no CSV are rejected, empty ones left out.
+
+    header: the columns that must be there. Raises: Refused where one is missing.
+    """
+    lines = csv.reader(io.StringIO(text))
+    names: list[str] | None = None
+    while True:
+        try:
+            row = next(lines)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            reading.reject(one_line(error))
+            continue
+        cells = [cell.strip() for cell in row]
+        if not any(cells):
+            continue
+        if names is not None:
+            yield dict(zip(names, cells, strict=False)), ",".join(row)
+        elif set(header) - set(cells):
+            raise Refused(UNREADABLE, f"its first line is {','.join(cells)[:80]!r}; expected {expected}")
+        else:
+            names = cells

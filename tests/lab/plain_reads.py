@@ -230,14 +230,14 @@ def period(instances: list[Row], reads: list[Row]) -> Row:
     starts = [one["started_s"] for one in instances]
     gaps = [b - a for a, b in pairwise(starts)]
     paces = [sum(a <= one["start"] < b for one in reads) for a, b in pairwise(starts)]
-    cvs = [stdev(values) / mean(values) if len(values) > 1 else None for values in (gaps, paces)]
+    period_cv, reads_cv = (stdev(values) / mean(values) if len(values) > 1 else None for values in (gaps, paces))
     trigger = None
-    if len(gaps) >= 3 and cvs[0] is not None and cvs[1] is not None:
-        small, large = sorted(cvs)  # type: ignore[type-var]
-        trigger = "undecided" if large < 1.5 * small or large == small else "time" if cvs[0] == small else "reads"  # type: ignore[operator]
+    if len(gaps) >= 3 and period_cv is not None and reads_cv is not None:
+        small, large = sorted((period_cv, reads_cv))
+        trigger = "undecided" if large < 1.5 * small or large == small else "time" if period_cv == small else "reads"
     return {
         "instances": len(instances), "mean_period_seconds": mean(gaps) if gaps else None,
-        "median_period_seconds": median(gaps) if gaps else None, "period_cv": cvs[0], "reads_cv": cvs[1], "trigger": trigger,
+        "median_period_seconds": median(gaps) if gaps else None, "period_cv": period_cv, "reads_cv": reads_cv, "trigger": trigger,
     }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ is_default = true
 
 
 def write_trace(out: Path, lines: int) -> None:
-    """A bundle with a trace of so many lines (a multiple of five), and the maps of its files."""
+    """A bundle with a trace of `lines` lines (a multiple of five), and the maps of its files."""
     random = np.random.default_rng(1)
     starts, maps = [], ["Filesystem type is: ef53"]
     at = 80_000
