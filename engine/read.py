@@ -55,6 +55,8 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
     try:
         connection = duckdb.connect(str(path or warehouse.published), read_only=True)
         limit_memory(connection)
+        # a mart may read the same files of a day several times
+        connection.execute("set parquet_metadata_cache = true")
         ((root,),) = connection.execute("select root from plan.root").fetchall()
     except (duckdb.Error, ValueError) as error:
         raise QueryError(f"{warehouse.published}: cannot be read ({first_line(error)}); `drivetail build` rebuilds it from raw") from error

@@ -112,12 +112,18 @@ def explain(warehouse: Warehouse, drive: str, hour: str | None, output: str) -> 
 
     With HOUR ("2026-01-05 07:00", UTC) that hour of the drive: its latency, its peers, its slowdown, and the raw records behind them.
     """
-    from drivetail.ask.explain import as_records, explain_drive, explain_hour
-
     if output == "json":
+        from drivetail.ask.explain.exact import as_records
+
         click.echo(as_json(as_records(warehouse, drive, hour)))
-        return
-    say(explain_hour(warehouse, drive, hour) if hour else explain_drive(warehouse, drive))
+    elif hour:
+        from drivetail.ask.explain.hour import explain_hour  # reads raw, with libraries that a drive does not need
+
+        say(explain_hour(warehouse, drive, hour))
+    else:
+        from drivetail.ask.explain.drive import explain_drive
+
+        say(explain_drive(warehouse, drive))
 
 
 @click.command()

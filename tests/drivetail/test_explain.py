@@ -13,7 +13,8 @@ import duckdb
 import pytest
 from conftest import Published, drivetail, first_delivery, hour
 
-from drivetail.ask.explain import num, parse_hour
+from drivetail.ask.explain.question import parse_hour
+from drivetail.ask.explain.text import num
 from engine.read import stored_files
 from engine.warehouse import Warehouse
 

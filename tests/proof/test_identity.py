@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 
 import ingest.run
-from drivetail.ask.explain import explain_drive, explain_hour
+from drivetail.ask.explain.drive import explain_drive
+from drivetail.ask.explain.hour import explain_hour
 from drivetail.ask.status import collect_status
 from drivetail.service.maintenance import reconcile
 from engine.build import build

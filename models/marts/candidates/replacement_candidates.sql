@@ -13,7 +13,11 @@ latest as (
 ),
 
 decisions as (
-    select drive_id, max(decision_seq) as decision_seq
+    select
+        drive_id,
+        max_by(verdict, decision_seq) as decision,
+        max_by(decided_by, decision_seq) as decided_by,
+        max_by(decided_at, decision_seq) as decided_at
     from {{ ref('fct_drive_decisions') }}
     where state in ('pending', 'standing')
     group by drive_id
@@ -34,7 +38,9 @@ places as (
 judged as (
     select
         judged.*,
-        decisions.decision_seq,
+        decisions.decision,
+        decisions.decided_by,
+        decisions.decided_at,
         drives.host,
         drives.enclosure,
         drives.slot,
@@ -138,8 +144,7 @@ select
     worded.recur_hours,
     worded.training_drive_weeks,
     worded.outcome_count,
-    decisions.verdict as decision,
-    decisions.decided_by,
-    decisions.decided_at
+    worded.decision,
+    worded.decided_by,
+    worded.decided_at
 from worded
-left join {{ ref('fct_drive_decisions') }} as decisions on worded.decision_seq = decisions.decision_seq
