@@ -252,8 +252,7 @@ def _clashing(staged: StagedDelivery, record_kind: str, on_progress: Callable[[i
     parts = staged.timed[record_kind]
     first = min(part.first_hour for part in parts)
     last = max(part.last_hour for part in parts)
-    mine = np.concatenate([part.hashes for part in parts])
-    mine.sort()
+    mine = pl.Series(np.concatenate([part.hashes for part in parts])).sort().to_numpy()  # NumPy sorts on one core
     clashing = [_repeated(mine)]
     near = stored_files(staged, record_kind, first, last)
     for number, path in enumerate(near):

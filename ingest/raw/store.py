@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import shutil
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from ingest.raw.durable import put_folder
 _FOLDER = re.compile(r"(\d{6,})\.(?:no-hours|(\d{4}-\d\d-\d\dT\d\d)\.(\d{4}-\d\d-\d\dT\d\d))")
 _DAY_FILE = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.\d+)?(?:\.[a-z][a-z-]*)?\.parquet")
 ROW_GROUP_ROWS = 250_000
+WRITERS = 2
 # numbers of few values, which a dictionary keeps in almost no room; other numbers differ from row to row
 _CONSTANT = ("block_bytes", "coverage", "min_coverage", "delivery_seq", "file_no")
 
@@ -205,8 +207,8 @@ class StagedDelivery:
         self.scratch.mkdir()
         self._timed: dict[str, list[Part]] = {record_kind: [] for record_kind in TIMED}
         self._day_counts: dict[tuple[str, str], int] = {}
-        self._writer = ThreadPoolExecutor(max_workers=1)
-        self._written: Future[None] | None = None
+        self._writer = ThreadPoolExecutor(max_workers=WRITERS)
+        self._being_written: deque[Future[None]] = deque()
 
     def discard(self) -> None:
         """Remove what was staged; does nothing after a commit."""
@@ -214,11 +216,10 @@ class StagedDelivery:
         shutil.rmtree(self.path, ignore_errors=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def settle(self) -> None:
-        """Wait for the file that is being written while the next rows are read. Raises: what went wrong with it."""
-        written, self._written = self._written, None
-        if written is not None:
-            written.result()
+    def settle(self, left: int = 0) -> None:
+        """Wait until no more than `left` files are being written while the next rows are read. Raises: what went wrong with one."""
+        while len(self._being_written) > left:
+            self._being_written.popleft().result()
 
     @property
     def timed(self) -> dict[str, list[Part]]:
@@ -251,8 +252,8 @@ class StagedDelivery:
             count = self._day_counts.get((record_kind, name), 0)
             self._day_counts[record_kind, name] = count + 1
             path = folder / ((f"{name}.{count}" if count else name) + self._suffix)
-            self.settle()
-            self._written = self._writer.submit(write_parquet, day, path)
+            self.settle(left=WRITERS - 1)
+            self._being_written.append(self._writer.submit(write_parquet, day, path))
             added.append(Part(record_kind, path, _hour(day[at][0]), _hour(day[at][-1]), key_hashes(day, record_kind)))
         self._timed[record_kind] += added
         return added

@@ -57,14 +57,14 @@ def split(chunk: RawChunk, frame: pl.DataFrame, checks: list[Check]) -> tuple[pl
 
 
 def _rejections(delivered: pl.DataFrame, frame: pl.DataFrame, checks: list[Check], fails: pl.Series) -> pl.DataFrame:
-    bad = frame.filter(fails)
+    bad = fails.arg_true()
     number = pl.coalesce(pl.when(check.fails.fill_null(False)).then(pl.lit(n, pl.Int32)) for n, check in enumerate(checks))
-    first = bad.select(number.alias("check")).to_series()
+    first = frame[bad].select(number.alias("check")).to_series()
     texts = [
         pl.when(pl.col("column") == name).then(pl.col(name).cast(TEXT, strict=False)) for name in delivered.columns if name != "row_no"
     ]
     return (
-        delivered.filter(fails)
+        delivered[bad]
         .with_columns(
             first.replace_strict(range(len(checks)), [check.column for check in checks], return_dtype=TEXT).alias("column"),
             first.replace_strict(range(len(checks)), [check.reason for check in checks], return_dtype=TEXT).alias("reason"),
@@ -95,7 +95,7 @@ def convert(delivered: pl.DataFrame, types: dict[str, pl.DataType]) -> tuple[pl.
     unreadable: dict[str, str] = {}
     for name, dtype in types.items():
         if name not in delivered.columns:
-            columns.append(pl.repeat(None, delivered.height, dtype=dtype, eager=True).alias(name))
+            columns.append(_nulls(delivered.height, dtype).alias(name))
             continue
         given = delivered[name]
         if given.dtype == TEXT and (given == "").any():
@@ -107,6 +107,10 @@ def convert(delivered: pl.DataFrame, types: dict[str, pl.DataType]) -> tuple[pl.
             flags.append((value.is_null() & given.is_not_null()).alias("\0" + name))
         columns.append(value)
     return pl.DataFrame([*columns, delivered["row_no"], *flags]), unreadable
+
+
+def _nulls(count: int, dtype: pl.DataType) -> pl.Series:
+    return pl.Series(dtype=dtype).clear(count)
 
 
 def _text(given: pl.Series) -> pl.Series:
@@ -135,7 +139,7 @@ def _real(given: pl.Series) -> pl.Series:
     if given.dtype.is_numeric():
         value = given.cast(pl.Float64, strict=False)
     elif given.dtype.is_temporal():
-        return pl.repeat(None, given.len(), dtype=REAL, eager=True)
+        return _nulls(given.len(), REAL)
     else:
         text = _text(given)
         value = text.cast(pl.Float64, strict=False)
@@ -145,7 +149,6 @@ def _real(given: pl.Series) -> pl.Series:
 
 
 def _instant(given: pl.Series) -> pl.Series:
-    nothing = pl.repeat(None, given.len(), dtype=TIME, eager=True)
     if given.dtype == DAY:
         given = given.cast(pl.Datetime("us"))
     if isinstance(given.dtype, pl.Datetime):
@@ -157,7 +160,7 @@ def _instant(given: pl.Series) -> pl.Series:
             number = number.set(~readable, None) * 1000
         return _in_range(number)
     if given.dtype != TEXT:
-        return nothing
+        return _nulls(given.len(), TIME)
     # many rows share few instants: read each spelling once
     spellings = given.unique()
     if spellings.len() * 4 < given.len():

@@ -3,7 +3,7 @@
 -- Grain: day_utc, drive_id, raid_group_id, imbalance.
 with drive_hours as (
     select day_utc, drive_id, raid_group_id, slowdown, rate_imbalance, size_imbalance
-    from {{ ref('int_drive_hours__compared') }}
+    from {{ ref('int_drive_hours__notable') }}
     where is_in_population
         and slowdown is not null
         and (rate_imbalance >= {{ var('imbalanced') }} or size_imbalance >= {{ var('imbalanced') }})

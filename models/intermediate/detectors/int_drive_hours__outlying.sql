@@ -13,7 +13,7 @@ with peers as (
         -- the squares of ten million drives fit into 38 digits. Wider than it need be: DuckDB keeps products of decimals of up to 18 digits in 18
         cast({{ capped_nanoseconds('latency_us') }} as decimal(20, 0)) as latency_ns
     from {{ ref('int_drive_hours__notable') }}
-    where is_in_population and slowdown is not null
+    where is_in_notable_hour and is_in_population and slowdown is not null
 ),
 
 raid_hours as (
