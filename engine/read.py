@@ -40,8 +40,9 @@ def has_nothing(warehouse: Warehouse) -> bool:
     return not warehouse.published.exists() and not list_deliveries(warehouse.root)
 
 
-def limit_memory(connection: duckdb.DuckDBPyConnection) -> None:
-    """Give a connection as much memory as a reading process may take."""
+def configure_reader(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give a connection as much memory as a reading process may take, and leave out what plans slowly."""
+    connection.execute(f"set disabled_optimizers = {quoted(SLOW_OPTIMIZER)}")
     connection.execute(f"set memory_limit = {quoted(os.environ.get('DRIVETAIL_MEMORY_LIMIT', MEMORY_LIMIT))}")
 
 
@@ -57,8 +58,7 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
         raise QueryError(f"{warehouse.published}: no such warehouse; {hint}, or name another with --warehouse DIR")
     try:
         connection = duckdb.connect(str(path or warehouse.published), read_only=True)
-        limit_memory(connection)
-        connection.execute(f"set disabled_optimizers = {quoted(SLOW_OPTIMIZER)}")
+        configure_reader(connection)
         ((root,),) = connection.execute("select root from plan.root").fetchall()
     except (duckdb.Error, ValueError) as error:
         raise QueryError(f"{warehouse.published}: cannot be read ({first_line(error)}); `drivetail build` rebuilds it from raw") from error
