@@ -24,6 +24,9 @@ Row = dict[str, Any]
 MEMORY_LIMIT = "4GB"
 """Of one reading process, as of a build (profiles.yml); what does not fit is written to a temporary folder."""
 
+SLOW_OPTIMIZER = "projection_pullup"
+"""A step of DuckDB's planning that walks the whole plan once per projection: with as many views as marts have, half of a query's time."""
+
 
 class QueryError(RuntimeError):
     """A question that has no answer; the message says why and what to do."""
@@ -37,8 +40,10 @@ def has_nothing(warehouse: Warehouse) -> bool:
     return not warehouse.published.exists() and not list_deliveries(warehouse.root)
 
 
-def limit_memory(connection: duckdb.DuckDBPyConnection) -> None:
-    """Give a connection as much memory as a reading process may take."""
+def configure_reader(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give a connection as much memory as a reading process may take, and leave out what plans slowly."""
+    connection.execute(f"set disabled_optimizers = {quoted(SLOW_OPTIMIZER)}")
+    connection.execute("set parquet_metadata_cache = true")  # a mart may read the files of a day several times
     connection.execute(f"set memory_limit = {quoted(os.environ.get('DRIVETAIL_MEMORY_LIMIT', MEMORY_LIMIT))}")
 
 
@@ -54,9 +59,7 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
         raise QueryError(f"{warehouse.published}: no such warehouse; {hint}, or name another with --warehouse DIR")
     try:
         connection = duckdb.connect(str(path or warehouse.published), read_only=True)
-        limit_memory(connection)
-        # a mart may read the same files of a day several times
-        connection.execute("set parquet_metadata_cache = true")
+        configure_reader(connection)
         ((root,),) = connection.execute("select root from plan.root").fetchall()
     except (duckdb.Error, ValueError) as error:
         raise QueryError(f"{warehouse.published}: cannot be read ({first_line(error)}); `drivetail build` rebuilds it from raw") from error

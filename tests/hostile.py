@@ -46,6 +46,11 @@ class Attacked:
     bundle: Path
     printed: str
 
+    @property
+    def report(self) -> Path:
+        """The report of its only week."""
+        return self.warehouse.root / "reports" / "2026-W02.html"
+
 
 def drivetail(*arguments: object) -> Result:
     """Run the command."""
@@ -64,7 +69,7 @@ def attacked_fleet(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> 
 
 
 def build_fleet(root: Path) -> str:
-    """Land with the gate, build; a quote in the warehouse's own name, a secret in the environment. Returns: what was printed."""
+    """Land with the gate, build, report; a quote in the warehouse's own name, a secret in the environment. Returns: what was printed."""
     bundle = root / "bundle"
     rows = [
         f"{(START + timedelta(hours=hour)).isoformat()},{cell(drive)},{cell(GROUP)},1000,0,"
@@ -91,5 +96,7 @@ def build_fleet(root: Path) -> str:
         landed = drivetail("ingest", "bundle", bundle, "--gate", "-w", warehouse.root)
         assert landed.exit_code == 0, landed.output
         built = drivetail("build", "-w", warehouse.root)
-    assert built.exit_code == 0, built.output
-    return landed.output + built.output
+        assert built.exit_code == 0, built.output
+        reported = drivetail("report", "-w", warehouse.root)
+    assert reported.exit_code == 0, reported.output
+    return landed.output + built.output + reported.output

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import random
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from engine.build import build
+from engine.warehouse import Warehouse
+from ingest import ingest
+from tests.reference.fleets import HOWS, deliveries, random_fleet
 
 
 def parse_project() -> None:
@@ -42,3 +48,16 @@ def made_once(factory: pytest.TempPathFactory, worker_id: str, name: str, make: 
             make(root)
             root.with_suffix(".made").touch()
     return root
+
+
+def awkward_fleet(factory: pytest.TempPathFactory, worker_id: str) -> Warehouse:
+    """A random fleet with everything that goes wrong, built. Nobody may change it."""
+    return Warehouse(made_once(factory, worker_id, "awkward_fleet", _build_awkward) / "warehouse")
+
+
+def _build_awkward(folder: Path) -> None:
+    warehouse = Warehouse(folder / "warehouse")
+    paths, _ = deliveries(random_fleet(1), HOWS[0], folder / "fleet", random.Random(1))
+    for path in paths:
+        ingest("bundle", [path], warehouse.root)
+    build(warehouse)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from engine.read import QueryError, fetch, first_line, limit_memory, publication_of
+from engine.read import QueryError, configure_reader, fetch, first_line, publication_of
 from engine.warehouse import Warehouse, quoted
 from ingest.raw.durable import sync, sync_tree
 
@@ -66,7 +66,7 @@ def export(
     row_count = 0
     with _draft_of(out) as draft, duckdb.connect() as connection:
         try:
-            limit_memory(connection)
+            configure_reader(connection)
             connection.execute("set preserve_insertion_order = false")
             connection.execute(f"attach {quoted(warehouse.publications / f'{publication_id}.duckdb')} as publication (read_only)")
             if is_parquet:

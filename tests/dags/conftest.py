@@ -48,12 +48,17 @@ def airflow_database() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def tasks(airflow_database: None) -> Callable[[str], Callable[..., Any]]:
-    """What a task of the hourly run calls."""
+def bag(airflow_database: None) -> Any:
+    """The DAGs, as Airflow reads them."""
     from airflow.models.dagbag import DagBag
 
-    dag = DagBag(ROOT / "dags").dags["drivetail_hourly"]
-    return lambda name: dag.get_task(name).python_callable
+    return DagBag(ROOT / "dags")
+
+
+@pytest.fixture(scope="session")
+def tasks(bag: Any) -> Callable[[str], Callable[..., Any]]:
+    """What a task of the hourly run calls."""
+    return lambda name: bag.dags["drivetail_hourly"].get_task(name).python_callable
 
 
 @pytest.fixture

@@ -16,13 +16,6 @@ pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airfl
 DAGS = ("drivetail_hourly", "drivetail_maintenance", "drivetail_weekly_report")
 
 
-@pytest.fixture(scope="module")
-def bag() -> Any:
-    from airflow.models.dagbag import DagBag
-
-    return DagBag(ROOT / "dags")
-
-
 def test_every_file_is_read_and_no_dag_has_a_cycle(bag: Any):
     assert bag.import_errors == {}
     assert sorted(bag.dag_ids) == sorted(DAGS)

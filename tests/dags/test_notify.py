@@ -18,7 +18,6 @@ import pytest
 
 from drivetail.service.settings import settings_file
 from engine.warehouse import Warehouse
-from tests.proof.support import ROOT
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
 
@@ -83,13 +82,6 @@ def test_without_receivers_the_log_has_it(warehouse: Warehouse, caplog: pytest.L
 
     shared.notify("d1 is slow")
     assert "d1 is slow" in caplog.text
-
-
-@pytest.fixture(scope="module")
-def bag(airflow_database: None) -> Any:
-    from airflow.models.dagbag import DagBag
-
-    return DagBag(ROOT / "dags")
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from drivetail.feeds.outcomes import HELD, HINDERED, LANDED, Outcome
 from engine.build import build
 from engine.dbt import Hindered, ModelError
 from engine.warehouse import Warehouse
-from tests.proof.support import ROOT
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
 
@@ -48,9 +47,8 @@ def test_only_what_may_pass_is_landed_again(warehouse: Warehouse, tasks: Any, mo
 
 @pytest.mark.parametrize(("error", "is_tried_again"), [(Hindered("no room"), True), (ModelError("Got 2 results"), False)])
 def test_only_what_may_pass_is_built_again(
-    warehouse: Warehouse, tasks: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, is_tried_again: bool
+    warehouse: Warehouse, bag: Any, tasks: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, is_tried_again: bool
 ) -> None:
-    from airflow.models.dagbag import DagBag
     from airflow.sdk.exceptions import AirflowFailException
 
     def fail(*arguments: object) -> None:
@@ -58,7 +56,7 @@ def test_only_what_may_pass_is_built_again(
 
     monkeypatch.setattr("engine.build.build", fail)
     monkeypatch.setattr("drivetail.service.maintenance.check_sums", fail)
-    sums = DagBag(ROOT / "dags").dags["drivetail_maintenance"].get_task("proofs.sums").python_callable
+    sums = bag.dags["drivetail_maintenance"].get_task("proofs.sums").python_callable
     for task in (tasks("marts.build"), sums):
         with pytest.raises(type(error) if is_tried_again else AirflowFailException, match=str(error)):
             task()

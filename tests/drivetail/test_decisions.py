@@ -93,17 +93,16 @@ def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_pa
     assert drivetail("decisions", "--pending", "--all", *option).exit_code == 2
 
 
-def test_several_drives_are_decided_on_at_once_by_whom_the_settings_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    warehouse = Warehouse(tmp_path / "warehouse")
-    deliver(
-        warehouse, tmp_path / "all", datetime(2026, 1, 5), 3, "a b c d", "".join(f"{d},g1,data,{n},M{n},,\n" for n, d in enumerate("abcd"))
-    )
+def test_several_drives_are_decided_on_at_once_by_whom_the_settings_name(copied: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(copied)
     monkeypatch.setenv("LOGNAME", "grace")
-    said = drivetail("decide", "a", "b", "replace", "--note", "both slow", "--ticket", "OPS-7", "-w", warehouse.root)
-    assert said.exit_code == 0 and said.stdout.splitlines() == [f"{d}: replace, by grace, ticket OPS-7; its alerts are muted" for d in "ab"]
-    (warehouse.root / "drivetail.toml").write_text('[decisions]\nby = "storage on call"\n')
-    assert "by storage on call;" in drivetail("decide", "b", "watch", "--note", "wait", "-w", warehouse.root).stdout
-    rows = json.loads(drivetail("decisions", "--all", "--format", "json", "-w", warehouse.root).stdout)
+    said = drivetail("decide", "d11", "d12", "replace", "--note", "both slow", "--ticket", "OPS-7", "-w", copied.root)
+    assert said.exit_code == 0 and said.stdout.splitlines() == [
+        f"{d}: replace, by grace, ticket OPS-7; its alerts are muted" for d in ("d11", "d12")
+    ]
+    (copied.root / "drivetail.toml").write_text('[decisions]\nby = "storage on call"\n')
+    assert "by storage on call;" in drivetail("decide", "d12", "watch", "--note", "wait", "-w", copied.root).stdout
+    rows = json.loads(drivetail("decisions", "--all", "--format", "json", "-w", copied.root).stdout)
     assert [(row["drive_id"], row["decided_by"], row["ticket"], row["state"]) for row in rows] == [
-        ("b", "storage on call", None, "standing"), ("b", "grace", "OPS-7", "superseded"), ("a", "grace", "OPS-7", "pending"),
+        ("d12", "storage on call", None, "standing"), ("d12", "grace", "OPS-7", "superseded"), ("d11", "grace", "OPS-7", "pending"),
     ]  # fmt: skip

@@ -10,6 +10,8 @@ import pytest
 from engine.warehouse import Warehouse
 from tests.drivetail.conftest import Published, drivetail
 
+pytestmark = pytest.mark.xdist_group("export")
+
 DRIVE_HOURS = "marts.fct_drive_hours order by drive_id, hour_utc"
 COUNT = "select count(*) from marts.fct_drive_hours"
 

@@ -45,57 +45,44 @@ def project(copied: Warehouse) -> Any:
     return Project.parsed("duckdb", copied.build / "dbt", copied.build / "logs")
 
 
-def test_a_threshold_of_the_settings_changes_the_mart_and_computes_no_day(copied: Warehouse) -> None:
-    built(copied)
-    before, published = stored(copied), asked(copied, "select publication_id from marts.publication")
-    assert before and asked(copied, ALERTS) == [("d15",), ("v1",)], "slow for 3 and for 18 hours"
-    copied.settings.write_text("[thresholds]\nalert_slow_hours = 4\nlagging_hours = 3\n")
-    built(copied)
-    assert asked(copied, ALERTS) == [("v1",)]
-    assert stored(copied) == before
-    assert asked(copied, "select publication_id from marts.publication") != published
-    assert "RAID groups more than 3 h behind" in drivetail("status", "-w", copied.root).output
-    assert "drivetail build" not in drivetail("alerts", "-w", copied.root).output, "it is of these models"
-    again = asked(copied, "select publication_id from marts.publication")
-    built(copied)
-    assert asked(copied, "select publication_id from marts.publication") == again, "nothing has changed"
-    copied.settings.unlink()
-    built(copied)
-    assert asked(copied, ALERTS) == [("d15",), ("v1",)] and stored(copied) == before
-
-
-def test_warehouses_of_one_process_have_their_own_thresholds(copied: Warehouse, tmp_path: Path) -> None:
-    own, other = copied, Warehouse(tmp_path / "other")
-    shutil.copytree(own.root, other.root)
-    own.settings.write_text("[thresholds]\nlagging_hours = 77\n")
-    for warehouse in (own, other):
-        built(warehouse)
-    texts = [
-        asked(warehouse, "select sql from duckdb_views() where view_name = 'fct_raid_group_freshness'")[0][0] for warehouse in (own, other)
-    ]
-    assert ["77" in text for text in texts] == [True, False]
-
-
-def test_a_changed_view_and_an_added_custom_model_compute_no_day(
-    copied: Warehouse, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_thresholds_views_and_custom_models_change_and_compute_no_day(
+    settled: Warehouse, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built(copied)
-    before = stored(copied)
-    view = project.nodes["model.drivetail.fct_slow_alerts"]
+    other = Warehouse(tmp_path / "other")
+    shutil.copytree(settled.root, other.root)
+    before, published = stored(settled), asked(settled, "select publication_id from marts.publication")
+    assert before and asked(settled, ALERTS) == [("d15",), ("v1",)], "slow for 3 and for 18 hours"
+
+    settled.settings.write_text("[thresholds]\nalert_slow_hours = 4\nlagging_hours = 3\n")
+    for warehouse in (settled, other):
+        built(warehouse)
+    assert asked(settled, ALERTS) == [("v1",)]
+    assert asked(other, ALERTS) == [("d15",), ("v1",)], "one process, two warehouses"
+    assert stored(settled) == before
+    assert asked(settled, "select publication_id from marts.publication") != published
+    assert "RAID groups more than 3 h behind" in drivetail("status", "-w", settled.root).output
+    assert "drivetail build" not in drivetail("alerts", "-w", settled.root).output, "it is of these models"
+    again = asked(settled, "select publication_id from marts.publication")
+    built(settled)
+    assert asked(settled, "select publication_id from marts.publication") == again, "nothing has changed"
+
+    settled.settings.unlink()
+    view = project.nodes["model.drivetail.fct_raid_group_freshness"]
     monkeypatch.setattr(view, "raw_code", f"select * from ({view.raw_code}) where false")
     monkeypatch.setattr("engine.dbt.models_version", lambda: "of a changed view")
     monkeypatch.setattr("engine.read.models_version", lambda: "of a changed view")
     monkeypatch.setenv("DRIVETAIL_CUSTOM_MODELS", str(tmp_path / "own"))
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "slow.sql").write_text("select drive_id from {{ ref('fct_drive_slowness') }} where slow_hours > 0")
-    built(copied)
-    assert asked(copied, "select count(*) from marts.fct_slow_alerts") == [(0,)]
-    assert asked(copied, "from custom.slow order by all") == [("d15",), ("v1",)]
-    assert stored(copied) == before
+    built(settled)
+    assert asked(settled, ALERTS) == [("d15",), ("v1",)]
+    assert asked(other, "select count(*) > 0 from marts.fct_raid_group_freshness") == [(True,)]
+    assert asked(settled, "select count(*) from marts.fct_raid_group_freshness") == [(0,)]
+    assert asked(settled, "from custom.slow order by all") == [("d15",), ("v1",)]
+    assert stored(settled) == before
 
 
 def test_a_changed_stored_model_computes_every_day(copied: Warehouse, project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    built(copied)
     before = live(copied)
     model = project.nodes["model.drivetail.int_raid_hours"]
     monkeypatch.setattr(model, "raw_code", f"-- changed\n{model.raw_code}")

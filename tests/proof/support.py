@@ -10,6 +10,8 @@ from pathlib import Path
 
 import duckdb
 
+from engine.read import SLOW_OPTIMIZER
+
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 DUCKDB_CLI = Path(sys.executable).parent / "duckdb"
@@ -145,26 +147,27 @@ def marts(connection: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, list
     return found
 
 
-def marts_differences(left: Path, right: Path) -> list[str]:
-    """What differs between the marts of two published files, row for row and both ways; [] when they are the same marts."""
-    with duckdb.connect() as connection:
+def marts_differences(left: Path, *others: Path) -> list[str]:
+    """What differs between the marts of a published file and those of others, row for row and both ways; [] when they are the same."""
+    with duckdb.connect(config={"disabled_optimizers": SLOW_OPTIMIZER}) as connection:
         connection.execute(f"attach '{left}' as one (read_only)")
-        connection.execute(f"attach '{right}' as two (read_only)")
         relations = marts(connection, "one")
-        others = marts(connection, "two")
         assert "fct_drive_hours" in relations, f"{left} has no marts"
-        if relations != others:
-            return [f"relations or columns differ: {sorted(set(relations) ^ set(others))}"]
+        catalogs = {f"other_{number}": other for number, other in enumerate(others)}
+        for catalog, other in catalogs.items():
+            connection.execute(f"attach '{other}' as {catalog} (read_only)")
+            if relations != (found := marts(connection, catalog)):
+                return [f"relations or columns differ: {sorted(set(relations) ^ set(found))}"]
         differences = []
         for relation, columns in relations.items():
             left_out = NOT_COMPARED.get(relation, ())
             if left_out is None:
                 continue
             listed = ", ".join(f'"{column}"' for column in columns if column not in left_out)
-            for catalog in ("one", "two"):  # a view is computed once, not once for each way
+            for catalog, other in {"one": left, **catalogs}.items():  # a view is computed once, not once for each way
                 connection.execute(f'create or replace temp table side_{catalog} as select {listed} from {catalog}.marts."{relation}"')
-            for name, first, second in ((left, "side_one", "side_two"), (right, "side_two", "side_one")):
-                rows = connection.execute(f"(from {first}) except all (from {second})").fetchall()
-                if rows:
-                    differences.append(f"{relation}: {len(rows)} rows only in {name}, such as {rows[0]}")
+                for name, first, second in ((left, "one", catalog), (other, catalog, "one")):
+                    rows = connection.execute(f"(from side_{first}) except all (from side_{second})").fetchall()
+                    if rows:
+                        differences.append(f"{relation}: {len(rows)} rows only in {name}, such as {rows[0]}")
         return differences

@@ -37,11 +37,9 @@ BUILDS_BETWEEN = int(os.environ.get("DRIVETAIL_BUILDS", "1"))
 def test_every_mart_equals_the_reference_in_three_ways_of_delivery(seed: int, tmp_path: Path) -> None:
     print(f"repeat with DRIVETAIL_SEEDS={seed}")
     fleet = random_fleet(seed)
-    published = []
-    for how in HOWS:
-        published.append(deliver(fleet, how, tmp_path / how))
-        differences = marts_differences(published[0], published[-1]) if published[1:] else []
-        assert not differences, f"seed {seed}: {HOWS[0]} and {how} end in different marts:\n" + "\n".join(differences)
+    published = [deliver(fleet, how, tmp_path / how) for how in HOWS]
+    differences = marts_differences(*published)
+    assert not differences, f"seed {seed}: not all of {', '.join(HOWS)} end in the same marts:\n" + "\n".join(differences)
     corrected = Warehouse(published[-1].parent)
     kept = counts(corrected)
     anew = build(corrected, full_refresh=True)

@@ -18,7 +18,8 @@ import duckdb
 import polars as pl
 import pytest
 
-from tests.proof.support import SHARED, broken_sums, drivetail
+from tests.drivetail.conftest import drivetail
+from tests.proof.support import SHARED, broken_sums
 
 DATA = SHARED / "data/perseus"
 pytestmark = [
@@ -83,12 +84,16 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConne
     folder = tmp_path_factory.mktemp("perseus")
     write_cluster_a(folder / "a")
     write_cluster_c(folder / "c")
-    warehouse = folder / "warehouse"
-    drivetail("ingest", "perseus", folder / "a", "--warehouse", warehouse, "--strict", "--resolution", "1m")
-    drivetail("ingest", "bundle", folder / "c", "--warehouse", warehouse, "--strict")
     write_labels(folder / "labels.csv")
-    drivetail("ingest", "labels", folder / "labels.csv", "--warehouse", warehouse, "--strict")
-    drivetail("build", "--warehouse", warehouse)
+    warehouse = folder / "warehouse"
+    for command in (
+        ("ingest", "perseus", folder / "a", "--strict", "--resolution", "1m"),
+        ("ingest", "bundle", folder / "c", "--strict"),
+        ("ingest", "labels", folder / "labels.csv", "--strict"),
+        ("build",),
+    ):
+        done = drivetail(*command, "--warehouse", warehouse)
+        assert done.exit_code == 0, done.output
     with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as opened:
         yield opened
 

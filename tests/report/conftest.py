@@ -102,9 +102,9 @@ def hostile_names() -> tuple[str, str, str]:
 
 
 @pytest.fixture(scope="session")
-def hostile(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Warehouse:
+def hostile_report(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """Names that are markup, on a slow drive that was unplugged."""
-    return attacked_fleet(tmp_path_factory, worker_id).warehouse
+    return attacked_fleet(tmp_path_factory, worker_id).report
 
 
 @pytest.fixture(scope="session")

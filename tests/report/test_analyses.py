@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from reference.fleets import HOWS, deliveries, random_fleet
 from reference.study import MEASURES, Populations
 
 from drivetail.ask.sql import run_query
 from drivetail.ask.study import FINDINGS
 from drivetail.ask.what_if import POLICY_QUERY, QUERY
-from engine.build import build
 from engine.read import fetch, open_published
 from engine.warehouse import PROJECT, Warehouse
-from ingest import ingest
+from tests.once import awkward_fleet
 
 pytestmark = pytest.mark.xdist_group("report")
 
@@ -123,15 +120,9 @@ def of_finding(number: int) -> Path:
 
 
 @pytest.fixture(scope="module")
-def awkward(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """A random fleet with everything that goes wrong, in which every finding has something to count."""
-    root = tmp_path_factory.mktemp("awkward")
-    paths, _ = deliveries(random_fleet(1), HOWS[0], root / "fleet", random.Random(1))
-    warehouse = Warehouse(root / "warehouse")
-    for path in paths:
-        ingest("bundle", [path], warehouse.root)
-    build(warehouse)
-    return warehouse
+def awkward(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Warehouse:
+    """A fleet in which every finding has something to count."""
+    return awkward_fleet(tmp_path_factory, worker_id)
 
 
 @pytest.fixture(scope="module", params=["eventful", "awkward"])

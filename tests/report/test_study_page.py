@@ -36,6 +36,18 @@ def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 @pytest.fixture(scope="module")
+def page_by_hand(by_hand: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_study(by_hand, tmp_path_factory.mktemp("page") / "study.html")
+
+
+@pytest.fixture(scope="module")
+def page_of_nothing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a fleet without data."""
+    folder = tmp_path_factory.mktemp("nothing")
+    return write_study(publish_study(folder / "warehouse", is_empty=True), folder / "study.html")
+
+
+@pytest.fixture(scope="module")
 def studied(eventful: Warehouse) -> Warehouse:
     """The built warehouse that the page is compared with, number by number."""
     return eventful
@@ -55,22 +67,22 @@ def rows(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
 # What it says
 
 
-def test_its_appendix_says_how_far_ahead_slowness_was_foretold(tmp_path: Path):
-    page = write_study(publish_study(tmp_path / "warehouse"), tmp_path / "study.html").read_text(encoding="utf-8")
+def test_its_appendix_says_how_far_ahead_slowness_was_foretold(page_by_hand: Path):
+    page = page_by_hand.read_text(encoding="utf-8")
     assert "Disk, within 7 days: a slow interval began after 45 of 900 forecasts" in page
     assert "13% by slow hours in 28 days, 8% by whether it was slow in 28 days, -2% by expected tail hours." in page
     assert '"37 of 100"' in page.split('id="figure-foretold"')[1].split("</script>")[0]
 
 
-def test_its_appendix_says_which_smart_attributes_differ(tmp_path: Path):
-    page = write_study(publish_study(tmp_path / "warehouse"), tmp_path / "study.html").read_text(encoding="utf-8")
+def test_its_appendix_says_which_smart_attributes_differ(page_by_hand: Path, page_of_nothing: Path):
+    page = page_by_hand.read_text(encoding="utf-8")
     assert "<p>Disks: media_errors differs.</p>" in page and "<p>SSDs: too few RAID groups" in page
     # what was caught before the first slow hour, of which a drive's history knows nothing
     section = page[page.index("Which SMART attributes") : page.index("Words, and how to ask")]
     shown = " ".join(re.sub(r"<[^>]*>", " ", section).split())
     assert "media_errors, change since the day before 0.61 0.42 to 0.80 25.0% 75.0% 30.0% 50.0%" in shown
     assert f"slow in the 28 days before {NONE} {NONE} {NONE} 0% 37.5% 48.0%" in shown and "49.0%" not in shown
-    empty = write_study(publish_study(tmp_path / "empty", is_empty=True), tmp_path / "empty.html").read_text(encoding="utf-8")
+    empty = page_of_nothing.read_text(encoding="utf-8")
     assert "nothing is known" in empty and "Backblaze" in empty
 
 
@@ -148,8 +160,8 @@ def test_every_finding_has_its_query(page_file: Path):
         assert f"-- Finding {number}: " in page.words
 
 
-def test_it_says_in_words_what_differs(by_hand: Warehouse, tmp_path: Path):
-    words = re.sub(r"\s+", " ", Page(write_study(by_hand, tmp_path / "study.html")).words)
+def test_it_says_in_words_what_differs(page_by_hand: Path):
+    words = re.sub(r"\s+", " ", Page(page_by_hand).words)
     for sentence in (
         "Of 11 numbers of the paper that this fleet can be judged by, 7 agree and 4 differ.",
         "For 4 more there is too little data; 2 are sizes",
@@ -165,8 +177,8 @@ def test_it_says_in_words_what_differs(by_hand: Warehouse, tmp_path: Path):
         assert sentence in words
 
 
-def test_a_fleet_of_which_nothing_is_known(tmp_path: Path):
-    page = Page(write_study(publish_study(tmp_path / "warehouse", is_empty=True), tmp_path / "study.html"))
+def test_a_fleet_of_which_nothing_is_known(page_of_nothing: Path):
+    page = Page(page_of_nothing)
     for sentence in (
         "This fleet has too little data to be judged by any number of the paper.",
         "None of the 15 findings hold in every number that can be judged.",
@@ -188,8 +200,8 @@ def test_one_kind_shows_nothing_of_the_other(by_hand: Warehouse, tmp_path: Path)
     assert '"name":"Disk"' not in page.text
 
 
-def test_markup_in_data_is_text(by_hand: Warehouse, tmp_path: Path):
-    page = Page(write_study(by_hand, tmp_path / "study.html"))
+def test_markup_in_data_is_text(page_by_hand: Path):
+    page = Page(page_by_hand)
     assert HOSTILE in page.words
     assert HOSTILE not in page.text
 

@@ -7,31 +7,29 @@ import hashlib
 import json
 import math
 import random
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from reference.fleets import HOWS, deliveries, random_fleet
 
 from drivetail.cli import main
 from engine.build import build
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
-from ingest import ingest
+from tests.once import awkward_fleet
 from tests.tolerance import plain
 
 pytestmark = pytest.mark.xdist_group("tolerance")
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    root = tmp_path_factory.mktemp("tolerance")
-    warehouse = Warehouse(root / "warehouse")
-    paths, _ = deliveries(random_fleet(1), HOWS[0], root / "fleet", random.Random(1))
-    for path in paths:
-        ingest("bundle", [path], warehouse.root)
+def whole(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Warehouse:
+    """A copy, which runs are added to."""
+    warehouse = Warehouse(tmp_path_factory.mktemp("tolerance") / "warehouse")
+    shutil.copytree(awkward_fleet(tmp_path_factory, worker_id).root, warehouse.root)
     build(warehouse)
     return warehouse
 
