@@ -18,12 +18,12 @@ from typing import Any
 import polars as pl
 
 from ingest.contract.errors import GateError, IngestError, StoreError
-from ingest.contract.values import DEFAULT_MIN_COVERAGE, DRIVE_KINDS
+from ingest.contract.values import DEFAULT_MIN_COVERAGE, DRIVE_KINDS, utc_now
 from ingest.raw.arrivals import Arrivals
 from ingest.raw.closing import close, rejected_records
 from ingest.raw.landing import Gate, Landing
 from ingest.raw.quarantine import DROPPED, RELEASED, GateReport, Held, decide, find_held, hold, withheld
-from ingest.raw.store import StagedDelivery, drive_hour_files, ingest_lock, pruned_before, utc_now
+from ingest.raw.store import StagedDelivery, drive_hour_files, ingest_lock, pruned_before
 from ingest.raw.trouble import explained
 from ingest.reading.files import QUARANTINED, UNREADABLE, FileResult, SourceFile, find_files
 from ingest.reading.resolution import seconds_of

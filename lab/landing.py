@@ -19,8 +19,9 @@ from typing import Any
 
 import polars as pl
 
+from ingest.contract.values import utc_now
 from ingest.raw.durable import put_folder
-from ingest.raw.store import clear_staging, ingest_lock, raw_root, utc_now, write_parquet
+from ingest.raw.store import clear_staging, ingest_lock, raw_root, write_parquet
 from ingest.reading.readers import one_line
 from lab.bundle import MANIFEST_FILE, Bundle, Listing, open_bundle
 from lab.contract import COUNT, FILES, MANIFEST, TEXT, UNKNOWN_CONFIG, UNKNOWN_TOOL, UNREADABLE, Columns, LabError, Refused

@@ -10,10 +10,11 @@ from typing import Any
 import polars as pl
 
 from ingest.contract.fleet import REJECTED_RECORDS, TIMED
+from ingest.contract.values import utc_now
 from ingest.raw.closing import rejected_records
 from ingest.raw.landing import Landing
 from ingest.raw.quarantine import GateReport
-from ingest.raw.store import Part, utc_now
+from ingest.raw.store import Part
 from ingest.reading.files import UNREADABLE, sha256_of
 from quality.frames import FILES, HOUR, USUAL, columns, facts, without_duplicates
 from quality.history import History

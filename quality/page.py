@@ -9,9 +9,10 @@ from typing import Any
 
 import jinja2
 
+from ingest.contract.values import utc_now
 from ingest.raw.durable import replace_file
 from ingest.raw.quarantine import list_quarantine
-from ingest.raw.store import list_deliveries, utc_now
+from ingest.raw.store import list_deliveries
 
 
 def write_pages(warehouse: Path, *days: date, now: datetime | None = None) -> Path:

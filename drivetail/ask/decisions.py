@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from drivetail.ask.explain.question import known_drive
 from drivetail.console import Columns, table
@@ -17,7 +16,10 @@ from engine.read import publication_of
 from engine.register import Register
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, to_minute
-from ingest.raw.store import utc_now
+from ingest.contract.values import utc_now
+
+if TYPE_CHECKING:
+    import polars as pl
 
 REPLACE, WATCH, DISMISS = "replace", "watch", "dismiss"
 

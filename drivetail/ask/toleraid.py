@@ -24,7 +24,7 @@ from engine.experiments import TABLES, folder_of, keep
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from engine.words import percent
-from ingest.raw.store import utc_now
+from ingest.contract.values import utc_now
 from toleraid import (
     PAPER_JITTER,
     POLICIES,

@@ -126,7 +126,7 @@ def decide(
     """
     from drivetail.ask.decisions import decide as record
     from drivetail.service.settings import decides_here
-    from ingest.raw.store import utc_now
+    from ingest.contract.values import utc_now
 
     if until is not None and until <= utc_now():
         raise click.UsageError(

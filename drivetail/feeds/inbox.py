@@ -27,7 +27,7 @@ from drivetail.service.settings import Inbox, Server, Settings, SettingsError
 from engine.register import Record
 from engine.warehouse import Warehouse
 from ingest import GateError, IngestError, StoreError, calls_of, ingest, list_quarantine
-from ingest.raw.store import utc_now
+from ingest.contract.values import utc_now
 from ingest.sources import COLLECTED
 
 NEW, SETTLING, AHEAD, DONE, FAILED, MISSING = "new", "settling", "ahead", "done", "failed", "missing"

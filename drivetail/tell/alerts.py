@@ -19,7 +19,7 @@ from engine.read import Row, fetch, publication_of
 from engine.register import Record, Register
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, to_minute
-from ingest.raw.store import utc_now
+from ingest.contract.values import utc_now
 
 SAME_WITHIN = timedelta(hours=24)
 """Two alerts of one subject and reason are at least as far apart (alert_clear_hours); closer, late data have moved the one."""

@@ -1,6 +1,8 @@
-"""The words that records and options are made of; nothing else is imported, so that a scheduler can read its settings every minute."""
+"""The words that records and options are made of, and now. Nothing heavy is imported: a scheduler reads its settings every minute."""
 
 from __future__ import annotations
+
+from datetime import UTC, datetime
 
 DRIVE_KINDS = ("disk", "ssd")
 VERDICTS = ("slow", "healthy")
@@ -22,3 +24,8 @@ EVENT_TYPES = (
 DEFAULT_MIN_COVERAGE = 0.5
 RESOLUTIONS = {"1m": 60, "5m": 300, "15m": 900}
 """Parts of an hour that `--resolution` keeps, in seconds."""
+
+
+def utc_now() -> datetime:
+    """Now, UTC without zone, as raw keeps every instant."""
+    return datetime.now(UTC).replace(tzinfo=None)

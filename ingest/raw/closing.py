@@ -5,10 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from ingest.contract.fleet import INGESTED_FILES, REJECTED_RECORDS, raw_columns
-from ingest.contract.values import DEFAULT_MIN_COVERAGE
+from ingest.contract.values import DEFAULT_MIN_COVERAGE, utc_now
 from ingest.raw.judge import Verdict, judge_table, judge_timed
 from ingest.raw.landing import Landing
-from ingest.raw.store import utc_now
 
 
 def close(landing: Landing) -> dict[str, int]:

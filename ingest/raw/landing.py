@@ -11,10 +11,10 @@ import polars as pl
 
 from ingest.contract.errors import IngestError, StoreError, UnreadableFile
 from ingest.contract.fleet import IDENTITY, RAW_KINDS, TIMED, raw_columns
-from ingest.contract.values import DEFAULT_MIN_COVERAGE
+from ingest.contract.values import DEFAULT_MIN_COVERAGE, utc_now
 from ingest.raw.arrivals import Arrivals
 from ingest.raw.quarantine import GateReport
-from ingest.raw.store import Part, StagedDelivery, utc_now
+from ingest.raw.store import Part, StagedDelivery
 from ingest.reading.batches import Batch
 from ingest.reading.files import UNREADABLE, FileResult, SourceFile
 from ingest.reading.readers import one_line

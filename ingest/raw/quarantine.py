@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from ingest.contract.errors import GateError
+from ingest.contract.values import utc_now
 from ingest.raw.durable import put_folder, sync
-from ingest.raw.store import raw_root, utc_now
+from ingest.raw.store import raw_root
 from ingest.reading.files import SourceFile, sha256_of
 
 RELEASED, DROPPED = "released", "dropped"

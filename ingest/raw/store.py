@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -351,11 +351,6 @@ def write_parquet(rows: pl.DataFrame, path: Path) -> None:
         )
     except pa.ArrowException as error:
         raise OSError(str(error)) from error
-
-
-def utc_now() -> datetime:
-    """Now, UTC without zone, as raw keeps every instant."""
-    return datetime.now(UTC).replace(tzinfo=None)
 
 
 def key_hashes(rows: pl.DataFrame, record_kind: str) -> NDArray[np.uint64]:

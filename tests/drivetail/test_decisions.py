@@ -14,7 +14,7 @@ from conftest import drivetail
 from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import ingest
-from ingest.raw.store import utc_now
+from ingest.contract.values import utc_now
 
 pytestmark = pytest.mark.xdist_group("decisions")
 

@@ -25,7 +25,8 @@ from engine.publish import kept_publications
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
 from ingest import ingest
-from ingest.raw.store import list_deliveries, utc_now
+from ingest.contract.values import utc_now
+from ingest.raw.store import list_deliveries
 from report import write_report
 from report.page.numbers import percent, ratio
 from report.page.pdf import print_page

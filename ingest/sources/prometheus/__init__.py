@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ingest.contract.errors import IngestError, UnreadableFile
-from ingest.raw.store import utc_now, write_parquet
+from ingest.contract.values import utc_now
+from ingest.raw.store import write_parquet
 from ingest.reading.batches import Batch, batch_of
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.overlap import each_once, take_back
