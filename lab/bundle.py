@@ -285,7 +285,8 @@ def _manifest(place: Path, files: dict[str, Path]) -> tuple[Manifest, list[str]]
             filesystem_id=block.name("filesystem_id"),
             device_id=_known(block, "device_id", devices, is_required=True),
             block_bytes=block.count("block_bytes", 4096, least=1),
-            partition_start_sectors=block.count("partition_start_sectors", 0),
+            # lsblk may say where it is not given
+            partition_start_sectors=block.count("partition_start_sectors"),
         )
         for block in blocks["filesystems"]
     ]

@@ -38,6 +38,12 @@ expected_runs = 3
 device_id = "d"
 kernel_name = "sdb"
 firmware = "mine"
+[[devices]]
+device_id = "numbered"
+major_minor = "8,32"
+[[filesystems]]
+filesystem_id = "fs"
+device_id = "d"
 [[configs]]
 config_id = "c"
 device_id = "d"
@@ -45,7 +51,16 @@ device_id = "d"
 LSBLK = {
     "blockdevices": [
         {"name": "sda", "type": "disk", "maj:min": "8:0", "size": 500, "rota": "1", "model": "other"},
-        {"name": "sdb", "type": "disk", "maj:min": "8:16", "size": 64023257088, "rota": False, "model": "SSDSA2SH064G1GC", "tran": "sata"},
+        {
+            "name": "sdb",
+            "type": "disk",
+            "maj:min": "8:16",
+            "size": 64023257088,
+            "rota": False,
+            "model": "SSDSA2SH064G1GC",
+            "tran": "sata",
+            "children": [{"name": "sdb1", "type": "part", "fstype": "ext4", "mountpoints": ["/mnt"], "start": 2048}],
+        },
     ]
 }
 TITLE = "rates at which files can be created and closed with 4 pes:\n"
@@ -74,13 +89,14 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         "one.json": smart(Host_Writes_32MiB=5, NAND_Writes_32MiB=7),
         "two.json": smart(Host_Writes_32MiB=9, NAND_Writes_32MiB=17),
         "lsblk.json": json.dumps(LSBLK),
+        "diskstats.txt": "TS 1700000000\n   8      32 sdc 1 0 2 3 4 0 5 6 0 7 8\n",
         "info.json": json.dumps({"model_name": "X25-E", "firmware_version": "8850", "rotation_rate": 0, "serial_number": "CVEM"}),
         "wks.txt": b"\x00\x01\x02 binary",
         "told.txt": "Writing output to here.json\n",
     }
     rows = [
         "before.txt,metarates,c,1,before", "after1.txt,metarates,c,1,after", "after.txt,metarates,c,1,after",
-        "lsblk.json,lsblk,c,1", "info.json,smartctl,c,1", "two.json,smartctl,c,1,stress,,60",
+        "lsblk.json,lsblk,c,1", "diskstats.txt,diskstats,c,1", "info.json,smartctl,c,1", "two.json,smartctl,c,1,stress,,60",
         "one.json,smartctl,c,1,stress,,0", "wks.txt,mdtest,c,1,before", "told.txt,ior,c,1,stress",
     ]  # fmt: skip
     if SAMPLES.exists():
@@ -220,8 +236,11 @@ def test_amplification_follows_offsets_not_the_order_of_runs_csv(landed: Warehou
     assert row["source_attributes"] == "NAND_Writes_32MiB / Host_Writes_32MiB" and row["reason"] is None
 
 
-def test_lsblk_and_smartctl_fill_what_the_manifest_leaves_out(landed: Warehouse) -> None:
-    (device,) = rows(landed, "select * from lab.dim_devices where experiment_id = 'by-hand'")
+def test_lsblk_smartctl_and_diskstats_fill_what_the_manifest_leaves_out(landed: Warehouse) -> None:
+    device, numbered = rows(landed, "select * from lab.dim_devices where experiment_id = 'by-hand' order by device_id")
+    assert (numbered["kernel_name"], numbered["model"]) == ("sdc", None)
+    (filesystem,) = rows(landed, "select * from lab.dim_filesystems where experiment_id = 'by-hand'")
+    assert (filesystem["type"], filesystem["mount_point"], filesystem["partition_start_sectors"]) == ("ext4", "/mnt", 2048)
     assert {name: device[name] for name in ("kind", "kernel_name", "major_minor", "capacity_bytes", "interface", "rpm")} == {
         "kind": "ssd", "kernel_name": "sdb", "major_minor": "8,16", "capacity_bytes": 64_023_257_088, "interface": "sata", "rpm": None,
     }  # fmt: skip
