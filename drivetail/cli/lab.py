@@ -185,13 +185,17 @@ def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None
 
     \b
     SCENARIO is one of
-      sync-writes      iozone over 13 buffers on several filesystems
-      before-after     77 cells before and after a stress by IOR
-      reads-intrinsic  block traces of files in several extents
-      reads-modes      files read for hours, buffered and direct
-      writers          1, 2 and 4 concurrent writers: traces, maps of files, counters
-      tasks            nodes whose slots wait between tasks, and the rhythm of a disk
-      papers           a bundle for each experiment of the papers
+      sync-writes            iozone over 13 buffers on several filesystems
+      before-after           77 cells before and after a stress by IOR
+      reads-intrinsic        block traces of files in several extents
+      reads-modes            files read for hours, buffered and direct
+      reads-temporal-time    all reads are slow every so often
+      reads-temporal-writes  the same, after so many bytes written
+      reads-permanent        a file becomes slow for good
+      writers                1, 2 and 4 concurrent writers: traces, maps of files, counters
+      tasks                  nodes whose slots wait between tasks, and the rhythm of a disk
+      awkward                bundles of all that goes wrong
+      papers                 a bundle for each experiment of the papers
 
     The bundle is in the tools' own formats; what its relations must hold is in BUNDLE/truth. The same seed gives the same bytes.
     """

@@ -14,6 +14,7 @@ import pytest
 from lab.bundle import open_bundle
 from lab.contract import REASONS, LabError
 from lab.landing import FOLDER, ingest_bundle, lab_root
+from lab.simulate import simulate
 from tests.lab.bundles import BENCH, HEADER, MANIFEST, lab, write_bundle
 
 ROWS = ["a.csv,bench,c,1", "sub/b.csv,bench,c,2"]
@@ -82,6 +83,20 @@ def test_every_reason_is_given_where_it_applies(tmp_path: Path) -> None:
     assert landed(tmp_path / "w", "bench_results").height == 2
     done = lab("ingest", folder, "-w", tmp_path / "v", "--strict")
     assert done.exit_code == 1 and "row 7: run_number is 'zero'; give a whole number from 1" in done.output
+
+
+def test_awkward_bundles_land_as_planted(tmp_path: Path) -> None:
+    folder = simulate("awkward", tmp_path / "bundles", 1)
+    done = lab("ingest", folder, "-w", tmp_path / "w")
+    assert done.exit_code == 0, done.output
+    planted = pl.read_parquet(folder / "awkward-refused/truth/ingested_files.parquet").to_dicts()
+    assert {row["reason"] for row in planted} == {*REASONS, None}
+    found = {row["file"]: (row["reason"], row["rows_parsed"] or 0) for row in landed(tmp_path / "w", "files", "awkward-refused").to_dicts()}
+    assert found == {row["file"]: (row["reason"], row["rows_parsed"]) for row in planted}
+    assert landed(tmp_path / "w", "bench_results", "awkward-refused")["value"].sort().to_list() == [0.5, 2.0, 97.0, 100.0, 103.0, 4096.0]
+    for name in ("reads", "writers", "sync-writes", "before-after"):
+        files = landed(tmp_path / "w", "files", f"awkward-{name}")
+        assert files.height >= 5 and files["reason"].null_count() == files.height
 
 
 @pytest.mark.parametrize(

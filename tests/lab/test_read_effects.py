@@ -188,7 +188,7 @@ def reference(bundle: Path) -> dict[str, dict[Any, Row]]:
     found["fct_mitigations"] = plain_reads.mitigations(reads, "buffered")
     for config in reads:
         of_files = [(file, *one) for (name, file), measured in latencies.items() if name == config for one in measured]
-        extents = plain_reads.extent_reads(traces[config], LARGE_EXTENT_BYTES)
+        extents = plain_reads.extent_reads(traces[config], LARGE_EXTENT_BYTES) if traces[config] else {}
         found["fct_read_percentiles"] |= {
             (config, *key): row for key, row in plain_reads.percentiles(reads[config], of_files, traces[config], extents).items()
         }

@@ -104,8 +104,10 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
             ingest_bundle(warehouse.root, part)
     ingest_bundle(warehouse.root, simulate("reads-intrinsic", root / "clean", 1, experiment_id="clean", is_awkward=False))
     for trigger in TRIGGERS:
-        given = {"hours": 30, "onset_hour": 99, "slow_pace_ratio": 2.0, "trigger": trigger, "extents": [2] * 8}
-        ingest_bundle(warehouse.root, simulate("reads-modes", root / trigger, 1, experiment_id=f"by-{trigger}", **given))
+        # no scenario has the trigger reads by itself
+        scenario, more = ("reads-temporal-time", {"trigger": trigger}) if trigger == "reads" else (f"reads-temporal-{trigger}", {})
+        ingest_bundle(warehouse.root, simulate(scenario, root / trigger, 1, experiment_id=f"by-{trigger}", **more))
+    ingest_bundle(warehouse.root, simulate("reads-permanent", root / "reads-permanent", 1))
     for bundle in (in_four_formats(root / "formats"), probes(root / "probes")):
         summary = ingest_bundle(warehouse.root, bundle)
         assert not summary.refused and not any(row["lines_rejected"] for row in summary.files)
@@ -203,6 +205,12 @@ def test_a_varied_pace_shows_the_trigger(landed: Warehouse, trigger: str) -> Non
     found = rows(landed, "select * from lab.fct_temporal_periods where experiment_id = ?", f"by-{trigger}")
     assert [(row["config_id"], row["instances"], row["trigger"]) for row in found] == [("buffered", planted.height, trigger)]
     assert planted.height >= 9
+
+
+def test_a_file_that_becomes_slow_for_good_is_the_only_slowdown(landed: Warehouse) -> None:
+    found = rows(landed, "select * from lab.fct_permanent_slowdowns where experiment_id = 'reads-permanent' and onset_hour is not null")
+    assert [(row["config_id"], row["file_name"], row["onset_hour"]) for row in found] == [("buffered", "file_3", 20)]
+    assert not rows(landed, "select * from lab.fct_temporal_slowdowns where experiment_id = 'reads-permanent'")
 
 
 def test_planted_recoveries_are_found(landed: Warehouse) -> None:
