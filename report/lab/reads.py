@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from engine.lab_read import size
 from engine.read import Row, fetch
-from report.lab.sync_writes import INKS
+from report.lab.sync_writes import INKS, log_axis
 from report.page.look import QUIET, SLOW, drawn, safe, styled
 
 MITIGATIONS = "select * from lab.fct_mitigations where experiment_id = ? order by slowdown, config_id"
@@ -48,6 +48,10 @@ DISTRIBUTIONS = (
 """Measure, what tells the parts apart, and heading of a figure of distributions."""
 UNITS = {"latency": ("microseconds", 1.0), "recovery": ("requests", 1.0), "throughput": ("MB/s", 1e-6)}
 """Measure -> unit of its axis, and the factor of that unit."""
+COUNTED = {"latency": "requests", "recovery": "extents of", "throughput": "reads"}
+"""Measure -> what has a value."""
+Lines = dict[tuple[str, str], list[Row]]
+"""Configuration and part -> percentiles."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 MOST_POINTS = 6_000
 """Greatest number of reads of a configuration in a timeline; of more, it shows an even selection. They are drawn without WebGL, which
@@ -156,12 +160,15 @@ def _distributions(connection: duckdb.DuckDBPyConnection, name: str) -> list[tup
     """Heading, figure and numbers of each distribution that the experiment has."""
     found = []
     for measure, split, heading in DISTRIBUTIONS:
-        rows = fetch(connection, PERCENTILES, [name, measure, split])
-        lines: dict[tuple[str, str], list[Row]] = {}
-        for row in rows:
-            lines.setdefault((row["config_id"], row["part"]), []).append(row)
-        if lines:
-            found.append((heading, drawn(_shares(lines, measure, split), f"{measure}-{split}", heading), _counts(lines, split)))
+        figures: dict[str, Lines] = {}
+        for row in fetch(connection, PERCENTILES, [name, measure, split]):
+            # sizes are many: each configuration has its figure
+            here = f"{heading}: {row['config_id']}" if split == "extent_bytes" else heading
+            figures.setdefault(here, {}).setdefault((row["config_id"], row["part"]), []).append(row)
+        found += [
+            (here, drawn(_shares(lines, measure, split), f"{measure}-{split}-{number}", here), _counts(lines, measure, split))
+            for number, (here, lines) in enumerate(figures.items())
+        ]
     return found
 
 
@@ -169,18 +176,18 @@ def _part(part: str, split: str) -> str:
     return f"{size(int(part))} or more" if split == "extent_bytes" else "" if part == "all" else part
 
 
-def _counts(lines: dict[tuple[str, str], list[Row]], split: str) -> str:
+def _counts(lines: Lines, measure: str, split: str) -> str:
     """How many values each line is of, and how far apart the two of a configuration are."""
     said = []
     for config in dict.fromkeys(config for config, _ in lines):
         mine = [rows[0] for (of, _), rows in lines.items() if of == config]
-        parts = ", ".join(f"{row['n']:,} {_part(row['part'], split)}".strip() for row in mine)
+        parts = ", ".join(f"{row['n']:,} {COUNTED[measure]} {_part(row['part'], split)}".strip() for row in mine)
         distance = mine[0]["ks_distance"]
         said.append(f"{config}: {parts}" + ("" if distance is None else f", at most {100 * distance:.0f} points apart"))
     return "; ".join(said) + "."
 
 
-def _shares(lines: dict[tuple[str, str], list[Row]], measure: str, split: str) -> go.Figure:
+def _shares(lines: Lines, measure: str, split: str) -> go.Figure:
     """For each value the percent of all that are no greater; configurations by colour, parts by dashes."""
     configs, parts = (list(dict.fromkeys(key[place] for key in lines)) for place in (0, 1))
     unit, factor = UNITS[measure]
@@ -196,8 +203,10 @@ def _shares(lines: dict[tuple[str, str], list[Row]], measure: str, split: str) -
             hovertemplate="%{y}% up to %{x:,.4~g} " + unit + f"<extra>{label}</extra>",
         )  # fmt: skip
     styled(drawing, 320, hovermode="closest")
-    is_wide = measure == "latency"
-    drawing.update_xaxes(title_text=unit, type="log" if is_wide else "linear", dtick="D2" if is_wide else None)
+    if measure == "latency":
+        log_axis(drawing, [row["value"] for rows in lines.values() for row in rows], unit, axis="x")
+    else:
+        drawing.update_xaxes(title_text=unit)
     drawing.update_yaxes(title_text="percent", automargin=False, range=[0, 101], tickvals=[0, 25, 50, 75, 100])
     drawing.update_layout(margin={"l": 60, "r": 16, "t": 30, "b": 46})
     return drawing

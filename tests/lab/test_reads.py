@@ -318,6 +318,30 @@ def test_the_page_says_what_is_lost_and_needs_no_webgl(landed: Warehouse, tmp_pa
     assert '"type":"scatter"' in page and '"type":"scattergl"' not in page
 
 
+def test_the_page_shows_distributions_and_the_extent_that_recovers_last(landed: Warehouse, tmp_path: Path) -> None:
+    page = write_lab(landed, "reads-intrinsic-1", tmp_path / "page.html", None).read_text()
+    counted = rows(
+        landed,
+        "select distinct split, part, n, ks_distance from lab.fct_read_percentiles "
+        "where experiment_id = 'reads-intrinsic-1' and measure = 'latency' and split = 'recovery' order by part desc",
+    )
+    during, after = counted
+    distance = f"at most {100 * during['ks_distance']:.0f} points apart."
+    assert f"buffered: {during['n']:,} requests during, {after['n']:,} requests after, {distance}" in page
+    assert "Requests until an extent has recovered, by its size: buffered" in page and "extents of 8 MiB or more" in page
+    # without phases, onsets or instances there is nothing to tell apart
+    assert "Latency before and after" not in page and "Latency inside" not in page
+    (worst,) = rows(
+        landed,
+        "select * from lab.fct_extent_reads where experiment_id = 'reads-intrinsic-1' "
+        "order by recovery_requests desc, recovery_us desc limit 1",
+    )
+    said = f"Extent {worst['extent_index']} of {worst['file_name']}, buffered, run {worst['run_number']}, read {worst['read_index']}: "
+    assert f"{said}{worst['recovery_requests']} of {worst['requests']} requests" in page and 'id="figure-worst"' in page
+    page = write_lab(landed, "reads-modes-1", tmp_path / "page.html", None).read_text()
+    assert "Throughput of reads before and after" in page and 'id="figure-worst"' not in page
+
+
 def test_refused_traces_say_why(tmp_path: Path) -> None:
     clockless, other, empty = "block_rq_issue: 7,0 R 4096 () 8 + 8 be,0,6 [dd]\n", "no trace at all\n", "# tracer: blk\n#\n"
     given = {
