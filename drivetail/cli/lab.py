@@ -255,9 +255,10 @@ def write_report(warehouse: Warehouse, experiment: str | None, against: str | No
 @warehouse_option
 @lab_command
 def compare_configs(warehouse: Warehouse, config_a: str, config_b: str, experiment: str | None, output: str) -> None:
-    """Compare two configurations, devices or phases.
+    """Compare two configurations, devices, phases or settings.
 
-    Every test that both have, with the difference, its 95% interval and a verdict, which may be inconclusive.
+    A setting is a factor and its value, such as scheduler=none. Every test that both have, with the difference, its 95% interval and a
+    verdict, which may be inconclusive.
     """
     from drivetail.ask.lab import compare, comparison_table
     from engine.read import publication_of
