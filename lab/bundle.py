@@ -329,7 +329,8 @@ def _known(block: _Block, key: str, rows: list[dict[str, Any]], *, is_required: 
     value = block.text(key, is_required=is_required)
     names = [row[key] for row in rows]
     if value is not None and value not in names:
-        raise block.wrong(key, value, f"there is no such block; there are {', '.join(names) or 'none'}")
+        known = f"there are {', '.join(names)}" if names else f"add one: [[{key.removesuffix('_id')}s]] with this {key}"
+        raise block.wrong(key, value, f"there is no such block; {known}")
     return value
 
 

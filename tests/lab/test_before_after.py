@@ -323,6 +323,15 @@ def test_the_page_names_what_got_worse(landed: Warehouse) -> None:
     assert "<td" in numbers and not re.search(r"\de\+", numbers), "great numbers are written out"
 
 
+def test_a_bundle_becomes_a_page_in_one_call(landed: Warehouse) -> None:
+    done = lab("report", landed.root.parent / "hand", "-w", landed.root)
+    assert done.exit_code == 0, done.output
+    assert "nothing new, so nothing changed" in done.output and "Computed 0 experiments of" in done.output
+    assert "told.txt was refused (no_result)" in (landed.root / "reports" / "lab-by-hand.html").read_text()
+    wrong = lab("report", landed.root.parent / "hand" / "lsblk.json", "-w", landed.root)
+    assert wrong.exit_code == 1 and "is no folder and no archive" in wrong.output
+
+
 def test_labels_of_cells_are_short_and_differ() -> None:
     cell = {"config_id": "c", "test": "read", "parameter": 4096, "unit": "kB/s"}
     shown = [{**cell, "benchmark": "a"}, {**cell, "benchmark": "b"}, {**cell, "benchmark": "a", "test": "write"}]

@@ -113,6 +113,7 @@ def test_awkward_bundles_land_as_planted(tmp_path: Path) -> None:
             ('config_id = "c"\ndevice_id = "d"', 'config_id = "c"\ndevice_id = "x"'),
             r'configs\[1\].device_id is "x"; there is no such block',
         ),
+        (("[[devices]]", "[[device]]"), r'device_id is "d"; there is no such block; add one: \[\[devices\]\] with this device_id'),
         (("[[configs]]", "[[things]]"), "configs is missing"),
         (('device_id = "d"\n[[configs]]', 'device_id = "d"\n[[devices]]\ndevice_id = "d"\n[[configs]]'), "another block has the same"),
         (("format = 1", "format = "), "is no TOML"),
