@@ -47,6 +47,13 @@ device_id = "d"
 [[configs]]
 config_id = "c"
 device_id = "d"
+[configs.factors]
+alignment_bytes = 131072
+[[configs]]
+config_id = "shifted"
+device_id = "d"
+[configs.factors]
+alignment_bytes = 4096
 """
 LSBLK = {
     "blockdevices": [
@@ -91,6 +98,11 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         "lsblk.json": json.dumps(LSBLK),
         "diskstats.txt": "TS 1700000000\n   8      32 sdc 1 0 2 3 4 0 5 6 0 7 8\n",
         "info.json": json.dumps({"model_name": "X25-E", "firmware_version": "8850", "rotation_rate": 0, "serial_number": "CVEM"}),
+        **{
+            f"{config}_{run}.csv": f"benchmark,test,parameter,value,unit\nmine,write,0,{value + run},kB/s\n"
+            for run in (1, 2)
+            for config, value in (("c", 90), ("shifted", 50))
+        },
         "wks.txt": b"\x00\x01\x02 binary",
         "told.txt": "Writing output to here.json\n",
     }
@@ -98,6 +110,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         "before.txt,metarates,c,1,before", "after1.txt,metarates,c,1,after", "after.txt,metarates,c,1,after",
         "lsblk.json,lsblk,c,1", "diskstats.txt,diskstats,c,1", "info.json,smartctl,c,1", "two.json,smartctl,c,1,stress,,60",
         "one.json,smartctl,c,1,stress,,0", "wks.txt,mdtest,c,1,before", "told.txt,ior,c,1,stress",
+        *(f"{config}_{run}.csv,bench,{config},{run}" for run in (1, 2) for config in ("c", "shifted")),
     ]  # fmt: skip
     if SAMPLES.exists():
         files |= {name: (SAMPLES.parent / name).read_bytes() for name in OF_SEED}
@@ -310,6 +323,16 @@ def test_good_lines_are_kept_beside_bad_ones(tmp_path: Path) -> None:
 def test_phases_are_compared_in_words(landed: Warehouse) -> None:
     compared = json.loads(lab("compare", "before", "after", "--experiment", "by-hand", "--format", "json", "-w", landed.root).stdout)
     assert [(row["difference"], row["n_a"], row["n_b"], row["config_id"]) for row in compared] == [(10.0, 3, 3, "c")]
+
+
+def test_settings_are_compared(landed: Warehouse) -> None:
+    sides = ("alignment_bytes=131072", "alignment_bytes=4096")
+    (row,) = json.loads(lab("compare", *sides, "--format", "json", "-w", landed.root).stdout)
+    assert (row["compared"], row["difference"], row["n_a"], row["verdict"]) == ("factor", 40.0, 2, "a better")
+    factors = rows(landed, "select * from lab.dim_config_factors where experiment_id = 'layton' order by factor")
+    assert [(row["factor"], row["value"]) for row in factors] == [("alignment_bytes", "131072"), ("stripe_width", "32")]
+    wrong = lab("compare", "alignment_bytes=131072", "alignment=4096", "-w", landed.root)
+    assert wrong.exit_code == 1 and "settings" in wrong.output
 
 
 def test_the_page_names_what_got_worse(landed: Warehouse) -> None:

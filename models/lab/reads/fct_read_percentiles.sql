@@ -124,26 +124,39 @@ pairs as (
     having count(*) = 2
 ),
 
+-- rows that follow each other, not ranges of values: those take DuckDB minutes over a million
+steps as (
+    select
+        measured.measure,
+        measured.experiment_id,
+        measured.config_id,
+        measured.split,
+        measured.value,
+        min(pairs.of_one) as of_one,
+        min(pairs.of_other) as of_other,
+        count(*) filter (where measured.part = pairs.one) as ones,
+        count(*) filter (where measured.part <> pairs.one) as others
+    from measured
+    inner join pairs
+        on measured.measure = pairs.measure
+        and measured.experiment_id = pairs.experiment_id
+        and measured.config_id = pairs.config_id
+        and measured.split = pairs.split
+    group by measured.measure, measured.experiment_id, measured.config_id, measured.split, measured.value
+),
+
 distances as (
-    select measure, experiment_id, config_id, split, max(abs(gap)) as ks_distance
+    select measure, experiment_id, config_id, split, max(abs(below_of_one / of_one - below_of_other / of_other)) as ks_distance
     from (
         select
-            measured.measure,
-            measured.experiment_id,
-            measured.config_id,
-            measured.split,
-            count(*) filter (where measured.part = pairs.one) over below / cast(pairs.of_one as double)
-            - count(*) filter (where measured.part != pairs.one) over below / cast(pairs.of_other as double) as gap
-        from measured
-        inner join pairs
-            on measured.measure = pairs.measure
-            and measured.experiment_id = pairs.experiment_id
-            and measured.config_id = pairs.config_id
-            and measured.split = pairs.split
+            *,
+            cast(sum(ones) over below as double) as below_of_one,
+            cast(sum(others) over below as double) as below_of_other
+        from steps
         window below as (
-            partition by measured.measure, measured.experiment_id, measured.config_id, measured.split order by measured.value asc
+            partition by measure, experiment_id, config_id, split order by value asc rows between unbounded preceding and current row
         )
-    ) as gaps
+    ) as counted
     group by measure, experiment_id, config_id, split
 )
 
