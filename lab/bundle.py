@@ -135,6 +135,8 @@ def _of_folder(root: Path) -> dict[str, Path]:
 
 
 def _of_archive(archive: Path, scratch: Path) -> dict[str, Path]:
+    if archive.name in (MANIFEST_FILE, RUNS_FILE):
+        raise LabError(f"{archive}: is a file of a bundle; give its folder, {archive.parent}")
     if not archive.name.lower().endswith(ARCHIVES):
         raise LabError(f"{archive}: is no folder and no archive; give a folder, or a file that ends in {', '.join(ARCHIVES)}")
     try:

@@ -136,6 +136,12 @@ def test_a_bundle_without_its_two_files_lands_nothing(missing: str, tmp_path: Pa
         ingest_bundle(tmp_path / "w", folder)
 
 
+@pytest.mark.parametrize(("name", "said"), [("runs.csv", r"give its folder, .*/b$"), ("a.csv", "is no folder and no archive")])
+def test_a_file_of_a_bundle_is_not_the_bundle(name: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=said):
+        ingest_bundle(tmp_path / "w", write_bundle(tmp_path / "b", FILES, ROWS) / name)
+
+
 def test_unknown_columns_and_keys_are_left_out_with_a_note(tmp_path: Path) -> None:
     folder = write_bundle(
         tmp_path / "b", FILES, f"{HEADER},mood\na.csv,bench,c,1,,,,good\n", MANIFEST.replace("format", "colour = 1\nformat")
