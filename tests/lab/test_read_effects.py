@@ -1,4 +1,4 @@
-"""What slowdowns cost, on twenty bundles with traces, lists of reads and copies by dd, beside a plain reference."""
+"""Every relation of reads, on twenty bundles with traces, lists of reads and copies by dd, beside a plain reference."""
 
 from __future__ import annotations
 
@@ -23,6 +23,18 @@ pytestmark = pytest.mark.xdist_group("lab")
 SEEDS = range(1, 21)
 ONSET_HOUR, HOURS, PACE_S = 3, 5, 40
 LARGE_EXTENT_BYTES = 1 << 20
+OF_REQUESTS = (
+    "direction",
+    "sector",
+    "sectors",
+    "queued_ns",
+    "issued_ns",
+    "completed_ns",
+    "error",
+    "file_name",
+    "extent_index",
+    "read_index",
+)
 BLOCKS = 4096
 """Of 4096 bytes in a file."""
 MANIFEST = f"""format = 1
@@ -145,35 +157,48 @@ def reference(bundle: Path) -> dict[str, dict[Any, Row]]:
     alone: dict[str, dict[tuple[str, int], list[float]]] = defaultdict(lambda: defaultdict(list))
     latencies: dict[tuple[str, str], list[tuple[str, float, float]]] = defaultdict(list)
     traces: dict[str, list[tuple[Any, list[Row], dict[tuple[str, int], Row]]]] = defaultdict(list)
+    found: dict[str, dict[Any, Row]] = defaultdict(dict)
     for listing in plain_reads.listings(bundle):
         config, phase, offset = listing["config_id"], listing["phase"], float(listing["offset_s"])
         text = (bundle / listing["file"]).read_text()
         if listing["tool"] == "dd":
             for size, latency in plain_reads.copies(text):
                 alone[config][phase, size].append(latency)
+        elif listing["tool"] == "filefrag":
+            found["fct_extents"] |= {(config, phase, *key): row for key, row in here.items()}
+            found["fct_file_fragments"] |= {(config, phase, file): {"extent_count": count} for file, count in counts.items()}
         elif listing["tool"] == "ftrace":
-            done, _ = plain_reads.requests(text, DEVICE)
+            done, found["fct_trace_counts"][config, phase] = plain_reads.requests(text, DEVICE)
             plain_reads.place_in_files(done, here)
+            found["fct_block_requests"] |= {
+                (config, phase, one["request_index"]): {name: one[name] for name in OF_REQUESTS} for one in done
+            }
+            found["fct_request_overlaps"] |= {(config, phase, *key): row for key, row in plain_reads.overlaps(done).items()}
             traces[config].append(((phase,), done, here))
             for one in plain_reads.single(done):
                 alone[config][phase, one["sectors"] * 512].append(one["latency_us"])
             for one in done:
                 if one["read_index"]:
                     latencies[config, one["file_name"]].append((phase, offset + one["issued_ns"] / 1e9, one["latency_us"]))
-            for (file, _), row in plain_reads.reads_of(done, offset).items():
+            for (file, number), row in plain_reads.reads_of(done, offset).items():
+                found["fct_file_reads"][config, phase, 2, file, number] = {**row, "extent_count": counts[file]}
                 read = {"start": row["started_s"], "end": row["ended_s"], "speed": row["throughput_bytes_per_s"]}
                 reads[config].append({"file": file, "phase": phase, "extents": counts[file], **read})
         elif listing["tool"] == "file-reads":
-            for row in csv.DictReader(text.splitlines()):
+            numbers: dict[str, int] = defaultdict(int)
+            for row in sorted(csv.DictReader(text.splitlines()), key=lambda row: float(row["started_s"])):
                 start, end = float(row["started_s"]), float(row["ended_s"])
                 speed = int(row["bytes"]) / (float(row["active_s"]) if row["active_s"] else end - start)
                 read = {"start": start, "end": end, "speed": speed}
+                numbers[row["file_name"]] += 1
+                found["fct_file_reads"][config, phase, 1, row["file_name"], numbers[row["file_name"]]] = {
+                    "bytes": int(row["bytes"]), "requests": None, "started_s": start, "ended_s": end, "throughput_bytes_per_s": speed,
+                }  # fmt: skip
                 reads[config].append({"file": row["file_name"], "phase": phase, "extents": counts[row["file_name"]], **read})
     for members in reads.values():
         for one in members:
             one["middle"] = (one["start"] + one["end"]) / 2
         members.sort(key=lambda one: one["middle"])
-    found: dict[str, dict[Any, Row]] = defaultdict(dict)
     for config, of_config in alone.items():
         found["fct_single_requests"] |= {(config, *key): row for key, row in plain_reads.single_requests(of_config).items()}
     for config, of_config in reads.items():
@@ -189,6 +214,16 @@ def reference(bundle: Path) -> dict[str, dict[Any, Row]]:
     for config in reads:
         of_files = [(file, *one) for (name, file), measured in latencies.items() if name == config for one in measured]
         extents = plain_reads.extent_reads(traces[config], LARGE_EXTENT_BYTES) if traces[config] else {}
+        found["fct_extent_reads"] |= {(config, *key): row for key, row in extents.items()}
+        for file in counts:
+            members = [one for one in reads[config] if one["file"] == file]
+            found["fct_permanent_slowdowns"][config, file] = plain_reads.permanent(members)
+        for phase in {one["phase"] for one in reads[config]}:
+            members = [one for one in reads[config] if one["phase"] == phase]
+            instances = plain_reads.temporal(members)
+            found["fct_temporal_slowdowns"] |= {(config, phase, number): row for number, row in enumerate(instances, 1)}
+            if instances:
+                found["fct_temporal_periods"][config, phase] = plain_reads.period(instances, members)
         found["fct_read_percentiles"] |= {
             (config, *key): row for key, row in plain_reads.percentiles(reads[config], of_files, traces[config], extents).items()
         }
@@ -199,11 +234,18 @@ KEYS = {
     "fct_single_requests": ("config_id", "phase", "request_bytes"), "fct_fragmentation_effect": ("config_id", "extent_count"),
     "fct_latency_shifts": ("config_id", "file_name", "percentile"), "fct_mitigations": ("slowdown", "config_id"),
     "fct_read_percentiles": ("config_id", "measure", "split", "part", "percentile"),
+    "fct_extents": ("config_id", "phase", "file_name", "extent_index"), "fct_file_fragments": ("config_id", "phase", "file_name"),
+    "fct_trace_counts": ("config_id", "phase"), "fct_block_requests": ("config_id", "phase", "request_index"),
+    "fct_request_overlaps": ("config_id", "phase", "file_name", "read_index", "position"),
+    "fct_file_reads": ("config_id", "phase", "run_number", "file_name", "read_index"),
+    "fct_extent_reads": ("config_id", "phase", "file_name", "read_index", "extent_index"),
+    "fct_permanent_slowdowns": ("config_id", "file_name"), "fct_temporal_slowdowns": ("config_id", "phase", "instance"),
+    "fct_temporal_periods": ("config_id", "phase"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_effects_equal_the_plain_reference(landed: Warehouse, seed: int) -> None:
+def test_relations_of_reads_equal_the_plain_reference(landed: Warehouse, seed: int) -> None:
     wanted = reference(landed.root.parent / f"effects-{seed}")
     for relation, key in KEYS.items():
         agree(by(rows(landed, f"select * from lab.{relation} where experiment_id = ?", f"effects-{seed}"), *key), wanted[relation])
