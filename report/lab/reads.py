@@ -104,7 +104,7 @@ def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence
         rows = [row for row in mitigations if row["slowdown"] == slowdown]
         if not rows:
             continue
-        drops = ", ".join(f"{row['config_id']} {row['drop_ratio']:.1%}" for row in rows)
+        drops = ", ".join(f"{row['config_id']} {row['drop_ratio']:.1%}{_interval(row)}" for row in rows)
         masking = [row["config_id"] for row in rows if row["is_masked"]]
         said.append(f"Throughput lost {WHERE[slowdown]}: {drops}" + (f"; masked by {', '.join(masking)}." if masking else "."))
     for row in periods:
@@ -113,6 +113,10 @@ def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence
             said.append(f"{row['config_id']}: temporal slowdowns come {every}; trigger: {row['trigger'] or 'too few to tell'}.")
     said += [f"{row['config_id']}: {row['file_name']} is slow for good from hour {row['onset_hour']}." for row in onsets[:5]]
     return said
+
+
+def _interval(row: Row) -> str:
+    return "" if row["low_drop_ratio"] is None else f" (95%: {row['low_drop_ratio']:.1%} to {row['high_drop_ratio']:.1%})"
 
 
 def _time(seconds: float) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
-from scipy.stats import ks_2samp
+from scipy.stats import ks_2samp, ttest_1samp
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -331,17 +331,24 @@ def fragmentation(reads: list[Row]) -> dict[int, Row]:
     }
 
 
-def drops(reads: list[Row]) -> dict[str, float]:
+Drop = tuple[float, float | None, float | None]
+"""What a slowdown costs, and the ends of its 95% interval."""
+
+
+def drops(reads: list[Row]) -> dict[str, Drop]:
     """Slowdown -> what it costs one configuration."""
-    found: dict[str, float] = {}
+    found: dict[str, Drop] = {}
     by_extents = fragmentation(reads)
     if by_extents:
-        found["intrinsic"] = by_extents[max(by_extents)]["drop_ratio"]
+        found["intrinsic"] = by_extents[max(by_extents)]["drop_ratio"], None, None
     by_phase: dict[str, list[Row]] = defaultdict(list)
     for one in reads:
         by_phase[one["phase"]].append(one)
-    instances = [instance for members in by_phase.values() for instance in temporal(members)]
-    found["temporal"] = mean(one["mean_drop_ratio"] for one in instances) if instances else 0.0
+    of_instances = [instance["mean_drop_ratio"] for members in by_phase.values() for instance in temporal(members)]
+    low, high = None, None
+    if len(of_instances) > 1:
+        low, high = ttest_1samp(of_instances, 0).confidence_interval()
+    found["temporal"] = mean(of_instances) if of_instances else 0.0, low, high
     sides: tuple[list[float], list[float]] = ([], [])
     if by_phase["before"] and by_phase["after"]:
         sides = [one["speed"] for one in by_phase["before"]], [one["speed"] for one in by_phase["after"]]
@@ -352,7 +359,7 @@ def drops(reads: list[Row]) -> dict[str, float]:
             for one in members if onset is not None else ():
                 sides[one["middle"] >= onset * 3600].append(one["speed"])
     if all(sides):
-        found["permanent"] = 1 - median(sides[1]) / median(sides[0])
+        found["permanent"] = 1 - median(sides[1]) / median(sides[0]), None, None
     return found
 
 
@@ -361,10 +368,10 @@ def mitigations(by_config: dict[str, list[Row]], default: str) -> dict[tuple[str
     costs = {config: drops(reads) for config, reads in by_config.items()}
     rows = {}
     for config, found in costs.items():
-        for slowdown, drop in found.items():
-            usual = costs[default].get(slowdown)
+        for slowdown, (drop, low, high) in found.items():
+            usual = costs[default].get(slowdown, (None,))[0]
             rows[slowdown, config] = {
-                "drop_ratio": drop, "default_drop_ratio": usual,
+                "drop_ratio": drop, "low_drop_ratio": low, "high_drop_ratio": high, "default_drop_ratio": usual,
                 "is_masked": abs(drop) < 0.02 if usual is not None and usual > 0.05 else None,
             }  # fmt: skip
     return rows

@@ -136,6 +136,12 @@ def test_a_bundle_without_its_two_files_lands_nothing(missing: str, tmp_path: Pa
         ingest_bundle(tmp_path / "w", folder)
 
 
+def test_a_question_before_the_build_names_the_next_step(tmp_path: Path) -> None:
+    assert "(experiments: `drivetail lab ingest`" in lab("choose", "e1", "-w", tmp_path / "w").output
+    ingest_bundle(tmp_path / "w", write_bundle(tmp_path / "b", FILES, ROWS))
+    assert "run `drivetail lab build`" in lab("choose", "e1", "-w", tmp_path / "w").output
+
+
 @pytest.mark.parametrize(("name", "said"), [("runs.csv", r"give its folder, .*/b$"), ("a.csv", "is no folder and no archive")])
 def test_a_file_of_a_bundle_is_not_the_bundle(name: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(LabError, match=said):
