@@ -183,7 +183,7 @@ def run_protocol(protocol: str, target: Path, out: Path, runs: int | None, phase
             say(f"  {step.command}")
         return
     done = carry_out(plan, recording, say)
-    say(f"Bundle: {out}, {counted_noun(done, 'step')} done; `drivetail lab ingest {out}` takes it in")
+    say(f"Bundle: {out}, {counted_noun(done, 'step')} done; `drivetail lab report {out}` takes it in and writes its page")
 
 
 @lab.command("simulate")
