@@ -55,8 +55,7 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
     Raises: QueryError when there is none, it cannot be read, or the folder has moved since it was made.
     """
     if not warehouse.published.exists():
-        hint = "nothing has landed there: `drivetail ingest`, then `drivetail build`" if has_nothing(warehouse) else "run `drivetail build`"
-        raise QueryError(f"{warehouse.published}: no such warehouse; {hint}, or name another with --warehouse DIR")
+        raise QueryError(f"{warehouse.published}: no such warehouse; {_first_step(warehouse)}, or name another with --warehouse DIR")
     try:
         connection = duckdb.connect(str(path or warehouse.published), read_only=True)
         configure_reader(connection)
@@ -66,6 +65,19 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
     if root != str(warehouse.root):
         raise QueryError(f"{warehouse.root}: was moved here from {root}; run `drivetail build` once, so that readers find the tables again")
     return connection
+
+
+def _first_step(warehouse: Warehouse) -> str:
+    """What to do where nothing is published."""
+    from lab.landing import list_experiments
+
+    if not has_nothing(warehouse):
+        return "run `drivetail build`"
+    if list_experiments(warehouse.root):
+        return "experiments have landed there: run `drivetail lab build`"
+    return (
+        "nothing has landed there: `drivetail ingest`, then `drivetail build` (experiments: `drivetail lab ingest`, `drivetail lab build`)"
+    )
 
 
 @contextmanager

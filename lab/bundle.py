@@ -135,6 +135,8 @@ def _of_folder(root: Path) -> dict[str, Path]:
 
 
 def _of_archive(archive: Path, scratch: Path) -> dict[str, Path]:
+    if archive.name in (MANIFEST_FILE, RUNS_FILE):
+        raise LabError(f"{archive}: is a file of a bundle; give its folder, {archive.parent}")
     if not archive.name.lower().endswith(ARCHIVES):
         raise LabError(f"{archive}: is no folder and no archive; give a folder, or a file that ends in {', '.join(ARCHIVES)}")
     try:
@@ -285,7 +287,8 @@ def _manifest(place: Path, files: dict[str, Path]) -> tuple[Manifest, list[str]]
             filesystem_id=block.name("filesystem_id"),
             device_id=_known(block, "device_id", devices, is_required=True),
             block_bytes=block.count("block_bytes", 4096, least=1),
-            partition_start_sectors=block.count("partition_start_sectors", 0),
+            # lsblk may say where it is not given
+            partition_start_sectors=block.count("partition_start_sectors"),
         )
         for block in blocks["filesystems"]
     ]
@@ -328,7 +331,8 @@ def _known(block: _Block, key: str, rows: list[dict[str, Any]], *, is_required: 
     value = block.text(key, is_required=is_required)
     names = [row[key] for row in rows]
     if value is not None and value not in names:
-        raise block.wrong(key, value, f"there is no such block; there are {', '.join(names) or 'none'}")
+        known = f"there are {', '.join(names)}" if names else f"add one: [[{key.removesuffix('_id')}s]] with this {key}"
+        raise block.wrong(key, value, f"there is no such block; {known}")
     return value
 
 

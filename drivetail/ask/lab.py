@@ -40,7 +40,7 @@ order by config_id, benchmark, "pass", test, size_bytes, parameter
 
 
 def compare(connection: duckdb.DuckDBPyConnection, a: str, b: str, experiment_id: str | None) -> list[Row]:
-    """Two configurations, devices or phases over every test that both have.
+    """Two configurations, devices, phases or values of a factor over every test that both have.
 
     Raises: QueryError where no experiment, or more than one, has both.
     """
@@ -52,7 +52,7 @@ def compare(connection: duckdb.DuckDBPyConnection, a: str, b: str, experiment_id
         where = f"experiment {experiment_id!r}" if experiment_id is not None else "no experiment"
         raise QueryError(
             f"{where} has {'no ' if experiment_id is not None else 'a '}test that both {a!r} and {b!r} have; give two configurations, "
-            "devices or phases (`drivetail lab status` lists the experiments)"
+            "devices, phases or settings such as scheduler=none (`drivetail lab status` lists the experiments)"
         )
     if len(names) > 1:
         raise QueryError(f"{a!r} and {b!r} are in several experiments; give one with --experiment: {', '.join(names)}")

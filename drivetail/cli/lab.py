@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from drivetail.cli.options import Failure, format_option, os_failure, progress_o
 from drivetail.console import as_csv, as_json, say
 from engine.warehouse import Warehouse
 from engine.words import counted_noun
+
+if TYPE_CHECKING:
+    from lab.landing import Landed
 
 
 def lab_command(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,6 +43,7 @@ def lab() -> None:
     """Qualify drives, filesystems and settings by experiment.
 
     \b
+    drivetail lab report BUNDLE     all of it, to a page
     drivetail lab ingest BUNDLE     take in what the tools measured
     drivetail lab build             compute it and publish it
     drivetail lab status            what has landed, and what is missing
@@ -57,25 +61,31 @@ def ingest_bundles(warehouse: Warehouse, bundles: tuple[Path, ...], strict: bool
     A bundle holds experiment.toml, runs.csv and the tools' output. Landing it again changes nothing. A folder of bundles is all of them.
     """
     from lab.bundle import bundles_in
-    from lab.landing import ingest_bundle
 
     refused = 0
     for place in [bundle for given in bundles for bundle in bundles_in(given)]:
-        landed = ingest_bundle(warehouse.root, place)
-        for note in landed.notes:
-            say(f"note: {note}")
-        for row in landed.refused:
-            say(f"refused: {row['file']}: {row['reason']}: {row['message']}")
-        for row in landed.files:
-            if row["lines_rejected"]:
-                say(f"note: {row['file']}: {counted_noun(row['lines_rejected'], 'line')} did not parse; first: {row['first_rejected']!r}")
-        refused += len(landed.refused)
-        taken = len(landed.files) - len(landed.refused)
-        known = f", {counted_noun(landed.known, 'file')} had landed before" if landed.known else ""
-        none = "; nothing new, so nothing changed" if landed.delivery_seq is None else ""
-        say(f"{landed.experiment_id}: {counted_noun(taken, 'file')} taken, {len(landed.refused)} refused{known}{none}")
+        refused += len(_land(warehouse, place).refused)
     if refused and strict:
         raise Failure(f"{counted_noun(refused, 'file')} refused (see above); the others have landed")
+
+
+def _land(warehouse: Warehouse, place: Path) -> Landed:
+    """Land one bundle and say what became of its files."""
+    from lab.landing import ingest_bundle
+
+    landed = ingest_bundle(warehouse.root, place)
+    for note in landed.notes:
+        say(f"note: {note}")
+    for row in landed.refused:
+        say(f"refused: {row['file']}: {row['reason']}: {row['message']}")
+    for row in landed.files:
+        if row["lines_rejected"]:
+            say(f"note: {row['file']}: {counted_noun(row['lines_rejected'], 'line')} did not parse; first: {row['first_rejected']!r}")
+    taken = len(landed.files) - len(landed.refused)
+    known = f", {counted_noun(landed.known, 'file')} had landed before" if landed.known else ""
+    none = "; nothing new, so nothing changed" if landed.delivery_seq is None else ""
+    say(f"{landed.experiment_id}: {counted_noun(taken, 'file')} taken, {len(landed.refused)} refused{known}{none}")
+    return landed
 
 
 @lab.command("build")
@@ -87,6 +97,10 @@ def build(warehouse: Warehouse, experiments: tuple[str, ...]) -> None:
 
     An EXPERIMENT that is named is computed in any case. `drivetail build` runs none of this.
     """
+    _build(warehouse, experiments)
+
+
+def _build(warehouse: Warehouse, experiments: tuple[str, ...] = ()) -> None:
     from engine.lab_build import build_lab
 
     with progress_of(warehouse, "Building the lab") as advance:
@@ -169,7 +183,7 @@ def run_protocol(protocol: str, target: Path, out: Path, runs: int | None, phase
             say(f"  {step.command}")
         return
     done = carry_out(plan, recording, say)
-    say(f"Bundle: {out}, {counted_noun(done, 'step')} done; `drivetail lab ingest {out}` takes it in")
+    say(f"Bundle: {out}, {counted_noun(done, 'step')} done; `drivetail lab report {out}` takes it in and writes its page")
 
 
 @lab.command("simulate")
@@ -185,13 +199,17 @@ def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None
 
     \b
     SCENARIO is one of
-      sync-writes      iozone over 13 buffers on several filesystems
-      before-after     77 cells before and after a stress by IOR
-      reads-intrinsic  block traces of files in several extents
-      reads-modes      files read for hours, buffered and direct
-      writers          1, 2 and 4 concurrent writers: traces, maps of files, counters
-      tasks            nodes whose slots wait between tasks, and the rhythm of a disk
-      papers           a bundle for each experiment of the papers
+      sync-writes            iozone over 13 buffers on several filesystems
+      before-after           77 cells before and after a stress by IOR
+      reads-intrinsic        block traces of files in several extents
+      reads-modes            files read for hours, buffered and direct
+      reads-temporal-time    all reads are slow every so often
+      reads-temporal-writes  the same, after so many bytes written
+      reads-permanent        a file becomes slow for good
+      writers                1, 2 and 4 concurrent writers: traces, maps of files, counters
+      tasks                  nodes whose slots wait between tasks, and the rhythm of a disk
+      awkward                bundles of all that goes wrong
+      papers                 a bundle for each experiment of the papers
 
     The bundle is in the tools' own formats; what its relations must hold is in BUNDLE/truth. The same seed gives the same bytes.
     """
@@ -231,15 +249,21 @@ def choose_buffer(
 
 
 @lab.command("report")
-@click.argument("experiment", required=False)
+@click.argument("experiment", required=False, metavar="[EXPERIMENT|BUNDLE]")
 @click.option("--against", metavar="EXPERIMENT", help="Show another experiment of the same kind beside it.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write.  [default: DIR/reports/lab-EXPERIMENT.html]")
 @warehouse_option
 @lab_command
 def write_report(warehouse: Warehouse, experiment: str | None, against: str | None, out: Path | None) -> None:
-    """Write the page of an experiment as one HTML file."""
+    """Write the page of an experiment as one HTML file.
+
+    A BUNDLE, folder or archive, is taken in and built first.
+    """
     from report import write_lab
 
+    if experiment is not None and ((Path(experiment) / "experiment.toml").is_file() or Path(experiment).is_file()):
+        experiment = _land(warehouse, Path(experiment)).experiment_id
+        _build(warehouse)
     say(f"Report: {write_lab(warehouse, experiment, out, against)}")
 
 
@@ -251,9 +275,10 @@ def write_report(warehouse: Warehouse, experiment: str | None, against: str | No
 @warehouse_option
 @lab_command
 def compare_configs(warehouse: Warehouse, config_a: str, config_b: str, experiment: str | None, output: str) -> None:
-    """Compare two configurations, devices or phases.
+    """Compare two configurations, devices, phases or settings.
 
-    Every test that both have, with the difference, its 95% interval and a verdict, which may be inconclusive.
+    A setting is a factor and its value, such as scheduler=none. Every test that both have, with the difference, its 95% interval and a
+    verdict, which may be inconclusive.
     """
     from drivetail.ask.lab import compare, comparison_table
     from engine.read import publication_of

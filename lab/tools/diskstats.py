@@ -1,4 +1,7 @@
-"""Tool `diskstats`: snapshots of /proc/diskstats, each below a line `TS seconds`. Partitions and devices made of others are kept too."""
+"""Tool `diskstats`: snapshots of /proc/diskstats, each below a line `TS seconds`. Partitions and devices made of others are kept too.
+
+It also says which number (`major,minor`) has which name.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,15 @@ from ingest.reading.devices import is_whole_drive
 from ingest.reading.hosts import looks
 from ingest.sources.diskstats import WIDTHS
 from lab.contract import COUNT, FLAG, NO_CLOCK, NO_RESULT, REAL, TEXT, UNREADABLE, Columns, Refused
+from lab.tools.lsblk import DRIVE_DESCRIPTIONS, described
 from lab.tools.text import Reading, text_of
 
 EXPECTED = "snapshots of /proc/diskstats, each below a line `TS seconds`: `date +'TS %s'; cat /proc/diskstats`"
 _COUNTERS = {"reads": 3, "sectors_read": 5, "read_ms": 6, "writes": 7, "sectors_written": 9, "write_ms": 10, "busy_ms": 12}
 """Counter -> its field of a line, from 0."""
 TABLES: dict[str, Columns] = {
-    "disk_snapshots": {"row": COUNT, "device": TEXT, "is_whole_drive": FLAG, "at_s": REAL, **dict.fromkeys(_COUNTERS, COUNT)}
+    "disk_snapshots": {"row": COUNT, "device": TEXT, "is_whole_drive": FLAG, "at_s": REAL, **dict.fromkeys(_COUNTERS, COUNT)},
+    "drive_descriptions": DRIVE_DESCRIPTIONS,
 }
 """`row`: line of the file, from 1. `at_s`: unix time."""
 _EPOCH = datetime(1970, 1, 1)
@@ -39,6 +44,7 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     except UnreadableFile as error:
         raise Refused(UNREADABLE, str(error)) from error
     rows = []
+    numbers: dict[str, str] = {}
     for snapshot in snapshots:
         at = (snapshot.at - _EPOCH).total_seconds()
         for number, line in snapshot.lines:
@@ -49,10 +55,12 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
             if counters is None:
                 reading.reject(line)
             else:
+                numbers[fields[2]] = f"{fields[0]},{fields[1]}"
                 rows.append((number, fields[2], is_whole_drive(fields[2]), at, *counters))
     if not rows:
         raise Refused(NO_RESULT, f"no counters in it; expected {EXPECTED}")
     yield "disk_snapshots", pl.DataFrame(rows, schema=TABLES["disk_snapshots"], orient="row")
+    yield "drive_descriptions", described([{"kernel_name": name, "major_minor": number} for name, number in numbers.items()])
 
 
 def _counters(line: str) -> list[int] | None:

@@ -122,10 +122,11 @@ def _answer(scaling: Sequence[Row], replays: Sequence[Row], models: Sequence[Row
     for row in models:
         if row["predicted_utilisation"] is None:
             continue
-        best = max((name for name in GAINS if row[name] is not None), key=lambda name: row[name])
+        best = max((name for name in GAINS if row[name] is not None), key=lambda name: row[name], default=None)
         said.append(
             f"{row['config_id']}: slots are busy for {row['observed_utilisation']:.0%} of the time. The model says "
-            f"{row['predicted_utilisation']:.0%}, and that {GAINS[best]} would add most, {100 * row[best]:.0f} points."
+            f"{row['predicted_utilisation']:.0%}"
+            + (f", and that {GAINS[best]} would add most, {100 * row[best]:.0f} points." if best is not None else ".")
         )
     return said or ["No trace, map of files or list of tasks was given, so nothing can be said."]
 

@@ -96,14 +96,15 @@ def _errors(rows: Sequence[Row], column: str) -> dict[str, Any]:
     return {"type": "data", "array": [row[f"sd_{column}"] or 0 for row in rows], "thickness": 1, "width": 2}
 
 
-def _log_axis(drawing: go.Figure, values: Iterable[float | None], title: str, **where: Any) -> None:
+def log_axis(drawing: go.Figure, values: Iterable[float | None], title: str, axis: str = "y", **where: Any) -> None:
     """A logarithmic axis whose ticks are written out: powers of ten over decades, 1-2-5 where there are fewer than two."""
     positive = [value for value in values if value is not None and value > 0]
     low, high = (math.log10(end) for end in (min(positive), max(positive))) if positive else (0.0, 0.0)
     steps = (1,) if high - low > 1.8 else (1, 2, 5)
     ticks = [step * 10.0**decade for decade in range(math.floor(low) - 1, math.ceil(high) + 1) for step in steps]
     text = [f"{tick:,.0f}" if tick >= 1 else f"{tick:g}" for tick in ticks]
-    drawing.update_yaxes(type="log", title_text=title, automargin=False, tickvals=ticks, ticktext=text, **where)
+    update = drawing.update_yaxes if axis == "y" else drawing.update_xaxes
+    update(type="log", title_text=title, automargin=False, tickvals=ticks, ticktext=text, **where)
 
 
 def _sizes_axis(drawing: go.Figure, points: Sequence[Row], **where: Any) -> None:
@@ -133,7 +134,7 @@ def _by_config(rows: Sequence[Row], phases: Sequence[Row], ink: str) -> go.Figur
             col=1,
         )
     for place, (column, unit) in enumerate((("throughput_kb_per_s", "kB/s"), ("latency_us", "us")), 1):
-        _log_axis(drawing, [row[f"mean_{column}"] for row in rows], unit, row=place, col=1)
+        log_axis(drawing, [row[f"mean_{column}"] for row in rows], unit, row=place, col=1)
         _sizes_axis(drawing, rows, row=place, col=1)
     drawing.update_layout(margin={"l": 88, "r": 12, "t": 8, "b": 50})
     return drawing
@@ -150,7 +151,7 @@ def _lines(points: dict[str, list[Row]], inks: dict[str, str], column: str, unit
             hovertemplate=f"%{{customdata}}: %{{y:,.0f}} {unit}<extra>{safe(config)}</extra>",
         )  # fmt: skip
     styled(drawing, 340, hovermode="closest")
-    _log_axis(drawing, [row[f"mean_{column}"] for rows in points.values() for row in rows], unit)
+    log_axis(drawing, [row[f"mean_{column}"] for rows in points.values() for row in rows], unit)
     _sizes_axis(drawing, [row for rows in points.values() for row in rows])
     drawing.update_layout(margin={"l": 88, "r": 16, "t": 30, "b": 54})
     return drawing
@@ -176,7 +177,7 @@ def _ratios(points: dict[str, list[Row]], inks: dict[str, str], phases: dict[str
                     showlegend=False, hoverinfo="skip",
                 )  # fmt: skip
     styled(drawing, 340, hovermode="closest")
-    _log_axis(drawing, [row["ratio"] for rows in points.values() for row in rows], "kB/s per us")
+    log_axis(drawing, [row["ratio"] for rows in points.values() for row in rows], "kB/s per us")
     _sizes_axis(drawing, [row for rows in points.values() for row in rows])
     drawing.update_layout(margin={"l": 88, "r": 16, "t": 30, "b": 54})
     return drawing

@@ -10,6 +10,8 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
+from scipy.stats import ks_2samp, ttest_1samp
+
 Row = dict[str, Any]
 Key = tuple[Any, ...]
 
@@ -244,9 +246,6 @@ def period(instances: list[Row], reads: list[Row]) -> Row:
 def permanent(reads: list[Row]) -> Row:
     """The row of fct_permanent_slowdowns of one file's reads."""
 
-    def nearest_rank(values: list[float], share: float) -> float:
-        return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
-
     hours: dict[int, list[float]] = defaultdict(list)
     for one in reads:
         hours[int(one["middle"] // 3600)].append(one["speed"])
@@ -266,3 +265,153 @@ def permanent(reads: list[Row]) -> Row:
             "set_in_hours": None if settled is None else settled - h + 1,
         }  # fmt: skip
     return {"reads": len(reads), "onset_hour": None, "drop_ratio": None, "set_in_hours": None}
+
+
+def single(done: list[Row]) -> list[Row]:
+    """Reads without error that share no time with another request of the device, of one trace."""
+
+    def is_alone(one: Row) -> bool:
+        return not any(
+            other is not one and other["issued_ns"] < one["completed_ns"] and one["issued_ns"] < other["completed_ns"] for other in done
+        )
+
+    return [one for one in done if one["direction"] == "read" and not one["error"] and is_alone(one)]
+
+
+def copies(text: str) -> list[tuple[int, float]]:
+    """Bytes and microseconds of each copy of one record that dd reports."""
+    found, records = [], None
+    for line in text.splitlines():
+        if line.endswith("records in"):
+            records = line.split()[0]
+        elif "copied" in line and records == "1+0":
+            found.append((int(line.split()[0]), float(line.split("copied, ")[1].split()[0]) * 1e6))
+    return found
+
+
+def single_requests(latencies: dict[tuple[str, int], list[float]]) -> dict[tuple[str, int], Row]:
+    """(phase, bytes) -> the row of fct_single_requests of one configuration."""
+    rows: dict[tuple[str, int], Row] = {}
+    for (phase, size), values in latencies.items():
+        rows[phase, size] = {"n": len(values), "median_latency_us": median(values), "increase_us": None, "increase_ratio": None}
+        if phase == "after" and ("before", size) in latencies:
+            before = median(latencies["before", size])
+            rows[phase, size] |= {"increase_us": median(values) - before, "increase_ratio": (median(values) - before) / before}
+    return rows
+
+
+def nearest_rank(values: list[float], share: float) -> float:
+    return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
+
+
+def latency_shifts(before: list[float], after: list[float]) -> dict[int, Row]:
+    """Percentile -> the row of fct_latency_shifts of one file."""
+    if not before or not after:
+        return {}
+    rows = {}
+    for percentile in range(1, 100):
+        # whole numbers: 0.07 * 100 is more than 7
+        ends = [sorted(values)[-(-percentile * len(values) // 100) - 1] for values in (before, after)]
+        rows[percentile] = {"latency_before_us": ends[0], "latency_after_us": ends[1], "ratio": ends[1] / ends[0]}
+    return rows
+
+
+def fragmentation(reads: list[Row]) -> dict[int, Row]:
+    """Extents -> the row of fct_fragmentation_effect of one configuration."""
+    speeds: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for one in reads:
+        if one["extents"] is not None:
+            speeds[one["extents"]][one["file"]].append(one["speed"])
+    means = {count: mean(mean(values) for values in files.values()) for count, files in speeds.items()}
+    base = means.get(2, means[min(means)]) if means else None
+    return {
+        count: {"files": len(speeds[count]), "mean_throughput_bytes_per_s": value, "drop_ratio": (base - value) / base}
+        for count, value in means.items()
+        if base
+    }
+
+
+Drop = tuple[float, float | None, float | None]
+"""What a slowdown costs, and the ends of its 95% interval."""
+
+
+def drops(reads: list[Row]) -> dict[str, Drop]:
+    """Slowdown -> what it costs one configuration."""
+    found: dict[str, Drop] = {}
+    by_extents = fragmentation(reads)
+    if by_extents:
+        found["intrinsic"] = by_extents[max(by_extents)]["drop_ratio"], None, None
+    by_phase: dict[str, list[Row]] = defaultdict(list)
+    for one in reads:
+        by_phase[one["phase"]].append(one)
+    of_instances = [instance["mean_drop_ratio"] for members in by_phase.values() for instance in temporal(members)]
+    low, high = None, None
+    if len(of_instances) > 1:
+        low, high = ttest_1samp(of_instances, 0).confidence_interval()
+    found["temporal"] = mean(of_instances) if of_instances else 0.0, low, high
+    sides: tuple[list[float], list[float]] = ([], [])
+    if by_phase["before"] and by_phase["after"]:
+        sides = [one["speed"] for one in by_phase["before"]], [one["speed"] for one in by_phase["after"]]
+    else:
+        for file in {one["file"] for one in reads}:
+            members = [one for one in reads if one["file"] == file]
+            onset = permanent(members)["onset_hour"]
+            for one in members if onset is not None else ():
+                sides[one["middle"] >= onset * 3600].append(one["speed"])
+    if all(sides):
+        found["permanent"] = 1 - median(sides[1]) / median(sides[0]), None, None
+    return found
+
+
+def mitigations(by_config: dict[str, list[Row]], default: str) -> dict[tuple[str, str], Row]:
+    """(slowdown, configuration) -> its row of fct_mitigations."""
+    costs = {config: drops(reads) for config, reads in by_config.items()}
+    rows = {}
+    for config, found in costs.items():
+        for slowdown, (drop, low, high) in found.items():
+            usual = costs[default].get(slowdown, (None,))[0]
+            rows[slowdown, config] = {
+                "drop_ratio": drop, "low_drop_ratio": low, "high_drop_ratio": high, "default_drop_ratio": usual,
+                "is_masked": abs(drop) < 0.02 if usual is not None and usual > 0.05 else None,
+            }  # fmt: skip
+    return rows
+
+
+def percentiles(
+    reads: list[Row], latencies: list[tuple[str, str, float, float]], traces: list[Any], extents: dict[Key, Row]
+) -> dict[Key, Row]:
+    """(measure, split, part, percentile) -> the row of fct_read_percentiles of one configuration.
+
+    latencies: file, phase, time and microseconds of each request of a read.
+    """
+    values: dict[Key, list[float]] = defaultdict(list)
+    onsets = {file: permanent([one for one in reads if one["file"] == file])["onset_hour"] for file in {one["file"] for one in reads}}
+    instances = {phase: temporal([one for one in reads if one["phase"] == phase]) for phase in {one["phase"] for one in reads}}
+    timed = [("throughput", one["file"], one["phase"], one["middle"], one["speed"]) for one in reads]
+    for measure, file, phase, at, value in timed + [("latency", *one) for one in latencies]:
+        values[measure, "all", "all"].append(value)
+        if onsets[file] is not None:
+            values[measure, "permanent", "after" if at >= onsets[file] * 3600 else "before"].append(value)
+        elif phase in ("before", "after"):
+            values[measure, "permanent", phase].append(value)
+        if instances[phase]:
+            is_inside = any(one["started_s"] <= at <= one["ended_s"] for one in instances[phase])
+            values[measure, "temporal", "inside" if is_inside else "outside"].append(value)
+    for key, done, _ in traces:
+        places: dict[Key, int] = defaultdict(int)
+        for one in done:
+            if one["read_index"]:
+                name = (*key, one["file_name"], one["read_index"], one["extent_index"])
+                places[name] += 1
+                part = "during" if places[name] <= extents[name]["recovery_requests"] else "after"
+                values["latency", "recovery", part].append(one["latency_us"])
+    for row in extents.values():
+        values["recovery", "extent_bytes", str(2 ** (row["extent_bytes"].bit_length() - 1))].append(row["recovery_requests"])
+    rows = {}
+    for (measure, split, part), found in values.items():
+        others = [members for (of, by, name), members in values.items() if (of, by) == (measure, split) and name != part]
+        distance = ks_2samp(found, others[0]).statistic if len(others) == 1 else None
+        for percentile in range(1, 100):
+            value = sorted(found)[-(-percentile * len(found) // 100) - 1]
+            rows[measure, split, part, percentile] = {"n": len(found), "value": value, "ks_distance": distance}
+    return rows

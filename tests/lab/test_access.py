@@ -199,5 +199,11 @@ def test_samples_of_job_histories_give_their_known_answers(landed: Warehouse) ->
     # of two cores: Spark launches the next tasks before it has taken in the results of those before
     assert found["spark",]["slots"] == 4
     assert all(0 < row["utilisation"] <= 1 for row in found.values())
+    models = all_of(landed, "fct_task_start_models", "history", "config_id")
+    # Spark has no heartbeat: what Hadoop's would gain is no answer
+    assert [config for (config,), row in models.items() if row["gain_if_heartbeat_300ms"] is None] == ["spark"]
+    assert models["spark",]["gain_if_5gb_tasks"] > 0 and models["spark",]["reason"].startswith("Spark has neither")
+    page = write_lab(landed, "history", landed.root / "history.html").read_text()
+    assert "spark: Spark has neither a heartbeat" in page
     (sar,) = rows(landed, "select * from lab.fct_device_utilisation where experiment_id = 'history' and device = 'sda'")
     assert sar["observed_seconds"] > 0 and sar["reads"] is None and 0 <= sar["utilisation"] <= 1

@@ -93,7 +93,8 @@ OCP: dict[str, Any] = {"Physical media units written": {"hi": 0, "lo": 5}, "phys
 LSBLK: dict[str, Any] = {
     "blockdevices": [
         {"name": "sda", "kname": "sda", "maj:min": "8:0", "type": "disk", "size": 4096, "rota": True, "serial": "S\ud800", "tran": "sata"},
-        {"name": "loop0", "type": "loop", "size": "4K", "rota": "0"},
+        {"name": "loop0", "type": "loop", "size": "4K", "rota": "0", "fstype": "ext4", "mountpoint": "/m"},
+        {"name": "sdb", "children": [{"name": "sdb1", "type": "part", "fstype": "xfs", "mountpoints": ["/a", None], "start": 2048}]},
     ]
 }  # fmt: skip
 

@@ -38,14 +38,36 @@ expected_runs = 3
 device_id = "d"
 kernel_name = "sdb"
 firmware = "mine"
+[[devices]]
+device_id = "numbered"
+major_minor = "8,32"
+[[filesystems]]
+filesystem_id = "fs"
+device_id = "d"
 [[configs]]
 config_id = "c"
 device_id = "d"
+[configs.factors]
+alignment_bytes = 131072
+[[configs]]
+config_id = "shifted"
+device_id = "d"
+[configs.factors]
+alignment_bytes = 4096
 """
 LSBLK = {
     "blockdevices": [
         {"name": "sda", "type": "disk", "maj:min": "8:0", "size": 500, "rota": "1", "model": "other"},
-        {"name": "sdb", "type": "disk", "maj:min": "8:16", "size": 64023257088, "rota": False, "model": "SSDSA2SH064G1GC", "tran": "sata"},
+        {
+            "name": "sdb",
+            "type": "disk",
+            "maj:min": "8:16",
+            "size": 64023257088,
+            "rota": False,
+            "model": "SSDSA2SH064G1GC",
+            "tran": "sata",
+            "children": [{"name": "sdb1", "type": "part", "fstype": "ext4", "mountpoints": ["/mnt"], "start": 2048}],
+        },
     ]
 }
 TITLE = "rates at which files can be created and closed with 4 pes:\n"
@@ -74,14 +96,21 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         "one.json": smart(Host_Writes_32MiB=5, NAND_Writes_32MiB=7),
         "two.json": smart(Host_Writes_32MiB=9, NAND_Writes_32MiB=17),
         "lsblk.json": json.dumps(LSBLK),
+        "diskstats.txt": "TS 1700000000\n   8      32 sdc 1 0 2 3 4 0 5 6 0 7 8\n",
         "info.json": json.dumps({"model_name": "X25-E", "firmware_version": "8850", "rotation_rate": 0, "serial_number": "CVEM"}),
+        **{
+            f"{config}_{run}.csv": f"benchmark,test,parameter,value,unit\nmine,write,0,{value + run},kB/s\n"
+            for run in (1, 2)
+            for config, value in (("c", 90), ("shifted", 50))
+        },
         "wks.txt": b"\x00\x01\x02 binary",
         "told.txt": "Writing output to here.json\n",
     }
     rows = [
         "before.txt,metarates,c,1,before", "after1.txt,metarates,c,1,after", "after.txt,metarates,c,1,after",
-        "lsblk.json,lsblk,c,1", "info.json,smartctl,c,1", "two.json,smartctl,c,1,stress,,60",
+        "lsblk.json,lsblk,c,1", "diskstats.txt,diskstats,c,1", "info.json,smartctl,c,1", "two.json,smartctl,c,1,stress,,60",
         "one.json,smartctl,c,1,stress,,0", "wks.txt,mdtest,c,1,before", "told.txt,ior,c,1,stress",
+        *(f"{config}_{run}.csv,bench,{config},{run}" for run in (1, 2) for config in ("c", "shifted")),
     ]  # fmt: skip
     if SAMPLES.exists():
         files |= {name: (SAMPLES.parent / name).read_bytes() for name in OF_SEED}
@@ -220,8 +249,11 @@ def test_amplification_follows_offsets_not_the_order_of_runs_csv(landed: Warehou
     assert row["source_attributes"] == "NAND_Writes_32MiB / Host_Writes_32MiB" and row["reason"] is None
 
 
-def test_lsblk_and_smartctl_fill_what_the_manifest_leaves_out(landed: Warehouse) -> None:
-    (device,) = rows(landed, "select * from lab.dim_devices where experiment_id = 'by-hand'")
+def test_lsblk_smartctl_and_diskstats_fill_what_the_manifest_leaves_out(landed: Warehouse) -> None:
+    device, numbered = rows(landed, "select * from lab.dim_devices where experiment_id = 'by-hand' order by device_id")
+    assert (numbered["kernel_name"], numbered["model"]) == ("sdc", None)
+    (filesystem,) = rows(landed, "select * from lab.dim_filesystems where experiment_id = 'by-hand'")
+    assert (filesystem["type"], filesystem["mount_point"], filesystem["partition_start_sectors"]) == ("ext4", "/mnt", 2048)
     assert {name: device[name] for name in ("kind", "kernel_name", "major_minor", "capacity_bytes", "interface", "rpm")} == {
         "kind": "ssd", "kernel_name": "sdb", "major_minor": "8,16", "capacity_bytes": 64_023_257_088, "interface": "sata", "rpm": None,
     }  # fmt: skip
@@ -293,6 +325,16 @@ def test_phases_are_compared_in_words(landed: Warehouse) -> None:
     assert [(row["difference"], row["n_a"], row["n_b"], row["config_id"]) for row in compared] == [(10.0, 3, 3, "c")]
 
 
+def test_settings_are_compared(landed: Warehouse) -> None:
+    sides = ("alignment_bytes=131072", "alignment_bytes=4096")
+    (row,) = json.loads(lab("compare", *sides, "--format", "json", "-w", landed.root).stdout)
+    assert (row["compared"], row["difference"], row["n_a"], row["verdict"]) == ("factor", 40.0, 2, "a better")
+    factors = rows(landed, "select * from lab.dim_config_factors where experiment_id = 'layton' order by factor")
+    assert [(row["factor"], row["value"]) for row in factors] == [("alignment_bytes", "131072"), ("stripe_width", "32")]
+    wrong = lab("compare", "alignment_bytes=131072", "alignment=4096", "-w", landed.root)
+    assert wrong.exit_code == 1 and "settings" in wrong.output
+
+
 def test_the_page_names_what_got_worse(landed: Warehouse) -> None:
     done = lab("report", "layton", "-w", landed.root)
     assert done.exit_code == 0, done.output
@@ -302,6 +344,15 @@ def test_the_page_names_what_got_worse(landed: Warehouse) -> None:
     assert "1.50" in page  # write amplification
     numbers = page.split('id="cells"')[1].split("</table>")[0]
     assert "<td" in numbers and not re.search(r"\de\+", numbers), "great numbers are written out"
+
+
+def test_a_bundle_becomes_a_page_in_one_call(landed: Warehouse) -> None:
+    done = lab("report", landed.root.parent / "hand", "-w", landed.root)
+    assert done.exit_code == 0, done.output
+    assert "nothing new, so nothing changed" in done.output and "Computed 0 experiments of" in done.output
+    assert "told.txt was refused (no_result)" in (landed.root / "reports" / "lab-by-hand.html").read_text()
+    wrong = lab("report", landed.root.parent / "hand" / "lsblk.json", "-w", landed.root)
+    assert wrong.exit_code == 1 and "is no folder and no archive" in wrong.output
 
 
 def test_labels_of_cells_are_short_and_differ() -> None:

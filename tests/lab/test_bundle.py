@@ -14,6 +14,7 @@ import pytest
 from lab.bundle import open_bundle
 from lab.contract import REASONS, LabError
 from lab.landing import FOLDER, ingest_bundle, lab_root
+from lab.simulate import simulate
 from tests.lab.bundles import BENCH, HEADER, MANIFEST, lab, write_bundle
 
 ROWS = ["a.csv,bench,c,1", "sub/b.csv,bench,c,2"]
@@ -84,6 +85,20 @@ def test_every_reason_is_given_where_it_applies(tmp_path: Path) -> None:
     assert done.exit_code == 1 and "row 7: run_number is 'zero'; give a whole number from 1" in done.output
 
 
+def test_awkward_bundles_land_as_planted(tmp_path: Path) -> None:
+    folder = simulate("awkward", tmp_path / "bundles", 1)
+    done = lab("ingest", folder, "-w", tmp_path / "w")
+    assert done.exit_code == 0, done.output
+    planted = pl.read_parquet(folder / "awkward-refused/truth/ingested_files.parquet").to_dicts()
+    assert {row["reason"] for row in planted} == {*REASONS, None}
+    found = {row["file"]: (row["reason"], row["rows_parsed"] or 0) for row in landed(tmp_path / "w", "files", "awkward-refused").to_dicts()}
+    assert found == {row["file"]: (row["reason"], row["rows_parsed"]) for row in planted}
+    assert landed(tmp_path / "w", "bench_results", "awkward-refused")["value"].sort().to_list() == [0.5, 2.0, 97.0, 100.0, 103.0, 4096.0]
+    for name in ("reads", "writers", "sync-writes", "before-after"):
+        files = landed(tmp_path / "w", "files", f"awkward-{name}")
+        assert files.height >= 5 and files["reason"].null_count() == files.height
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -98,6 +113,7 @@ def test_every_reason_is_given_where_it_applies(tmp_path: Path) -> None:
             ('config_id = "c"\ndevice_id = "d"', 'config_id = "c"\ndevice_id = "x"'),
             r'configs\[1\].device_id is "x"; there is no such block',
         ),
+        (("[[devices]]", "[[device]]"), r'device_id is "d"; there is no such block; add one: \[\[devices\]\] with this device_id'),
         (("[[configs]]", "[[things]]"), "configs is missing"),
         (('device_id = "d"\n[[configs]]', 'device_id = "d"\n[[devices]]\ndevice_id = "d"\n[[configs]]'), "another block has the same"),
         (("format = 1", "format = "), "is no TOML"),
@@ -118,6 +134,18 @@ def test_a_bundle_without_its_two_files_lands_nothing(missing: str, tmp_path: Pa
     (folder / missing).unlink()
     with pytest.raises(LabError, match=f"holds no {missing}"):
         ingest_bundle(tmp_path / "w", folder)
+
+
+def test_a_question_before_the_build_names_the_next_step(tmp_path: Path) -> None:
+    assert "(experiments: `drivetail lab ingest`" in lab("choose", "e1", "-w", tmp_path / "w").output
+    ingest_bundle(tmp_path / "w", write_bundle(tmp_path / "b", FILES, ROWS))
+    assert "run `drivetail lab build`" in lab("choose", "e1", "-w", tmp_path / "w").output
+
+
+@pytest.mark.parametrize(("name", "said"), [("runs.csv", r"give its folder, .*/b$"), ("a.csv", "is no folder and no archive")])
+def test_a_file_of_a_bundle_is_not_the_bundle(name: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=said):
+        ingest_bundle(tmp_path / "w", write_bundle(tmp_path / "b", FILES, ROWS) / name)
 
 
 def test_unknown_columns_and_keys_are_left_out_with_a_note(tmp_path: Path) -> None:

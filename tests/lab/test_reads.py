@@ -104,8 +104,10 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
             ingest_bundle(warehouse.root, part)
     ingest_bundle(warehouse.root, simulate("reads-intrinsic", root / "clean", 1, experiment_id="clean", is_awkward=False))
     for trigger in TRIGGERS:
-        given = {"hours": 30, "onset_hour": 99, "slow_pace_ratio": 2.0, "trigger": trigger, "extents": [2] * 8}
-        ingest_bundle(warehouse.root, simulate("reads-modes", root / trigger, 1, experiment_id=f"by-{trigger}", **given))
+        # no scenario has the trigger reads by itself
+        scenario, more = ("reads-temporal-time", {"trigger": trigger}) if trigger == "reads" else (f"reads-temporal-{trigger}", {})
+        ingest_bundle(warehouse.root, simulate(scenario, root / trigger, 1, experiment_id=f"by-{trigger}", **more))
+    ingest_bundle(warehouse.root, simulate("reads-permanent", root / "reads-permanent", 1))
     for bundle in (in_four_formats(root / "formats"), probes(root / "probes")):
         summary = ingest_bundle(warehouse.root, bundle)
         assert not summary.refused and not any(row["lines_rejected"] for row in summary.files)
@@ -203,6 +205,12 @@ def test_a_varied_pace_shows_the_trigger(landed: Warehouse, trigger: str) -> Non
     found = rows(landed, "select * from lab.fct_temporal_periods where experiment_id = ?", f"by-{trigger}")
     assert [(row["config_id"], row["instances"], row["trigger"]) for row in found] == [("buffered", planted.height, trigger)]
     assert planted.height >= 9
+
+
+def test_a_file_that_becomes_slow_for_good_is_the_only_slowdown(landed: Warehouse) -> None:
+    found = rows(landed, "select * from lab.fct_permanent_slowdowns where experiment_id = 'reads-permanent' and onset_hour is not null")
+    assert [(row["config_id"], row["file_name"], row["onset_hour"]) for row in found] == [("buffered", "file_3", 20)]
+    assert not rows(landed, "select * from lab.fct_temporal_slowdowns where experiment_id = 'reads-permanent'")
 
 
 def test_planted_recoveries_are_found(landed: Warehouse) -> None:
@@ -304,10 +312,38 @@ def test_the_page_says_what_is_lost_and_needs_no_webgl(landed: Warehouse, tmp_pa
     masked = rows(
         landed, "select * from lab.fct_mitigations where experiment_id = 'reads-modes-1' and slowdown = 'temporal' order by config_id"
     )
-    drops = ", ".join(f"{row['config_id']} {row['drop_ratio']:.1%}" for row in masked)
+    buffered, direct = masked
+    drops = (
+        f"buffered {buffered['drop_ratio']:.1%} (95%: {buffered['low_drop_ratio']:.1%} to {buffered['high_drop_ratio']:.1%}), "
+        f"direct {direct['drop_ratio']:.1%}"
+    )
     assert f"Throughput lost while all reads are slow for a time (temporal): {drops}; masked by direct." in page
     assert "slow for good from hour 20" in page
     assert '"type":"scatter"' in page and '"type":"scattergl"' not in page
+
+
+def test_the_page_shows_distributions_and_the_extent_that_recovers_last(landed: Warehouse, tmp_path: Path) -> None:
+    page = write_lab(landed, "reads-intrinsic-1", tmp_path / "page.html", None).read_text()
+    counted = rows(
+        landed,
+        "select distinct split, part, n, ks_distance from lab.fct_read_percentiles "
+        "where experiment_id = 'reads-intrinsic-1' and measure = 'latency' and split = 'recovery' order by part desc",
+    )
+    during, after = counted
+    distance = f"at most {100 * during['ks_distance']:.0f} points apart."
+    assert f"buffered: {during['n']:,} requests during, {after['n']:,} requests after, {distance}" in page
+    assert "Requests until an extent has recovered, by its size: buffered" in page and "extents of 8 MiB or more" in page
+    # without phases and onsets there is nothing to tell apart
+    assert "Latency before and after" not in page
+    (worst,) = rows(
+        landed,
+        "select * from lab.fct_extent_reads where experiment_id = 'reads-intrinsic-1' "
+        "order by recovery_requests desc, recovery_us desc limit 1",
+    )
+    said = f"Extent {worst['extent_index']} of {worst['file_name']}, buffered, run {worst['run_number']}, read {worst['read_index']}: "
+    assert f"{said}{worst['recovery_requests']} of {worst['requests']} requests" in page and 'id="figure-worst"' in page
+    page = write_lab(landed, "reads-modes-1", tmp_path / "page.html", None).read_text()
+    assert "Throughput of reads before and after" in page and 'id="figure-worst"' not in page
 
 
 def test_refused_traces_say_why(tmp_path: Path) -> None:

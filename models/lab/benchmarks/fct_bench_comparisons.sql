@@ -1,4 +1,4 @@
--- Two configurations, devices or phases over every test that both have, in both orders.
+-- Two configurations, devices, phases or values of a factor over every test that both have, in both orders.
 -- Grain: experiment_id, compared, config_id, side_a, side_b, pass, benchmark, test, parameter, size_bytes.
 with results as (
     select
@@ -8,12 +8,28 @@ with results as (
     inner join {{ ref('dim_configs') }} as configs on results.experiment_id = configs.experiment_id and results.config_id = configs.config_id
 ),
 
+factored as (
+    select
+        results.*,
+        factors.factor,
+        factors.factor || '=' || factors.value as setting
+    from results
+    inner join {{ ref('dim_config_factors') }} as factors
+        on results.experiment_id = factors.experiment_id and results.config_id = factors.config_id
+),
+
 sides as (
-    {%- for compared, side, config in (('config', 'config_id', "''"), ('device', 'device_id', "''"), ('phase', 'phase', 'config_id')) %}
+    {%- for compared, side, config, factor, source in (
+        ('config', 'config_id', "''", "''", 'results'),
+        ('device', 'device_id', "''", "''", 'results'),
+        ('phase', 'phase', 'config_id', "''", 'results'),
+        ('factor', 'setting', "''", 'factor', 'factored'),
+    ) %}
     select
         experiment_id,
         '{{ compared }}' as compared,
         {{ config }} as config_id,
+        {{ factor }} as factor,
         {{ side }} as side,
         "pass",
         benchmark,
@@ -25,7 +41,7 @@ sides as (
         count(*) as n,
         {{ of_sample('avg', 'value') }} as mean,
         {{ of_sample('var_samp', 'value') }} as variance
-    from results
+    from {{ source }}
     where {{ side }} <> ''
     group by all
     having count(distinct unit) = 1
@@ -63,6 +79,7 @@ pairs as (
         on a.experiment_id = b.experiment_id
         and a.compared = b.compared
         and a.config_id = b.config_id
+        and a.factor = b.factor
         and a.side <> b.side
         and a."pass" = b."pass"
         and a.benchmark = b.benchmark

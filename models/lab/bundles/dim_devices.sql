@@ -1,4 +1,4 @@
--- Devices of an experiment: what its manifest says, and where that is silent lsblk or smartctl. Grain: experiment_id, device_id.
+-- Devices of an experiment: what its manifest says, and where that is silent lsblk, smartctl or diskstats. Grain: experiment_id, device_id.
 select
     devices.experiment_id,
     devices.device_id,

@@ -17,8 +17,19 @@ factors as (
         experiment_id,
         config_id,
         max(try_cast(value as double)) filter (where factor = 'heartbeat_seconds') as heartbeat_seconds,
-        coalesce(bool_or(lower(value) = 'true') filter (where factor = 'jvm_reuse'), false) as is_jvm_reused
+        bool_or(lower(value) = 'true') filter (where factor = 'jvm_reuse') as is_jvm_reused
     from {{ ref('dim_config_factors') }}
+    group by experiment_id, config_id
+),
+
+-- Spark launches tasks as slots report, in JVMs that stay: what is usual for Hadoop says nothing of it
+tools as (
+    select
+        experiment_id,
+        config_id,
+        bool_and(tool = 'spark-events') as is_spark
+    from {{ ref('step_lab__listings') }}
+    where tool in ('job-history', 'spark-events', 'tasks')
     group by experiment_id, config_id
 ),
 
@@ -29,11 +40,14 @@ causes as (
         measured.read_seconds,
         measured.gap_seconds,
         measured.observed_utilisation,
-        coalesce(factors.heartbeat_seconds, {{ var('lab_heartbeat_seconds') }}) as heartbeat_seconds,
-        case when coalesce(factors.is_jvm_reused, false) then 0.0 else {{ jvm }} end as jvm_seconds,
+        coalesce(factors.heartbeat_seconds, case when not tools.is_spark then {{ var('lab_heartbeat_seconds') }} end) as heartbeat_seconds,
+        case when coalesce(factors.is_jvm_reused, case when not tools.is_spark then false end) then 0.0
+            when factors.is_jvm_reused is not null or not tools.is_spark then {{ jvm }}
+        end as jvm_seconds,
         case when measured.task_bytes > 0 then greatest(1.0, {{ var('lab_large_task_bytes') }} / measured.task_bytes) end as data_ratio
     from measured
     left join factors on measured.experiment_id = factors.experiment_id and measured.config_id = factors.config_id
+    inner join tools on measured.experiment_id = tools.experiment_id and measured.config_id = tools.config_id
 ),
 
 waits as (
@@ -48,9 +62,15 @@ changed as (
     select
         *,
         read_seconds / nullif(read_seconds + wait_seconds, 0) as predicted_utilisation,
-        greatest(wait_seconds - greatest(heartbeat_seconds - {{ fast }}, 0) / 2, 0) as fast_wait_seconds,
-        greatest(wait_seconds - jvm_seconds, 0) as reused_wait_seconds,
-        greatest(wait_seconds - greatest(heartbeat_seconds - {{ fast }}, 0) / 2 - jvm_seconds, 0) as least_wait_seconds
+        -- greatest() passes nulls over
+        case
+            when heartbeat_seconds is not null then greatest(wait_seconds - greatest(heartbeat_seconds - {{ fast }}, 0) / 2, 0)
+        end as fast_wait_seconds,
+        case when jvm_seconds is not null then greatest(wait_seconds - jvm_seconds, 0) end as reused_wait_seconds,
+        case
+            when heartbeat_seconds + jvm_seconds is not null
+                then greatest(wait_seconds - greatest(heartbeat_seconds - {{ fast }}, 0) / 2 - jvm_seconds, 0)
+        end as least_wait_seconds
     from waits
 )
 
@@ -64,5 +84,9 @@ select
     read_seconds / nullif(read_seconds + fast_wait_seconds, 0) - predicted_utilisation as gain_if_heartbeat_300ms,
     read_seconds / nullif(read_seconds + reused_wait_seconds, 0) - predicted_utilisation as gain_if_jvm_reused,
     read_seconds * data_ratio / nullif(read_seconds * data_ratio + wait_seconds, 0) - predicted_utilisation as gain_if_5gb_tasks,
-    read_seconds * data_ratio / nullif(read_seconds * data_ratio + least_wait_seconds, 0) - predicted_utilisation as gain_all
+    read_seconds * data_ratio / nullif(read_seconds * data_ratio + least_wait_seconds, 0) - predicted_utilisation as gain_all,
+    case
+        when heartbeat_seconds + jvm_seconds is null
+            then 'Spark has neither a heartbeat nor a JVM for each task: set heartbeat_seconds and jvm_reuse to model them'
+    end as reason
 from changed

@@ -12,7 +12,11 @@ temporal as (
     select
         reads.experiment_id,
         reads.config_id,
-        coalesce({{ of_sample('avg', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }}, 0) as drop_ratio
+        coalesce({{ of_sample('avg', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }}, 0) as drop_ratio,
+        -- of the mean, by Student's t over the instances
+        student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), cast(nullif(count(instances.mean_drop_ratio) - 1, 0) as double))
+        * {{ of_sample('stddev_samp', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }}
+        / sqrt(count(instances.mean_drop_ratio)) as half_width
     from (select distinct experiment_id, config_id from {{ ref('step_lab__timed_reads') }}) as reads
     left join {{ ref('fct_temporal_slowdowns') }} as instances
         on reads.experiment_id = instances.experiment_id and reads.config_id = instances.config_id
@@ -47,11 +51,11 @@ permanent as (
 ),
 
 drops as (
-    select 'intrinsic' as slowdown, experiment_id, config_id, drop_ratio from intrinsic
+    select 'intrinsic' as slowdown, experiment_id, config_id, drop_ratio, null as half_width from intrinsic
     union all
-    select 'temporal' as slowdown, experiment_id, config_id, drop_ratio from temporal
+    select 'temporal' as slowdown, experiment_id, config_id, drop_ratio, half_width from temporal
     union all
-    select 'permanent' as slowdown, experiment_id, config_id, drop_ratio from permanent
+    select 'permanent' as slowdown, experiment_id, config_id, drop_ratio, null as half_width from permanent
 ),
 
 defaults as (
@@ -68,6 +72,8 @@ select
     drops.slowdown,
     drops.config_id,
     drops.drop_ratio,
+    drops.drop_ratio - drops.half_width as low_drop_ratio,
+    drops.drop_ratio + drops.half_width as high_drop_ratio,
     of_default.drop_ratio as default_drop_ratio,
     case
         when of_default.drop_ratio > {{ var('lab_unmasked_ratio') }} then abs(drops.drop_ratio) < {{ var('lab_masked_ratio') }}

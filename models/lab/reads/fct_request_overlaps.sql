@@ -30,6 +30,7 @@ select
     file_name,
     read_index,
     position,
+    extent_index,
     overlap_class,
     case
         when overlap_class = 'overlap'

@@ -1,4 +1,4 @@
--- Devices as lsblk and smartctl describe them; of several files the one that is listed last. Grain: experiment_id, device_id.
+-- Devices as lsblk, smartctl and diskstats describe them; of several files the one that is listed last. Grain: experiment_id, device_id.
 with drives as (
     select
         drives.*,
@@ -24,9 +24,13 @@ inner join {{ ref('step_lab__manifests') }} as manifests
     on devices.experiment_id = manifests.experiment_id and devices.delivery_seq = manifests.delivery_seq
 inner join drives
     on devices.experiment_id = drives.experiment_id
-    -- lsblk lists all drives of a machine; smartctl's file is of the one that runs.csv names
+    -- lsblk and diskstats list all drives of a machine; smartctl's file is of the one that runs.csv names
     and case
         when drives.kernel_name is null then devices.device_id = drives.listed_device_id
-        else drives.kernel_name = devices.kernel_name or drives.serial = devices.serial
+        else
+            drives.kernel_name = devices.kernel_name
+            or drives.serial = devices.serial
+            -- a number alone says which drive it is, unless a name or serial contradicts it
+            or (drives.major_minor = devices.major_minor and devices.kernel_name is null and devices.serial is null)
     end
 group by devices.experiment_id, devices.device_id

@@ -1,0 +1,179 @@
+-- How latency, throughput and recovery are distributed, side by side where reads are slow and where not.
+-- Grain: experiment_id, config_id, measure, split, part, percentile.
+with requests as (
+    select
+        *,
+        offset_s + issued_ns / 1e9 as at_s,
+        row_number() over (
+            partition by experiment_id, config_id, phase, run_number, file_name, read_index, extent_index order by position asc
+        ) as place
+    from {{ ref('step_lab__read_requests') }}
+),
+
+timed as (
+    select 'latency' as measure, experiment_id, config_id, phase, file_name, at_s, latency_us as value
+    from requests
+    union all
+    select 'throughput' as measure, experiment_id, config_id, phase, file_name, midpoint_s as at_s, throughput_bytes_per_s as value
+    from {{ ref('step_lab__timed_reads') }}
+),
+
+onsets as (
+    select experiment_id, config_id, file_name, onset_hour * 3600 as onset_s
+    from {{ ref('fct_permanent_slowdowns') }}
+    where onset_hour is not null
+),
+
+measured as (
+    select measure, experiment_id, config_id, 'all' as split, 'all' as part, value
+    from timed
+
+    union all
+
+    select
+        timed.measure,
+        timed.experiment_id,
+        timed.config_id,
+        'permanent' as split,
+        case when coalesce(timed.at_s >= onsets.onset_s, timed.phase = 'after') then 'after' else 'before' end as part,
+        timed.value
+    from timed
+    left join onsets
+        on timed.experiment_id = onsets.experiment_id and timed.config_id = onsets.config_id and timed.file_name = onsets.file_name
+    where onsets.onset_s is not null or timed.phase in ('before', 'after')
+
+    union all
+
+    select
+        timed.measure,
+        timed.experiment_id,
+        timed.config_id,
+        'temporal' as split,
+        case when timed.at_s <= instances.ended_s then 'inside' else 'outside' end as part,
+        timed.value
+    from timed
+    semi join {{ ref('fct_temporal_slowdowns') }} as slow
+        on timed.experiment_id = slow.experiment_id and timed.config_id = slow.config_id and timed.phase = slow.phase
+    asof left join {{ ref('fct_temporal_slowdowns') }} as instances
+        on timed.experiment_id = instances.experiment_id
+        and timed.config_id = instances.config_id
+        and timed.phase = instances.phase
+        and timed.at_s >= instances.started_s
+
+    union all
+
+    select
+        'latency' as measure,
+        requests.experiment_id,
+        requests.config_id,
+        'recovery' as split,
+        case when requests.place <= extents.recovery_requests then 'during' else 'after' end as part,
+        requests.latency_us as value
+    from requests
+    inner join {{ ref('fct_extent_reads') }} as extents
+        on requests.experiment_id = extents.experiment_id
+        and requests.config_id = extents.config_id
+        and requests.phase = extents.phase
+        and requests.run_number = extents.run_number
+        and requests.file_name = extents.file_name
+        and requests.read_index = extents.read_index
+        and requests.extent_index = extents.extent_index
+    where extents.recovery_requests is not null
+
+    union all
+
+    -- extents of a size and of up to twice that
+    select
+        'recovery' as measure,
+        experiment_id,
+        config_id,
+        'extent_bytes' as split,
+        cast(cast(power(2, floor(log2(extent_bytes))) as bigint) as varchar) as part,
+        recovery_requests as value
+    from {{ ref('fct_extent_reads') }}
+    where recovery_requests is not null
+),
+
+parts as (
+    select
+        measure,
+        experiment_id,
+        config_id,
+        split,
+        part,
+        count(*) as n,
+        quantile_disc(
+            value, [{% for percentile in range(1, 100) %}{{ percentile / 100 }}{{ ', ' if not loop.last }}{% endfor %}]
+        ) as "values"
+    from measured
+    group by measure, experiment_id, config_id, split, part
+),
+
+-- two distributions are at most so far apart (Kolmogorov and Smirnov)
+pairs as (
+    select
+        measure,
+        experiment_id,
+        config_id,
+        split,
+        min(part) as one,
+        arg_min(n, part) as of_one,
+        arg_max(n, part) as of_other
+    from parts
+    group by measure, experiment_id, config_id, split
+    having count(*) = 2
+),
+
+-- rows that follow each other, not ranges of values: those take DuckDB minutes over a million
+steps as (
+    select
+        measured.measure,
+        measured.experiment_id,
+        measured.config_id,
+        measured.split,
+        measured.value,
+        min(pairs.of_one) as of_one,
+        min(pairs.of_other) as of_other,
+        count(*) filter (where measured.part = pairs.one) as ones,
+        count(*) filter (where measured.part <> pairs.one) as others
+    from measured
+    inner join pairs
+        on measured.measure = pairs.measure
+        and measured.experiment_id = pairs.experiment_id
+        and measured.config_id = pairs.config_id
+        and measured.split = pairs.split
+    group by measured.measure, measured.experiment_id, measured.config_id, measured.split, measured.value
+),
+
+distances as (
+    select measure, experiment_id, config_id, split, max(abs(below_of_one / of_one - below_of_other / of_other)) as ks_distance
+    from (
+        select
+            *,
+            cast(sum(ones) over below as double) as below_of_one,
+            cast(sum(others) over below as double) as below_of_other
+        from steps
+        window below as (
+            partition by measure, experiment_id, config_id, split order by value asc rows between unbounded preceding and current row
+        )
+    ) as counted
+    group by measure, experiment_id, config_id, split
+)
+
+select
+    parts.experiment_id,
+    parts.config_id,
+    parts.measure,
+    parts.split,
+    parts.part,
+    percentiles.percentile,
+    parts.n,
+    cast(parts."values"[percentiles.percentile] as double) as value,
+    distances.ks_distance
+from parts
+left join distances
+    on parts.measure = distances.measure
+    and parts.experiment_id = distances.experiment_id
+    and parts.config_id = distances.config_id
+    and parts.split = distances.split
+cross join (select unnest(range(1, 100)) as percentile) as percentiles
