@@ -265,6 +265,7 @@ cohorts as (
     ('neighbours', 'neighbour_hours', "crowd || ' slow at once'"),
     ('latency_quantum', 'tick_hours', "'exact multiple of its peers'' latency in ticks of " ~ var('latency_quantum_us') ~ " us'"),
 ] %}
+
 hours_of_causes as (
     select
         counted.*,
