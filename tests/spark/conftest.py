@@ -1,13 +1,17 @@
 """Spark plans and compiles much here, over few rows: in few parts, by the compiler that is soon done.
 
-`make test` also leaves out what pays over many rows only: generated code, and plans that are made again while they run. `make soak` has both.
+`make test` also leaves out what pays over many rows only: generated code, and plans that are made again while they run.
+`make soak` has both.
 """
 
 from __future__ import annotations
 
 import os
 
-JAVA = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:MetaspaceSize=400m"
+JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:MetaspaceSize=400m "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 
 SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
