@@ -11,21 +11,23 @@
 {#- In place of dbt-spark's own: its tables are the catalog's to remove, and a catalog that ends with its session removes none. -#}
 {% macro spark__location_clause() %}{{ return(spark_location(this.identifier)) }}{% endmacro %}
 
-{#- In place of dbt-spark's own, which puts values between quotes: an apostrophe would end one, and no number is the text None. -#}
+{#- In place of dbt-spark's own, which puts values between quotes: an apostrophe would end one, and no number is the text None. As one text of JSON:
+    Spark would plan every value of a list for itself. -#}
 {% macro spark__load_csv_rows(model, agate_table) %}
     {%- set types = model['config'].get('column_types', {}) %}
     {%- set rows = [] %}
     {%- for row in agate_table.rows %}
-        {%- set values = [] %}
-        {%- for name in agate_table.column_names %}
-            {%- set value = row[name] %}
-            {%- do values.append('null' if value is none else "'" ~ value | string | replace('\\', '\\\\') | replace("'", "\\'") ~ "'") %}
-        {%- endfor %}
-        {%- do rows.append('(' ~ values | join(', ') ~ ')') %}
+        {%- set values = {} %}
+        {%- for name in agate_table.column_names if row[name] is not none %}{% do values.update({name: row[name] | string}) %}{% endfor %}
+        {%- do rows.append(values) %}
     {%- endfor %}
-    {%- set columns = [] %}
-    {%- for name in agate_table.column_names %}{% do columns.append('cast(' ~ name ~ ' as ' ~ types[name] ~ ') as ' ~ name) %}{% endfor %}
-    {%- set sql = 'insert overwrite ' ~ this ~ ' select ' ~ columns | join(', ') ~ ' from values ' ~ rows | join(', ') ~ ' as seed (' ~ agate_table.column_names | join(', ') ~ ')' %}
+    {%- set texts, columns = [], [] %}
+    {%- for name in agate_table.column_names %}
+        {%- do texts.append(name ~ ': string') %}
+        {%- do columns.append('cast(' ~ name ~ ' as ' ~ types[name] ~ ') as ' ~ name) %}
+    {%- endfor %}
+    {%- set json = tojson(rows) | replace('\\', '\\\\') | replace("'", "\\'") %}
+    {%- set sql = 'insert overwrite ' ~ this ~ ' select ' ~ columns | join(', ') ~ " from (select inline(from_json('" ~ json ~ "', 'array<struct<" ~ texts | join(', ') ~ ">>')))" %}
     {%- do adapter.add_query(sql, abridge_sql_log=True) %}
     {{- return(sql) }}
 {% endmacro %}

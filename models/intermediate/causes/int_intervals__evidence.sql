@@ -42,11 +42,9 @@ maintenance_hours as (
 
 -- RAID-hours with a slow drive, and their own past: windows over every RAID-hour would cost a hundred times as much
 looked_at as (
-    select raid_group_id, hour_utc from slow_hours
-{%- for week in range(1, var('group_past_weeks') + 1) %}
-    union
-    select raid_group_id, hour_utc - interval {{ 7 * week }} day as hour_utc from slow_hours
-{%- endfor %}
+    select distinct slow_hours.raid_group_id, slow_hours.hour_utc - weeks.week * interval 7 day as hour_utc
+    from slow_hours
+    cross join (values{% for week in range(var('group_past_weeks') + 1) %} ({{ week }}){{ ',' if not loop.last }}{% endfor %}) as weeks (week)
 ),
 
 raid_hours as (
@@ -140,14 +138,18 @@ intervals as (
     where threshold = {{ var('slow_threshold') }}
 ),
 
+starts as (
+    select distinct drive_id, started_at from slow_hours
+),
+
 events as (
-    select counted.drive_id, counted.started_at, count(*) as event_count, min(events.event_type) as event_type
-    from counted
-    inner join {{ ref('int_drive_events__identified') }} as events on counted.drive_id = events.drive_id
+    select starts.drive_id, starts.started_at, count(*) as event_count, min(events.event_type) as event_type
+    from starts
+    inner join {{ ref('int_drive_events__identified') }} as events on starts.drive_id = events.drive_id
     where events.event_type in ('{{ var("explicit_event_types") | join("', '") }}')
-        and events.hour_utc >= counted.started_at - interval {{ var('cause_event_hours') }} hour
-        and events.hour_utc <= counted.started_at + interval {{ var('cause_event_hours') }} hour
-    group by counted.drive_id, counted.started_at
+        and events.hour_utc >= starts.started_at - interval {{ var('cause_event_hours') }} hour
+        and events.hour_utc <= starts.started_at + interval {{ var('cause_event_hours') }} hour
+    group by starts.drive_id, starts.started_at
 ),
 
 -- drives of one model, and of one model with one firmware; the whole kind has no name
@@ -237,21 +239,21 @@ bad_cohorts as (
 -- the narrower one is named
 cohorts as (
     select
-        counted.drive_id,
-        counted.started_at,
+        starts.drive_id,
+        starts.started_at,
         min(
             bad_cohorts.cohort || ': ' || cast(bad_cohorts.slow_drive_count as string) || ' of ' || cast(bad_cohorts.drive_count as string)
             || ' drives slow that day, of the other drives ' || cast(bad_cohorts.other_slow_drive_count as string) || ' of '
             || cast(bad_cohorts.other_drive_count as string)
         ) as evidence
-    from counted
-    inner join cohort_drives on counted.drive_id = cohort_drives.drive_id
+    from starts
+    inner join cohort_drives on starts.drive_id = cohort_drives.drive_id
     inner join bad_cohorts
         on cohort_drives.kind = bad_cohorts.kind
         and cohort_drives.cohort = bad_cohorts.cohort
-        and cast(counted.started_at as date) = bad_cohorts.day_utc
-    group by counted.drive_id, counted.started_at
-)
+        and cast(starts.started_at as date) = bad_cohorts.day_utc
+    group by starts.drive_id, starts.started_at
+),
 
 {%- set in_most_hours = [
     ('workload_rate', 'rate_hours', "'its peers'' I/Os times ' || " ~ to_tenths('max_rate') ~ " || ' at most, times " ~ var('imbalanced') ~ " or more'"),
@@ -263,18 +265,28 @@ cohorts as (
     ('neighbours', 'neighbour_hours', "crowd || ' slow at once'"),
     ('latency_quantum', 'tick_hours', "'exact multiple of its peers'' latency in ticks of " ~ var('latency_quantum_us') ~ " us'"),
 ] %}
-{%- for cause, hours, evidence in in_most_hours %}
+
+hours_of_causes as (
+    select
+        counted.*,
+        causes.cause,
+        case causes.cause{% for cause, hours, evidence in in_most_hours %} when '{{ cause }}' then counted.{{ hours }}{% endfor %} end as cause_hours
+    from counted
+    cross join (values{% for cause, hours, evidence in in_most_hours %} ('{{ cause }}'){{ ',' if not loop.last }}{% endfor %}) as causes (cause)
+)
 
 select
     drive_id,
     started_at,
-    '{{ cause }}' as cause,
-    {{ evidence }} || ' in ' || cast({{ hours }} as string) || ' of ' || {{ counted_noun('interval_hours', 'hour') }} as evidence
-from counted
-where 2 * {{ hours }} > interval_hours
-union all
+    cause,
+    case cause
+{%- for of_cause, hours, evidence in in_most_hours %}
+        when '{{ of_cause }}' then {{ evidence }}
 {%- endfor %}
-
+    end || ' in ' || cast(cause_hours as string) || ' of ' || {{ counted_noun('interval_hours', 'hour') }} as evidence
+from hours_of_causes
+where 2 * cause_hours > interval_hours
+union all
 select
     drive_id,
     started_at,

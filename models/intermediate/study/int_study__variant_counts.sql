@@ -1,5 +1,14 @@
 -- The headlines under other rules, so that what depends on a rule can be seen: hits of total by RAID group.
 -- Grain: variant, id, kind, cluster_id.
+{%- set slow, mild = edge_name(var('slow_threshold')), edge_name(var('mild_threshold')) %}
+{#- how slowdowns are made otherwise: variant, columns of tails and of RAID-hours, columns of drive-hours -#}
+{%- set made_otherwise = [
+    ('read only', 'read_tail', 'read_raid_hours', 'read_slow_hours', 'read_hours'),
+    ('write only', 'write_tail', 'write_raid_hours', 'write_slow_hours', 'write_hours'),
+    ('mean instead of median', 'mean_tail', 'raid_hours', 'mean_slow_hours', 'slowdown_hours'),
+    ('minimum I/O 10', 'io_10_tail', 'io_10_raid_hours', 'io_10_slow_hours', 'io_10_hours'),
+    ('minimum I/O 100', 'io_100_tail', 'io_100_raid_hours', 'io_100_slow_hours', 'io_100_hours')
+] %}
 with drive_groups as (
     select
         drives.kind,
@@ -43,7 +52,6 @@ raid_days as (
     select
         days.*,
         kinds.kind,
-        mixed.raid_group_id is not null as is_mixed,
         case
             when days.data_drive_count <= 4 then 'width 3-4'
             when days.data_drive_count <= 6 then 'width 5-6'
@@ -52,182 +60,154 @@ raid_days as (
         end as width_class
     from {{ ref('int_raid_group_days') }} as days
     inner join {{ ref('int_raid_groups__kinds') }} as kinds on days.raid_group_id = kinds.raid_group_id
-    left join mixed on days.raid_group_id = mixed.raid_group_id
 ),
 
-restricted as (
-    select 'complete groups' as variant, * from raid_days where is_complete
-    union all
-    select 'mixed models' as variant, * from raid_days where is_mixed
-    union all
-    select width_class as variant, * from raid_days
-),
-
--- RAID-hours by their tails: of some groups only, or of slowdowns made another way
-tails as (
+raid_groups as (
     select
-        variant,
         kind,
         raid_group_id,
-        sum(raid_hours) as raid_hours
-{%- for rank in (1, 2, 3) %}
-{%- for edge in (var('mild_threshold'), var('slow_threshold')) %},
-        sum(tail_{{ rank }}_{{ edge_name(edge) }}) as tail_{{ rank }}_{{ edge_name(edge) }}
+        width_class,
+        is_complete,
+        sum(drive_hours) as drive_hours,
+        sum(slow_drive_hours) as slow_drive_hours
+{%- for raid_hours in ['raid_hours'] + made_otherwise | map(attribute=2) | reject('equalto', 'raid_hours') | list %},
+        sum({{ raid_hours }}) as {{ raid_hours }}
 {%- endfor %}
+{%- for edge in var('variant_thresholds') %},
+        sum(tail_1_{{ edge_name(edge) }}) as tail_1_{{ edge_name(edge) }}
 {%- endfor %}
-    from restricted
-    group by variant, kind, raid_group_id
-{%- for variant, made, raid_hours in (
-    ('read only', 'read', 'read_raid_hours'),
-    ('write only', 'write', 'write_raid_hours'),
-    ('mean instead of median', 'mean', 'raid_hours'),
-    ('minimum I/O 10', 'io_10', 'io_10_raid_hours'),
-    ('minimum I/O 100', 'io_100', 'io_100_raid_hours')
-) %}
-    union all
-    select
-        '{{ variant }}' as variant,
-        kind,
-        raid_group_id,
-        sum({{ raid_hours }}) as raid_hours
+{%- for tail in ['tail'] + made_otherwise | map(attribute=1) | list %}
 {%- for rank in (1, 2, 3) %}
-{%- for edge in (var('mild_threshold'), var('slow_threshold')) %},
-        sum({{ made }}_tail_{{ rank }}_{{ edge_name(edge) }}) as tail_{{ rank }}_{{ edge_name(edge) }}
+{%- for edge in (mild, slow) if tail != 'tail' or rank > 1 %},
+        sum({{ tail }}_{{ rank }}_{{ edge }}) as {{ tail }}_{{ rank }}_{{ edge }}
+{%- endfor %}
 {%- endfor %}
 {%- endfor %}
     from raid_days
-    group by kind, raid_group_id
-{%- endfor %}
+    group by kind, raid_group_id, width_class, is_complete
+),
+
+some_raid_groups as (
+    select restrictions.variant, raid_groups.*
+    from raid_groups
+    left join mixed on raid_groups.raid_group_id = mixed.raid_group_id
+    inner join (values ('complete groups'), ('mixed models'), ('width 3-4'), ('width 5-6'), ('width 7-8'), ('width 9+')) as restrictions (variant)
+        on restrictions.variant = raid_groups.width_class
+        or (restrictions.variant = 'complete groups' and raid_groups.is_complete)
+        or (restrictions.variant = 'mixed models' and mixed.raid_group_id is not null)
 ),
 
 intervals as (
     select
         kind,
-        drive_id,
         raid_group_id,
-        {{ hour_index('started_at') }} - {{ hour_index('lag(ended_at) over (partition by drive_id order by started_at)') }} as hours_since_end,
-        {{ hour_index('started_at') }} - {{ hour_index('lag(started_at) over (partition by drive_id order by started_at)') }} as hours_since_start,
-        lag(raid_group_id) over (partition by drive_id order by started_at) as previous_raid_group_id
+        threshold,
+        interval_hours,
+        is_left_censored or is_right_censored as is_censored,
+        {{ hour_index('started_at') }} - {{ hour_index('lag(ended_at) over (partition by drive_id, threshold order by started_at)') }} as hours_since_end,
+        {{ hour_index('started_at') }} - {{ hour_index('lag(started_at) over (partition by drive_id, threshold order by started_at)') }} as hours_since_start,
+        lag(raid_group_id) over (partition by drive_id, threshold order by started_at) as previous_raid_group_id
     from {{ ref('int_slowdown_intervals') }}
-    where threshold = {{ var('slow_threshold') }}
 ),
 
-ids as (
+interval_groups as (
     select
-        'disk' as kind, 'F01-01' as slow, 'F02-01' as tail_1, 'F03-02' as tail_2, 'F03-03' as tail_3,
-        'F02-05' as mild_tail_1, 'F4A-T2-1.5' as mild_tail_2, 'F4A-T3-1.5' as mild_tail_3,
-        'F04-01' as long_intervals, 'F04-03' as eight_hours, 'F05-01' as arrivals, 'F08-02' as rate, 'F08-06' as size,
-        'VST-02' as multiple, 'VST-03' as ticks
-    union all
-    select
-        'ssd' as kind, 'F01-02' as slow, 'F02-02' as tail_1, 'F03-05' as tail_2, 'F03-06' as tail_3,
-        'F02-06' as mild_tail_1, 'F4B-T2-1.5' as mild_tail_2, 'F4B-T3-1.5' as mild_tail_3,
-        'F04-02' as long_intervals, 'F04-04' as eight_hours, 'F05-02' as arrivals, 'F08-02' as rate, 'F08-07' as size,
-        'VST-02' as multiple, 'VST-03' as ticks
-),
-
-counted as (
-{%- for edge in var('variant_thresholds') %}
-    select 'threshold {{ '%g' | format(edge | float) }}' as variant, 'slow' as question, kind, raid_group_id as cluster_id,
-        slowdown_hours_{{ edge_name(edge) }} as hits, slowdown_hours as total
-    from drive_groups
-    union all
-    select 'threshold {{ '%g' | format(edge | float) }}' as variant, 'tail_1' as question, kind, raid_group_id as cluster_id,
-        sum(tail_1_{{ edge_name(edge) }}) as hits, sum(raid_hours) as total
-    from raid_days
+        kind,
+        raid_group_id,
+        count(case when threshold = {{ var('slow_threshold') }} and previous_raid_group_id = raid_group_id then 1 end) as later_intervals,
+        count(case when threshold = {{ var('slow_threshold') }} and previous_raid_group_id = raid_group_id and hours_since_end <= 24 then 1 end) as later_by_end,
+        count(case when threshold = {{ var('slow_threshold') }} and previous_raid_group_id = raid_group_id and hours_since_start <= 24 then 1 end) as later_by_start,
+        count(case when threshold = {{ var('mild_threshold') }} then 1 end) as mild_intervals,
+        count(case when threshold = {{ var('mild_threshold') }} and interval_hours > 1 then 1 end) as mild_long_intervals,
+        count(case when threshold = {{ var('mild_threshold') }} and interval_hours >= 8 then 1 end) as mild_eight_hours_intervals,
+        count(case when threshold = {{ var('slow_threshold') }} and not is_censored then 1 end) as whole_intervals,
+        count(case when threshold = {{ var('slow_threshold') }} and not is_censored and interval_hours > 1 then 1 end) as whole_long_intervals
+    from intervals
     group by kind, raid_group_id
-    union all
-{%- endfor %}
-{%- for variant, hits, total in (
-    ('read only', 'read_slow_hours', 'read_hours'),
-    ('write only', 'write_slow_hours', 'write_hours'),
-    ('mean instead of median', 'mean_slow_hours', 'slowdown_hours'),
-    ('minimum I/O 10', 'io_10_slow_hours', 'io_10_hours'),
-    ('minimum I/O 100', 'io_100_slow_hours', 'io_100_hours')
-) %}
-    select '{{ variant }}' as variant, 'slow' as question, kind, raid_group_id as cluster_id, {{ hits }} as hits, {{ total }} as total
-    from drive_groups
-    union all
-{%- endfor %}
-{%- for side in ('read', 'write') %}
-    select '{{ side }} only' as variant, 'multiple' as question, kind, raid_group_id as cluster_id,
-        {{ side }}_multiple_hours as hits, {{ side }}_hours as total
-    from drive_groups
-    where kind = 'ssd'
-    union all
-    select '{{ side }} only' as variant, 'ticks' as question, kind, raid_group_id as cluster_id,
-        {{ side }}_tick_hours as hits, {{ side }}_multiple_hours as total
-    from drive_groups
-    where kind = 'ssd'
-    union all
-{%- endfor %}
-{%- for ratio in ('rate', 'size') %}
-    select 'unconditional' as variant, '{{ ratio }}' as question, kind, raid_group_id as cluster_id,
-        {{ ratio }}_imbalanced_hours as hits, {{ ratio }}_hours as total
-    from drive_groups
-    union all
-{%- endfor %}
-    select variant, 'slow' as question, kind, raid_group_id as cluster_id, sum(slow_drive_hours) as hits, sum(drive_hours) as total
-    from restricted
-    group by variant, kind, raid_group_id
-    union all
-{%- for rank in (1, 2, 3) %}
-    select variant, 'tail_{{ rank }}' as question, kind, raid_group_id as cluster_id,
-        tail_{{ rank }}_{{ edge_name(var('slow_threshold')) }} as hits, raid_hours as total
-    from tails
-    union all
-    -- of the second and third the paper prints the share below
-    select variant, 'mild_tail_{{ rank }}' as question, kind, raid_group_id as cluster_id,
-        {% if rank > 1 %}raid_hours - {% endif %}tail_{{ rank }}_{{ edge_name(var('mild_threshold')) }} as hits, raid_hours as total
-    from tails
-    union all
-{%- endfor %}
-    select 'calendar day' as variant, 'arrivals' as question, kind, raid_group_id as cluster_id,
-        count(case when cast(previous_hour_utc as date) = cast(hour_utc as date) then 1 end) as hits, count(*) as total
+),
+
+arrival_groups as (
+    select
+        kind,
+        raid_group_id,
+        count(*) as arrivals,
+        count(case when cast(previous_hour_utc as date) = cast(hour_utc as date) then 1 end) as day_arrivals
     from {{ ref('int_slowdown_arrivals') }}
     group by kind, raid_group_id
+),
+
+{#- what each relation answers, in one pass over it: variant (none: the relation says), question, hits, total -#}
+{%- set of_drives, of_groups, of_some, of_intervals, of_arrivals = [], [], [(none, 'slow', 'slow_drive_hours', 'drive_hours')], [
+    ('interval end to start', 'arrivals', 'later_by_end', 'later_intervals'),
+    ('interval start to start', 'arrivals', 'later_by_start', 'later_intervals'),
+    ('intervals at 1.5x', 'long_intervals', 'mild_long_intervals', 'mild_intervals'),
+    ('intervals at 1.5x', 'eight_hours', 'mild_eight_hours_intervals', 'mild_intervals'),
+    ('whole intervals only', 'long_intervals', 'whole_long_intervals', 'whole_intervals')
+], [('calendar day', 'arrivals', 'day_arrivals', 'arrivals')] %}
+{%- for edge in var('variant_thresholds') %}
+{%- set variant = 'threshold ' ~ '%g' | format(edge | float) %}
+{%- do of_drives.append((variant, 'slow', 'slowdown_hours_' ~ edge_name(edge), 'slowdown_hours')) %}
+{%- do of_groups.append((variant, 'tail_1', 'tail_1_' ~ edge_name(edge), 'raid_hours')) %}
+{%- endfor %}
+{%- for variant, tail, raid_hours, slow_hours, hours in made_otherwise %}{% do of_drives.append((variant, 'slow', slow_hours, hours)) %}{% endfor %}
+{%- for side in ('read', 'write') %}
+{%- do of_drives.append((side ~ ' only', 'multiple', side ~ '_multiple_hours', side ~ '_hours')) %}
+{%- do of_drives.append((side ~ ' only', 'ticks', side ~ '_tick_hours', side ~ '_multiple_hours')) %}
+{%- endfor %}
+{%- for ratio in ('rate', 'size') %}{% do of_drives.append(('unconditional', ratio, ratio ~ '_imbalanced_hours', ratio ~ '_hours')) %}{% endfor %}
+{%- for variant, tail, raid_hours, slow_hours, hours in made_otherwise + [(none, 'tail', 'raid_hours', none, none)] %}
+{%- for rank in (1, 2, 3) %}
+{%- set answers = of_groups if variant else of_some %}
+{%- do answers.append((variant, 'tail_' ~ rank, tail ~ '_' ~ rank ~ '_' ~ slow, raid_hours)) %}
+{#- of the second and third the paper prints the share below -#}
+{%- do answers.append((variant, 'mild_tail_' ~ rank, (raid_hours ~ ' - ' if rank > 1 else '') ~ tail ~ '_' ~ rank ~ '_' ~ mild, raid_hours)) %}
+{%- endfor %}
+{%- endfor %}
+
+counted as (
+{%- for relation, answers in [
+    ('drive_groups', of_drives), ('raid_groups', of_groups), ('some_raid_groups', of_some), ('interval_groups', of_intervals), ('arrival_groups', of_arrivals)
+] %}
+    select
+        {{ 'answers' if answers[0][0] else 'of_group' }}.variant,
+        answers.question,
+        of_group.kind,
+        of_group.raid_group_id as cluster_id,
+        case answers.number{% for answer in answers %} when {{ loop.index }} then of_group.{{ answer[2] }}{% endfor %} end as hits,
+        case answers.number{% for answer in answers %} when {{ loop.index }} then of_group.{{ answer[3] }}{% endfor %} end as total
+    from {{ relation }} as of_group
+    cross join (
+        values{% for answer in answers %} ({{ loop.index }}, '{{ answer[0] }}', '{{ answer[1] }}'){{ ',' if not loop.last }}{% endfor %}
+    ) as answers (number, variant, question)
+    {%- if not loop.last %}
     union all
-    select 'interval end to start' as variant, 'arrivals' as question, kind, raid_group_id as cluster_id,
-        count(case when hours_since_end <= 24 then 1 end) as hits, count(*) as total
-    from intervals
-    where previous_raid_group_id = raid_group_id
-    group by kind, raid_group_id
-    union all
-    select 'interval start to start' as variant, 'arrivals' as question, kind, raid_group_id as cluster_id,
-        count(case when hours_since_start <= 24 then 1 end) as hits, count(*) as total
-    from intervals
-    where previous_raid_group_id = raid_group_id
-    group by kind, raid_group_id
-    union all
-    select 'intervals at 1.5x' as variant, 'long_intervals' as question, kind, raid_group_id as cluster_id,
-        count(case when interval_hours > 1 then 1 end) as hits, count(*) as total
-    from {{ ref('int_slowdown_intervals') }}
-    where threshold = {{ var('mild_threshold') }}
-    group by kind, raid_group_id
-    union all
-    select 'intervals at 1.5x' as variant, 'eight_hours' as question, kind, raid_group_id as cluster_id,
-        count(case when interval_hours >= 8 then 1 end) as hits, count(*) as total
-    from {{ ref('int_slowdown_intervals') }}
-    where threshold = {{ var('mild_threshold') }}
-    group by kind, raid_group_id
-    union all
-    select 'whole intervals only' as variant, 'long_intervals' as question, kind, raid_group_id as cluster_id,
-        count(case when interval_hours > 1 then 1 end) as hits, count(*) as total
-    from {{ ref('int_slowdown_intervals') }}
-    where threshold = {{ var('slow_threshold') }} and not is_left_censored and not is_right_censored
-    group by kind, raid_group_id
+    {%- endif %}
+{%- endfor %}
+),
+
+answered as (
+    select variant, question, kind, cluster_id, cast(sum(hits) as bigint) as hits, cast(sum(total) as bigint) as total
+    from counted
+    group by variant, question, kind, cluster_id
+    having sum(total) > 0
 )
 
-select
-    counted.variant,
-    case counted.question
-{%- for question in ('slow', 'tail_1', 'tail_2', 'tail_3', 'mild_tail_1', 'mild_tail_2', 'mild_tail_3', 'long_intervals', 'eight_hours', 'arrivals', 'rate', 'size', 'multiple', 'ticks') %}
-        when '{{ question }}' then ids.{{ question }}
-{%- endfor %}
-    end as id,
-    counted.kind,
-    counted.cluster_id,
-    cast(counted.hits as bigint) as hits,
-    cast(counted.total as bigint) as total
-from counted
-inner join ids on counted.kind = ids.kind
+select answered.variant, ids.id, answered.kind, answered.cluster_id, answered.hits, answered.total
+from answered
+inner join (
+    values
+        ('slow', 'disk', 'F01-01'), ('slow', 'ssd', 'F01-02'),
+        ('tail_1', 'disk', 'F02-01'), ('tail_1', 'ssd', 'F02-02'),
+        ('tail_2', 'disk', 'F03-02'), ('tail_2', 'ssd', 'F03-05'),
+        ('tail_3', 'disk', 'F03-03'), ('tail_3', 'ssd', 'F03-06'),
+        ('mild_tail_1', 'disk', 'F02-05'), ('mild_tail_1', 'ssd', 'F02-06'),
+        ('mild_tail_2', 'disk', 'F4A-T2-1.5'), ('mild_tail_2', 'ssd', 'F4B-T2-1.5'),
+        ('mild_tail_3', 'disk', 'F4A-T3-1.5'), ('mild_tail_3', 'ssd', 'F4B-T3-1.5'),
+        ('long_intervals', 'disk', 'F04-01'), ('long_intervals', 'ssd', 'F04-02'),
+        ('eight_hours', 'disk', 'F04-03'), ('eight_hours', 'ssd', 'F04-04'),
+        ('arrivals', 'disk', 'F05-01'), ('arrivals', 'ssd', 'F05-02'),
+        ('rate', 'disk', 'F08-02'), ('rate', 'ssd', 'F08-02'),
+        ('size', 'disk', 'F08-06'), ('size', 'ssd', 'F08-07'),
+        ('multiple', 'ssd', 'VST-02'), ('ticks', 'ssd', 'VST-03')
+) as ids (question, kind, id)
+    on answered.question = ids.question and answered.kind = ids.kind
