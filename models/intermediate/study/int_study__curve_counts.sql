@@ -190,28 +190,22 @@ union all
 select '8' || half as figure, substring(measure, 15) as curve, kind, x, value_count, equal_count
 from day_counts
 where measure like 'slowdown_year_%'
-{%- for edge in var('slowdown_edges') %}
-{%- if edge < var('mild_threshold') %}
+{%- set edges = var('slowdown_edges') %}
+{%- set cells_end = edges.index(var('mild_threshold')) %}
 union all
 select
     '9' as figure,
-    class as curve,
+    cell_totals.class as curve,
     'ssd' as kind,
-    cast({{ edge }} as double) as x,
-    slowdown_hours_{{ edge_name(edge) }} - slowdown_hours_{{ edge_name(var('slowdown_edges')[loop.index]) }} as value_count,
-    cast(null as bigint) as equal_count
-from cell_totals
-{%- endif %}
+    bins.x,
+    case bins.bin when 0 then slowdown_hours - slowdown_hours_{{ edge_name(edges[0]) }}
+{%- for number in range(1, cells_end + 1) %}
+        when {{ number }} then slowdown_hours_{{ edge_name(edges[number - 1]) }} - slowdown_hours_{{ edge_name(edges[number]) }}
 {%- endfor %}
-union all
-select
-    '9' as figure,
-    class as curve,
-    'ssd' as kind,
-    cast(0 as double) as x,
-    slowdown_hours - slowdown_hours_{{ edge_name(var('slowdown_edges')[0]) }} as value_count,
+    end as value_count,
     cast(null as bigint) as equal_count
 from cell_totals
+cross join (values (0, cast(0 as double)){% for number in range(1, cells_end + 1) %}, ({{ number }}, cast({{ edges[number - 1] }} as double)){% endfor %}) as bins (bin, x)
 union all
 select
     '9' as figure,
