@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from engine.dbt import QUIET, Project, options, runner
+from engine.read import configure_reader
 from engine.warehouse import Warehouse
 
 RELATIVE = 1e-9
@@ -108,6 +109,7 @@ def compare(published: Path, relations: list[str] | None = None) -> Comparison:
     session = SparkSession.builder.getOrCreate()  # dbt's, of another thread
     found = Comparison()
     with duckdb.connect() as connection:
+        configure_reader(connection)
         connection.execute("set timezone = 'UTC'")
         connection.execute(f"attach '{published}' as published (read_only)")
         for relation in relations or compared(published):
@@ -121,6 +123,7 @@ def compare_publications(published: Path, of_spark: Path) -> Comparison:
     """Compare all relations of a publication whose days DuckDB computed with those of one whose days Spark computed, as compare() does."""
     found = Comparison()
     with duckdb.connect() as connection:
+        configure_reader(connection)
         connection.execute("set timezone = 'UTC'")
         connection.execute(f"attach '{published}' as published (read_only)")
         connection.execute(f"attach '{of_spark}' as of_spark (read_only)")

@@ -32,7 +32,6 @@ from tests.reference.reference import Delivery, compute
 from tests.spark.on_spark import build_on_spark, compare, compared, failures, spark_dbt
 
 pytestmark = [
-    pytest.mark.soak,  # planning the models of the study takes Spark minutes
     pytest.mark.xdist_group("spark"),
     pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="pyspark is not installed: `make .venv/.spark`"),
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17 or later, and there is no `java`"),
