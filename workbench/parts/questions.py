@@ -16,6 +16,7 @@ from workbench.parts.study import month_warehouse
 
 COOKBOOK = ROOT / "docs" / "cookbook.md"
 COMMAND_SECONDS = 1.0
+MEDIAN_SECONDS = 0.5
 
 
 def cookbook() -> dict[str, str]:
@@ -39,10 +40,13 @@ def bench_questions(setting: Setting) -> list[Section]:
                 answer = connection.execute(sql).fetchall()
                 runs.append((time.perf_counter() - wall, time.process_time() - cpu))
         found.append(statistics.median(run[0] for run in runs))
-        lines.append(f"| {title.partition('.')[0]} | {found[-1]:.2f} | {statistics.median(run[1] for run in runs):.2f} | {len(answer):,} |")
-        print(lines[-1], flush=True)
-    head = f"docs/cookbook.md over {rows:,} drive-hours of data drives, through the published file. Medians of {setting.repetitions}, a new connection each."
-    bounds = [Bound("median question", statistics.median(found), 0.5), Bound("slowest question", max(found), 2)]
+        if found[-1] > MEDIAN_SECONDS:
+            lines.append(
+                f"| {title.partition('.')[0]} | {found[-1]:.2f} | {statistics.median(run[1] for run in runs):.2f} | {len(answer):,} |"
+            )
+        print(title, f"{found[-1]:.2f}", flush=True)
+    head = f"docs/cookbook.md over {rows:,} drive-hours of data drives, through the published file. Medians of {setting.repetitions}, a new connection each; those above {MEDIAN_SECONDS} s."
+    bounds = [Bound("median question", statistics.median(found), MEDIAN_SECONDS), Bound("slowest question", max(found), 2)]
     return [Section("The cookbook's questions", [head, "", *lines], bounds)]
 
 

@@ -23,10 +23,7 @@ from workbench.parts import Bound, Section, Setting
 from workbench.parts.day import fleet as paper_day
 from workbench.spark_cluster import Cluster
 
-SMALLER = {"A hundredth of the paper's day on Spark": 100, "A tenth of the paper's day on Spark": 10}
-"""Days of smaller fleets, by how many times smaller they are than the paper's."""
-
-MODELS = 5
+MODELS = 3
 """Models listed, the heaviest first."""
 
 SKEW = 3
@@ -166,13 +163,10 @@ def digest(warehouse: Path) -> list[tuple[str, int, int]]:
 
 
 def bench_spark(setting: Setting) -> list[Section]:
-    """The days of a hundredth and of a tenth of the paper's fleet: how much of Spark's time is the same for any day."""
-    sections = []
-    for title, part in SMALLER.items():
-        disk_groups, ssd_groups = (max(1, groups // part) for groups in setting.paper_fleet)
-        folder = setting.work / f"{'small-' if setting.small else ''}day-over-{part}"
-        sections += bench_fleet(title, folder, (disk_groups, ssd_groups), setting)
-    return sections
+    """The day of a tenth of the paper's fleet: beside the whole one it says how much of Spark's time is the same for any day."""
+    disk_groups, ssd_groups = (max(1, groups // 10) for groups in setting.paper_fleet)
+    delivery = setting.work / f"{'small-' if setting.small else ''}day-over-10"
+    return bench_fleet("A tenth of the paper's day on Spark", delivery, (disk_groups, ssd_groups), setting)
 
 
 def bench_spark_day(setting: Setting) -> list[Section]:
@@ -216,8 +210,7 @@ def bench_fleet(title: str, delivery: Path, groups: tuple[int, int], setting: Se
     plan = log.plans.get(heaviest.execution, "")
     lines = [
         f"{rows:,} drive-hours, landed; `drivetail build --full-refresh` computes and publishes them.",
-        "The CPU time of the cluster includes its workers; its peak memory is the driver's alone, a process of Python. Spark's workers have two cores together. "
-        f"The machine's load average was {os.getloadavg()[0]:.1f} at the end: where it exceeds the cores, wall seconds are its neighbours'.",
+        f"The cluster's CPU time is also its workers', its memory the driver's alone. Load average at the end: {os.getloadavg()[0]:.1f}.",
         "",
         "| engine | wall (s) | CPU (s) | peak memory of the largest process (MiB) | wall, over DuckDB | CPU, over DuckDB | shuffled, bytes per drive-hour |",
         "|---|--:|--:|--:|--:|--:|--:|",
@@ -227,19 +220,19 @@ def bench_fleet(title: str, delivery: Path, groups: tuple[int, int], setting: Se
             for engine, cost in runs.items()
         ),
         "",
-        f"The models that take Spark longest, of {log.task_seconds:.0f} seconds of all tasks on {LOCAL}:",
-        "",
-        "| model | tasks (s) | shuffled, bytes per drive-hour |",
-        "|---|--:|--:|",
-        *(f"| `{model}` | {seconds:.1f} | {moved / rows:.0f} |" for model, seconds, moved in log.by_model()[:MODELS]),
-        "",
         f"The heaviest stage is of `{log.models.get(heaviest.execution)}`: {len(heaviest.seconds)} tasks, {sum(heaviest.seconds):.1f} s together, "
-        f"the longest {max(heaviest.seconds):.1f} s. Its query shuffles by {'; '.join(exchanges(plan)) or 'nothing'}:",
-        "",
-        "```text",
-        *tree(plan),
-        "```",
+        f"the longest {max(heaviest.seconds):.1f} s. Its query shuffles by {'; '.join(exchanges(plan)) or 'nothing'}.",
     ]
+    if groups == setting.paper_fleet:  # of the smaller ones it is much the same
+        lines += ["", "```text", *tree(plan), "```"]
+        lines += [
+            "",
+            f"The models that take Spark longest, of {log.task_seconds:.0f} seconds of all tasks on {LOCAL}:",
+            "",
+            "| model | tasks (s) | shuffled, bytes per drive-hour |",
+            "|---|--:|--:|",
+            *(f"| `{model}` | {seconds:.1f} | {moved / rows:.0f} |" for model, seconds, moved in log.by_model()[:MODELS]),
+        ]
     bounds = [
         Bound(
             "the longest task of the heaviest stage over its median", max(heaviest.seconds) / statistics.median(heaviest.seconds), SKEW, "x"
