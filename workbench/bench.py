@@ -61,7 +61,6 @@ TITLES = (
     "Parsers",
     "Four million requests around slow drives",
     "Experiments of the lab",
-    "A hundredth of the paper's day on Spark",
     "A tenth of the paper's day on Spark",
     "The paper's day on Spark",
 )
