@@ -33,7 +33,7 @@ from engine.spark import DAYS as SPARK_DAYS
 from engine.spark import OF_DRIVES, SAMPLED, SparkStore
 from engine.store import make_day_folders, stored_models
 from engine.warehouse import Warehouse
-from ingest.contract.fleet import RAW_KINDS
+from ingest.contract.values import RAW_KINDS
 from ingest.raw.store import drive_hour_files, list_deliveries, pruned_record, table_files
 from ingest.raw.trouble import Shortage, explained
 
@@ -45,7 +45,7 @@ TABLES_OVER_DAYS = ("int_drive_hours__measured+,config.materialized:table", "--e
 
 DAYS = (
     "config.materialized:by_day", "config.materialized:in_run", "int_raid_group_days__fitted", "test_type:singular",
-    "--exclude", "int_drives+", "test_type:unit",
+    "--exclude", "int_drives+",
 )  # fmt: skip
 """What is stored by day from raw, and the sums that must hold."""
 
@@ -348,9 +348,7 @@ class Build:
         self.warehouse.note("redefine")
         self.project.run("seed")
         self.project.run("run", "--exclude", *MADE_FOR_STORE)
-        self.project.run(
-            "test", "--select", "config.materialized:table", "--exclude", *MADE_FOR_STORE, "test_type:unit", "test_type:singular"
-        )
+        self.project.run("test", "--select", "config.materialized:table", "--exclude", *MADE_FOR_STORE, "test_type:singular")
         Project.let_go()
         with self.connect() as connection:
             connection.execute("update state.defined set version = ?", [self.project.version])
@@ -364,7 +362,7 @@ class Build:
             connection.execute("delete from plan.plan_places__changed")
         if self.has_inventory:
             moved = () if is_stored else ("plan_places__changed",)
-            self.project.run("build", "--select", *TABLES_OF_INVENTORY, "test_type:unit", *moved)
+            self.project.run("build", "--select", *TABLES_OF_INVENTORY, *moved)
         else:
             self.project.run("run-operation", "register_raw")
         with self.connect() as connection:
@@ -390,9 +388,7 @@ class Build:
             unneeded = () if has_samples else ("int_raid_group_days__fitted",)
             if self.spark:
                 self.spark.compute(SPARK_DAYS, batch, self.name, self.connect)
-                self.project.run(
-                    "build", "--select", "int_raid_group_days__fitted", SAMPLED, "--exclude", "test_type:unit", *unneeded, days=batch
-                )
+                self.project.run("build", "--select", *(("int_raid_group_days__fitted",) if has_samples else ()), SAMPLED, days=batch)
             else:
                 self.project.run("build", "--select", *DAYS, *unneeded, days=batch)
             slowest = {model: round(seconds, 3) for model, seconds in (self.project.seconds - before).most_common(SLOWEST)}
@@ -408,7 +404,7 @@ class Build:
     def summarize(self, days: list[date]) -> None:
         """Bring up to date what is made over all days, and the counts by class of the days that need it."""
         self.warehouse.note("summarize")
-        self.project.run("build", "--select", *TABLES_OVER_DAYS, "test_type:unit", "test_type:singular")
+        self.project.run("build", "--select", *TABLES_OVER_DAYS, "test_type:singular")
         with self.connect() as connection:
             changed = connection.execute("select day_utc from plan.plan_days__recounted").fetchall()
             # of pruned days the drive-hours are gone: their counts stay as they were
@@ -421,9 +417,9 @@ class Build:
                 self.spark.take(connection, OF_DRIVES)
         for batch in batches(self.deliveries, recounted, MAX_COUNTED_ROWS):
             if self.spark:
-                self.spark.compute((COUNTS_BY_CLASS, "--exclude", "resource_type:test", "test_type:unit"), batch, self.name, self.connect)
+                self.spark.compute((COUNTS_BY_CLASS, "--exclude", "resource_type:test"), batch, self.name, self.connect)
             counts = () if self.spark else (COUNTS_BY_CLASS,)
-            self.project.run("build", "--select", *counts, SUMS_OF_DRIVES, "--exclude", "test_type:unit", days=batch)
+            self.project.run("build", "--select", *counts, SUMS_OF_DRIVES, days=batch)
 
     def computed_hours(self, connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
         """RAID-hours and drive-hours of the days computed."""

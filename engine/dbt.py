@@ -204,6 +204,10 @@ def _parse(what: str, arguments: list[str], log: Path) -> Any:
     return result.result
 
 
+def _whole_manifest(target: str, place: Path, log: Path) -> Any:
+    return _parse("the models", options(target, place, log, project_for_parsing(place / "project", with_custom=False)), log)
+
+
 def _manifest(target: str, folder: Path, log: Path) -> Any:
     """See Project.parsed(). It takes dbt a second to find that nothing has changed: the manifest is kept while that is so."""
     beside = beside_the_models(target)
@@ -212,6 +216,7 @@ def _manifest(target: str, folder: Path, log: Path) -> Any:
         str(PROJECT),  # a seed knows where it lies
         _digest(("models", "macros", "seeds", "tests", "analyses"), {".sql", ".py", ".csv", ".yml", ".md"}),
         *((PROJECT / name).read_text(encoding="utf-8") for name in ("profiles.yml", ".dbtignore")),
+        Path(__file__).read_text(encoding="utf-8"),  # says what of it is kept
         *(version(name) for name in ("dbt-core", "dbt-adapters", "dbt-duckdb")),
     ]
     kept = place / f"manifest-{hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}.pickle"
@@ -222,7 +227,9 @@ def _manifest(target: str, folder: Path, log: Path) -> Any:
             from dbt.contracts.graph.manifest import Manifest
 
             return Manifest(**content)
-    manifest = _parse("the models", options(target, place, log, project_for_parsing(place / "project", with_custom=False)), log)
+    manifest = _whole_manifest(target, place, log)
+    # no build runs them, and dbt would link all of them to their models for each of its commands
+    manifest.unit_tests.clear()
     if beside:
         # what begins with _ is found again; the manifest's own way to be pickled mixes it up
         content = {field.name: getattr(manifest, field.name) for field in fields(manifest) if field.name[0] != "_"}
@@ -239,7 +246,8 @@ class Project:
     _parsed: ClassVar[dict[str, Any]] = {}
     """The manifest of each target, for this process: the project is the same for every warehouse."""
 
-    def __init__(self, warehouse: Warehouse, target: str = "duckdb") -> None:
+    def __init__(self, warehouse: Warehouse, target: str = "duckdb", *, with_unit_tests: bool = False) -> None:
+        """with_unit_tests: for `run("test")`; a build does without."""
         self._log = warehouse.build / "logs"
         self._target = target
         self._folder = warehouse.build / "dbt"
@@ -247,6 +255,8 @@ class Project:
         # the manifest is that of every warehouse: what a model makes of a variable is said when it runs
         self._options = [*options(target, self._folder, self._log), "--vars", json.dumps(self.thresholds)]
         self.manifest: Any = Project.parsed(target, self._folder, self._log)
+        if with_unit_tests:
+            self.manifest = _whole_manifest(target, beside_the_models(target) or self._folder, self._log)
         self._environment = {
             "DRIVETAIL_BUILD_DATABASE": str(warehouse.build_database),
             "DRIVETAIL_RAW": str(warehouse.raw),

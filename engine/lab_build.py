@@ -82,7 +82,7 @@ def _compute(
     database, draft = scratch / "build.duckdb", scratch / "generation"
     project.of_lab(database, scratch, lab_root(warehouse.root), computed)
     try:
-        project.run("build", "--select", "+tag:lab", "--exclude", "test_type:unit", "test_type:singular")
+        project.run("build", "--select", "+tag:lab", "--exclude", "test_type:singular")
         Project.let_go()
         draft.mkdir()
         with duckdb.connect(str(database)) as connection:

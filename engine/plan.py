@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from engine.warehouse import quoted
-from ingest.contract.fleet import MEASURED_KINDS
+from ingest.contract.values import MEASURED_KINDS
 from ingest.raw.store import Delivery, drive_hour_files
 
 INVENTORY = ("drives", "retired_drives", "drive_aliases", "retired_drive_aliases")

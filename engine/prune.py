@@ -18,7 +18,8 @@ from engine.thresholds import variables
 from engine.warehouse import Warehouse, quoted
 from engine.words import counted_noun, human
 from ingest.raw.quarantine import list_quarantine
-from ingest.raw.store import ingest_lock, pruned_files
+from ingest.raw.staging import ingest_lock
+from ingest.raw.store import pruned_files
 
 LEAST_DAYS = 35
 """A RAID group's chronic window (`chronic_window_days`), and a week for arrays that report late: younger hours may still change."""

@@ -18,6 +18,7 @@ from engine.dbt import models_version
 from engine.store import day_folder
 from engine.thresholds import variables
 from engine.warehouse import Warehouse, quoted
+from ingest.raw.store import list_deliveries
 
 Row = dict[str, Any]
 
@@ -34,9 +35,6 @@ class QueryError(RuntimeError):
 
 def has_nothing(warehouse: Warehouse) -> bool:
     """Whether nothing has ever landed or been published in a folder: most likely another one was meant."""
-    # Polars with it: a quarter of a second that a question does not need
-    from ingest.raw.store import list_deliveries
-
     return not warehouse.published.exists() and not list_deliveries(warehouse.root)
 
 

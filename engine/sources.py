@@ -9,7 +9,8 @@ import duckdb
 import polars as pl
 
 from engine.warehouse import quoted
-from ingest.contract.fleet import IDENTITY, INGESTED_FILES, RAW, RAW_KINDS, REJECTED_RECORDS, RETIRED, TIMED
+from ingest.contract.fleet import IDENTITY, INGESTED_FILES, RAW, REJECTED_RECORDS, RETIRED
+from ingest.contract.values import RAW_KINDS, TIMED
 from ingest.raw.store import Delivery, drive_hour_files, source_of, table_files
 
 TABLES: dict[str, dict[str, pl.DataType]] = {

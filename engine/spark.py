@@ -62,7 +62,7 @@ SAMPLED = "int_sampled_days"
 
 DAYS = (
     "stg_raw__drive_hours+,+config.materialized:by_day", "+publication", "test_type:singular",
-    "--exclude", "int_drive_samples+", "int_drives+", "test_type:unit", "test_type:generic",
+    "--exclude", "int_drive_samples+", "int_drives+", "test_type:generic",
 )  # fmt: skip
 """What is stored by day and made of drive-hours, all between the two, and the sums that must hold."""
 

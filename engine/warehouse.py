@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ingest.raw.store import require_plain_path
+
 PROJECT = Path(__file__).resolve().parent.parent
 """The dbt project: the checkout that this command was installed from."""
 
@@ -83,8 +85,6 @@ class Warehouse:
 
     def create(self) -> None:
         """Make the folders. Raises: StoreError where no build could read them."""
-        from ingest.raw.store import require_plain_path  # heavy, and most commands make none
-
         require_plain_path(self.root)
         for folder in (self.raw, self.store, self.build, self.publications):
             folder.mkdir(parents=True, exist_ok=True)

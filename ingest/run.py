@@ -23,7 +23,8 @@ from ingest.raw.arrivals import Arrivals
 from ingest.raw.closing import close, rejected_records
 from ingest.raw.landing import Gate, Landing
 from ingest.raw.quarantine import DROPPED, RELEASED, GateReport, Held, decide, find_held, hold, withheld
-from ingest.raw.store import StagedDelivery, drive_hour_files, ingest_lock, pruned_before
+from ingest.raw.staging import StagedDelivery, ingest_lock
+from ingest.raw.store import drive_hour_files, pruned_before
 from ingest.raw.trouble import explained
 from ingest.reading.files import QUARANTINED, UNREADABLE, FileResult, SourceFile, find_files
 from ingest.reading.resolution import seconds_of

@@ -24,7 +24,8 @@ from typing import Any
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.files import sha256_of, unpack
 from ingest.reading.limits import unpacked_limit
-from ingest.reading.readers import one_line, opened
+from ingest.reading.readers import opened
+from ingest.reading.text import one_line
 from lab.contract import (
     BAD_ROW,
     DEVICE_KINDS,

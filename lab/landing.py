@@ -21,8 +21,9 @@ import polars as pl
 
 from ingest.contract.values import utc_now
 from ingest.raw.durable import put_folder
-from ingest.raw.store import clear_staging, ingest_lock, raw_root, write_parquet
-from ingest.reading.readers import one_line
+from ingest.raw.staging import clear_staging, ingest_lock, write_parquet
+from ingest.raw.store import raw_root
+from ingest.reading.text import one_line
 from lab.bundle import MANIFEST_FILE, Bundle, Listing, open_bundle
 from lab.contract import COUNT, FILES, MANIFEST, TEXT, UNKNOWN_CONFIG, UNKNOWN_TOOL, UNREADABLE, Columns, LabError, Refused
 from lab.tools import TOOLS, tool_of

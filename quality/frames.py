@@ -13,7 +13,8 @@ import jinja2
 import polars as pl
 import yaml
 
-from ingest.contract.fleet import CONTRACT, KEY, MEASURED_KINDS, TIMED
+from ingest.contract.fleet import CONTRACT, KEY
+from ingest.contract.values import MEASURED_KINDS, TIMED
 
 PROJECT = Path(__file__).resolve().parents[1]
 HOUR = timedelta(hours=1)

@@ -9,12 +9,12 @@ from typing import Any
 
 import polars as pl
 
-from ingest.contract.fleet import REJECTED_RECORDS, TIMED
-from ingest.contract.values import utc_now
+from ingest.contract.fleet import REJECTED_RECORDS
+from ingest.contract.values import TIMED, utc_now
 from ingest.raw.closing import rejected_records
 from ingest.raw.landing import Landing
 from ingest.raw.quarantine import GateReport
-from ingest.raw.store import Part
+from ingest.raw.staging import Part
 from ingest.reading.files import UNREADABLE, sha256_of
 from quality.frames import FILES, HOUR, USUAL, columns, facts, without_duplicates
 from quality.history import History

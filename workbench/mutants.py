@@ -87,7 +87,7 @@ def capture(folder: Path, models: Sequence[str]) -> dict[str, list[UnitTest]]:
 
     warehouse = Warehouse(folder / "warehouse")
     build(warehouse)  # nothing has landed: the relations exist, for the types of their columns
-    project = Project(warehouse)
+    project = Project(warehouse, with_unit_tests=True)
     run: dict[str, str] = {}
 
     def note(event: Any) -> None:

@@ -11,17 +11,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ingest.contract.values import RAW_KINDS, RECORD_KINDS
+
 TEXT, COUNT, REAL, TIME, DAY, FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Datetime("us"), pl.Date(), pl.Boolean()
 
-RECORD_KINDS = ("drive_hours", "drive_events", "drives", "drive_health")
-COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases", "labels")
-"""What deliveries are made of: the kinds of the bundle, the names under which hosts know drives, labels of drives."""
-RAW_KINDS = (*COUNTED_KINDS, "drive_samples")
-"""What raw keeps: those, and samples within an hour with `--resolution` (docs/decisions/0010)."""
-MEASURED_KINDS = ("drive_hours", "drive_samples")
-"""Kinds that hold latencies: what slowdowns are computed from."""
-TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc", "drive_health": "read_at"}
-"""Kinds that are kept by UTC day and looked up by the hours of a delivery, and the instant that says which day."""
 
 CONTRACT: dict[str, dict[str, pl.DataType]] = {
     "drive_hours": {

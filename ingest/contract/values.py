@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+RECORD_KINDS = ("drive_hours", "drive_events", "drives", "drive_health")
+COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases", "labels")
+"""What deliveries are made of: the kinds of the bundle, the names under which hosts know drives, labels of drives."""
+RAW_KINDS = (*COUNTED_KINDS, "drive_samples")
+"""What raw keeps: those, and samples within an hour with `--resolution` (docs/decisions/0010)."""
+MEASURED_KINDS = ("drive_hours", "drive_samples")
+"""Kinds that hold latencies: what slowdowns are computed from."""
+TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc", "drive_health": "read_at"}
+"""Kinds that are kept by UTC day and looked up by the hours of a delivery, and the instant that says which day."""
+
 DRIVE_KINDS = ("disk", "ssd")
 VERDICTS = ("slow", "healthy")
 ROLES = ("data", "parity_p", "parity_q", "spare")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+from ingest.contract.fleet import INGESTED_FILES
 from ingest.raw.quarantine import DROPPED, Held
-from ingest.raw.store import Delivery, known_files
+from ingest.raw.store import Delivery
 from ingest.reading.files import ALREADY_LANDED, LANDED, QUARANTINED, UNREADABLE, SourceFile, sha256_of
-from ingest.reading.readers import one_line
+from ingest.reading.text import one_line
 
 
 class Arrivals:
@@ -80,3 +81,13 @@ class Arrivals:
     def held(self) -> list[Held]:
         """Quarantined deliveries that hold files of this call."""
         return list({held.number: held for held in self._withheld.values() if held.decision is None}.values())
+
+
+def known_files(deliveries: Iterable[Delivery], source: str, hashes: Iterable[str]) -> pl.DataFrame:
+    """What earlier deliveries of `source` noted on files of these SHA-256: columns of `ingested_files`."""
+    paths = [delivery.path / "ingested_files.parquet" for delivery in deliveries]
+    if not paths:
+        return pl.DataFrame(schema=INGESTED_FILES)
+    wanted = pl.Series(list(hashes), dtype=pl.String())
+    scan = pl.scan_parquet(paths, glob=False)
+    return scan.filter((pl.col("source") == source) & pl.col("sha256").is_in(wanted.implode())).collect()

@@ -18,8 +18,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ingest.contract.fleet import CONTRACT, KEY, OPTIONS, RETIRED, TIMED, raw_columns
-from ingest.raw.store import StagedDelivery, drive_hour_files, key_hashes, source_of, table_files
+from ingest.contract.fleet import CONTRACT, KEY, OPTIONS, RETIRED, raw_columns
+from ingest.contract.values import TIMED
+from ingest.raw.staging import StagedDelivery, key_hashes
+from ingest.raw.store import drive_hour_files, source_of, table_files
 
 # rows of one look at clashing drive-hours; bounds memory when a whole day is sent again
 BATCH_ROWS = 1_000_000

@@ -10,14 +10,14 @@ from typing import Any, Protocol, TypeVar
 import polars as pl
 
 from ingest.contract.errors import IngestError, StoreError, UnreadableFile
-from ingest.contract.fleet import IDENTITY, RAW_KINDS, TIMED, raw_columns
-from ingest.contract.values import DEFAULT_MIN_COVERAGE, utc_now
+from ingest.contract.fleet import IDENTITY, raw_columns
+from ingest.contract.values import DEFAULT_MIN_COVERAGE, RAW_KINDS, TIMED, utc_now
 from ingest.raw.arrivals import Arrivals
 from ingest.raw.quarantine import GateReport
-from ingest.raw.store import Part, StagedDelivery
+from ingest.raw.staging import Part, StagedDelivery
 from ingest.reading.batches import Batch
 from ingest.reading.files import UNREADABLE, FileResult, SourceFile
-from ingest.reading.readers import one_line
+from ingest.reading.text import one_line
 
 T = TypeVar("T")
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from ingest.contract.errors import UnreadableFile
 from ingest.contract.fleet import CONTRACT, IDENTITY, TEXT, Layout
-from ingest.reading.readers import SHOWN_VALUE_CHARS, RawChunk, one_line, read_chunks, utf8
+from ingest.reading.readers import SHOWN_VALUE_CHARS, RawChunk, read_chunks
+from ingest.reading.text import one_line, utf8
 
 T = TypeVar("T")
 REJECTION: dict[str, pl.DataType] = {"row": pl.Int64(), "reason": TEXT, "column": TEXT, "value": TEXT}

@@ -17,7 +17,7 @@ from typing import IO
 
 from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.reading.limits import too_large, unpacked_limit
-from ingest.reading.readers import one_line, utf8
+from ingest.reading.text import one_line, utf8
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 MAX_MEMBERS = 200_000

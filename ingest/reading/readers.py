@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from ingest.contract.errors import UnreadableFile
 from ingest.contract.fleet import TEXT, Layout
 from ingest.reading.limits import LEAST_ROW_BYTES, too_large, unpacked_limit
+from ingest.reading.text import one_line, utf8
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst")
 # larger chunks are slower: their memory goes back to the system and is cleared again for the next one
@@ -95,17 +96,6 @@ def read_chunks(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawChu
         raise UnreadableFile(f"cannot be read as {format_of(path.name)}: {one_line(error)}") from error
     except (OSError, EOFError, zlib.error, UnicodeError, csv.Error, MemoryError, ValueError, RecursionError) as error:
         raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
-
-
-def one_line(error: BaseException) -> str:
-    """The first line of an error's text, shortened: what fits into a note."""
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0][:300]
-
-
-def utf8(text: str) -> str:
-    """JSON may escape half a surrogate pair, which no UTF-8 text can hold: each becomes a question mark."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def whole(digits: str) -> int | float:

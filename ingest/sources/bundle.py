@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from ingest.contract.fleet import LAYOUT, RECORD_KINDS
+from ingest.contract.fleet import LAYOUT
+from ingest.contract.values import RECORD_KINDS
 from ingest.reading.batches import Batch, read_table
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.parse import parse

@@ -22,7 +22,8 @@ from ingest.raw.store import Delivery, drive_hour_files, table_files
 from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.parse import completed
-from ingest.reading.readers import SHOWN_VALUE_CHARS, one_line
+from ingest.reading.readers import SHOWN_VALUE_CHARS
+from ingest.reading.text import one_line
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing

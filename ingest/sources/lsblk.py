@@ -16,7 +16,8 @@ from ingest.reading.batches import Batch, Rejection, batch_of
 from ingest.reading.devices import is_no_drive
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.hosts import host_of, identity, instant, read_text
-from ingest.reading.readers import MOST_DIGITS, one_line, whole
+from ingest.reading.readers import MOST_DIGITS, whole
+from ingest.reading.text import one_line
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing

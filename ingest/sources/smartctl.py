@@ -19,7 +19,8 @@ from ingest.reading.batches import Batch, batch_of
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.health import ata_name, ata_raw
 from ingest.reading.hosts import drive_device, host_of, identity, instant, read_text
-from ingest.reading.readers import MOST_DIGITS, one_line, whole
+from ingest.reading.readers import MOST_DIGITS, whole
+from ingest.reading.text import one_line
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing

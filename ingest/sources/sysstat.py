@@ -24,8 +24,9 @@ from ingest.reading.devices import is_cut_off, is_whole_drive
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.overlap import each_once, take_back
 from ingest.reading.parse import completed
-from ingest.reading.readers import SHOWN_VALUE_CHARS, one_line, text_blocks, utf8, whole
+from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks, whole
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
+from ingest.reading.text import one_line, utf8
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing

@@ -13,7 +13,8 @@ import polars as pl
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.limits import unpacked_limit
-from ingest.reading.readers import one_line, opened, whole
+from ingest.reading.readers import opened, whole
+from ingest.reading.text import one_line
 from lab.contract import NO_RESULT, UNREADABLE, Columns, LabError, Refused
 from lab.tools.tasks import TASKS, Task, frame_of, is_sound, placed
 from lab.tools.text import Reading

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from ingest.reading.readers import utf8
+from ingest.reading.text import utf8
 from lab.contract import COUNT, NO_RESULT, TEXT, UNREADABLE, Columns, Refused
 from lab.tools.lsblk import DRIVE_DESCRIPTIONS, count_in, described, text_in
 from lab.tools.text import Reading, text_of

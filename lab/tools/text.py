@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.contract.errors import UnreadableFile
-from ingest.reading.readers import one_line, text_blocks
+from ingest.reading.readers import text_blocks
+from ingest.reading.text import one_line
 from lab.contract import NO_RESULT, UNREADABLE, Refused
 
 SHOWN_CHARS = 200

@@ -17,7 +17,7 @@ from ingest.contract.errors import UnreadableFile
 from ingest.raw.arrivals import Arrivals
 from ingest.raw.closing import ingested_files, rejected_records
 from ingest.raw.landing import Landing
-from ingest.raw.store import StagedDelivery
+from ingest.raw.staging import StagedDelivery
 from ingest.reading.files import UNREADABLE, FileResult, find_files
 from ingest.sources import SELF_NAMED_SOURCES, module_of
 from tests.fuzz import fuzz

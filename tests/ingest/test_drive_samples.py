@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from drivetail.cli import main
 from ingest import IngestError, ingest
-from ingest.contract.fleet import RETIRED, TIMED
-from ingest.contract.values import RESOLUTIONS
+from ingest.contract.fleet import RETIRED
+from ingest.contract.values import RESOLUTIONS, TIMED
 from quality import Gate
 from tests.ingest.conftest import Warehouse
 from tests.ingest.prometheus_server import Server, serving

@@ -16,10 +16,11 @@ import polars as pl
 import pytest
 
 import ingest.raw.durable as durable
-import ingest.raw.store as raw_store
+import ingest.raw.staging as staging
 from ingest import drive_hour_files, ingest, list_deliveries
 from ingest.contract.errors import StoreError
-from ingest.contract.fleet import INGESTED_FILES, RAW, RECORD_KINDS, REJECTED_RECORDS, RETIRED, TIMED
+from ingest.contract.fleet import INGESTED_FILES, RAW, REJECTED_RECORDS, RETIRED
+from ingest.contract.values import RECORD_KINDS, TIMED
 from tests.ingest.conftest import GOOD_ROW, HOURS_HEADER, Warehouse
 
 Bundle = Callable[[dict[str, str | bytes | pl.DataFrame]], Path]
@@ -115,7 +116,7 @@ def test_a_commit_that_fails_leaves_nothing(bundle: Bundle, warehouse: Warehouse
     def no_space(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    for module, name in ((raw_store, "write_parquet"), (durable, "sync")):
+    for module, name in ((staging, "write_parquet"), (durable, "sync")):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, no_space)
             with pytest.raises(StoreError, match="No space left"):

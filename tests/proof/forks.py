@@ -57,7 +57,6 @@ def move_clock(by: timedelta) -> None:
     import drivetail.feeds.inbox
     import engine.publish
     import engine.warehouse
-    import ingest.raw.store
 
     class Moved(datetime):
         @classmethod
@@ -66,7 +65,7 @@ def move_clock(by: timedelta) -> None:
 
     right = time.time
     time.time = lambda: right() + by.total_seconds()
-    for module in (drivetail.feeds.inbox, engine.publish, engine.warehouse, ingest.raw.store):
+    for module in (drivetail.feeds.inbox, engine.publish, engine.warehouse):
         module.datetime = Moved  # type: ignore[attr-defined]
 
 

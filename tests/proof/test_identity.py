@@ -21,7 +21,8 @@ from drivetail.service.maintenance import reconcile
 from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import ingest as land
-from ingest.contract.fleet import CONTRACT, IDENTITY, RAW_KINDS
+from ingest.contract.fleet import CONTRACT, IDENTITY
+from ingest.contract.values import RAW_KINDS
 from ingest.raw.landing import Landing
 from ingest.reading.files import SourceFile
 from ingest.sources import module_of

@@ -15,7 +15,8 @@ import polars as pl
 import pytest
 
 from ingest.contract.errors import GateError
-from ingest.contract.fleet import CONTRACT, RAW_KINDS
+from ingest.contract.fleet import CONTRACT
+from ingest.contract.values import RAW_KINDS
 from quality.frames import FILES, PARAMETERS, columns, facts
 from quality.suites import SHIPPED, TABLES, load_suite, validate
 from tests.quality.conftest import NOW, aliases, events, fleet, health, inventory, labels, samples

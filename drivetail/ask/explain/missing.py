@@ -11,6 +11,7 @@ from drivetail.ask.explain.text import num, when
 from drivetail.console import block, facts, table_with_files
 from engine.read import Row, fetch
 from engine.warehouse import Warehouse
+from ingest.raw.store import list_deliveries
 
 
 def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, drive: str, at: datetime) -> list[str]:
@@ -55,8 +56,6 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
         entries.append(("unplugged", f"{when(episode['unplugged_at'])} to {replugged}"))
     entries.append(("hour before", when(near["before"]) if near["before"] else "none"))
     entries.append(("hour after", when(near["after"]) if near["after"] else "none"))
-    from ingest.raw.store import list_deliveries  # with libraries that an hour which is there does not need
-
     built = {row[0] for row in connection.execute("select distinct delivery_seq from raw.ingested_files").fetchall()}
     waiting = [delivery for delivery in list_deliveries(warehouse.root) if delivery.seq not in built and delivery.overlaps(at, at)]
     if waiting:

@@ -10,7 +10,7 @@ from drivetail.ask.status.content import HOUR, LISTED, Status, in_hours, listing
 from engine.read import Row, fetch
 from engine.retention import Past
 from engine.warehouse import quoted
-from ingest.contract.fleet import COUNTED_KINDS
+from ingest.contract.values import COUNTED_KINDS
 from ingest.raw.store import Delivery, drive_hour_files, pruned_files
 
 UNBUILT_AFTER = timedelta(hours=2)

@@ -13,7 +13,7 @@ from drivetail.ask.status.collect_raw import DELIVERIES, UNBUILT_AFTER
 from drivetail.ask.status.content import HOUR, Status
 from engine.read import fetch
 from engine.words import counted_noun, duration, human, to_minute
-from ingest.contract.fleet import COUNTED_KINDS
+from ingest.contract.values import COUNTED_KINDS
 from ingest.raw.store import Delivery
 
 REJECTED_SHARE = 0.01

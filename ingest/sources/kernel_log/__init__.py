@@ -24,7 +24,8 @@ from ingest.reading.clocks import Clock, zone_of
 from ingest.reading.devices import alias_of, drive_of, is_whole_drive
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.parse import completed
-from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks, utf8
+from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
+from ingest.reading.text import utf8
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing

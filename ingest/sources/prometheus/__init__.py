@@ -22,13 +22,14 @@ import polars as pl
 
 from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.contract.values import utc_now
-from ingest.raw.store import write_parquet
+from ingest.raw.staging import write_parquet
 from ingest.reading.batches import Batch, batch_of
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.overlap import each_once, take_back
 from ingest.reading.parse import completed, split
-from ingest.reading.readers import RawChunk, one_line
+from ingest.reading.readers import RawChunk
 from ingest.reading.resolution import as_samples, seconds_of
+from ingest.reading.text import one_line
 from ingest.sources import SOURCES
 from ingest.sources.prometheus.client import Client, PrometheusError, server_url
 from ingest.sources.prometheus.health import Point, health_of

@@ -20,7 +20,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
 from ingest.contract.errors import ServerError
-from ingest.reading.readers import one_line, utf8
+from ingest.reading.text import one_line, utf8
 
 USER, PASSWORD, TOKEN = (f"DRIVETAIL_PROMETHEUS_{name}" for name in ("USER", "PASSWORD", "TOKEN"))
 TENANT, CA, CERTIFICATE, KEY = (f"DRIVETAIL_PROMETHEUS_{name}" for name in ("TENANT", "CA", "CERTIFICATE", "KEY"))

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ingest.contract.errors import UnreadableFile
 from ingest.contract.values import ROLES
-from ingest.raw.store import write_parquet
+from ingest.raw.staging import write_parquet
 from ingest.reading.batches import REJECTION
 from ingest.reading.devices import drive_of, whole_drives
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
