@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-LONGEST = ("spark", "proof", "report", "models", "safety", "drivetail")
+LONGEST = ("spark", "lab", "proof", "report", "models", "safety", "drivetail")
 """Folders whose tests take minutes, the longest first: the processes of a run then end at about the same time."""
 
 
