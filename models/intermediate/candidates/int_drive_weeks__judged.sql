@@ -3,19 +3,9 @@
 with drive_weeks as (
     select
         drive_weeks.*,
-        intervals.training_drive_weeks,
-        intervals.outcome_count,
-        intervals.expected_tail_hours,
-        intervals.expected_low,
-        intervals.expected_high,
-        intervals.tail_hours_low,
-        intervals.tail_hours_high,
-        intervals.tail_hours_caused_after,
         coalesce(drives.capacity_bytes, {{ var('replace_unknown_capacity_bytes') }})
         / cast({{ var('replace_rebuild_bytes_per_second') }} as double) / 3600 as rebuild_hours
-    from {{ ref('int_drive_weeks') }} as drive_weeks
-    inner join {{ ref('int_drive_weeks__intervals') }} as intervals
-        on drive_weeks.drive_id = intervals.drive_id and drive_weeks.boundary_utc = intervals.boundary_utc
+    from {{ ref('int_drive_weeks__intervals') }} as drive_weeks
     left join {{ ref('int_drives') }} as drives on drive_weeks.drive_id = drives.drive_id
     where drive_weeks.slow_hours_28d > 0 or drive_weeks.own_tail_hours > 0
 ),
