@@ -7,9 +7,9 @@ import math
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 
-from tests.lab.plain_reads import Row
+from tests.lab.plain_reads import Row, compared, ratio_interval
 
 MIB = 1 << 20
 
@@ -112,6 +112,22 @@ def replay(done: list[Row], direction: str, unit: int = 64 * MIB) -> Row:
         row[f"mean_run_bytes_{name}"] = size / (1 + seeks)
         row[f"simulated_bandwidth_{name}_bytes_per_s"] = size / (seeks * 0.008 + size / 100e6)
     return row
+
+
+def scaling(values: dict[int, dict[str, list[float]]]) -> dict[int, Row]:
+    """Writers -> the row of fct_writer_scaling. values: of each trace or file, by writers and measure."""
+    rows: dict[int, Row] = {}
+    for writers, measures in values.items():
+        row = rows[writers] = {}
+        for measure, found in measures.items():
+            single, name = values[1][measure], measure.removesuffix("_bytes_per_s").removesuffix("_bytes")
+            row[measure], row[f"sd_{measure}"] = mean(found), stdev(found) if len(found) > 1 else None
+            row[f"{name}_ratio"] = mean(found) / mean(single) if mean(single) else None
+            ends = (None, None) if writers == 1 else ratio_interval(found, single)
+            row |= compared(f"{name}_ratio", ends, 1, "higher", "lower", f"{name}_verdict")
+            if writers == 1 or row[f"{name}_ratio"] is None:
+                row[f"{name}_verdict"] = None
+    return rows
 
 
 def task_utilisation(file: Path) -> dict[str, Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,17 @@ def test_writers_equal_the_plain_reference(landed: Warehouse, seed: int) -> None
         patterns[key] = plain_access.pattern(done)
         periods[key] = plain_access.period(done)
         replays[*key, "write"] = plain_access.replay(done, "write")
+    measured: dict[int, dict[str, list[float]]] = {}
+    for (config, _), row in patterns.items():
+        here = measured.setdefault(int(config.removeprefix("writers-")), {})
+        for measure in ("bandwidth_bytes_per_s", "mean_run_bytes", "seeks_per_mib"):
+            here.setdefault(measure, []).append(row[measure])
+        here.setdefault("extents_per_file", [])
+    for config, run in patterns:
+        counts = Counter(file for file, _ in _maps(bundle, config, run))
+        measured[int(config.removeprefix("writers-"))]["extents_per_file"] += counts.values()
+    scaling = {(writers,): row for writers, row in plain_access.scaling(measured).items()}
+    agree(all_of(landed, "fct_writer_scaling", name, "writers"), scaling)
     mine = f"select * from lab.{{}} where experiment_id = ? and device = '{DEVICE}'"
     agree(by(rows(landed, mine.format("fct_access_patterns"), name), "config_id", "run_number"), patterns)
     agree(by(rows(landed, mine.format("fct_access_periods"), name), "config_id", "run_number"), periods)
