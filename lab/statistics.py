@@ -34,7 +34,10 @@ def student_quantile(probability: Array, freedom: Array) -> Array:
 
 
 def median_rank(n: Array, level: Array) -> Array:
-    """Rank, from 1, of the value of n that begins the interval of their median at a level; the same rank from above ends it. 0 of too few."""
+    """Rank, from 1, of the value of n that begins the interval of their median at a level; the same rank from above ends it.
+
+    0 where n is too small: no list of SQL has such an element.
+    """
     from scipy.stats import binom
 
     return binom.ppf(level / 2, n, 0.5)

@@ -158,6 +158,25 @@ def task_utilisation(file: Path) -> dict[str, Row]:
     return found
 
 
+def task_start_model(nodes: list[Row], heartbeat_s: float, jvm_s: float) -> Row:
+    """The row of fct_task_start_models of one configuration, from its rows of fct_task_utilisation."""
+    tasks, gaps = sum(row["tasks"] for row in nodes), sum(row["idle_gaps"] for row in nodes)
+    read = sum(row["tasks"] * row["mean_task_seconds"] for row in nodes) / tasks
+    wait = sum(row["idle_gaps"] * (row["mean_gap_seconds"] or 0) for row in nodes) / gaps if gaps else heartbeat_s / 2 + jvm_s
+    ratio = max(1, 5 * (1 << 30) / (sum(row["tasks"] * row["mean_task_bytes"] for row in nodes) / tasks))
+    saved = max(heartbeat_s - 0.3, 0) / 2
+
+    def gain(less: float, more: float = 1) -> float:
+        return read * more / (read * more + max(wait - less, 0)) - read / (read + wait)
+
+    return {
+        "read_seconds": read, "wait_seconds": wait, "predicted_utilisation": read / (read + wait),
+        "observed_utilisation": sum(row["busy_seconds"] for row in nodes) / sum(row["makespan_seconds"] * row["slots"] for row in nodes),
+        "gain_if_heartbeat_300ms": gain(saved), "gain_if_jvm_reused": gain(jvm_s), "gain_if_5gb_tasks": gain(0, ratio),
+        "gain_all": gain(saved + jvm_s, ratio), "reason": None,
+    }  # fmt: skip
+
+
 def utilisation(text: str) -> dict[str, Row]:
     """Device -> the row of fct_device_utilisation of one file of diskstats."""
     seen: dict[str, list[list[float]]] = defaultdict(list)
