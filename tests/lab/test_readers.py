@@ -81,6 +81,12 @@ def test_an_aggregate_needs_its_pass(tmp_path: Path) -> None:
         read("aggregate", path)
 
 
+def test_a_torn_line_of_an_aggregate_is_rejected_and_the_others_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "given.csv"
+    path.write_bytes(b"buffer_kb,mean,sd\n4,9.50,0.7\n8,1\r.5,0.71\n16,10,1\n")
+    assert read("aggregate", path, "latency")[0]["buffer_bytes"].to_list() == [4096, 16384]
+
+
 @pytest.mark.parametrize(
     ("line", "offset", "unit"),
     [("3, 500, 1, 4096", None, "us"), ("3, 500, 1, 4096, 0", None, "ns"), ("3, 500, 1, 4096, 81920, 0", 81920, "ns")],
