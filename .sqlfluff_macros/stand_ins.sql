@@ -87,3 +87,7 @@ select * from effective{% endmacro %}
 {% macro with_holm(relation, family) %}select *, welch_p as holm_p from {{ relation }}{% endmacro %}
 {% macro pooled_error(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
 {% macro drive_write_counters() %}{{ return([{'name': 'a', 'side': 'host', 'bytes': 1}, {'name': 'b', 'side': 'media', 'bytes': 1}, {'name': 'c', 'side': 'pages', 'bytes': none}]) }}{% endmacro %}
+{% macro ratio_half_width(mean_a, sd_a, n_a, mean_b, sd_b, n_b) %}half_width({{ mean_a }}, {{ sd_a }}, {{ n_a }}, {{ mean_b }}, {{ sd_b }}, {{ n_b }}){% endmacro %}
+{% macro interval_verdict(low, high, value, above, below) %}verdict({{ low }}, {{ high }}){% endmacro %}
+{% macro low_drop_of_medians(before, after) %}low_drop({{ before }}, {{ after }}){% endmacro %}
+{% macro high_drop_of_medians(before, after) %}high_drop({{ before }}, {{ after }}){% endmacro %}

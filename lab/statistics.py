@@ -33,6 +33,16 @@ def student_quantile(probability: Array, freedom: Array) -> Array:
     return student.ppf(probability, freedom)
 
 
+def median_rank(n: Array, level: Array) -> Array:
+    """Rank, from 1, of the value of n that begins the interval of their median at a level; the same rank from above ends it.
+
+    0 where n is too small: no list of SQL has such an element.
+    """
+    from scipy.stats import binom
+
+    return binom.ppf(level / 2, n, 0.5)
+
+
 def detectable_effect(n: Array, p: Array, power: Array) -> Array:
     """The smallest difference of two means, in standard deviations, that a t-test of n and n values finds with a power at a level p."""
     from statsmodels.stats.power import TTestIndPower
@@ -44,7 +54,7 @@ def detectable_effect(n: Array, p: Array, power: Array) -> Array:
     return np.array([found[given] for given in zip(n, p, power, strict=True)], dtype=float)
 
 
-FUNCTIONS: tuple[Callable[..., Array], ...] = (student_two_sided_p, student_quantile, detectable_effect)
+FUNCTIONS: tuple[Callable[..., Array], ...] = (student_two_sided_p, student_quantile, median_rank, detectable_effect)
 """What SQL may call by its name. Null where an argument is, NaN where there is no such number."""
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +9,10 @@ from pathlib import Path
 import polars as pl
 
 from lab.contract import COUNT, NO_RESULT, REAL, UNREADABLE, Columns, Refused
-from lab.tools.text import Reading, text_of
+from lab.tools.text import Reading, csv_rows, text_of
 
 EXPECTED = "CSV with the header buffer_kb,mean,sd"
+HEADER = ("buffer_kb", "mean", "sd")
 TABLES: dict[str, Columns] = {
     "aggregates": {
         "row": COUNT, "buffer_bytes": COUNT, "given_mean": REAL, "given_sd": REAL, "mean_digit": REAL, "sd_digit": REAL,
@@ -27,16 +26,11 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the rows. Raises: Refused without the header, without a row, or where runs.csv does not say the pass."""
     if not reading.listing.pass_:
         raise Refused(UNREADABLE, "runs.csv does not say whether it is of throughput or latency; fill the column pass")
-    lines = [[cell.strip() for cell in line] for line in csv.reader(io.StringIO(text_of(path, EXPECTED).replace("\0", "")))]
-    lines = [cells for cells in lines if any(cells)]
-    if not lines or {"buffer_kb", "mean", "sd"} - set(lines[0]):
-        raise Refused(UNREADABLE, f"its first line is {','.join(lines[0] if lines else [])[:80]!r}; expected {EXPECTED}")
     rows: list[tuple[int, int, float, float, float, float]] = []
-    for cells in lines[1:]:
-        row = dict(zip(lines[0], cells, strict=False))
-        numbers = [_NUMBER.fullmatch(row.get(name, "")) for name in ("buffer_kb", "mean", "sd")]
+    for row, line in csv_rows(text_of(path, EXPECTED).replace("\0", ""), HEADER, reading, EXPECTED):
+        numbers = [_NUMBER.fullmatch(row.get(name, "")) for name in HEADER]
         if None in numbers or (size := float(row["buffer_kb"]) * 1024) != int(size):
-            reading.reject(",".join(cells))
+            reading.reject(line)
             continue
         digits = [10.0 ** -len(number[2] or "") for number in numbers if number is not None]
         rows.append((len(rows) + 1, int(size), float(row["mean"]), float(row["sd"]), digits[1], digits[2]))

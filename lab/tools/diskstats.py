@@ -29,6 +29,8 @@ TABLES: dict[str, Columns] = {
 """`row`: line of the file, from 1. `at_s`: unix time."""
 _EPOCH = datetime(1970, 1, 1)
 _MOST = 2**53
+_DIGITS = 20
+"""Most digits of a number of the kernel, which has 64 bits."""
 _OLD_PARTITION = 7
 """Fields of a partition before 2.6.25, which say nothing of time."""
 
@@ -66,7 +68,8 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
 def _counters(line: str) -> list[int] | None:
     """The counters of a line in the order of _COUNTERS, None where it is no line of a device."""
     fields = line.split()
-    if len(fields) not in WIDTHS or not all(field.isascii() and field.isdecimal() for field in (*fields[:2], *fields[3:])):
+    numbers = (*fields[:2], *fields[3:])
+    if len(fields) not in WIDTHS or not all(field.isascii() and field.isdecimal() and len(field) <= _DIGITS for field in numbers):
         return None
     counters = [int(fields[place]) for place in _COUNTERS.values()]
     return counters if max(counters) <= _MOST else None

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from ingest.contract.errors import UnreadableFile
+from ingest.reading.readers import utf8
 from ingest.sources.fio import EXPECTED, document_of
 from lab.contract import NO_RESULT, UNREADABLE, Refused
 from lab.tools.bench import BENCH_RESULTS, results
@@ -34,13 +35,14 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
         if not isinstance(job, dict) or not isinstance(job.get("jobname"), str):
             reading.reject(f"a job without a name: {job}")
             continue
+        name = utf8(job["jobname"])
         for way in DIRECTIONS:
             figures = job.get(way)
             if not isinstance(figures, dict) or not _number(figures.get("total_ios")):
                 continue
             for test, value, unit in _figures(figures):
                 if value is not None:
-                    rows.append((BENCHMARK, f"{job['jobname']}.{way}.{test}", 0, 0, value, unit))
+                    rows.append((BENCHMARK, f"{name}.{way}.{test}", 0, 0, value, unit))
     if not rows:
         raise Refused(NO_RESULT, "no job in it has done an I/O")
     yield "bench_results", results(rows)

@@ -8,9 +8,13 @@ case when {{ has_welch(a, b) }} then sqrt({{ a }}.variance / {{ a }}.n + {{ b }}
 {% macro welch_freedom(a, b) -%}
 case
     when {{ has_welch(a, b) }}
-        then power({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n, 2)
-            / (power({{ a }}.variance / {{ a }}.n, 2) / ({{ a }}.n - 1) + power({{ b }}.variance / {{ b }}.n, 2) / ({{ b }}.n - 1))
+        then {{ satterthwaite(a ~ '.variance / ' ~ a ~ '.n', a ~ '.n', b ~ '.variance / ' ~ b ~ '.n', b ~ '.n') }}
 end
+{%- endmacro %}
+
+{#- The same of any two means, by the variances of the means. -#}
+{% macro satterthwaite(variance_a, n_a, variance_b, n_b) -%}
+power({{ variance_a }} + {{ variance_b }}, 2) / (power({{ variance_a }}, 2) / ({{ n_a }} - 1) + power({{ variance_b }}, 2) / ({{ n_b }} - 1))
 {%- endmacro %}
 
 {#- Standard error of the difference of their means with one variance for both. -#}

@@ -41,9 +41,9 @@ MODELS = "select * from lab.fct_task_start_models where experiment_id = ? order 
 MOST_FIGURES, MOST_SECONDS, MOST_TASKS, MOST_FILES = 6, 20_000, 5_000, 200
 """Greatest numbers of figures of a kind, of points in one, and of rows of files. The page says where it leaves some out."""
 LINES = {
-    "bandwidth_ratio": "bandwidth", "mean_run_ratio": "run length", "seeks_per_mib_ratio": "seeks per MiB",
-    "extents_per_file_ratio": "extents per file",
+    "bandwidth": "bandwidth", "mean_run": "run length", "seeks_per_mib": "seeks per MiB", "extents_per_file": "extents per file",
 }  # fmt: skip
+"""Ratio to one writer -> its words."""
 GAINS = {
     "gain_if_heartbeat_300ms": "a heartbeat of 0.3 s", "gain_if_jvm_reused": "reused JVMs", "gain_if_5gb_tasks": "tasks of 5 GiB",
 }  # fmt: skip
@@ -59,12 +59,13 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     # within one second there is no time to show
     timed = [row for row in patterns if (row["bins"] or 0) > 1]
     runs = list(dict.fromkeys((row["config_id"], row["phase"], row["run_number"]) for row in nodes))
-    is_scaled = any(row[line] is not None for row in scaling for line in LINES)
+    is_scaled = any(row[f"{line}_ratio"] is not None for row in scaling for line in LINES)
     return {
         "template": "lab/hdfs.html.j2",
         "question": "What keeps the disks from being used: concurrent writers, seeks, or waiting for tasks?",
         "answer": _answer(scaling, replays, models),
         "scaling": scaling,
+        "lines": LINES,
         "beside": beside,
         "against": other["experiment_id"] if other is not None else None,
         "drawing": drawn(_ratios(scaling), "writers", "Change with the number of writers") if is_scaled else None,
@@ -109,7 +110,11 @@ def _run(config: str, phase: str, number: int) -> str:
 def _answer(scaling: Sequence[Row], replays: Sequence[Row], models: Sequence[Row]) -> list[str]:
     said = []
     for row in scaling[-1:] if len(scaling) > 1 else []:
-        parts = [f"{words} {row[name]:.2f} times" for name, words in LINES.items() if row[name] is not None]
+        parts = [
+            f"{words} {row[f'{name}_ratio']:.2f} times{_verdict(row, name)}"
+            for name, words in LINES.items()
+            if row[f"{name}_ratio"] is not None
+        ]
         if parts:
             said.append(f"With {row['writers']} writers against one: {', '.join(parts)}.")
     helped = [row for row in replays if row["clients"] > 1]
@@ -131,13 +136,19 @@ def _answer(scaling: Sequence[Row], replays: Sequence[Row], models: Sequence[Row
     return said or ["No trace, map of files or list of tasks was given, so nothing can be said."]
 
 
+def _verdict(row: Row, line: str) -> str:
+    low, high = row[f"low_{line}_ratio"], row[f"high_{line}_ratio"]
+    return f" ({row[f'{line}_verdict']}" + ("" if low is None else f"; 95%: {low:.2f} to {high:.2f}") + ")"
+
+
 def _ratios(rows: Sequence[Row]) -> go.Figure:
     """Each measure over that of one writer."""
     drawing = go.Figure()
-    for number, (column, words) in enumerate(LINES.items()):
+    for number, (line, words) in enumerate(LINES.items()):
         drawing.add_scatter(
-            x=[row["writers"] for row in rows], y=[row[column] for row in rows], mode="lines+markers", name=words,
-            line={"color": INKS[number], "width": 2}, hovertemplate="%{x} writers: %{y:.3g} times" + f"<extra>{words}</extra>",
+            x=[row["writers"] for row in rows], y=[row[f"{line}_ratio"] for row in rows], mode="lines+markers", name=words,
+            customdata=[_verdict(row, line) if row[f"{line}_verdict"] else "" for row in rows],
+            line={"color": INKS[number], "width": 2}, hovertemplate="%{x} writers: %{y:.3g} times%{customdata}" + f"<extra>{words}</extra>",
         )  # fmt: skip
     styled(drawing, 320, hovermode="closest")
     drawing.update_xaxes(title_text="writers", tickvals=[row["writers"] for row in rows])

@@ -105,7 +105,7 @@ def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence
         if not rows:
             continue
         drops = ", ".join(f"{row['config_id']} {row['drop_ratio']:.1%}{_interval(row)}" for row in rows)
-        masking = [row["config_id"] for row in rows if row["is_masked"]]
+        masking = [row["config_id"] + ("" if row["verdict"] == "masked" else " (inconclusive)") for row in rows if row["is_masked"]]
         said.append(f"Throughput lost {WHERE[slowdown]}: {drops}" + (f"; masked by {', '.join(masking)}." if masking else "."))
     for row in periods:
         if row["mean_period_seconds"] is not None:
@@ -117,6 +117,11 @@ def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence
 
 def _interval(row: Row) -> str:
     return "" if row["low_drop_ratio"] is None else f" (95%: {row['low_drop_ratio']:.1%} to {row['high_drop_ratio']:.1%})"
+
+
+def _lost(row: Row) -> str:
+    """The drop of files of a number of extents; nothing of those that others are compared with."""
+    return "" if row["verdict"] is None else f"<br>{row['drop_ratio']:.1%} lost{_interval(row)}: {row['verdict']}"
 
 
 def _time(seconds: float) -> str:
@@ -150,8 +155,8 @@ def _by_extents(rows: Sequence[Row]) -> go.Figure:
         mine = [row for row in rows if row["config_id"] == config]
         drawing.add_scatter(
             x=[row["extent_count"] for row in mine], y=[row["mean_throughput_bytes_per_s"] / 1e6 for row in mine], mode="lines+markers",
-            line={"color": INKS[number % len(INKS)], "width": 2}, name=safe(config),
-            hovertemplate="%{x} extents: %{y:,.0f} MB/s" + f"<extra>{safe(config)}</extra>",
+            line={"color": INKS[number % len(INKS)], "width": 2}, name=safe(config), customdata=[_lost(row) for row in mine],
+            hovertemplate="%{x} extents: %{y:,.0f} MB/s%{customdata}" + f"<extra>{safe(config)}</extra>",
         )  # fmt: skip
     styled(drawing, 320, hovermode="closest")
     drawing.update_xaxes(title_text="extents of a file")

@@ -7,9 +7,9 @@ import math
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 
-from tests.lab.plain_reads import Row
+from tests.lab.plain_reads import Row, compared, ratio_interval
 
 MIB = 1 << 20
 
@@ -114,6 +114,22 @@ def replay(done: list[Row], direction: str, unit: int = 64 * MIB) -> Row:
     return row
 
 
+def scaling(values: dict[int, dict[str, list[float]]]) -> dict[int, Row]:
+    """Writers -> the row of fct_writer_scaling. values: of each trace or file, by writers and measure."""
+    rows: dict[int, Row] = {}
+    for writers, measures in values.items():
+        row = rows[writers] = {}
+        for measure, found in measures.items():
+            single, name = values[1][measure], measure.removesuffix("_bytes_per_s").removesuffix("_bytes")
+            row[measure], row[f"sd_{measure}"] = mean(found), stdev(found) if len(found) > 1 else None
+            row[f"{name}_ratio"] = mean(found) / mean(single) if mean(single) else None
+            ends = (None, None) if writers == 1 else ratio_interval(found, single)
+            row |= compared(f"{name}_ratio", ends, 1, "higher", "lower", f"{name}_verdict")
+            if writers == 1 or row[f"{name}_ratio"] is None:
+                row[f"{name}_verdict"] = None
+    return rows
+
+
 def task_utilisation(file: Path) -> dict[str, Row]:
     """Node -> the row of fct_task_utilisation of one list of tasks."""
     nodes: dict[str, list[Row]] = defaultdict(list)
@@ -140,6 +156,25 @@ def task_utilisation(file: Path) -> dict[str, Row]:
             "mean_task_bytes": mean(task["bytes"] for task in tasks),
         }  # fmt: skip
     return found
+
+
+def task_start_model(nodes: list[Row], heartbeat_s: float, jvm_s: float) -> Row:
+    """The row of fct_task_start_models of one configuration, from its rows of fct_task_utilisation."""
+    tasks, gaps = sum(row["tasks"] for row in nodes), sum(row["idle_gaps"] for row in nodes)
+    read = sum(row["tasks"] * row["mean_task_seconds"] for row in nodes) / tasks
+    wait = sum(row["idle_gaps"] * (row["mean_gap_seconds"] or 0) for row in nodes) / gaps if gaps else heartbeat_s / 2 + jvm_s
+    ratio = max(1, 5 * (1 << 30) / (sum(row["tasks"] * row["mean_task_bytes"] for row in nodes) / tasks))
+    saved = max(heartbeat_s - 0.3, 0) / 2
+
+    def gain(less: float, more: float = 1) -> float:
+        return read * more / (read * more + max(wait - less, 0)) - read / (read + wait)
+
+    return {
+        "read_seconds": read, "wait_seconds": wait, "predicted_utilisation": read / (read + wait),
+        "observed_utilisation": sum(row["busy_seconds"] for row in nodes) / sum(row["makespan_seconds"] * row["slots"] for row in nodes),
+        "gain_if_heartbeat_300ms": gain(saved), "gain_if_jvm_reused": gain(jvm_s), "gain_if_5gb_tasks": gain(0, ratio),
+        "gain_all": gain(saved + jvm_s, ratio), "reason": None,
+    }  # fmt: skip
 
 
 def utilisation(text: str) -> dict[str, Row]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
-from scipy.stats import ks_2samp, ttest_1samp
+from scipy.stats import ks_2samp, quantile_test, t, ttest_1samp, variation
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -243,6 +243,36 @@ def period(instances: list[Row], reads: list[Row]) -> Row:
     }  # fmt: skip
 
 
+Ends = tuple[float | None, float | None]
+"""Of a 95% interval."""
+
+
+def ratio_interval(a: list[float], b: list[float]) -> Ends:
+    """Of the mean of one sample over that of another: the delta method, with Welch's degrees of freedom."""
+    if min(len(a), len(b)) < 2 or not mean(a) or not mean(b) or max(stdev(a), stdev(b)) == 0:
+        return None, None
+    parts = [(variation(values, ddof=1) ** 2 / len(values), len(values) - 1) for values in (a, b)]
+    variance = sum(part for part, _ in parts)
+    freedom = variance**2 / sum(part**2 / free for part, free in parts)
+    low, high = t.interval(0.95, freedom, loc=mean(a) / mean(b), scale=mean(a) / mean(b) * math.sqrt(variance))
+    return low, high
+
+
+def median_drop_interval(before: list[float], after: list[float]) -> Ends:
+    """Of how far the median falls: each median has an interval at 97.5%."""
+    if min(len(before), len(after)) < 7:
+        return None, None
+    of_before, of_after = (quantile_test(values).confidence_interval(0.975) for values in (before, after))
+    return 1 - of_after.high / of_before.low, 1 - of_after.low / of_before.high
+
+
+def compared(name: str, ends: Ends, value: float, above: str, below: str, verdict: str = "verdict") -> Row:
+    """The ends of an interval and its verdict as columns."""
+    low, high = ends
+    said = "inconclusive" if low is None or high is None or low <= value <= high else above if low > value else below
+    return {f"low_{name}": low, f"high_{name}": high, verdict: said}
+
+
 def permanent(reads: list[Row]) -> Row:
     """The row of fct_permanent_slowdowns of one file's reads."""
 
@@ -263,8 +293,12 @@ def permanent(reads: list[Row]) -> Row:
         return {
             "reads": len(reads), "onset_hour": h, "drop_ratio": 1 - median(after) / median(before),
             "set_in_hours": None if settled is None else settled - h + 1,
+            "reads_before": len(before), "q1_before_bytes_per_s": q1, "q3_before_bytes_per_s": q3, "reads_after": len(after),
+            "q1_after_bytes_per_s": nearest_rank(after, 0.25), "q3_after_bytes_per_s": nearest_rank(after, 0.75),
+            **compared("drop_ratio", median_drop_interval(before, after), 0, "slower", "faster"),
         }  # fmt: skip
-    return {"reads": len(reads), "onset_hour": None, "drop_ratio": None, "set_in_hours": None}
+    nothing = ("onset_hour", "drop_ratio", "set_in_hours", "reads_before", "reads_after", "low_drop_ratio", "high_drop_ratio", "verdict")
+    return {"reads": len(reads), **dict.fromkeys(nothing)}
 
 
 def single(done: list[Row]) -> list[Row]:
@@ -322,17 +356,25 @@ def fragmentation(reads: list[Row]) -> dict[int, Row]:
     for one in reads:
         if one["extents"] is not None:
             speeds[one["extents"]][one["file"]].append(one["speed"])
-    means = {count: mean(mean(values) for values in files.values()) for count, files in speeds.items()}
-    base = means.get(2, means[min(means)]) if means else None
-    return {
-        count: {"files": len(speeds[count]), "mean_throughput_bytes_per_s": value, "drop_ratio": (base - value) / base}
-        for count, value in means.items()
-        if base
-    }
+    of_files = {count: [mean(values) for values in files.values()] for count, files in speeds.items()}
+    rows: dict[int, Row] = {}
+    for count, values in of_files.items():
+        base_count = 2 if 2 in of_files else min(of_files)
+        base = mean(of_files[base_count])
+        low, high = ratio_interval(values, of_files[base_count])
+        ends = (None, None) if low is None or high is None else (1 - high, 1 - low)
+        rows[count] = {
+            "files": len(values), "mean_throughput_bytes_per_s": mean(values), "drop_ratio": (base - mean(values)) / base,
+            "sd_throughput_bytes_per_s": stdev(values) if len(values) > 1 else None,
+            **compared("drop_ratio", ends, 0, "slower", "faster"),
+        }  # fmt: skip
+        if count == base_count:
+            rows[count] |= {"low_drop_ratio": None, "high_drop_ratio": None, "verdict": None}
+    return rows
 
 
-Drop = tuple[float, float | None, float | None]
-"""What a slowdown costs, and the ends of its 95% interval."""
+Drop = tuple[int, float, float | None, float | None]
+"""Of how many values it is, what a slowdown costs, and the ends of its 95% interval."""
 
 
 def drops(reads: list[Row]) -> dict[str, Drop]:
@@ -340,7 +382,8 @@ def drops(reads: list[Row]) -> dict[str, Drop]:
     found: dict[str, Drop] = {}
     by_extents = fragmentation(reads)
     if by_extents:
-        found["intrinsic"] = by_extents[max(by_extents)]["drop_ratio"], None, None
+        most = by_extents[max(by_extents)]
+        found["intrinsic"] = most["files"], most["drop_ratio"], most["low_drop_ratio"], most["high_drop_ratio"]
     by_phase: dict[str, list[Row]] = defaultdict(list)
     for one in reads:
         by_phase[one["phase"]].append(one)
@@ -348,7 +391,7 @@ def drops(reads: list[Row]) -> dict[str, Drop]:
     low, high = None, None
     if len(of_instances) > 1:
         low, high = ttest_1samp(of_instances, 0).confidence_interval()
-    found["temporal"] = mean(of_instances) if of_instances else 0.0, low, high
+    found["temporal"] = len(of_instances), mean(of_instances) if of_instances else 0.0, low, high
     sides: tuple[list[float], list[float]] = ([], [])
     if by_phase["before"] and by_phase["after"]:
         sides = [one["speed"] for one in by_phase["before"]], [one["speed"] for one in by_phase["after"]]
@@ -359,7 +402,7 @@ def drops(reads: list[Row]) -> dict[str, Drop]:
             for one in members if onset is not None else ():
                 sides[one["middle"] >= onset * 3600].append(one["speed"])
     if all(sides):
-        found["permanent"] = 1 - median(sides[1]) / median(sides[0]), None, None
+        found["permanent"] = len(sides[1]), 1 - median(sides[1]) / median(sides[0]), *median_drop_interval(*sides)
     return found
 
 
@@ -368,11 +411,16 @@ def mitigations(by_config: dict[str, list[Row]], default: str) -> dict[tuple[str
     costs = {config: drops(reads) for config, reads in by_config.items()}
     rows = {}
     for config, found in costs.items():
-        for slowdown, (drop, low, high) in found.items():
-            usual = costs[default].get(slowdown, (None,))[0]
+        for slowdown, (n, drop, low, high) in found.items():
+            usual = costs[default].get(slowdown, (None, None))[1]
+            verdict = "inconclusive"
+            if low is not None and high is not None:
+                is_outside = low > 0.02 or high < -0.02
+                verdict = "masked" if max(abs(low), abs(high)) < 0.02 else "not masked" if is_outside else verdict
             rows[slowdown, config] = {
-                "drop_ratio": drop, "low_drop_ratio": low, "high_drop_ratio": high, "default_drop_ratio": usual,
+                "n": n, "drop_ratio": drop, "low_drop_ratio": low, "high_drop_ratio": high, "default_drop_ratio": usual,
                 "is_masked": abs(drop) < 0.02 if usual is not None and usual > 0.05 else None,
+                "verdict": verdict if usual is not None and usual > 0.05 else None,
             }  # fmt: skip
     return rows
 

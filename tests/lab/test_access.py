@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,31 @@ TOOLS = {
     "spark/spark_4.1.1_eventlog_tasks.jsonl": ("spark-events", "spark"), "../sadf_j_A.json": ("sysstat", "sar"),
 }  # fmt: skip
 """Sample -> its tool and configuration."""
+STARTS: dict[str, tuple[float | None, bool | None]] = {"usual": (None, None), "fast": (0.2, True), "slow": (10, False), "single": (4, None)}
+"""Configuration -> what it says of its heartbeat, in seconds, and of the reuse of JVMs."""
+
+
+def random_tasks(folder: Path, seed: int) -> Path:
+    """Tasks of any length with any gap, some of which overlap in their slot; `single` has one for each slot, so that it has no gap."""
+    rng = random.Random(seed)
+    manifest = f'format = 1\nexperiment_id = "{folder.name}"\nkind = "hdfs"\n[[devices]]\ndevice_id = "d"\n'
+    files, listed = {}, []
+    for config, (heartbeat, is_reused) in STARTS.items():
+        manifest += f'[[configs]]\nconfig_id = "{config}"\ndevice_id = "d"\n[configs.factors]\nscheduler = "fair"\n'
+        manifest += "" if heartbeat is None else f"heartbeat_seconds = {heartbeat}\n"
+        manifest += "" if is_reused is None else f"jvm_reuse = {str(is_reused).lower()}\n"
+        for run in range(1, rng.randrange(2, 4)):
+            rows = []
+            for node, slot in [(node, slot) for node in range(rng.randrange(1, 4)) for slot in range(rng.randrange(1, 4))]:
+                at = rng.uniform(0, 20)
+                for _ in range(1 if config == "single" else rng.randrange(1, 8)):
+                    end = at + rng.uniform(0.5, 30)
+                    rows.append(f"t{len(rows)},n{node},{slot},{at:.3f},{end:.3f},{rng.randrange(1, 1 << 34)}")
+                    at = end + rng.choice([-0.4, 0, rng.uniform(0, 8)])
+            rng.shuffle(rows)
+            files[f"{config}_{run}.csv"] = "\n".join(["task_id,node,slot,started_s,ended_s,bytes", *rows]) + "\n"
+            listed.append(f"{config}_{run}.csv,tasks,{config},{run}")
+    return write_bundle(folder, files, listed, manifest)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +74,8 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         assert not ingest_bundle(warehouse.root, bundle).refused
     for name, more in (("tasks", {}), ("reused", {"jvm_s": 0.0, "heartbeat_s": 4.0})):
         assert not ingest_bundle(warehouse.root, simulate("tasks", root / name, 1, experiment_id=name, **more)).refused
+    for seed in SEEDS:
+        assert not ingest_bundle(warehouse.root, random_tasks(root / f"tasks-{seed}", seed)).refused
     if SAMPLES.exists():
         ingest_bundle(warehouse.root, SAMPLES / "loop_ext4")
         files = {Path(name).name: (SAMPLES / name).read_bytes() for name in TOOLS}
@@ -77,6 +106,17 @@ def test_writers_equal_the_plain_reference(landed: Warehouse, seed: int) -> None
         patterns[key] = plain_access.pattern(done)
         periods[key] = plain_access.period(done)
         replays[*key, "write"] = plain_access.replay(done, "write")
+    measured: dict[int, dict[str, list[float]]] = {}
+    for (config, _), row in patterns.items():
+        here = measured.setdefault(int(config.removeprefix("writers-")), {})
+        for measure in ("bandwidth_bytes_per_s", "mean_run_bytes", "seeks_per_mib"):
+            here.setdefault(measure, []).append(row[measure])
+        here.setdefault("extents_per_file", [])
+    for config, run in patterns:
+        counts = Counter(file for file, _ in _maps(bundle, config, run))
+        measured[int(config.removeprefix("writers-"))]["extents_per_file"] += counts.values()
+    scaling = {(writers,): row for writers, row in plain_access.scaling(measured).items()}
+    agree(all_of(landed, "fct_writer_scaling", name, "writers"), scaling)
     mine = f"select * from lab.{{}} where experiment_id = ? and device = '{DEVICE}'"
     agree(by(rows(landed, mine.format("fct_access_patterns"), name), "config_id", "run_number"), patterns)
     agree(by(rows(landed, mine.format("fct_access_periods"), name), "config_id", "run_number"), periods)
@@ -168,10 +208,31 @@ def test_planted_waits_and_periods_are_found(landed: Warehouse, name: str) -> No
     agree(all_of(landed, "fct_task_utilisation", name, "config_id", "run_number", "node"), wanted)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tasks_equal_the_plain_reference(landed: Warehouse, seed: int) -> None:
+    name = f"tasks-{seed}"
+    bundle = landed.root.parent / name
+    nodes, of_config = {}, defaultdict(list)
+    for listing in plain_reads.listings(bundle):
+        for node, row in plain_access.task_utilisation(bundle / listing["file"]).items():
+            nodes[listing["config_id"], int(listing["run_number"]), node] = row
+            of_config[listing["config_id"]].append(row)
+    agree(all_of(landed, "fct_task_utilisation", name, "config_id", "run_number", "node"), nodes)
+    models = {}
+    for config, (heartbeat, is_reused) in STARTS.items():
+        given = 3.0 if heartbeat is None else heartbeat
+        models[config,] = plain_access.task_start_model(of_config[config], given, 0.0 if is_reused else 1.0)
+    agree(all_of(landed, "fct_task_start_models", name, "config_id"), models)
+
+
 def test_the_page_shows_what_the_relations_hold(landed: Warehouse, tmp_path: Path) -> None:
     page = write_lab(landed, "writers-1", tmp_path / "w.html", against="writers-2").read_text()
     scaling = all_of(landed, "fct_writer_scaling", "writers-1", "writers")
     assert f"extents per file {scaling[4,]['extents_per_file_ratio']:.2f} times" in page and f"{scaling[4,]['seeks_per_mib']:.2f}" in page
+    low, high = (f"{scaling[4,][f'{end}_extents_per_file_ratio']:.2f}" for end in ("low", "high"))
+    verdict = scaling[4,]["extents_per_file_verdict"]
+    assert f"({verdict}; 95%: {low} to {high})" in page and f'<td class="n">{low} to {high}</td><td>{verdict}</td>' in page
+    assert f"(± {scaling[4,]['sd_mean_run_bytes'] / 1e3:.0f})" in page
     assert "writers-2: 4" in page and "<h2>How busy devices were, by their counters</h2>" in page and "How well slots" not in page
     page = write_lab(landed, "tasks", tmp_path / "t.html").read_text()
     # the one trace over time, and the slots of both configurations in both runs

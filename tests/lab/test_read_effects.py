@@ -55,9 +55,10 @@ type = "ext4"
 
 
 def _maps(rng: random.Random) -> str:
-    """Four files of different numbers of extents."""
+    """Two files that are whole, two that are not; two of a number of extents have a spread."""
     lines, at = ["Filesystem type is: ef53"], 1000
-    for file, count in enumerate((2, rng.choice([1, 2]), rng.randrange(3, 9), 3)):
+    most = rng.randrange(3, 9)
+    for file, count in enumerate((2, rng.choice([1, 2]), most, rng.choice([3, most]))):
         ends = [0, *sorted(rng.sample(range(150, BLOCKS - 100, 100), count - 1)), BLOCKS]
         lines.append(f"File size of /mnt/f{file} is {BLOCKS * 4096} ({BLOCKS} blocks of 4096 bytes)")
         for extent in range(count):
@@ -74,10 +75,11 @@ def _reads(rng: random.Random, *, is_slow: bool, factor: float = 1.0) -> str:
     lines = ["file_name,started_s,ended_s,bytes,active_s"]
     dip = 3600 + rng.uniform(0, 3000)
     costs = [rng.choice([0.005, 0.1, 0.2]) if is_slow else rng.choice([0.0, 0.015, 0.08]) for _ in range(3)]
+    slow_files = rng.choice([(2,), (2, 3)])
     for number in range(HOURS * 3600 // PACE_S):
         at, file = number * PACE_S + round(rng.uniform(0, 5), 3), number % 4
         speed = 400e6 * factor * rng.gauss(1, 0.01)
-        speed *= 1 - costs[0] * (file == 2)
+        speed *= 1 - costs[0] * (file in slow_files)
         speed *= 1 - costs[1] * (dip <= at < dip + 240)
         speed *= 1 - costs[2] * (file == 1 and at >= ONSET_HOUR * 3600)
         seconds = BLOCKS * 4096 / speed
@@ -256,6 +258,13 @@ def test_the_bundles_hold_what_is_compared(landed: Warehouse) -> None:
     assert {(row["slowdown"], row["is_masked"]) for row in found} >= {
         (name, answer) for name in ("intrinsic", "temporal", "permanent") for answer in (True, False, None)
     }
+    judged = rows(landed, "select distinct slowdown, verdict from lab.fct_mitigations where low_drop_ratio is not null")
+    assert {(row["slowdown"], row["verdict"]) for row in judged} >= {
+        ("permanent", "masked"),
+        *((name, said) for name in ("intrinsic", "temporal", "permanent") for said in ("not masked", "inconclusive")),
+    }
+    spread = rows(landed, "select distinct verdict from lab.fct_fragmentation_effect where low_drop_ratio is not null")
+    assert {row["verdict"] for row in spread} >= {"slower", "inconclusive"}
     shifted = rows(landed, "select distinct config_id from lab.fct_latency_shifts")
     assert {row["config_id"] for row in shifted} == {"buffered", "direct", "phased"}
     assert len(rows(landed, "select * from lab.fct_single_requests where increase_us > 0")) > 20

@@ -81,6 +81,26 @@ def test_an_aggregate_needs_its_pass(tmp_path: Path) -> None:
         read("aggregate", path)
 
 
+def test_a_torn_line_of_an_aggregate_is_rejected_and_the_others_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "given.csv"
+    path.write_bytes(b"buffer_kb,mean,sd\n4,9.50,0.7\n8,1\r.5,0.71\n16,10,1\n")
+    assert read("aggregate", path, "latency")[0]["buffer_bytes"].to_list() == [4096, 16384]
+
+
+def test_a_counter_of_thousands_of_digits_is_rejected(tmp_path: Path) -> None:
+    good = DISKSTATS.splitlines()[1]
+    fields = good.split()
+    torn = " ".join([*fields[:3], "9" * 5000, *fields[4:]])
+    rows, reading = read("diskstats", written(tmp_path / "a", f"{DISKSTATS}{torn}\n"))
+    assert rows.equals(read("diskstats", written(tmp_path / "b", DISKSTATS))[0]) and reading.lines_rejected == 1
+
+
+def test_half_a_surrogate_pair_in_the_name_of_a_fio_job_becomes_a_question_mark(tmp_path: Path) -> None:
+    job = {"jobname": "a\ud800", "read": {"total_ios": 1, "bw_bytes": 9}}
+    rows, _ = read("fio", written(tmp_path / "a", json.dumps({"fio version": "fio-3.33", "timestamp": 1, "jobs": [job]})))
+    assert rows["test"].to_list() == ["a?.read.bw"]
+
+
 @pytest.mark.parametrize(
     ("line", "offset", "unit"),
     [("3, 500, 1, 4096", None, "us"), ("3, 500, 1, 4096, 0", None, "ns"), ("3, 500, 1, 4096, 81920, 0", 81920, "ns")],

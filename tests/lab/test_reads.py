@@ -317,7 +317,11 @@ def test_the_page_says_what_is_lost_and_needs_no_webgl(landed: Warehouse, tmp_pa
         f"buffered {buffered['drop_ratio']:.1%} (95%: {buffered['low_drop_ratio']:.1%} to {buffered['high_drop_ratio']:.1%}), "
         f"direct {direct['drop_ratio']:.1%}"
     )
-    assert f"Throughput lost while all reads are slow for a time (temporal): {drops}; masked by direct." in page
+    assert f"Throughput lost while all reads are slow for a time (temporal): {drops}; masked by direct (inconclusive)." in page
+    (lost,) = rows(landed, "select * from lab.fct_permanent_slowdowns where experiment_id = 'reads-modes-1' and onset_hour is not null")
+    interval = f"{lost['low_drop_ratio']:.1%} to {lost['high_drop_ratio']:.1%}"
+    assert f'<td class="n">{lost["drop_ratio"]:.1%}</td><td class="n">{interval}</td><td>slower</td>' in page
+    assert "<td>not masked</td>" in page and "lost: inconclusive" in page
     assert "slow for good from hour 20" in page
     assert '"type":"scatter"' in page and '"type":"scattergl"' not in page
 

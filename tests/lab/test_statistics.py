@@ -6,6 +6,7 @@ import math
 
 import duckdb
 import pytest
+from scipy.stats import quantile_test
 from scipy.stats import t as student
 from statsmodels.stats.power import TTestIndPower
 
@@ -31,6 +32,14 @@ def test_a_null_gives_null_and_columns_go_through_at_once(connection: duckdb.Duc
         "select student_quantile(p, df) from (values (0.975::double, 4.5::double), (null, 4.5), (0.5, null)) as given (p, df)"
     ).fetchall()
     assert found == [(student.ppf(0.975, 4.5),), (None,), (None,)]
+
+
+@pytest.mark.parametrize("n", [1, 6, 7, 20, 141])
+def test_the_ranks_of_a_median_equal_the_interval_of_scipy(connection: duckdb.DuckDBPyConnection, n: int) -> None:
+    ((rank,),) = connection.execute("select median_rank(?::double, 0.025::double)", [n]).fetchall()
+    wanted = quantile_test([*range(1, n + 1)]).confidence_interval(0.975)
+    assert (rank, n + 1 - rank) == (wanted.low, wanted.high) if rank else math.isnan(wanted.low)
+    assert (rank > 0) == (n >= 7)
 
 
 def test_the_detectable_effect_has_the_power_that_is_asked_for(connection: duckdb.DuckDBPyConnection) -> None:

@@ -1,4 +1,6 @@
 -- What more concurrent writers do to bandwidth, run length, seeks and fragmentation. Grain: experiment_id, writers.
+{%- set of_traces = ('bandwidth_bytes_per_s', 'mean_run_bytes', 'seeks_per_mib') %}
+{%- set ratios = {'bandwidth': 'bandwidth_bytes_per_s', 'mean_run': 'mean_run_bytes', 'seeks_per_mib': 'seeks_per_mib', 'extents_per_file': 'extents_per_file'} %}
 with configs as (
     select
         configs.experiment_id,
@@ -16,9 +18,12 @@ traced as (
         configs.experiment_id,
         configs.writers,
         count(*) as traces,
-        {{ of_sample('avg', 'patterns.bandwidth_bytes_per_s') }} as bandwidth_bytes_per_s,
-        {{ of_sample('avg', 'patterns.mean_run_bytes') }} as mean_run_bytes,
-        {{ of_sample('avg', 'patterns.seeks_per_mib') }} as seeks_per_mib
+        {%- for measure in of_traces %}
+        -- a trace without duration has no bandwidth
+        count(patterns.{{ measure }}) as n_{{ measure }},
+        {{ of_sample('avg', 'patterns.' ~ measure) }} as {{ measure }},
+        {{ of_sample('stddev_samp', 'patterns.' ~ measure) }} as sd_{{ measure }}{{ ',' if not loop.last }}
+        {%- endfor %}
     from configs
     inner join {{ ref('fct_access_patterns') }} as patterns
         on configs.experiment_id = patterns.experiment_id
@@ -33,7 +38,9 @@ mapped as (
         configs.experiment_id,
         configs.writers,
         count(*) as files,
+        count(files.extent_count) as n_extents_per_file,
         avg(files.extent_count) as extents_per_file,
+        {{ of_sample('stddev_samp', 'files.extent_count') }} as sd_extents_per_file,
         sum(files.allocated_bytes) / nullif(cast(sum(files.extent_count) as double), 0) as mean_extent_bytes
     from configs
     inner join {{ ref('fct_file_fragments') }} as files
@@ -47,29 +54,54 @@ scaled as (
         counts.writers,
         coalesce(traced.traces, 0) as traces,
         coalesce(mapped.files, 0) as files,
-        traced.bandwidth_bytes_per_s,
-        traced.mean_run_bytes,
-        traced.seeks_per_mib,
+        {%- for measure in of_traces %}
+        traced.n_{{ measure }},
+        traced.{{ measure }},
+        traced.sd_{{ measure }},
+        {%- endfor %}
+        mapped.n_extents_per_file,
         mapped.extents_per_file,
+        mapped.sd_extents_per_file,
         mapped.mean_extent_bytes
     from (select distinct experiment_id, writers from configs) as counts
     left join traced on counts.experiment_id = traced.experiment_id and counts.writers = traced.writers
     left join mapped on counts.experiment_id = mapped.experiment_id and counts.writers = mapped.writers
+),
+
+compared as (
+    select
+        scaled.*,
+        {%- for ratio, measure in ratios.items() %}
+        scaled.{{ measure }} / nullif(single.{{ measure }}, 0) as {{ ratio }}_ratio,
+        case
+            when scaled.writers <> 1
+                then {{ ratio_half_width(
+                    'scaled.' ~ measure, 'scaled.sd_' ~ measure, 'scaled.n_' ~ measure,
+                    'single.' ~ measure, 'single.sd_' ~ measure, 'single.n_' ~ measure
+                ) }}
+        end as {{ ratio }}_half_width{{ ',' if not loop.last }}
+        {%- endfor %}
+    from scaled
+    left join scaled as single on scaled.experiment_id = single.experiment_id and single.writers = 1
 )
 
 select
-    scaled.experiment_id,
-    scaled.writers,
-    scaled.traces,
-    scaled.files,
-    scaled.bandwidth_bytes_per_s,
-    scaled.mean_run_bytes,
-    scaled.seeks_per_mib,
-    scaled.extents_per_file,
-    scaled.mean_extent_bytes,
-    scaled.bandwidth_bytes_per_s / nullif(single.bandwidth_bytes_per_s, 0) as bandwidth_ratio,
-    scaled.mean_run_bytes / nullif(single.mean_run_bytes, 0) as mean_run_ratio,
-    scaled.seeks_per_mib / nullif(single.seeks_per_mib, 0) as seeks_per_mib_ratio,
-    scaled.extents_per_file / nullif(single.extents_per_file, 0) as extents_per_file_ratio
-from scaled
-left join scaled as single on scaled.experiment_id = single.experiment_id and single.writers = 1
+    experiment_id,
+    writers,
+    traces,
+    files,
+    {%- for measure in ratios.values() %}
+    {{ measure }},
+    sd_{{ measure }},
+    {%- endfor %}
+    mean_extent_bytes,
+    {%- for ratio in ratios %}
+    {{ ratio }}_ratio,
+    {{ ratio }}_ratio - {{ ratio }}_half_width as low_{{ ratio }}_ratio,
+    {{ ratio }}_ratio + {{ ratio }}_half_width as high_{{ ratio }}_ratio,
+    case
+        when writers <> 1 and {{ ratio }}_ratio is not null
+            then {{ interval_verdict(ratio ~ '_ratio - ' ~ ratio ~ '_half_width', ratio ~ '_ratio + ' ~ ratio ~ '_half_width', 1, 'higher', 'lower') }}
+    end as {{ ratio }}_verdict{{ ',' if not loop.last }}
+    {%- endfor %}
+from compared

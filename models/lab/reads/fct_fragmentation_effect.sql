@@ -17,7 +17,8 @@ counts as (
         config_id,
         extent_count,
         count(*) as files,
-        {{ of_sample('avg', 'throughput_bytes_per_s') }} as mean_throughput_bytes_per_s
+        {{ of_sample('avg', 'throughput_bytes_per_s') }} as mean_throughput_bytes_per_s,
+        {{ of_sample('stddev_samp', 'throughput_bytes_per_s') }} as sd_throughput_bytes_per_s
     from files
     group by experiment_id, config_id, extent_count
 ),
@@ -25,11 +26,24 @@ counts as (
 bases as (
     select
         *,
-        -- files in two extents, where there are any; else those in the fewest
-        first_value(mean_throughput_bytes_per_s) over (
-            partition by experiment_id, config_id order by extent_count <> {{ var('lab_whole_file_extents') }} asc, extent_count asc
-        ) as base_bytes_per_s
+        first_value(extent_count) over base as base_extent_count,
+        first_value(files) over base as base_files,
+        first_value(mean_throughput_bytes_per_s) over base as base_bytes_per_s,
+        first_value(sd_throughput_bytes_per_s) over base as base_sd_bytes_per_s
     from counts
+    -- files in two extents, where there are any; else those in the fewest
+    window base as (partition by experiment_id, config_id order by extent_count <> {{ var('lab_whole_file_extents') }} asc, extent_count asc)
+),
+
+dropped as (
+    select
+        *,
+        (base_bytes_per_s - mean_throughput_bytes_per_s) / nullif(base_bytes_per_s, 0) as drop_ratio,
+        extent_count = base_extent_count as is_base,
+        {{ ratio_half_width(
+            'mean_throughput_bytes_per_s', 'sd_throughput_bytes_per_s', 'files', 'base_bytes_per_s', 'base_sd_bytes_per_s', 'base_files'
+        ) }} as half_width
+    from bases
 )
 
 select
@@ -38,5 +52,9 @@ select
     extent_count,
     files,
     mean_throughput_bytes_per_s,
-    (base_bytes_per_s - mean_throughput_bytes_per_s) / base_bytes_per_s as drop_ratio
-from bases
+    sd_throughput_bytes_per_s,
+    drop_ratio,
+    case when not is_base then drop_ratio - half_width end as low_drop_ratio,
+    case when not is_base then drop_ratio + half_width end as high_drop_ratio,
+    case when not is_base then {{ interval_verdict('drop_ratio - half_width', 'drop_ratio + half_width', 0, 'slower', 'faster') }} end as verdict
+from dropped

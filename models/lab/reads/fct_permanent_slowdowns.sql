@@ -89,6 +89,31 @@ settled as (
         and hours.hour >= onsets.onset_hour
     where hours.median_throughput <= {{ var('lab_set_in_ratio') }} * onsets.median_after
     group by hours.experiment_id, hours.config_id, hours.file_name
+),
+
+-- throughput on both sides of the onset, sorted
+spreads as (
+    select
+        reads.experiment_id,
+        reads.config_id,
+        reads.file_name,
+        list_sort(list(reads.throughput) filter (where reads.hour < onsets.onset_hour)) as all_before,
+        list_sort(list(reads.throughput) filter (where reads.hour >= onsets.onset_hour)) as all_after
+    from reads
+    inner join onsets
+        on reads.experiment_id = onsets.experiment_id
+        and reads.config_id = onsets.config_id
+        and reads.file_name = onsets.file_name
+    where onsets.onset_hour is not null
+    group by reads.experiment_id, reads.config_id, reads.file_name
+),
+
+intervals as (
+    select
+        *,
+        {{ low_drop_of_medians('all_before', 'all_after') }} as low_drop_ratio,
+        {{ high_drop_of_medians('all_before', 'all_after') }} as high_drop_ratio
+    from spreads
 )
 
 select
@@ -99,10 +124,25 @@ select
     onsets.onset_hour,
     onsets.median_before as median_before_bytes_per_s,
     onsets.median_after as median_after_bytes_per_s,
+    {%- for side in ('before', 'after') %}
+    len(intervals.all_{{ side }}) as reads_{{ side }},
+    list_aggregate(intervals.all_{{ side }}, 'quantile_disc', 0.25) as q1_{{ side }}_bytes_per_s,
+    list_aggregate(intervals.all_{{ side }}, 'quantile_disc', 0.75) as q3_{{ side }}_bytes_per_s,
+    {%- endfor %}
     (onsets.median_before - onsets.median_after) / onsets.median_before as drop_ratio,
+    intervals.low_drop_ratio,
+    intervals.high_drop_ratio,
+    case
+        when onsets.onset_hour is not null
+            then {{ interval_verdict('intervals.low_drop_ratio', 'intervals.high_drop_ratio', 0, 'slower', 'faster') }}
+    end as verdict,
     settled.hour - onsets.onset_hour + 1 as set_in_hours
 from onsets
 left join settled
     on onsets.experiment_id = settled.experiment_id
     and onsets.config_id = settled.config_id
     and onsets.file_name = settled.file_name
+left join intervals
+    on onsets.experiment_id = intervals.experiment_id
+    and onsets.config_id = intervals.config_id
+    and onsets.file_name = intervals.file_name
