@@ -50,6 +50,9 @@ INEXACT = (
 MADE_IN_A_DAY = ("int_drive_hours__measured", "int_raid_hours__medians", "int_drive_hours__compared", "int_drive_days")
 """A stored model and what a run makes for it."""
 
+PARTS = 2
+"""Parts of a shuffle where its plan is looked at: of one part Spark needs no shuffle."""
+
 
 @dataclass
 class Run:
@@ -162,16 +165,68 @@ def test_nothing_is_left_in_the_working_directory(run: Run) -> None:
     assert not {"metastore_db", "spark-warehouse", "derby.log"} & {path.name for path in PROJECT.iterdir()}
 
 
-def test_only_the_days_of_a_run_are_replaced(run: Run) -> None:
+@dataclass
+class Again:
+    """What a run of one day did over all: when files of a stored model were written, before and after, and its statements."""
+
+    day: str
+    before: dict[Path, int]
+    after: dict[Path, int]
+    statements: list[str]
+
+
+@pytest.fixture(scope="module")
+def again(run: Run) -> Again:
     from pyspark.sql import SparkSession
 
     table = run.folder / "store/int_drive_days"
     days = sorted(path.name.removeprefix("day_utc=") for path in table.glob("day_utc=*"))
-    before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
     chosen = days[len(days) // 2]
-    assert failures(spark_dbt(run.folder, run.warehouse.raw, "run", "--select", *MADE_IN_A_DAY, DRIVETAIL_DAYS=chosen)) == []
-    after = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
-    assert {path.parent.name for path, _ in set(before.items()) ^ set(after.items())} == {f"day_utc={chosen}"}
+    before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
+    statements: list[str] = []
+    sql = SparkSession.sql
+
+    def noted(session: SparkSession, text: str, *arguments: Any) -> Any:
+        statements.append(text)
+        return sql(session, text, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SparkSession, "sql", noted)
+        told = {"DRIVETAIL_DAYS": chosen, "DRIVETAIL_SPARK_PARTITIONS": str(PARTS)}
+        assert failures(spark_dbt(run.folder, run.warehouse.raw, "run", "--select", *MADE_IN_A_DAY, **told)) == []
+    return Again(chosen, before, {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}, statements)
+
+
+def test_only_the_days_of_a_run_are_replaced(run: Run, again: Again) -> None:
+    from pyspark.sql import SparkSession
+
+    assert {path.parent.name for path, _ in set(again.before.items()) ^ set(again.after.items())} == {f"day_utc={again.day}"}
     # the run has left a view of its own day
     SparkSession.builder.getOrCreate().sql("create or replace view intermediate.int_drive_days as select * from store.int_drive_days")
     assert compare(run.warehouse.published, ["intermediate.int_drive_days"]).differences == []
+
+
+def test_drive_hours_are_compared_where_they_lie_however_many_raid_hours_there_are(again: Again) -> None:
+    (made,) = (text for text in again.statements if re.search(r"create table \S*int_drive_hours__compared\s", text))
+    query = re.split(r"\n\s*as\n", made, maxsplit=1)[1]
+    plan = planned(query)
+    assert "SortMergeJoin" in plan and "Exchange" not in plan, plan
+    # as Spark would have it: drive-hours to their RAID-hours, and back to lie by RAID group
+    plan = planned(query, requireAllClusterKeysForCoPartition="true")
+    assert plan.count("Exchange hashpartitioning") == 3, plan
+
+
+def planned(query: str, **settings: str) -> str:
+    """Spark's plan of a query whose tables are all too large to be sent everywhere."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.getOrCreate()
+    wanted = {"autoBroadcastJoinThreshold": "-1", "adaptive.enabled": "false", "maxPlanStringLength": "1000000", **settings}
+    before = {name: session.conf.get(f"spark.sql.{name}") for name in wanted}
+    try:
+        for name, value in wanted.items():
+            session.conf.set(f"spark.sql.{name}", value)
+        return str(session.sql(query)._jdf.queryExecution().executedPlan())
+    finally:
+        for name, value in before.items():
+            session.conf.set(f"spark.sql.{name}", value)
