@@ -196,9 +196,13 @@ PARSED = "partial_parse.msgpack"
 
 def _parse(what: str, arguments: list[str], log: Path) -> Any:
     """The manifest of what dbt reads. Raises: ModelError when it does not parse."""
+    before = os.environ.copy()
     # dbt reads everything again where the path of the database is not that of the last time
     os.environ["DRIVETAIL_BUILD_DATABASE"] = "build.duckdb"
-    result = invoke(runner(), [*QUIET, "parse", *arguments])
+    try:
+        result = invoke(runner(), [*QUIET, "parse", *arguments])
+    finally:
+        os.environ.update(before)
     if not result.success:
         raise ModelError(f"{what} do not parse: {result.exception or f'see {log}/dbt.log'}")
     return result.result

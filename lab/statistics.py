@@ -58,13 +58,18 @@ FUNCTIONS: tuple[Callable[..., Array], ...] = (student_two_sided_p, student_quan
 """What SQL may call by its name. Null where an argument is, NaN where there is no such number."""
 
 
+def register(connection: Any) -> None:
+    """Let the SQL of a DuckDB connection call them."""
+    for function in FUNCTIONS:
+        count = len(inspect.signature(function).parameters)
+        connection.create_function(function.__name__, _over_arrow(function), ["DOUBLE"] * count, "DOUBLE", type="arrow")
+
+
 class Plugin(BasePlugin):  # type: ignore[misc]
     """What dbt asks for functions."""
 
     def configure_connection(self, conn: Any) -> None:
-        for function in FUNCTIONS:
-            count = len(inspect.signature(function).parameters)
-            conn.create_function(function.__name__, _over_arrow(function), ["DOUBLE"] * count, "DOUBLE", type="arrow")
+        register(conn)
 
 
 def _over_arrow(function: Callable[..., Array]) -> Callable[..., pa.Array]:

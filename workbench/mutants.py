@@ -33,6 +33,7 @@ import sqlglot
 import yaml
 from sqlglot import exp
 
+from lab.statistics import register
 from workbench.commit import ROOT, current_commit
 
 RESULT = ROOT / "docs/results/mutants.md"
@@ -315,6 +316,7 @@ def run_models(tests: dict[str, list[UnitTest]], database: Path, per_model: int,
     """Plant the faults of each model, or a seeded sample of `per_model` of them (0: all)."""
     equivalent = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or []
     with duckdb.connect(str(database), config={"threads": 1}) as connection:
+        register(connection)
         for model, of_model in sorted(tests.items()):
             begun = time.monotonic()
             compiled = [Compiled(test.sql) for test in of_model]

@@ -10,13 +10,13 @@ from scipy.stats import quantile_test
 from scipy.stats import t as student
 from statsmodels.stats.power import TTestIndPower
 
-from lab.statistics import Plugin
+from lab.statistics import register
 
 
 @pytest.fixture
 def connection() -> duckdb.DuckDBPyConnection:
     opened = duckdb.connect()
-    Plugin.configure_connection(Plugin.__new__(Plugin), opened)
+    register(opened)
     return opened
 
 
