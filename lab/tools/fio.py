@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ingest.contract.errors import UnreadableFile
-from ingest.reading.readers import utf8
+from ingest.reading.text import utf8
 from ingest.sources.fio import EXPECTED, document_of
 from lab.contract import NO_RESULT, UNREADABLE, Refused
 from lab.tools.bench import BENCH_RESULTS, results

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 import shutil
+from collections.abc import Callable
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,9 @@ from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
+from tests.proof.support import seeds
 from tests.proof.test_perseus_answers import DATA, write_cluster_a, write_cluster_c, write_labels
+from tests.reference.fleets import HOWS, deliveries, random_fleet
 from tests.spark.on_spark import compare_publications
 
 pytestmark = [
@@ -50,13 +55,27 @@ def land_calibrated(folder: Path) -> Warehouse:
     return warehouse
 
 
-@pytest.mark.parametrize("land", [land_demo, land_perseus, land_calibrated])
-def test_days_that_spark_computes_are_those_of_duckdb(land, tmp_path: Path) -> None:
+def land_awkward(folder: Path, how: str) -> Warehouse:
+    (seed,) = seeds(1)
+    print(f"repeat with DRIVETAIL_SEEDS={seed}")
+    warehouse = Warehouse(folder / "warehouse")
+    for delivery in deliveries(random_fleet(seed), how, folder / "deliveries", random.Random(seed))[0]:
+        ingest("bundle", [delivery], warehouse.root)
+    return warehouse
+
+
+AWKWARD = [pytest.param(partial(land_awkward, how=how), id=how) for how in HOWS]
+
+
+@pytest.mark.parametrize("land", [land_demo, land_perseus, land_calibrated, *AWKWARD])
+def test_days_that_spark_computes_are_those_of_duckdb(
+    land: Callable[[Path], Warehouse], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     warehouse = land(tmp_path)
     on_duckdb = build(warehouse).publication
     on_spark = build(warehouse, target="spark", master="local[2]", full_refresh=True).publication
     assert on_spark.path != on_duckdb.path
     found = compare_publications(on_duckdb.path, on_spark.path)
-    print(f"{land.__name__}: {found.relations} relations, {found.rows} rows, not bit for bit: {found.inexact}")
+    print(f"{request.node.name}: {found.relations} relations, {found.rows} rows, not bit for bit: {found.inexact}")
     assert found.differences == []
     assert found.inexact == {}
