@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
-from scipy.stats import ks_2samp, quantile_test, t, ttest_1samp, variation
+from scipy.stats import ks_2samp, poisson, quantile_test, t, ttest_1samp, variation
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -266,6 +266,14 @@ def median_drop_interval(before: list[float], after: list[float]) -> Ends:
     return 1 - of_after.high / of_before.low, 1 - of_after.low / of_before.high
 
 
+def hourly_drop_interval(hours: dict[int, list[float]], onset: int) -> Ends:
+    """The same of the medians of hours."""
+    medians = {hour: median(speeds) for hour, speeds in hours.items()}
+    return median_drop_interval(
+        [value for hour, value in medians.items() if hour < onset], [value for hour, value in medians.items() if hour >= onset]
+    )
+
+
 def compared(name: str, ends: Ends, value: float, above: str, below: str, verdict: str = "verdict") -> Row:
     """The ends of an interval and its verdict as columns."""
     low, high = ends
@@ -295,7 +303,7 @@ def permanent(reads: list[Row]) -> Row:
             "set_in_hours": None if settled is None else settled - h + 1,
             "reads_before": len(before), "q1_before_bytes_per_s": q1, "q3_before_bytes_per_s": q3, "reads_after": len(after),
             "q1_after_bytes_per_s": nearest_rank(after, 0.25), "q3_after_bytes_per_s": nearest_rank(after, 0.75),
-            **compared("drop_ratio", median_drop_interval(before, after), 0, "slower", "faster"),
+            **compared("drop_ratio", hourly_drop_interval(hours, h), 0, "slower", "faster"),
         }  # fmt: skip
     nothing = ("onset_hour", "drop_ratio", "set_in_hours", "reads_before", "reads_after", "low_drop_ratio", "high_drop_ratio", "verdict")
     return {"reads": len(reads), **dict.fromkeys(nothing)}
@@ -392,18 +400,32 @@ def drops(reads: list[Row]) -> dict[str, Drop]:
     if len(of_instances) > 1:
         low, high = ttest_1samp(of_instances, 0).confidence_interval()
     found["temporal"] = len(of_instances), mean(of_instances) if of_instances else 0.0, low, high
-    sides: tuple[list[float], list[float]] = ([], [])
+    sides: tuple[list[Row], list[Row]] = ([], [])
     if by_phase["before"] and by_phase["after"]:
-        sides = [one["speed"] for one in by_phase["before"]], [one["speed"] for one in by_phase["after"]]
+        sides = by_phase["before"], by_phase["after"]
     else:
         for file in {one["file"] for one in reads}:
             members = [one for one in reads if one["file"] == file]
             onset = permanent(members)["onset_hour"]
             for one in members if onset is not None else ():
-                sides[one["middle"] >= onset * 3600].append(one["speed"])
+                sides[one["middle"] >= onset * 3600].append(one)
     if all(sides):
-        found["permanent"] = len(sides[1]), 1 - median(sides[1]) / median(sides[0]), *median_drop_interval(*sides)
+        before, after = (median(one["speed"] for one in side) for side in sides)
+        by_hour: tuple[dict[Key, list[float]], dict[Key, list[float]]] = (defaultdict(list), defaultdict(list))
+        for side, hours in zip(sides, by_hour, strict=True):
+            for one in side:
+                hours[one["run"], one["middle"] // 3600].append(one["speed"])
+        medians = [[median(speeds) for speeds in hours.values()] for hours in by_hour]
+        found["permanent"] = min(map(len, medians)), 1 - after / before, *median_drop_interval(*medians)
     return found
+
+
+def span(reads: list[Row]) -> float:
+    """Seconds over which reads were made, all phases together."""
+    phases: dict[str, list[Row]] = defaultdict(list)
+    for one in reads:
+        phases[one["phase"]].append(one)
+    return sum(max(one["end"] for one in members) - min(one["start"] for one in members) for members in phases.values())
 
 
 def mitigations(by_config: dict[str, list[Row]], default: str) -> dict[tuple[str, str], Row]:
@@ -417,6 +439,9 @@ def mitigations(by_config: dict[str, list[Row]], default: str) -> dict[tuple[str
             if low is not None and high is not None:
                 is_outside = low > 0.02 or high < -0.02
                 verdict = "masked" if max(abs(low), abs(high)) < 0.02 else "not masked" if is_outside else verdict
+            elif slowdown == "temporal" and n == 0 and costs[default][slowdown][0]:
+                rate = costs[default][slowdown][0] / span(by_config[default])
+                verdict = "masked" if poisson.pmf(0, rate * span(by_config[config])) <= 0.05 else verdict
             rows[slowdown, config] = {
                 "n": n, "drop_ratio": drop, "low_drop_ratio": low, "high_drop_ratio": high, "default_drop_ratio": usual,
                 "is_masked": abs(drop) < 0.02 if usual is not None and usual > 0.05 else None,

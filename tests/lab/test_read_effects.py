@@ -21,7 +21,7 @@ from tests.lab.test_reads import DEVICE, agree, by, rows
 pytestmark = pytest.mark.xdist_group("lab")
 
 SEEDS = range(1, 21)
-ONSET_HOUR, HOURS, PACE_S = 3, 5, 40
+ONSET_HOUR, HOURS, PACE_S = 7, 15, 120
 LARGE_EXTENT_BYTES = 1 << 20
 OF_REQUESTS = (
     "direction",
@@ -185,7 +185,7 @@ def reference(bundle: Path) -> dict[str, dict[Any, Row]]:
             for (file, number), row in plain_reads.reads_of(done, offset).items():
                 found["fct_file_reads"][config, phase, 2, file, number] = {**row, "extent_count": counts[file]}
                 read = {"start": row["started_s"], "end": row["ended_s"], "speed": row["throughput_bytes_per_s"]}
-                reads[config].append({"file": file, "phase": phase, "extents": counts[file], **read})
+                reads[config].append({"file": file, "phase": phase, "run": 2, "extents": counts[file], **read})
         elif listing["tool"] == "file-reads":
             numbers: dict[str, int] = defaultdict(int)
             for row in sorted(csv.DictReader(text.splitlines()), key=lambda row: float(row["started_s"])):
@@ -196,7 +196,7 @@ def reference(bundle: Path) -> dict[str, dict[Any, Row]]:
                 found["fct_file_reads"][config, phase, 1, row["file_name"], numbers[row["file_name"]]] = {
                     "bytes": int(row["bytes"]), "requests": None, "started_s": start, "ended_s": end, "throughput_bytes_per_s": speed,
                 }  # fmt: skip
-                reads[config].append({"file": row["file_name"], "phase": phase, "extents": counts[row["file_name"]], **read})
+                reads[config].append({"file": row["file_name"], "phase": phase, "run": 1, "extents": counts[row["file_name"]], **read})
     for members in reads.values():
         for one in members:
             one["middle"] = (one["start"] + one["end"]) / 2

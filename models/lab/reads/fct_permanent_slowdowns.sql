@@ -108,12 +108,24 @@ spreads as (
     group by reads.experiment_id, reads.config_id, reads.file_name
 ),
 
+-- reads of one hour are alike: an interval is one of hours
 intervals as (
     select
         *,
-        {{ low_drop_of_medians('all_before', 'all_after') }} as low_drop_ratio,
-        {{ high_drop_of_medians('all_before', 'all_after') }} as high_drop_ratio
-    from spreads
+        {{ low_drop_of_medians('hours_before', 'hours_after') }} as low_drop_ratio,
+        {{ high_drop_of_medians('hours_before', 'hours_after') }} as high_drop_ratio
+    from (
+        select
+            spreads.*,
+            list_sort(list(hours.median_throughput) filter (where hours.hour < onsets.onset_hour)) as hours_before,
+            list_sort(list(hours.median_throughput) filter (where hours.hour >= onsets.onset_hour)) as hours_after
+        from spreads
+        inner join onsets
+            on spreads.experiment_id = onsets.experiment_id and spreads.config_id = onsets.config_id and spreads.file_name = onsets.file_name
+        inner join hours
+            on spreads.experiment_id = hours.experiment_id and spreads.config_id = hours.config_id and spreads.file_name = hours.file_name
+        group by all
+    ) as sides
 )
 
 select
@@ -134,7 +146,7 @@ select
     intervals.high_drop_ratio,
     case
         when onsets.onset_hour is not null
-            then {{ interval_verdict('intervals.low_drop_ratio', 'intervals.high_drop_ratio', 0, 'slower', 'faster') }}
+            then case when intervals.low_drop_ratio > 0 then 'slower' else 'inconclusive' end
     end as verdict,
     settled.hour - onsets.onset_hour + 1 as set_in_hours
 from onsets
