@@ -196,13 +196,16 @@ PARSED = "partial_parse.msgpack"
 
 def _parse(what: str, arguments: list[str], log: Path) -> Any:
     """The manifest of what dbt reads. Raises: ModelError when it does not parse."""
-    before = os.environ.copy()
+    before = os.environ.get("DRIVETAIL_BUILD_DATABASE")
     # dbt reads everything again where the path of the database is not that of the last time
     os.environ["DRIVETAIL_BUILD_DATABASE"] = "build.duckdb"
     try:
         result = invoke(runner(), [*QUIET, "parse", *arguments])
     finally:
-        os.environ.update(before)
+        if before is None:
+            del os.environ["DRIVETAIL_BUILD_DATABASE"]
+        else:
+            os.environ["DRIVETAIL_BUILD_DATABASE"] = before
     if not result.success:
         raise ModelError(f"{what} do not parse: {result.exception or f'see {log}/dbt.log'}")
     return result.result
@@ -220,7 +223,7 @@ def _manifest(target: str, folder: Path, log: Path) -> Any:
         str(PROJECT),  # a seed knows where it lies
         _digest(("models", "macros", "seeds", "tests", "analyses"), {".sql", ".py", ".csv", ".yml", ".md"}),
         *((PROJECT / name).read_text(encoding="utf-8") for name in ("profiles.yml", ".dbtignore")),
-        Path(__file__).read_text(encoding="utf-8"),  # says what of it is kept
+        Path(__file__).read_text(encoding="utf-8"),  # decides what is kept of a manifest
         *(version(name) for name in ("dbt-core", "dbt-adapters", "dbt-duckdb")),
     ]
     kept = place / f"manifest-{hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}.pickle"
@@ -232,7 +235,7 @@ def _manifest(target: str, folder: Path, log: Path) -> Any:
 
             return Manifest(**content)
     manifest = _whole_manifest(target, place, log)
-    # no build runs them, and dbt would link all of them to their models for each of its commands
+    # a build of these models runs none, and dbt would link all of them to their models for each of its commands
     manifest.unit_tests.clear()
     if beside:
         # what begins with _ is found again; the manifest's own way to be pickled mixes it up
@@ -251,16 +254,17 @@ class Project:
     """The manifest of each target, for this process: the project is the same for every warehouse."""
 
     def __init__(self, warehouse: Warehouse, target: str = "duckdb", *, with_unit_tests: bool = False) -> None:
-        """with_unit_tests: for `run("test")`; a build does without."""
+        """with_unit_tests: what builds does without them."""
         self._log = warehouse.build / "logs"
         self._target = target
         self._folder = warehouse.build / "dbt"
         self.thresholds = own_thresholds(warehouse)
         # the manifest is that of every warehouse: what a model makes of a variable is said when it runs
         self._options = [*options(target, self._folder, self._log), "--vars", json.dumps(self.thresholds)]
-        self.manifest: Any = Project.parsed(target, self._folder, self._log)
-        if with_unit_tests:
-            self.manifest = _whole_manifest(target, beside_the_models(target) or self._folder, self._log)
+        place = beside_the_models(target) or self._folder
+        self.manifest: Any = (
+            _whole_manifest(target, place, self._log) if with_unit_tests else Project.parsed(target, self._folder, self._log)
+        )
         self._environment = {
             "DRIVETAIL_BUILD_DATABASE": str(warehouse.build_database),
             "DRIVETAIL_RAW": str(warehouse.raw),

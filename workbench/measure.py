@@ -56,8 +56,8 @@ def measure_module(module: str, *arguments: object) -> Cost:
 
 
 def measure_sql(text: str) -> Cost:
-    """Run SQL in a fresh DuckDB process with 2 threads."""
-    code = "import duckdb, sys; c = duckdb.connect(); c.execute('set threads = 2'); [c.execute(q).fetchall() for q in sys.argv[1].split(';') if q.strip()]"
+    """Run SQL in a fresh DuckDB process."""
+    code = "import duckdb, sys; c = duckdb.connect(); [c.execute(q).fetchall() for q in sys.argv[1].split(';') if q.strip()]"
     return measure(sys.executable, "-c", code, text)
 
 

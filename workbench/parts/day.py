@@ -90,7 +90,6 @@ def bench_day(setting: Setting) -> list[Section]:
         *(Bound(f"wall time over {name}", ratio(name, "seconds"), 1, "x") for name in scripts if name not in SKETCHES),
     ]
     with duckdb.connect(str(warehouse_of_day(setting) / "warehouse.duckdb"), read_only=True) as connection:
-        connection.execute("set threads = 2")
         mart = "(select drive_id, hour_utc, slowdown from marts.fct_drive_hours)"
         compared = {"`marts.fct_drive_hours`": compare_slowdowns(answer(TEXT, setting), mart, connection)}
         compared |= {name: compare_slowdowns(answer(TEXT, setting), answer(name, setting), connection) for name in scripts if name != TEXT}

@@ -156,7 +156,6 @@ def cpu_seconds(cluster: Cluster) -> float:
 def digest(warehouse: Path) -> list[tuple[str, int, int]]:
     """Rows of each stored mart, and a number that depends on every value of theirs, in any order."""
     with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as connection:
-        connection.execute("set threads = 2")
         return [
             (mart, *connection.execute(f"select count(*), bit_xor(hash(each)) from marts.{mart} as each").fetchall()[0]) for mart in STORED
         ]

@@ -141,7 +141,7 @@ def landing(folder: Path, out: Path, keys: str) -> dict[str, str]:
 def main(folder: Path, out: Path, keys: str) -> None:
     """Run the stages and print wall and CPU seconds of each."""
     out.mkdir(parents=True, exist_ok=True)
-    connection = duckdb.connect(config={"threads": 2, "preserve_insertion_order": "false", "memory_limit": "12GB"})
+    connection = duckdb.connect(config={"preserve_insertion_order": "false", "memory_limit": "12GB"})
     stages = {
         "checks of the delivery": f"select count(*), count(*) filter {REJECTED} from read_parquet('{folder}/drive_hours*.parquet')",
         **landing(folder, out, keys),
