@@ -105,8 +105,10 @@ def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence
         if not rows:
             continue
         drops = ", ".join(f"{row['config_id']} {row['drop_ratio']:.1%}{_interval(row)}" for row in rows)
-        masking = [row["config_id"] + ("" if row["verdict"] == "masked" else " (inconclusive)") for row in rows if row["is_masked"]]
-        said.append(f"Throughput lost {WHERE[slowdown]}: {drops}" + (f"; masked by {', '.join(masking)}." if masking else "."))
+        for masked, verdict in (("masked", "masked"), ("perhaps masked", "inconclusive")):
+            masking = [row["config_id"] for row in rows if row["is_masked"] and row["verdict"] == verdict]
+            drops += f"; {masked} by {', '.join(masking)}" if masking else ""
+        said.append(f"Throughput lost {WHERE[slowdown]}: {drops}.")
     for row in periods:
         if row["mean_period_seconds"] is not None:
             every = f"every {_time(row['mean_period_seconds'])} for {_time(row['mean_duration_seconds'])}"
