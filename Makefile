@@ -23,7 +23,7 @@ airflow: .venv/.airflow  ## run the warehouse by itself: INBOX=folder with deliv
 docs: .venv/.ready  ## what the tables mean, with lineage: target/docs.html
 	$(RUN)/drivetail docs --out target/docs.html
 
-test: .venv/.spark  ## everything that must hold: lint, types, models, marts against the reference (about 20 minutes)
+test: .venv/.spark  ## everything that must hold: lint, types, models, marts against the reference (about 17 minutes)
 	@$(MAKE) --no-print-directory --jobs=2 lint tests
 
 # many of them wait for servers and schedulers, so lint and types go beside them
