@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ingest.reading.text import utf8
 from lab.contract import COUNT, NO_RESULT, REAL, TEXT, Columns, Refused
 from lab.tools.text import Reading, csv_rows, text_of
 
@@ -53,7 +54,8 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
 
 def frame_of(tasks: Iterable[Task]) -> pl.DataFrame:
     """Tasks as a frame of `tasks`, in order."""
-    return pl.DataFrame([(number, *task) for number, task in enumerate(tasks, 1)], schema=TASKS, orient="row")
+    rows = [(number, utf8(task.task_id), utf8(task.node), *task[2:]) for number, task in enumerate(tasks, 1)]
+    return pl.DataFrame(rows, schema=TASKS, orient="row")
 
 
 def placed(tasks: Iterable[Task]) -> list[Task]:

@@ -10,7 +10,7 @@ import pytest
 
 from lab.contract import Refused
 from lab.tools import tool_of
-from lab.tools.tasks import Task, placed
+from lab.tools.tasks import Task, frame_of, placed
 from lab.tools.text import Reading, Row
 from tests.lab.bundles import SAMPLES
 from tests.lab.test_any_output import DISKSTATS, HISTORY, IOSTAT, IOZONE, REPORTS, SAR, SPARK, TASKS, history_in_avro
@@ -253,3 +253,9 @@ def test_an_event_after_a_torn_one_keeps_its_own_values(tmp_path: Path) -> None:
     rows, reading = read("tracefs", written(tmp_path / "a", torn + whole + torn + "\n"))
     assert rows.rows() == [(1, "8,0", 2_000_002_000, "C", "R", 4096, 16, 0)]
     assert reading.lines_rejected == 1
+
+
+def test_half_a_surrogate_pair_in_a_task_is_a_question_mark() -> None:
+    """As JSON of an event log may escape it."""
+    (row,) = frame_of([Task("\ud800", "a\ud800", 0, 1.0, 2.0, None)]).rows()
+    assert row[1:3] == ("?", "a?")
