@@ -211,7 +211,9 @@ def _parse(what: str, arguments: list[str], log: Path) -> Any:
     return result.result
 
 
-def _whole_manifest(target: str, place: Path, log: Path) -> Any:
+def _whole_manifest(target: str, folder: Path, log: Path) -> Any:
+    """The manifest with unit tests. See Project.parsed()."""
+    place = beside_the_models(target) or folder
     return _parse("the models", options(target, place, log, project_for_parsing(place / "project", with_custom=False)), log)
 
 
@@ -234,7 +236,7 @@ def _manifest(target: str, folder: Path, log: Path) -> Any:
             from dbt.contracts.graph.manifest import Manifest
 
             return Manifest(**content)
-    manifest = _whole_manifest(target, place, log)
+    manifest = _whole_manifest(target, folder, log)
     # a build of these models runs none, and dbt would link all of them to their models for each of its commands
     manifest.unit_tests.clear()
     if beside:
@@ -254,17 +256,15 @@ class Project:
     """The manifest of each target, for this process: the project is the same for every warehouse."""
 
     def __init__(self, warehouse: Warehouse, target: str = "duckdb", *, with_unit_tests: bool = False) -> None:
-        """with_unit_tests: what builds does without them."""
+        """with_unit_tests: keep dbt's unit tests, which no build runs."""
         self._log = warehouse.build / "logs"
         self._target = target
         self._folder = warehouse.build / "dbt"
         self.thresholds = own_thresholds(warehouse)
         # the manifest is that of every warehouse: what a model makes of a variable is said when it runs
         self._options = [*options(target, self._folder, self._log), "--vars", json.dumps(self.thresholds)]
-        place = beside_the_models(target) or self._folder
-        self.manifest: Any = (
-            _whole_manifest(target, place, self._log) if with_unit_tests else Project.parsed(target, self._folder, self._log)
-        )
+        read = _whole_manifest if with_unit_tests else Project.parsed
+        self.manifest: Any = read(target, self._folder, self._log)
         self._environment = {
             "DRIVETAIL_BUILD_DATABASE": str(warehouse.build_database),
             "DRIVETAIL_RAW": str(warehouse.raw),

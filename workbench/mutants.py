@@ -361,9 +361,9 @@ def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Seque
         "[mutants_models.csv](mutants_models.csv) has the counts of each model, [mutants_survivors.csv](mutants_survivors.csv) each fault that survived.",
         "The comparison of all marts with the reference (`make test`) may notice a fault that no unit test does.",
         "",
-        "Survived, by kind of fault: "
-        + ", ".join(f"{kind} {count['survived']} of {count.total()}" for kind, count in sorted(by_kind.items()))
-        + ".",
+        "| kind of fault | tried | survived |",
+        "|---|--:|--:|",
+        *(f"| {kind} | {count.total()} | {count['survived']} |" for kind, count in sorted(by_kind.items())),
     ]
     return "\n".join(lines) + "\n"
 

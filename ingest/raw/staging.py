@@ -49,7 +49,7 @@ def ingest_lock(warehouse: Path) -> Iterator[None]:
 
 
 def clear_staging(root: Path) -> None:
-    """Remove what killed calls left in `.staging`: whoever holds the lock has nothing there yet."""
+    """Remove what killed calls left in `.staging`. For the holder of the lock, before it stages anything."""
     for left in (root / ".staging").iterdir():
         shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
 

@@ -192,8 +192,9 @@ def again(run: Run) -> Again:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SparkSession, "sql", noted)
-        told = {"DRIVETAIL_DAYS": chosen, "DRIVETAIL_SPARK_PARTITIONS": str(PARTS)}
-        assert failures(spark_dbt(run.folder, run.warehouse.raw, "run", "--select", *MADE_IN_A_DAY, **told)) == []
+        environment = {"DRIVETAIL_DAYS": chosen, "DRIVETAIL_SPARK_PARTITIONS": str(PARTS)}
+        results = spark_dbt(run.folder, run.warehouse.raw, "run", "--select", *MADE_IN_A_DAY, **environment)
+        assert failures(results) == []
     return Again(chosen, before, {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}, statements)
 
 

@@ -11,26 +11,28 @@ with intrinsic as (
     qualify extent_count = max(extent_count) over (partition by experiment_id, config_id)
 ),
 
+spans as (
+    select experiment_id, config_id, sum(span_s) as span_s
+    from (
+        select experiment_id, config_id, max(ended_s) - min(started_s) as span_s
+        from {{ ref('step_lab__timed_reads') }}
+        group by experiment_id, config_id, phase
+    ) as phases
+    group by experiment_id, config_id
+),
+
 instances as (
     select
-        reads.experiment_id,
-        reads.config_id,
-        reads.span_s,
+        spans.experiment_id,
+        spans.config_id,
+        spans.span_s,
         count(instances.mean_drop_ratio) as n,
         coalesce({{ of_sample('avg', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }}, 0) as drop_ratio,
         {{ of_sample('stddev_samp', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }} as sd_drop_ratio
-    from (
-        select experiment_id, config_id, sum(span_s) as span_s
-        from (
-            select experiment_id, config_id, max(ended_s) - min(started_s) as span_s
-            from {{ ref('step_lab__timed_reads') }}
-            group by experiment_id, config_id, phase
-        ) as phases
-        group by experiment_id, config_id
-    ) as reads
+    from spans
     left join {{ ref('fct_temporal_slowdowns') }} as instances
-        on reads.experiment_id = instances.experiment_id and reads.config_id = instances.config_id
-    group by reads.experiment_id, reads.config_id, reads.span_s
+        on spans.experiment_id = instances.experiment_id and spans.config_id = instances.config_id
+    group by spans.experiment_id, spans.config_id, spans.span_s
 ),
 
 -- the interval of a mean, by Student's t

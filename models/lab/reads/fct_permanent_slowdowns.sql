@@ -109,23 +109,32 @@ spreads as (
 ),
 
 -- reads of one hour are alike: an interval is one of hours
+hour_spreads as (
+    select
+        hours.experiment_id,
+        hours.config_id,
+        hours.file_name,
+        list_sort(list(hours.median_throughput) filter (where hours.hour < onsets.onset_hour)) as hours_before,
+        list_sort(list(hours.median_throughput) filter (where hours.hour >= onsets.onset_hour)) as hours_after
+    from hours
+    inner join onsets
+        on hours.experiment_id = onsets.experiment_id
+        and hours.config_id = onsets.config_id
+        and hours.file_name = onsets.file_name
+    where onsets.onset_hour is not null
+    group by hours.experiment_id, hours.config_id, hours.file_name
+),
+
 intervals as (
     select
-        *,
-        {{ low_drop_of_medians('hours_before', 'hours_after') }} as low_drop_ratio,
-        {{ high_drop_of_medians('hours_before', 'hours_after') }} as high_drop_ratio
-    from (
-        select
-            spreads.*,
-            list_sort(list(hours.median_throughput) filter (where hours.hour < onsets.onset_hour)) as hours_before,
-            list_sort(list(hours.median_throughput) filter (where hours.hour >= onsets.onset_hour)) as hours_after
-        from spreads
-        inner join onsets
-            on spreads.experiment_id = onsets.experiment_id and spreads.config_id = onsets.config_id and spreads.file_name = onsets.file_name
-        inner join hours
-            on spreads.experiment_id = hours.experiment_id and spreads.config_id = hours.config_id and spreads.file_name = hours.file_name
-        group by all
-    ) as sides
+        spreads.*,
+        {{ low_drop_of_medians('hour_spreads.hours_before', 'hour_spreads.hours_after') }} as low_drop_ratio,
+        {{ high_drop_of_medians('hour_spreads.hours_before', 'hour_spreads.hours_after') }} as high_drop_ratio
+    from spreads
+    inner join hour_spreads
+        on spreads.experiment_id = hour_spreads.experiment_id
+        and spreads.config_id = hour_spreads.config_id
+        and spreads.file_name = hour_spreads.file_name
 )
 
 select
