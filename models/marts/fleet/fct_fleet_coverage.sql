@@ -13,7 +13,7 @@ select
     kind,
     expected_drive_hours,
     reported_drive_hours,
-    cast(reported_drive_hours as double) / nullif(cast(expected_drive_hours as double), 0.0) as reported_ratio,
+    cast(reported_drive_hours as double) / cast(expected_drive_hours as double) as reported_ratio,
     drive_hours,
-    cast(drive_hours as double) / nullif(cast(expected_drive_hours as double), 0.0) as measured_ratio
+    cast(drive_hours as double) / cast(expected_drive_hours as double) as measured_ratio
 from totals

@@ -30,7 +30,7 @@ with expected as (
 reported as (
     select raid_group_id, last_hour_utc from {{ ref('fct_recent_raid_groups') }}
     union all
-    select current_raid_group_id as raid_group_id, last_hour_utc from {{ ref('int_drives') }} where last_hour_utc is not null
+    select current_raid_group_id as raid_group_id, last_hour_utc from {{ ref('int_drives') }}
 ),
 
 raid_groups as (

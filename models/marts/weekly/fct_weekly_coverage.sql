@@ -11,7 +11,7 @@ with raid_hours as (
     left join {{ ref('int_raid_groups__width_steps') }} as steps
         on raid_hours.raid_group_id = steps.raid_group_id
         and steps.from_hour_utc <= raid_hours.hour_utc
-        and (steps.to_hour_utc is null or steps.to_hour_utc > raid_hours.hour_utc)
+        and steps.to_hour_utc > raid_hours.hour_utc
 ),
 
 seen as (
@@ -20,9 +20,9 @@ seen as (
         raid_group_id,
         count(data_drive_count) as seen_raid_hours,
         count(case when is_valid then 1 end) as raid_hours,
-        coalesce(sum(data_drive_count), 0) as seen_drive_hours,
+        sum(data_drive_count) as seen_drive_hours,
         count(expected_drive_count) as listed_raid_hours,
-        coalesce(sum(expected_drive_count), 0) as listed_drive_hours
+        sum(expected_drive_count) as listed_drive_hours
     from raid_hours
     group by cast(date_trunc('week', hour_utc) as timestamp), raid_group_id
 ),
@@ -41,17 +41,13 @@ stretches as (
         steps.raid_group_id,
         steps.expected_drive_count,
         greatest(weeks.week_utc, fleet.first_hour_utc, steps.from_hour_utc) as from_hour_utc,
-        least(
-            weeks.week_utc + interval 168 hour,
-            fleet.last_hour_utc + interval 1 hour,
-            coalesce(steps.to_hour_utc, timestamp '{{ var("end_of_time") }}')
-        ) as to_hour_utc
+        least(weeks.week_utc + interval 168 hour, fleet.last_hour_utc + interval 1 hour, steps.to_hour_utc) as to_hour_utc
     from {{ ref('int_raid_groups__width_steps') }} as steps
     cross join weeks
     cross join fleet
     where steps.expected_drive_count >= {{ var('min_group_width') }}
         and steps.from_hour_utc < weeks.week_utc + interval 168 hour
-        and (steps.to_hour_utc is null or steps.to_hour_utc > weeks.week_utc)
+        and steps.to_hour_utc > weeks.week_utc
 ),
 
 listed as (
@@ -107,9 +103,9 @@ select
     kind,
     cast(expected_drive_hours as bigint) as expected_drive_hours,
     cast(reported_drive_hours as bigint) as reported_drive_hours,
-    cast(reported_drive_hours as double) / nullif(cast(expected_drive_hours as double), 0.0) as reported_ratio,
+    cast(reported_drive_hours as double) / cast(expected_drive_hours as double) as reported_ratio,
     cast(drive_hours as bigint) as drive_hours,
-    cast(drive_hours as double) / nullif(cast(expected_drive_hours as double), 0.0) as measured_ratio,
+    cast(drive_hours as double) / cast(expected_drive_hours as double) as measured_ratio,
     cast(seen_raid_hours + silent_raid_hours as bigint) as expected_raid_hours,
     cast(raid_hours as bigint) as raid_hours,
     cast(silent_raid_hours as bigint) as silent_raid_hours
