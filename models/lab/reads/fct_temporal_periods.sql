@@ -6,21 +6,26 @@ with instances as (
     from {{ ref('fct_temporal_slowdowns') }}
 ),
 
+-- of instances that start together the last one
+starts as (
+    select * from instances where next_started_s is distinct from started_s
+),
+
 -- reads that start between the start of an instance and that of the next
 paces as (
     select
-        instances.experiment_id,
-        instances.config_id,
-        instances.phase,
-        instances.instance,
+        starts.experiment_id,
+        starts.config_id,
+        starts.phase,
+        starts.instance,
         count(*) as reads
     from {{ ref('fct_file_reads') }} as reads
-    asof inner join instances
-        on reads.experiment_id = instances.experiment_id
-        and reads.config_id = instances.config_id
-        and reads.phase = instances.phase
-        and reads.started_s >= instances.started_s
-    group by instances.experiment_id, instances.config_id, instances.phase, instances.instance
+    asof inner join starts
+        on reads.experiment_id = starts.experiment_id
+        and reads.config_id = starts.config_id
+        and reads.phase = starts.phase
+        and reads.started_s >= starts.started_s
+    group by starts.experiment_id, starts.config_id, starts.phase, starts.instance
 ),
 
 -- what the device of the configuration has written, from snapshot to snapshot; unix times are counted from the start of the experiment
@@ -65,6 +70,8 @@ written as (
     window series as (
         partition by experiment_id, config_id, phase order by at_s asc, sectors_written asc rows between unbounded preceding and current row
     )
+    -- of snapshots of one time the last one
+    qualify next_at_s is distinct from at_s
 ),
 
 -- at the start of an instance, on a straight line between two snapshots; unknown outside the series and across a reset
