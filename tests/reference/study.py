@@ -481,12 +481,13 @@ def near_events(p: Populations, window_hours: int) -> set[tuple[str, datetime]]:
 def explicit_events(p: Populations, kind: str) -> Estimate:
     """F09-01 (5.1 a): slow drive-hours with an explicit event of the drive within an hour.
 
-    CHOICE: the event's hour is the slow hour, the one before or the one after; events in the population only.
+    CHOICE: the event's hour is the slow hour, the one before or the one after; events in the population only. Without a slow hour there
+    is none to have an event: no value.
     """
     near = near_events(p, 1)
     slow = [row for row in p.drive_hours(kind) if row["is_slow"]]
     found = sum(1 for row in slow if (row["drive_id"], row["hour_utc"]) in near)
-    return Estimate(found, len(slow), float(found), verdict="not comparable")
+    return Estimate(found, len(slow), float(found) if slow else None, verdict="not comparable")
 
 
 def events_before_slowdown(p: Populations, kind: str) -> Estimate:

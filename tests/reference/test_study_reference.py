@@ -473,6 +473,12 @@ def test_explicit_events_within_an_hour_of_a_slow_hour(study_of, hour, of_type, 
     assert result.counts("F09-01") == [(found, 1)]
 
 
+def test_without_a_slow_hour_no_number_of_events_is_said(study_of):
+    events = [{"drive_id": "x", "event_type": "media_error", "occurred_at": at(2.0), "raid_group_id": "g"}]
+    result = study_of(rows_of("x", [1.0, 1.0, 1.0]) + peers(3), [drive(name) for name in "abcx"], events)
+    assert result.estimate("F09-01").value is None
+
+
 def test_variants_of_the_slowdown(study_of):
     # hour 0: reads 1, 1, 1, 4; writes equal: merged 3, 3, 3, 4.5 (1.5 times)
     split = {"write_ios": 10, "write_latency_us": 5.0}
