@@ -64,6 +64,10 @@ def read_table(path: Path, layout: Layout, notes: list[str], convert: Callable[[
         yield guard(partial(convert, chunk))  # type: ignore[arg-type]
 
 
+HALF_A_PAIR = "it contains half a surrogate pair, which is not valid text"
+"""Why a text of JSON cannot be kept as it is."""
+
+
 def rejections(rows: Iterable[Rejection]) -> pl.DataFrame:
     """Rejected rows as a frame of REJECTION, values shortened."""
     shown = [(row, reason, column, None if value is None else utf8(value[:SHOWN_VALUE_CHARS])) for row, reason, column, value in rows]
@@ -84,6 +88,6 @@ def batch_of(record_kind: str, records: Iterable[dict[str, Any]], rejected: Iter
         if torn is None:
             good.append(numbered)
         else:
-            broken.append((numbered["row_no"], "it contains half a surrogate pair, which is not valid text", torn, record[torn]))
+            broken.append((numbered["row_no"], HALF_A_PAIR, torn, record[torn]))
     rows = pl.DataFrame(good, schema={**CONTRACT[record_kind], **flags, "row_no": pl.Int64()})
     return Batch(record_kind, rows, rejections(broken))

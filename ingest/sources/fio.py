@@ -19,11 +19,11 @@ import polars as pl
 
 from ingest.contract.errors import UnreadableFile
 from ingest.raw.store import Delivery, drive_hour_files, table_files
-from ingest.reading.batches import REJECTION, Batch
+from ingest.reading.batches import HALF_A_PAIR, REJECTION, Batch, rejections
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.parse import completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS
-from ingest.reading.text import one_line
+from ingest.reading.text import one_line, utf8
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
@@ -94,7 +94,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
 def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     run = read_run(file.path, "/".join(_parts(file)[-3:-1]), result.notes)
-    yield Batch(None, pl.DataFrame(run.disks, schema=_DISK), pl.DataFrame(run.rejected, schema=REJECTION, orient="row"))
+    yield Batch(None, pl.DataFrame(run.disks, schema=_DISK), rejections(run.rejected))
 
 
 # One file ---------------------------------------------------------------------------------------------------------
@@ -215,6 +215,9 @@ def _take_disk(run: Run, device: dict[str, Any], row: int, group: str) -> None:
         else:
             continue
         run.rejected.append((row, reason, name, None if value is None else _shown(value)))
+        return
+    if utf8(device["name"]) != device["name"]:
+        run.rejected.append((row, HALF_A_PAIR, "name", device["name"]))
         return
     figures = {name: device[name] for name in FIGURES}
     identity = {"raid_group_id": group, "drive_id": f"{group}/{device['name']}", "collected_at": run.ended_at, "row_no": row}

@@ -259,7 +259,8 @@ def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, ru
         content = text.decode("utf-8", "replace").lstrip("\r\n")
         if content.lstrip().startswith("{"):
             return _read_json(content, zone, order or _unambiguous_order(content), run)
-        if content.startswith("#") or _SADF_LINE.match(content):
+        # its first lines may be damaged
+        if content.startswith("#") or (_SADF_LINE.search(content) and not _BANNER.search(content)):
             found = _read_sadf(content, zone)
         elif _IOSTAT_TEXT.search(content):
             raise UnreadableFile("this is iostat's own text; run it with -o JSON: S_TIME_FORMAT=ISO iostat -xt -o JSON 60")
@@ -510,7 +511,7 @@ def _local(text: str, order: str | None) -> datetime:
 
 # Lines of sadf -d -------------------------------------------------------------------------------------------------
 
-_SADF_LINE = re.compile(r"[^;\n]+;-?\d+;[^;\n]+;")
+_SADF_LINE = re.compile(r"^[^;\n]+;-?\d+;[^;\n]+;", re.MULTILINE)
 
 
 def _read_sadf(content: str, zone: tzinfo | None) -> Found:
@@ -574,7 +575,7 @@ def _sadf_stamp(text: str, clock: Clock) -> datetime:
 # averages, in any language
 _SUMMED = re.compile(r"[^\d\[;]+:")
 _A_COLUMN = re.compile(r"[\w%][\w%/.*+-]*")
-_BANNER = re.compile(r"Linux \S+ \(([^)]*)\)\s+(\S+)")
+_BANNER = re.compile(r"^Linux \S+ \(([^)]*)\)\s+(\S+)", re.MULTILINE)
 _TIMED = re.compile(r"(\d\d):(\d\d):(\d\d)(?: ?([AaPp][Mm]))?\s+(.*)")
 
 

@@ -262,6 +262,15 @@ def test_a_member_with_a_bad_figure_is_rejected_alone(value: Any, shown: str, wo
     assert warehouse.live()["drive_id"].sort().to_list() == ["host/array/md0/sda", "host/array/md0/sdb"]
 
 
+def test_a_member_with_half_a_surrogate_pair_in_its_name_is_rejected_alone(tmp_path: Path, warehouse: Warehouse) -> None:
+    devices = array(*MEMBERS)
+    devices[2]["name"] = "sd\ud800"
+    summary = ingest("fio", write(tmp_path / "in", result(devices=devices)), warehouse.path)
+    (record,) = summary.rejected
+    assert (record["row"], record["column"], record["value"]) == (3, "name", "sd?") and "surrogate" in record["reason"]
+    assert warehouse.live()["drive_id"].sort().to_list() == ["host/array/md0/sda", "host/array/md0/sdb"]
+
+
 def test_a_run_of_which_nothing_is_accepted_takes_no_hour(tmp_path: Path, warehouse: Warehouse) -> None:
     nothing = result(0, array(*({**member, "read_ticks": -1} for member in MEMBERS)))
     ingest("fio", write(tmp_path / "in", nothing, result(70)), warehouse.path)

@@ -95,7 +95,9 @@ def damaged(lines: list[str], damage: Damage) -> list[str]:
     lines = list(lines)
     for number, what, place in damage:
         line = lines[number % len(lines)]
-        at = place % len(line) if line else 0
+        if not line:  # a message in its place would end in the next line, whichever that is
+            continue
+        at = place % len(line)
         lines[number % len(lines)] = {
             "drop": "",
             "cut": line[:at] + "\n",

@@ -239,6 +239,7 @@ MESSAGE = "[ 1234.5] sd 1:0:0:0: [sda] tag#9 FAILED Result: hostbyte=DID_TIME_OU
         (SADF_HEADER.replace(";%util", "") + sadf_line(10) + SADF_HEADER + sadf_line(20), (2, 1, 1)),
         (SADF_HEADER + sadf_line(10) + sadf_line(20, "sd") + sadf_line(20, "centos-root") + sadf_line(20, MESSAGE), (3, 1, 2)),
         (SADF_HEADER + sadf_line(10)[:60] + MESSAGE + "\n" + sadf_line(10)[60:] + sadf_line(20), (3, 1, 2)),
+        (sadf_line(10)[:19] + MESSAGE + "\n" + sadf_line(10)[19:] + SADF_HEADER + sadf_line(20), (3, 1, 2)),
         (BANNER + SAR_HEADER + sar_line(10) + sar_line(20)[:-3], (2, 1, 1)),
         (BANNER + sar_line(10) + SAR_HEADER + sar_line(20), (2, 1, 1)),
         (BANNER + SAR_HEADER.replace("tps", MESSAGE) + sar_line(10) + SAR_HEADER + sar_line(20), (3, 1, 2)),
