@@ -160,14 +160,14 @@ def _take_arrays(run: Run, devices: Any, folder: str) -> None:
         run.rejected.append((1, "empty, expected the disks of the run (fio leaves them out with --disk_util=0)", "disk_util", None))
     elif not arrays:
         reason = "no md array; other devices, such as hardware RAID, do not show the drives behind them"
-        run.rejected.append((1, reason, "disk_util", ", ".join(names)[:SHOWN_VALUE_CHARS]))
+        run.rejected.append((1, reason, "disk_util", ", ".join(names)))
     below = _below(devices)
     for array in arrays:
         if not below[array]:
             reason = "the disks listed after the array do not have the means it gives for its members (aggr_read_ios, aggr_write_ios)"
             if "aggr_read_ios" not in devices[array]:
                 reason = "the array is listed without its members (no aggr_read_ios)"
-            run.rejected.append((array + 1, reason, "name", names[array][:SHOWN_VALUE_CHARS]))
+            run.rejected.append((array + 1, reason, "name", names[array]))
         group = "/".join(filter(None, (folder, names[array])))
         for at in below[array]:
             _take_disk(run, devices[at], at + 1, group)

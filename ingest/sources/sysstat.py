@@ -259,8 +259,8 @@ def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, ru
         content = text.decode("utf-8", "replace").lstrip("\r\n")
         if content.lstrip().startswith("{"):
             return _read_json(content, zone, order or _unambiguous_order(content), run)
-        # its first lines may be damaged
-        if content.startswith("#") or (_SADF_LINE.search(content) and not _BANNER.search(content)):
+        # its first lines may be damaged; the banner of sar is found at once, so that its text is not searched for lines of sadf
+        if content.startswith("#") or (not _BANNER.search(content) and _SADF_LINE.search(content)):
             found = _read_sadf(content, zone)
         elif _IOSTAT_TEXT.search(content):
             raise UnreadableFile("this is iostat's own text; run it with -o JSON: S_TIME_FORMAT=ISO iostat -xt -o JSON 60")

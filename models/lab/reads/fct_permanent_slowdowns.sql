@@ -91,50 +91,35 @@ settled as (
     group by hours.experiment_id, hours.config_id, hours.file_name
 ),
 
--- throughput on both sides of the onset, sorted
-spreads as (
+-- throughput on both sides of the onset, sorted: of reads, and of hours, of which an interval is one, as reads of one hour are alike
+{%- for unit, value in (('read', 'throughput'), ('hour', 'median_throughput')) %}
+{{ unit }}_spreads as (
     select
-        reads.experiment_id,
-        reads.config_id,
-        reads.file_name,
-        list_sort(list(reads.throughput) filter (where reads.hour < onsets.onset_hour)) as all_before,
-        list_sort(list(reads.throughput) filter (where reads.hour >= onsets.onset_hour)) as all_after
-    from reads
+        {{ unit }}s.experiment_id,
+        {{ unit }}s.config_id,
+        {{ unit }}s.file_name,
+        list_sort(list({{ unit }}s.{{ value }}) filter (where {{ unit }}s.hour < onsets.onset_hour)) as {{ unit }}s_before,
+        list_sort(list({{ unit }}s.{{ value }}) filter (where {{ unit }}s.hour >= onsets.onset_hour)) as {{ unit }}s_after
+    from {{ unit }}s
     inner join onsets
-        on reads.experiment_id = onsets.experiment_id
-        and reads.config_id = onsets.config_id
-        and reads.file_name = onsets.file_name
+        on {{ unit }}s.experiment_id = onsets.experiment_id
+        and {{ unit }}s.config_id = onsets.config_id
+        and {{ unit }}s.file_name = onsets.file_name
     where onsets.onset_hour is not null
-    group by reads.experiment_id, reads.config_id, reads.file_name
+    group by {{ unit }}s.experiment_id, {{ unit }}s.config_id, {{ unit }}s.file_name
 ),
-
--- reads of one hour are alike: an interval is one of hours
-hour_spreads as (
-    select
-        hours.experiment_id,
-        hours.config_id,
-        hours.file_name,
-        list_sort(list(hours.median_throughput) filter (where hours.hour < onsets.onset_hour)) as hours_before,
-        list_sort(list(hours.median_throughput) filter (where hours.hour >= onsets.onset_hour)) as hours_after
-    from hours
-    inner join onsets
-        on hours.experiment_id = onsets.experiment_id
-        and hours.config_id = onsets.config_id
-        and hours.file_name = onsets.file_name
-    where onsets.onset_hour is not null
-    group by hours.experiment_id, hours.config_id, hours.file_name
-),
+{%- endfor %}
 
 intervals as (
     select
-        spreads.*,
+        read_spreads.*,
         {{ low_drop_of_medians('hour_spreads.hours_before', 'hour_spreads.hours_after') }} as low_drop_ratio,
         {{ high_drop_of_medians('hour_spreads.hours_before', 'hour_spreads.hours_after') }} as high_drop_ratio
-    from spreads
+    from read_spreads
     inner join hour_spreads
-        on spreads.experiment_id = hour_spreads.experiment_id
-        and spreads.config_id = hour_spreads.config_id
-        and spreads.file_name = hour_spreads.file_name
+        on read_spreads.experiment_id = hour_spreads.experiment_id
+        and read_spreads.config_id = hour_spreads.config_id
+        and read_spreads.file_name = hour_spreads.file_name
 )
 
 select
@@ -146,9 +131,9 @@ select
     onsets.median_before as median_before_bytes_per_s,
     onsets.median_after as median_after_bytes_per_s,
     {%- for side in ('before', 'after') %}
-    len(intervals.all_{{ side }}) as reads_{{ side }},
-    list_aggregate(intervals.all_{{ side }}, 'quantile_disc', 0.25) as q1_{{ side }}_bytes_per_s,
-    list_aggregate(intervals.all_{{ side }}, 'quantile_disc', 0.75) as q3_{{ side }}_bytes_per_s,
+    len(intervals.reads_{{ side }}) as reads_{{ side }},
+    list_aggregate(intervals.reads_{{ side }}, 'quantile_disc', 0.25) as q1_{{ side }}_bytes_per_s,
+    list_aggregate(intervals.reads_{{ side }}, 'quantile_disc', 0.75) as q3_{{ side }}_bytes_per_s,
     {%- endfor %}
     (onsets.median_before - onsets.median_after) / onsets.median_before as drop_ratio,
     intervals.low_drop_ratio,

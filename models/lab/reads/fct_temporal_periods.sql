@@ -36,7 +36,8 @@ snapshots as (
         listings.phase,
         listings.offset_s + snapshots.at_s
         - case when listings.offset_s + snapshots.at_s >= 1e9 then epoch(experiments.started_at) else 0 end as at_s,
-        snapshots.sectors_written
+        -- of snapshots of one time the last one
+        max(snapshots.sectors_written) as sectors_written
     from {{ source('lab', 'disk_snapshots') }} as snapshots
     inner join {{ ref('step_lab__listings') }} as listings
         on snapshots.experiment_id = listings.experiment_id
@@ -48,6 +49,7 @@ snapshots as (
         and configs.device_id = devices.device_id
         and snapshots.device = devices.kernel_name
     inner join {{ ref('dim_experiments') }} as experiments on listings.experiment_id = experiments.experiment_id
+    group by all
 ),
 
 steps as (
@@ -58,7 +60,7 @@ steps as (
         lead(at_s) over series as next_at_s
     from snapshots
     where at_s is not null
-    window series as (partition by experiment_id, config_id, phase order by at_s asc, sectors_written asc)
+    window series as (partition by experiment_id, config_id, phase order by at_s asc)
 ),
 
 written as (
@@ -68,10 +70,8 @@ written as (
         count(*) filter (where sectors_written < before_sectors) over series as resets
     from steps
     window series as (
-        partition by experiment_id, config_id, phase order by at_s asc, sectors_written asc rows between unbounded preceding and current row
+        partition by experiment_id, config_id, phase order by at_s asc rows between unbounded preceding and current row
     )
-    -- of snapshots of one time the last one
-    qualify next_at_s is distinct from at_s
 ),
 
 -- at the start of an instance, on a straight line between two snapshots; unknown outside the series and across a reset
