@@ -34,10 +34,9 @@ def add(file: Path, warehouse: Path, *options: str) -> dict[str, Cost]:
 
 
 def bench_full_hour(setting: Setting) -> Section:
-    """The 1st, 12th and 24th hour of the day after the day that bench_day left (or that is made here)."""
+    """The 1st, 12th and 24th hour of the day after one that is in the warehouse."""
+    run_product(setting)
     warehouse = warehouse_of_day(setting)
-    if not (warehouse / "warehouse.duckdb").exists():
-        run_product(setting)
     day = pl.scan_parquet(fleet(setting) / "drive_hours*.parquet").with_columns(
         pl.col("hour_utc") + timedelta(days=1), pl.col("collected_at") + timedelta(days=1)
     )
