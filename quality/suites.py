@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from importlib import import_module
+from importlib.util import LazyLoader, find_spec, module_from_spec
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +88,22 @@ def _without_pyspark() -> Iterator[None]:
         sys.modules.update(imported)
 
 
+def _import_when_used(package: str, name: str) -> None:
+    """Have a module of a package imported by the first that uses something of it, not by all that name it."""
+    if find_spec(package) and (spec := find_spec(f"{package}.{name}")) and spec.loader and spec.name not in sys.modules:
+        spec.loader = LazyLoader(spec.loader)
+        sys.modules[spec.name] = module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        # `from package import name` looks here first, and imports it where it has to look further
+        setattr(import_module(package), name, module)
+
+
 @cache
 def _great_expectations() -> Any:
     """Great Expectations, silent: imported when first needed, because that takes seconds; without telemetry or progress bars."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     try:
+        _import_when_used("scipy", "stats")  # two thirds of a second, for expectations that few suites have
         with _without_pyspark():
             import great_expectations as gx
             from great_expectations.data_context.types.base import ProgressBarsConfig
