@@ -239,7 +239,8 @@ def test_raw_and_the_past_survive_the_store_and_other_models(tmp_path: Path, mon
     assert "cannot be computed again with these models; `drivetail build --full-refresh --keep-pruned`" in site.refuses(
         "build", "--full-refresh"
     )
-    monkeypatch.setattr(Project, "version", "of the next release")
+    for version in ("version", "store_version"):
+        monkeypatch.setattr(Project, version, "of the next release")
     # which has a model that this one did not have
     record = site.warehouse.raw / "pruned.json"
     past = json.loads(record.read_text())
