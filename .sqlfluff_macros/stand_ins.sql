@@ -29,7 +29,7 @@
 {% macro is_in_ticks(a) %}{{ a }} = 0{% endmacro %}
 {% macro as_decimal(a) %}{{ a }}{% endmacro %}
 {% macro mean_of_group(a) %}avg({{ a }}){% endmacro %}
-{% macro nth_row_before(n, keys, order_by) %}partition by {{ keys }} order by {{ order_by }} rows between 1 preceding and 1 preceding{% endmacro %}
+{% macro first_of_rows(n, keys, order_by) %}partition by {{ keys }} order by {{ order_by }} rows between 1 preceding and 1 preceding{% endmacro %}
 {% macro raised_together(alerts) %}select *, true as is_together, 1 as chain_number from {{ alerts }}{% endmacro %}
 {% macro source_rank(aspect, source) %}source_rank({{ source }}){% endmacro %}
 {% macro is_whole_week(instant) %}{{ instant }} > timestamp '2026-01-05'{% endmacro %}

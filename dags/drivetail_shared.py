@@ -74,7 +74,7 @@ def defaults() -> dict[str, Any]:
 @contextmanager
 def no_retry() -> Iterator[None]:
     """Fail the task at once over an error that a retry would meet again; without room or memory (Hindered) it is retried."""
-    from engine.dbt import Hindered, ModelError
+    from engine.errors import Hindered, ModelError
     from engine.read import QueryError
     from engine.thresholds import ThresholdError
 

@@ -1,62 +1,55 @@
 """Build: compute the UTC days that have changed since the last build, and publish.
 
-Python decides what to run and where files are; every definition is in models/. A build
+Python decides what to run and where files are; every definition is in models/. A build, in one connection,
 1. asks models/plan/ which days the deliveries change that no build has finished with (engine/plan.py),
 2. computes those days from raw, a batch of whole days at a time; each stored model gets a new file per day (engine/store.py),
-3. brings up to date the tables over all days, and the counts by kind where a drive counts as another kind now,
+3. makes the relations of each build, those of each day where a day that is over has changed, and the counts by kind where a drive counts as
+   another kind now,
 4. builds the analysts' own models (engine/custom.py),
 5. publishes (engine/publish.py), and only then marks the deliveries as finished: a killed build is simply done again.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 
 import duckdb
 
+from engine.compiled import models_of
 from engine.custom import CustomModels, build_custom, custom_digest
-from engine.dbt import Hindered, ModelError, Project, require_perseus
 from engine.earlier_past import convert_earlier_past
+from engine.errors import FailedModel, Hindered, ModelError
+from engine.execute import Executor, configure
 from engine.experiments import make_empty
-from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, row_count, tell
-from engine.publish import Publication, current_publication, publish
+from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Node
+from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, row_count, write_plan_inputs
+from engine.publish import Publication, current_publication, next_publication_id, publish
 from engine.read import first_line, published_by, published_custom
 from engine.retention import Past, bring_back, enter_past, read_past
-from engine.spark import DAYS as SPARK_DAYS
-from engine.spark import OF_DRIVES, SAMPLED, SparkStore
-from engine.store import make_day_folders, stored_models
+from engine.sources import RawFiles
+from engine.spark import SparkStore
+from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse
 from ingest.contract.values import RAW_KINDS
 from ingest.raw.store import drive_hour_files, list_deliveries, pruned_record, table_files
 from ingest.raw.trouble import Shortage, explained
 
-TABLES_OF_INVENTORY = ("config.materialized:table", "--exclude", "int_drive_hours__measured+", "tag:lab")
-"""What inventory alone says: made before the days that changed are known."""
+CHANGED_PLACES = "plan.plan_places__changed"
+"""Stretches of hours in which inventory places a drive elsewhere than in the last build."""
 
-TABLES_OVER_DAYS = ("int_drive_hours__measured+,config.materialized:table", "--exclude", "int_raid_group_days__fitted")
-"""What is kept as tables over all days: made when the days are stored."""
-
-DAYS = (
-    "config.materialized:by_day", "config.materialized:in_run", "int_raid_group_days__fitted", "test_type:singular",
-    "--exclude", "int_drives+",
-)  # fmt: skip
-"""What is stored by day from raw, and the sums that must hold."""
-
-COUNTS_BY_CLASS = "int_drives+,config.materialized:by_day"
-"""What is stored by day and depends on how drives are grouped now."""
-
-SUMS_OF_DRIVES = "int_drives+,test_type:singular"
-"""The sums that need to know every drive."""
-
-MADE_FOR_STORE = ("+config.materialized:by_day", "path:models/plan")
-"""What is stored, what decides which days are, and all that they are made of: it stays as it is while `store_version` does."""
+FITTED = "int_raid_group_days__fitted"
+"""The model in Python, which only samples within hours need."""
 
 OPEN_ELSEWHERE = "could not set lock"
 """What DuckDB says of a database that another process has open."""
@@ -88,40 +81,46 @@ def build(
     master: str | None = None,
     full_refresh: bool = False,
     keep_pruned: bool = False,
+    daily: bool = False,
     on_progress: Progress | None = None,
 ) -> BuildSummary:
     """Bring the marts up to what has landed and publish them.
 
     `target` says what computes the days: `duckdb`, or `spark` at `master`, by default in this process.
     `full_refresh` forgets every computed day and computes all of raw again; `keep_pruned` leaves what was pruned as it was computed
-    where that, or models that have changed, would compute it again.
+    where that, or models that have changed, would compute it again. `daily` makes the relations of each day, whatever has changed.
     `on_progress(phase, done, total)` is called as batches finish.
     Raises: ModelError when a model or a data test fails, or the past cannot be computed again, Hindered where trying again may help; the
     last publication then stays as it is.
     """
     report = on_progress or (lambda phase, done, total: None)
-    with building(warehouse):
-        with explaining(warehouse):
-            spark = SparkStore(warehouse, master) if target == "spark" else None
+    with only_builder(warehouse), explaining(warehouse):
+        spark = SparkStore(warehouse, master) if target == "spark" else None
         if full_refresh:
             past = read_past(warehouse)
             if past is not None and not keep_pruned:
                 raise ModelError(_cannot_compute(warehouse, past, "drivetail build --full-refresh --keep-pruned"))
             forget(warehouse)
-        with explaining(warehouse):
-            made = Build(warehouse, report, spark, keep_pruned=keep_pruned)
-        with explaining(warehouse, made.raw_files):
-            return made.run()
+        with Build(warehouse, report, spark, keep_pruned=keep_pruned) as made, explaining(warehouse, made.raw_files):
+            return made.run(daily=daily)
 
 
 def publish_store(warehouse: Warehouse) -> Publication:
     """Publish what is stored as it is: what has landed since waits for the next build. Where no build has finished, this is one."""
-    with building(warehouse), explaining(warehouse):
-        made = Build(warehouse, lambda phase, done, total: None)
+    with only_builder(warehouse), explaining(warehouse), Build(warehouse) as made:
         if made.defined is not None and not made.is_unfinished:
-            made.bound(of_finished=True)
-            made.new = []
+            made.leave_for_later()
         return made.run(must_publish=True).publication
+
+
+def make_study(warehouse: Warehouse) -> None:
+    """Make the relations of the study and publish them, unless those that are published are of all days. What has landed since waits."""
+    with only_builder(warehouse), explaining(warehouse), Build(warehouse) as made:
+        if made.defined is not None and not made.is_unfinished:
+            made.leave_for_later()
+            if made.is_study_up_to_date and current_publication(warehouse) is not None:
+                return
+        made.run(asked=True)
 
 
 @contextmanager
@@ -136,20 +135,19 @@ def explaining(warehouse: Warehouse, read: Callable[[], Iterable[Path]] = list) 
         raise
     except (ModelError, duckdb.Error, OSError, MemoryError) as error:
         why = explained(error, warehouse.root, read())
+        if why is None and isinstance(error, FailedModel) and warehouse.published.exists():
+            raise ModelError(f"{error}; the last publication stays") from error
         if why is None:
             raise
         raise (Hindered if isinstance(why, Shortage) else ModelError)(why) from error
 
 
 @contextmanager
-def building(warehouse: Warehouse) -> Iterator[None]:
-    """Hold the builder's lock, and have the build database closed when it is given back."""
+def only_builder(warehouse: Warehouse) -> Iterator[None]:
+    """Hold the builder's lock."""
     with warehouse.only_builder():
         convert_earlier_past(warehouse)
-        try:
-            yield
-        finally:
-            Project.let_go()
+        yield
 
 
 def _cannot_compute(warehouse: Warehouse, past: Past, command: str) -> str:
@@ -167,34 +165,65 @@ def forget(warehouse: Warehouse) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-STATE = """
-create schema if not exists state;
-create table if not exists state.finished_deliveries (delivery_seq bigint primary key);
-create table if not exists state.project (version varchar);
-create table if not exists state.defined (version varchar);
-"""
-"""What a build database remembers between builds, with the tables of schema `plan` that macros/raw/register_raw.sql makes."""
+def require_perseus() -> None:
+    """Check that the libraries of int_raid_group_days__fitted, which only samples within hours need, are installed. Raises: ModelError."""
+    missing = [name for name in ("sklearn", "scipy") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ModelError(
+            f"this build has samples within hours, and the detector perseus needs {' and '.join(missing)} for them; "
+            "install drivetail[perseus] (`uv sync --extra perseus` in a checkout)"
+        )
 
 
 class Build:
-    """One build: the deliveries to take in and the project to run over them."""
+    """One build: the deliveries to take in, and the models to run over them in one connection. Use it as a context: it closes that."""
 
-    def __init__(self, warehouse: Warehouse, report: Progress, spark: SparkStore | None = None, *, keep_pruned: bool = False) -> None:
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        report: Progress = lambda phase, done, total: None,
+        spark: SparkStore | None = None,
+        *,
+        keep_pruned: bool = False,
+    ) -> None:
         self.started = time.monotonic()
         self.warehouse = warehouse
         self.report = report
         self.spark = spark
-        self.project = Project(warehouse)
+        self.models = models_of()
+        self.thresholds = own_thresholds(warehouse)
         self.deliveries = list_deliveries(warehouse.root)
         self.past = read_past(warehouse)
         # a decision or an experiment counts at once, without a build: what publications read is there from the first on
         warehouse.decisions.touch()
         make_empty(warehouse)
-        finished, self.defined = self.open_state(keep_pruned=keep_pruned)
+        self.connection, finished, self.defined = self._open(keep_pruned=keep_pruned)
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
+        self.name = f"{1 + self._last_build():06d}"
+        """Name of the files that this build writes."""
         self.computed: list[date] = []
-        self.bound()
         warehouse.note("plan", deliveries=len(self.deliveries), new=len(self.new))
+
+    def __enter__(self) -> Build:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    @cached_property
+    def executor(self) -> Executor:
+        """What runs the models."""
+        return Executor(self.warehouse, self.models, self.connection, self.thresholds)
+
+    @cached_property
+    def files(self) -> RawFiles:
+        """The files of raw that the models see: of the deliveries that were there when the build began."""
+        return RawFiles(self.deliveries)
+
+    @property
+    def version(self) -> str:
+        """Changes when a definition does, or a threshold of this warehouse: then all relations are made again."""
+        return self.models.version + (json.dumps(self.thresholds, sort_keys=True) if self.thresholds else "")
 
     @property
     def has_inventory(self) -> bool:
@@ -209,62 +238,53 @@ class Build:
     @property
     def is_unfinished(self) -> bool:
         """Whether an earlier build has begun with deliveries and not finished: what is stored may be half the new and half the old."""
-        if self.defined is None:
-            return False
         query = "select count(*) from plan.new_deliveries where delivery_seq not in (select delivery_seq from state.finished_deliveries)"
-        with self.connect() as connection:
-            return connection.execute(query).fetchall() != [(0,)]
+        return self.defined is not None and self.connection.execute(query).fetchall() != [(0,)]
 
-    def bound(self, *, of_finished: bool = False) -> None:
-        """Have the models see the deliveries that were there when the build began, and write files of this build.
-
-        of_finished: see those alone that a build has finished with.
-        """
-        new = set(self.new) if of_finished else set()
-        last_delivery = max((delivery.seq for delivery in self.deliveries if delivery not in new), default=0)
-        self.name = f"{1 + self._last_build():06d}"
-        for project in (self.project, self.spark.project) if self.spark else (self.project,):
-            project.bound(build=self.name, last_delivery=last_delivery, horizon=self.horizon)
+    def leave_for_later(self) -> None:
+        """See those deliveries alone that a build has finished with."""
+        new = set(self.new)
+        self.deliveries = [delivery for delivery in self.deliveries if delivery not in new]
+        self.new = []
 
     def _last_build(self) -> int:
         """The greatest number that names a file of the store."""
         names = (path.name.split(".")[0] for path in self.warehouse.store.glob("*/day_utc=*/*.parquet"))
         return max((int(name) for name in names if name.isdigit()), default=0)
 
-    def open_state(self, *, keep_pruned: bool) -> tuple[set[int], str | None]:
-        """Make or read the build database's state. One whose days other definitions made is forgotten: its numbers would mix with new ones.
+    def _open(self, *, keep_pruned: bool) -> tuple[duckdb.DuckDBPyConnection, set[int], str | None]:
+        """Open the build database. One whose days other definitions made is forgotten: its numbers would mix with new ones.
 
-        Returns: sequence numbers of the finished deliveries, and the version of the models that are defined, none where none are.
-        Raises: ModelError where other models than these made what was pruned, unless that may stay as it is.
+        Returns: the connection, sequence numbers of the finished deliveries, and the version of the models that are defined, none where
+        none are. Raises: ModelError where other models than these made what was pruned, unless that may stay as it is.
         """
         if not self.warehouse.build_database.exists():
-            self.project.template("build").begin(self.warehouse.build_database)
-        if not self.warehouse.build_database.exists():
             self._begin_empty()
-        with self.connect() as connection:
+        connection = self._connect()
+        try:
             # before anything else: an earlier release may have kept its state in other columns
             connection.execute("create schema if not exists state; create table if not exists state.project (version varchar)")
             versions = [row[0] for row in connection.execute("select version from state.project").fetchall()]
-            is_of_others = self.past is not None and self.past.is_of_other_models(self.project.store_version)
-            if self.past is not None and is_of_others and versions != [self.project.store_version] and not keep_pruned:
+            is_of_others = self.past is not None and self.past.is_of_other_models(self.models.store_version)
+            if self.past is not None and is_of_others and versions != [self.models.store_version] and not keep_pruned:
                 raise ModelError(_cannot_compute(self.warehouse, self.past, "drivetail build --keep-pruned"))
-            if versions in ([], [self.project.store_version]):
-                connection.execute(STATE)
+            if versions in ([], [self.models.store_version]):
+                Executor(self.warehouse, self.models, connection, self.thresholds).begin()
                 (defined,) = connection.execute("select max(version) from state.defined").fetchone() or (None,)
                 finished = {row[0] for row in connection.execute("select delivery_seq from state.finished_deliveries").fetchall()}
                 if not versions:
-                    connection.execute("insert into state.project values (?)", [self.project.store_version])
-                if self.past is not None and defined is not None:
-                    self._enter_past(connection)
-                return finished, defined
+                    connection.execute("insert into state.project values (?)", [self.models.store_version])
+                if self.past is not None:
+                    bring_back(self.warehouse, self.past)
+                    enter_past(connection, self.warehouse, self.past)
+                return connection, finished, defined
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
         self.warehouse.note("forget", reason="the models have changed")
         forget(self.warehouse)
-        return self.open_state(keep_pruned=keep_pruned)
-
-    def _enter_past(self, connection: duckdb.DuckDBPyConnection) -> None:
-        assert self.past is not None
-        bring_back(self.warehouse, self.past)
-        enter_past(connection, self.warehouse, self.past)
+        return self._open(keep_pruned=keep_pruned)
 
     def _begin_empty(self) -> None:
         """Make the build database by one rename: what a full disk leaves of one that was just begun is no database, and would stay."""
@@ -273,171 +293,296 @@ class Build:
         duckdb.connect(str(draft)).close()
         os.replace(draft, self.warehouse.build_database)
 
-    def connect(self) -> duckdb.DuckDBPyConnection:
-        """Open the build database. dbt opens it too, in between: never hold both.
-
-        Raises: ModelError when it is damaged or of a newer DuckDB, Hindered when it is open elsewhere.
-        """
+    def _connect(self) -> duckdb.DuckDBPyConnection:
+        """Raises: ModelError when the build database is damaged or of a newer DuckDB, Hindered when it is open elsewhere."""
         path = self.warehouse.build_database
         try:
-            return duckdb.connect(str(path))
+            connection = duckdb.connect(str(path))
         except duckdb.Error as error:
             found = first_line(error).rstrip("!.")
             hint = "close what has it open, or make a new one from raw with `drivetail build --full-refresh`"
             kind = Hindered if OPEN_ELSEWHERE in found.lower() else ModelError
             raise kind(f"{path}: cannot be opened ({found}); {hint}") from error
+        configure(connection)
+        return connection
 
-    def run(self, *, must_publish: bool = False) -> BuildSummary:
-        """See build(). must_publish: also where nothing is new, because the store is another now."""
-        if self.defined is None:
-            self.define()
-        elif self.defined != self.project.version:
-            self.redefine()
-        if self.new:
-            days = self.changed_days()
-            self.compute(days)
-            self.summarize(days)
+    def run(self, *, must_publish: bool = False, daily: bool = False, asked: bool = False) -> BuildSummary:
+        """See build(). must_publish: also where nothing is new; asked: make what is made when it is asked for."""
+        is_redefined = self.defined != self.version
         horizon = None if self.past is None else self.past.before_utc
-        publication = None if self.new or must_publish else current_publication(self.warehouse)
+        last = None if self.new or must_publish or daily or asked else current_publication(self.warehouse)
         if (
-            publication is None
-            or publication.pruned_before_utc != horizon
-            or published_by(self.warehouse, publication.publication_id) != self.project.version
-            or published_custom(self.warehouse, publication.publication_id)[0] != custom_digest()
+            last is None
+            or is_redefined
+            or last.pruned_before_utc != horizon
+            or published_by(self.warehouse, last.publication_id) != self.version
+            or published_custom(self.warehouse, last.publication_id)[0] != custom_digest()
         ):
-            if not self.new:  # the views may be of another place, or show days that are pruned now
-                self.project.run("run-operation", "register_raw")
-            publication = publish(self.warehouse, self.project, self.past, self.started, self.built_custom())
-        _, custom_failures = published_custom(self.warehouse, publication.publication_id)
-        with self.connect() as connection:
-            counts = self.computed_hours(connection)
+            published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+            publication_id = next_publication_id(self.warehouse, published_at)
+            self.show(is_redefined=is_redefined)
+            self._name_publication(publication_id, published_at, horizon)
             if self.new:
-                connection.execute("begin")
-                for table in ("places", "classes") if self.has_inventory else ("classes",):
-                    connection.execute(f"create or replace table plan.last_{table} as select * from plan.plan_{table}")
-                connection.execute("delete from plan.unfinished_days")
-                connection.execute("insert or ignore into state.finished_deliveries select delivery_seq from plan.new_deliveries")
-                connection.execute("commit")
-        self.warehouse.note("finished", deliveries=len(self.new), publication=publication.publication_id)
-        return BuildSummary(len(self.new), len(self.computed), *counts, publication, custom_failures)
+                days = self.changed_days(is_redefined=is_redefined)
+                self.compute(days)
+                self._name_publication(publication_id, published_at, horizon)
+            if self.new or is_redefined or daily:
+                self.make_relations(publication_id, is_redefined=is_redefined, daily=daily)
+            if asked:
+                self.make_asked(publication_id)
+            file = self.warehouse.publications / f"{publication_id}.duckdb"
+            last = Publication(publication_id, published_at, self.last_hour, horizon, file)
+            made_by = {"models": self.version, "thresholds": self.thresholds}
+            publish(last, self.executor, self.files, self.built_custom(), made_by=made_by, began=self.started)
+        counts = self.computed_hours()
+        if self.new or is_redefined:
+            self._finish()
+        _, custom_failures = published_custom(self.warehouse, last.publication_id)
+        self.warehouse.note("finished", deliveries=len(self.new), publication=last.publication_id)
+        return BuildSummary(len(self.new), len(self.computed), *counts, last, custom_failures)
 
-    def built_custom(self) -> CustomModels:
-        """Build the custom models, over nothing that an earlier build left of them."""
-        with self.connect() as connection:
-            connection.execute("drop schema if exists custom cascade")
-        return build_custom(self.warehouse, self.project)
+    def _finish(self) -> None:
+        """Mark the deliveries as finished, and the models as those that the build database holds."""
+        self.connection.execute("begin")
+        self.connection.execute("delete from state.defined; insert into state.defined values (?)", [self.version])
+        if self.new:
+            if self.has_inventory:
+                self.connection.execute("create or replace table plan.last_places as select * from plan.plan_places")
+            self.connection.execute("delete from plan.unfinished_days")
+            self.connection.execute("insert or ignore into state.finished_deliveries select delivery_seq from plan.new_deliveries")
+        self.connection.execute("commit")
 
-    def define(self) -> None:
-        """Run every model over nothing: views are defined for good, and what is computed later finds its tables there."""
-        self.warehouse.note("define")
-        self.project.bound(build="000000", last_delivery=0, horizon=None)
-        self.project.run("seed", days=[])
-        self.project.run("run", days=[])
-        Project.let_go()
-        with self.connect() as connection:
-            connection.execute("insert into state.defined values (?)", [self.project.version])
-        if self.past is None:
-            self.project.template("build").keep(self.warehouse.build_database, _forget_warehouse)
-        else:
-            with self.connect() as connection:
-                self._enter_past(connection)
-        self.bound()
+    def show(self, *, is_redefined: bool) -> None:
+        """Have the models see what has landed and what is stored; define them where they have changed."""
+        self.executor.show_raw(self.files, horizon=self.horizon)
+        self.executor.show_store()
+        if is_redefined:
+            self.warehouse.note("define")
+            self.executor.load_seeds()
+            self.connection.execute("delete from state.made")
+            self._make_plan(lambda node: True)
 
-    def redefine(self) -> None:
-        """Define again what is not stored, from all stored days: views, tables over all days, seeds. No day is computed."""
-        self.warehouse.note("redefine")
-        self.project.run("seed")
-        self.project.run("run", "--exclude", *MADE_FOR_STORE)
-        self.project.run("test", "--select", "config.materialized:table", "--exclude", *MADE_FOR_STORE, "test_type:singular")
-        Project.let_go()
-        with self.connect() as connection:
-            connection.execute("update state.defined set version = ?", [self.project.version])
+    def _name_publication(self, publication_id: str, published_at: datetime, horizon: datetime | None) -> None:
+        """Write down the publication that is being made, and the last hour with a valid RAID-hour."""
+        self.connection.execute(
+            """
+            create or replace table raw.publication as
+            select
+                ? as publication_id, cast(? as timestamp) as published_at, max(last_hour_utc) as last_hour_utc,
+                cast(? as timestamp) as pruned_before_utc
+            from intermediate.int_raid_group_days
+            """,
+            [publication_id, published_at, horizon],
+        )
 
-    def changed_days(self) -> list[date]:
+    @property
+    def last_hour(self) -> datetime | None:
+        """Last hour with a valid RAID-hour (UTC), as the publication being made says; None without one."""
+        last: datetime | None
+        (last,) = self.connection.execute("select last_hour_utc from raw.publication").fetchone() or (None,)
+        return last
+
+    def _make_plan(self, is_wanted: Callable[[Node], bool]) -> None:
+        """Make what inventory alone says, and what decides which days change."""
+        (is_stored,) = self.connection.execute("select count(*) > 0 from plan.files").fetchone() or (False,)
+        for node in self.executor.stages.plan:
+            if node.relation == CHANGED_PLACES and not is_stored:  # without a stored day none needs another place
+                self.connection.execute(f"create or replace table {node.relation} as select * from ({self.executor.sql_of(node)}) limit 0")
+            elif is_wanted(node):
+                self.executor.make([node])
+
+    def changed_days(self, *, is_redefined: bool) -> list[date]:
         """Ask the models which days the new deliveries change."""
-        with self.connect() as connection:
-            tell(connection, self.new, self.deliveries, self.horizon)
-            (is_stored,) = connection.execute("select count(*) > 0 from plan.files").fetchone() or (False,)
-            # without inventory no place has changed, and without a stored day none needs another one
-            connection.execute("delete from plan.plan_places__changed")
+        write_plan_inputs(self.connection, self.new, self.deliveries, self.horizon)
+        if self.has_inventory and not is_redefined:
+            self._make_plan(lambda node: node.made == WITH_INVENTORY)
         if self.has_inventory:
-            moved = () if is_stored else ("plan_places__changed",)
-            self.project.run("build", "--select", *TABLES_OF_INVENTORY, *moved)
+            self.executor.test(node for node in self.executor.stages.plan if node.made == WITH_INVENTORY)
         else:
-            self.project.run("run-operation", "register_raw")
-        with self.connect() as connection:
-            return [day for (day,) in connection.execute("select day_utc from plan.plan_days__changed order by day_utc").fetchall()]
+            self.connection.execute(f"delete from {CHANGED_PLACES}")
+        return [day for (day,) in self.connection.execute("select day_utc from plan.plan_days__changed order by day_utc").fetchall()]
 
     def compute(self, days: list[date]) -> None:
         """Compute some days from raw and store them."""
-        if self.spark:
-            with self.connect() as connection:
-                self.spark.show(connection)
         cut = batches(self.deliveries, days)
-        models = stored_models(self.project.manifest)
-        make_day_folders(self.warehouse, models, days)
         self.begin_days(days)
+        if self.spark and days:
+            self.spark.show(self.connection)
         for number, batch in enumerate(cut):
             self.report("days", number, len(cut))
             self.warehouse.note("days", first=batch[0], last=batch[-1], days=len(batch))
-            before = self.project.seconds.copy()
-            has_samples = any(self.day_files("drive_samples", batch))
+            before = Counter(self.executor.seconds)
+            has_samples = bool(self.files.of("drive_samples", batch))
             if has_samples:
                 require_perseus()
             # without samples nothing is fitted: a Python model costs its imports all the same
-            unneeded = () if has_samples else ("int_raid_group_days__fitted",)
-            if self.spark:
-                self.spark.compute(SPARK_DAYS, batch, self.name, self.connect)
-                self.project.run("build", "--select", *(("int_raid_group_days__fitted",) if has_samples else ()), SAMPLED, days=batch)
-            else:
-                self.project.run("build", "--select", *DAYS, *unneeded, days=batch)
-            slowest = {model: round(seconds, 3) for model, seconds in (self.project.seconds - before).most_common(SLOWEST)}
+            nodes = [node for node in self.executor.stages.days if has_samples or node.name != FITTED]
+            self.executor.show_raw(self.files, batch)
+            with self.executor.computing(nodes, batch):
+                if not has_samples:
+                    self.define_empty(FITTED)
+                if self.spark:
+                    nodes = self.spark.compute(self.executor, self.files, nodes, batch, horizon=self.horizon, build=self.name)
+                self.executor.compute(nodes, batch, self.name)
+            slowest = {model: round(seconds, 3) for model, seconds in (Counter(self.executor.seconds) - before).most_common(SLOWEST)}
             self.warehouse.note("stored", first=batch[0], last=batch[-1], slowest_models_s=slowest)
         self.report("days", len(cut), len(cut))
         self.computed = days
+        if cut:
+            self.show(is_redefined=False)
+
+    def define_empty(self, name: str) -> None:
+        """Have a table without rows in the place of a model that need not run."""
+        (node,) = (node for node in self.models if node.name == name)
+        columns = ", ".join(f'"{column}" {kind}' for column, kind in node.columns.items())
+        self.connection.execute(f"create or replace table {node.relation} ({columns})")
 
     def begin_days(self, days: Iterable[date]) -> None:
         """Note days that are about to be stored: if this build does not finish, the next one computes them again."""
-        with self.connect() as connection:
-            connection.execute("insert into plan.unfinished_days select unnest(?::date[])", [list(days)])
+        for table in ("plan.unfinished_days", "state.days_not_in_marts"):
+            self.connection.execute(f"insert into {table} select unnest(?::date[])", [list(days)])
 
-    def summarize(self, days: list[date]) -> None:
-        """Bring up to date what is made over all days, and the counts by class of the days that need it."""
-        self.warehouse.note("summarize")
-        self.project.run("build", "--select", *TABLES_OVER_DAYS, "test_type:singular")
-        with self.connect() as connection:
-            changed = connection.execute("select day_utc from plan.plan_days__recounted").fetchall()
-            # of pruned days the drive-hours are gone: their counts stay as they were
-            landed = {day for (day,) in connection.execute("select day_utc from plan.landed_days").fetchall()}
-        recounted = {*days, *(day for (day,) in changed)} & landed
-        make_day_folders(self.warehouse, stored_models(self.project.manifest), recounted)
-        self.begin_days(recounted)
-        if self.spark and recounted:
-            with self.connect() as connection:
-                self.spark.take(connection, OF_DRIVES)
-        for batch in batches(self.deliveries, recounted, MAX_COUNTED_ROWS):
-            if self.spark:
-                self.spark.compute((COUNTS_BY_CLASS, "--exclude", "resource_type:test"), batch, self.name, self.connect)
-            counts = () if self.spark else (COUNTS_BY_CLASS,)
-            self.project.run("build", "--select", *counts, SUMS_OF_DRIVES, days=batch)
+    def make_relations(self, publication_id: str, *, is_redefined: bool, daily: bool) -> None:
+        """Make the relations of each build, then those of each day where a day that is over has changed."""
+        self.warehouse.note("relations")
+        self._note_days_looked_at()
+        all_nodes = self.executor.stages.relations
+        self._make([node for node in all_nodes if is_redefined or node.made == EACH_BUILD], publication_id)
+        now, before = self._made_of(), self.connection.execute("select classes, descriptions from state.made_of").fetchall()
+        by_week: list[Node] = []
+        is_due = is_redefined or daily or [row[0] for row in before] != [now[0]] or self.has_changed_past()
+        if is_due and not is_redefined:
+            of_each_day = [node for node in all_nodes if node.made == EACH_DAY]
+            by_week = [node for node in of_each_day if node.week_column] if before == [now] else []
+            self._remake_weeks(by_week)
+            self.note_made(by_week, publication_id)
+            self._make([node for node in of_each_day if node not in by_week], publication_id)
+        if is_due:
+            self.connection.execute("begin; delete from state.days_not_in_marts; delete from state.made_of")
+            self.connection.execute("insert into state.made_of values (?, ?)", now)
+            self.connection.execute("commit")
+        self.warehouse.note("made", each_day=is_due, by_week=len(by_week))
 
-    def computed_hours(self, connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+    def _note_days_looked_at(self) -> None:
+        """Note the days of new events and readings, too, of which none is computed: one that is open now is over in a later build."""
+        query = """
+            insert into state.days_not_in_marts
+            select cast(occurred_at as date) from raw.drive_events where delivery_seq in (select delivery_seq from plan.new_deliveries)
+            union select unnest(?::date[])
+        """
+        self.connection.execute(query, [list(RawFiles(self.new).by_day.get("drive_health", ()))])
+
+    def _made_of(self) -> tuple[str, str]:
+        """What relations of each day look at beside the days: how drives are grouped, and how they are described and placed, as digests."""
+        drives = "select * exclude (first_hour_utc, last_hour_utc, current_raid_group_id, is_group_guessed) from intermediate.int_drives"
+        query = f"""
+            select
+                coalesce((select cast(sum(hash(is_raid_group, id, class)) as varchar) from plan.plan_classes), ''),
+                concat_ws(
+                    ' ', cast(? as varchar), (select cast(sum(hash(drives)) as varchar) from ({drives}) as drives),
+                    (select cast(sum(hash(places)) as varchar) from plan.plan_places as places)
+                )
+        """
+        ((classes, descriptions),) = self.connection.execute(query, [self.horizon]).fetchall()
+        return classes, descriptions
+
+    def _make(self, nodes: list[Node], publication_id: str) -> None:
+        self.executor.make(nodes, lambda done: self.report("relations", done, len(nodes)))
+        self.report("relations", len(nodes), len(nodes))
+        others = [*self.models.made(*STORED, SEED), *self.executor.stages.relations]
+        self.executor.test(nodes, shown=[node.relation for node in others])
+        self.note_made(nodes, publication_id)
+
+    def make_asked(self, publication_id: str) -> None:
+        """Make the relations of the study, over all that is stored."""
+        self.warehouse.note("study")
+        self.count_days()
+        self._make(self.executor.stages.asked, publication_id)
+        self.connection.execute("create or replace table state.asked as select ? as of_state", [self._state_of_days()])
+
+    @property
+    def is_study_up_to_date(self) -> bool:
+        """Whether the relations of the study are of all that is stored, and of these models."""
+        query = "select count(*) from duckdb_tables() where schema_name = 'state' and table_name = 'asked'"
+        if self.connection.execute(query).fetchall() == [(0,)] or self.defined != self.version:
+            return False
+        return self.connection.execute("select of_state from state.asked").fetchall() == [(self._state_of_days(),)]
+
+    def _state_of_days(self) -> str:
+        """Changes when what is stored does."""
+        query = "select max(delivery_seq), count(*) from state.finished_deliveries"
+        return f"{self.connection.execute(query).fetchall()} {self.horizon} {self.version}"
+
+    def _remake_weeks(self, nodes: Iterable[Node]) -> None:
+        """Make the weeks again that a day has changed in, of relations whose weeks know nothing of each other but what lies before them."""
+
+        def weeks_of(query: str) -> dict[date, date]:
+            days = (day for (day,) in self.connection.execute(query).fetchall())
+            return {day: day - timedelta(days=day.weekday()) for day in days}
+
+        stored = weeks_of("select distinct day_utc from plan.files")
+        changed = set(weeks_of("select day_utc from state.days_not_in_marts").values())
+        for look_back in sorted({node.look_back for node in nodes}):
+            weeks = {week + timedelta(weeks=after) for week in changed for after in range(look_back + 1)}
+            reach = {week - timedelta(weeks=before) for week in weeks for before in range(look_back + 1)}
+            self.executor.show_store([day for day, week in stored.items() if week in reach])
+            for node in nodes:
+                if node.look_back == look_back:
+                    self.executor.remake_weeks(node, weeks)
+        self.executor.show_store()
+
+    def note_made(self, nodes: Iterable[Node], publication_id: str) -> None:
+        """Write down as of which hour relations were made."""
+        names = [node.relation for node in nodes if node.made != VIEW]
+        query = "insert or replace into state.made select unnest(?), ?, ?"
+        self.connection.execute(query, [names, self.last_hour, publication_id])
+
+    def has_changed_past(self) -> bool:
+        """Whether a day that is over has changed since the relations of each day were made, or anything else that they look at."""
+        last = self.last_hour
+        if last is None:
+            return True
+        # a day is over with its last hour
+        open_day = (last + timedelta(hours=1)).date()
+        query = "select count(*) > 0 from state.days_not_in_marts where day_utc < ?"
+        (has_changed,) = self.connection.execute(query, [open_day]).fetchone() or (False,)
+        new = RawFiles(self.new)
+        has_labels = bool(new.of("labels") or new.of("retired_labels"))
+        return bool(has_changed) or has_labels
+
+    def count_days(self) -> None:
+        """Count hours of the days that have changed since they were counted, and of those whose drives are grouped differently now."""
+        files = "select day_utc, max(file) from plan.files where model = 'int_drive_days' group by day_utc"
+        computed = dict(self.connection.execute(files).fetchall())
+        counted = dict(self.connection.execute("select day_utc, computed_as from state.counted_days").fetchall())
+        changed = {day for (day,) in self.connection.execute("select day_utc from plan.plan_days__recounted").fetchall()}
+        stale = {day for day, file in computed.items() if counted.get(day) != file} | changed
+        # of pruned days the drive-hours are gone: their counts stay as they were
+        stale = {day for day in stale if day in computed and (self.horizon is None or day >= self.horizon)}
+        for batch in batches(self.deliveries, stale, MAX_COUNTED_ROWS):
+            self.warehouse.note("count", first=batch[0], last=batch[-1], days=len(batch))
+            with self.executor.computing(self.executor.stages.counts, batch):
+                self.executor.compute(self.executor.stages.counts, batch, self.name)
+            rows = [[*batch], [computed[day] for day in batch]]
+            self.connection.execute("insert or replace into state.counted_days select unnest(?::date[]), unnest(?)", rows)
+        self.connection.execute("create or replace table plan.last_classes as select * from plan.plan_classes")
+        self.executor.show_store()
+
+    def built_custom(self) -> CustomModels:
+        """Build the custom models, over nothing that an earlier build left of them."""
+        self.connection.execute("drop schema if exists custom cascade")
+        return build_custom(self.warehouse, self.executor, self.thresholds)
+
+    def computed_hours(self) -> tuple[int, int]:
         """RAID-hours and drive-hours of the days computed."""
         if not self.computed:
             return 0, 0
         found = []
         for model in ("int_raid_hours", "int_drive_hours"):
             query = "select file from plan.files where model = ? and day_utc in (select unnest(?::date[]))"
-            found.append(
-                row_count([self.warehouse.store / file for (file,) in connection.execute(query, [model, self.computed]).fetchall()])
-            )
+            files = self.connection.execute(query, [model, self.computed]).fetchall()
+            found.append(row_count([self.warehouse.store / file for (file,) in files]))
         return found[0], found[1]
-
-    def day_files(self, table: str, days: Iterable[date]) -> Iterator[Path]:
-        """Raw files of drive-hours or samples of some days."""
-        wanted = {day.isoformat() for day in days}
-        for delivery in self.deliveries:
-            yield from (path for path in drive_hour_files(delivery, record_kind=table) if path.name[:10] in wanted)
 
     def raw_files(self) -> Iterator[Path]:
         """The files of raw that a build reads, for one that fails: new drive-hours, and of the other tables all."""
@@ -445,8 +590,3 @@ class Build:
             yield from drive_hour_files(delivery)
         for table in (*RAW_KINDS, *(f"retired_{kind}" for kind in RAW_KINDS), "rejected_records", "ingested_files"):
             yield from table_files(self.deliveries, table)
-
-
-def _forget_warehouse(connection: duckdb.DuckDBPyConnection) -> None:
-    """Take out of a copy of a build database what is one warehouse's own."""
-    connection.execute("delete from state.project; delete from state.finished_deliveries")

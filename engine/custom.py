@@ -1,30 +1,43 @@
 """An analyst's own models: built after the project's, published with them. An error in one of them never stops the project's marts.
 
-They are read from the folder `models/custom`, or the one that DRIVETAIL_CUSTOM_MODELS names. See models/custom/README.md.
+They are read from the folder `models/custom`, or the one that DRIVETAIL_CUSTOM_MODELS names. See models/custom/README.md. dbt compiles them
+when they, or the models, have changed; what it compiled is kept in the warehouse.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
-from dataclasses import dataclass, field
+import shutil
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.dbt import CUSTOM, ModelError, Project, custom_folder
-from engine.warehouse import Warehouse
+import duckdb
 
+from engine.errors import ModelError
+from engine.execute import Executor
+from engine.nodes import Node, Test
+from engine.warehouse import PROJECT, Warehouse
+from ingest.raw.durable import replace_file
+
+CUSTOM = "custom"
 TODO = "correct or remove it, then run `drivetail build`"
+
+
+def custom_folder() -> Path:
+    """The folder of the analysts' own models; none of ours depends on them."""
+    return Path(os.environ.get("DRIVETAIL_CUSTOM_MODELS") or PROJECT / "models" / "custom").resolve()
 
 
 @dataclass
 class CustomModels:
-    """What became of the custom models: the manifest with them, unique ids of those that were built, and one sentence per failure."""
+    """What became of the custom models: those that were built, in order, and one sentence per failure."""
 
     digest: str
-    manifest: Any = None
-    built: set[str] = field(default_factory=set)
+    built: list[Node] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
 
@@ -42,13 +55,14 @@ def custom_digest() -> str:
     return digest.hexdigest() if files else ""
 
 
-def build_custom(warehouse: Warehouse, project: Project) -> CustomModels:
-    """Build and test the custom models, and log each failure. Raises nothing for an error in a custom model."""
+def build_custom(warehouse: Warehouse, executor: Executor, own: dict[str, Any]) -> CustomModels:
+    """Build and test the custom models, and log each failure; an error in one of them raises nothing. own: the warehouse's thresholds."""
     made = CustomModels(custom_digest())
     if made.digest:
         warehouse.note("custom")
         try:
-            _build(project, made)
+            nodes, tests = _compiled(warehouse, executor, made.digest, own)
+            _build(executor, nodes, tests, made)
         except ModelError as error:
             made.failures.append(f"{_with_paths(str(error))}; no custom model is published; {TODO}")
     for failure in made.failures:
@@ -56,27 +70,59 @@ def build_custom(warehouse: Warehouse, project: Project) -> CustomModels:
     return made
 
 
-def _build(project: Project, made: CustomModels) -> None:
-    made.manifest = project.parsed_with_custom()
-    ours = project.manifest.nodes
-    models = {unique_id for unique_id, node in made.manifest.nodes.items() if unique_id not in ours and node.resource_type == "model"}
-    if not models:
-        return
-    names = sorted(made.manifest.nodes[unique_id].name for unique_id in models)
-    for result in project.run_custom(made.manifest, names):
-        node, status = result.node, str(result.status)
-        if status == "success" and node.unique_id in models:
-            made.built.add(node.unique_id)
-        if status in {"success", "pass", "warn", "no-op"}:
-            continue
-        path = custom_folder() / Path(node.original_file_path).relative_to(CUSTOM)
-        message = " ".join(str(result.message or status).split())
-        if node.resource_type == "model":
-            why = "skipped, because what it reads failed" if status == "skipped" else _with_paths(message)
-            made.failures.append(f"{path}: custom model {node.name} is not published: {why}; {TODO}")
+def _compiled(warehouse: Warehouse, executor: Executor, digest: str, own: dict[str, Any]) -> tuple[list[Node], list[Test]]:
+    """The custom models and their tests, compiled again where they or the models have changed. Raises: ModelError."""
+    key = hashlib.sha256(json.dumps([digest, executor.models.digest, own], sort_keys=True).encode()).hexdigest()
+    kept = warehouse.build / "custom.json"
+    try:
+        content = json.loads(kept.read_text(encoding="utf-8"))
+        if content["key"] == key:
+            return [Node(**node) for node in content["nodes"]], [Test(**test) for test in content["tests"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    from engine.compile import compiled_manifest, nodes_of, tests_of  # imports dbt
+
+    folder = warehouse.build / "dbt"
+    try:
+        manifest = compiled_manifest("duckdb", folder, custom=custom_folder(), own=own)
+    finally:
+        shutil.rmtree(folder / "project", ignore_errors=True)
+    nodes = [node for node in nodes_of(manifest) if node.path.startswith(f"{CUSTOM}/")]
+    names = {node.relation for node in nodes}
+    tests = [test for test in tests_of(manifest) if names & set(test.nodes)]
+    replace_file(kept, json.dumps({"key": key, "nodes": [asdict(node) for node in nodes], "tests": [asdict(test) for test in tests]}))
+    return nodes, tests
+
+
+def _build(executor: Executor, nodes: list[Node], tests: list[Test], made: CustomModels) -> None:
+    executor.connection.execute("create schema if not exists custom")
+    left_out: set[str] = set()
+    names = {node.relation for node in nodes}
+    for node in nodes:
+        path = custom_folder() / Path(node.path).relative_to(CUSTOM)
+        why = None
+        if left_out & set(node.parents):
+            why = "skipped, because what it reads failed"
         else:
-            what = "was skipped" if status == "skipped" else "failed"
-            made.failures.append(f"{path}: test {node.name} {what}: {_with_paths(message)}; {TODO}")
+            try:
+                executor.make([node])
+            except (ModelError, duckdb.Error) as error:
+                why = _with_paths(str(error))
+        if why is not None:
+            left_out.add(node.relation)
+            made.failures.append(f"{path}: custom model {node.name} is not published: {why}; {TODO}")
+            continue
+        made.built.append(node)
+        for test in tests:
+            read = names & set(test.nodes)
+            if node.relation in read and read <= {each.relation for each in made.built}:
+                try:
+                    executor.run_test(test)
+                except ModelError as error:
+                    why = _with_paths(str(error))
+                    stated = custom_folder() / Path(test.path).relative_to(CUSTOM)
+                    made.failures.append(f"{stated}: test {test.name} failed: {why}; {TODO}")
+                    left_out.add(node.relation)
 
 
 def _with_paths(message: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 
-from engine.dbt import ModelError
+from engine.errors import ModelError
 from engine.plan import row_count
 from engine.retention import PRUNED_MODEL, Kept, Past, write_past
 from engine.warehouse import Warehouse, quoted

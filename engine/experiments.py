@@ -8,39 +8,48 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING
 
 from engine.warehouse import Warehouse
 from ingest.raw.durable import put_folder
 
-TEXT, COUNT, REAL, TIME = pa.string(), pa.int64(), pa.float64(), pa.timestamp("us")
-
-TABLES = {
-    "slowdown_distributions": pa.schema(
-        {
-            "distribution_id": TEXT, "name": TEXT, "kind": TEXT, "source": TEXT, "sha256": TEXT, "built_at": TIME, "publication_id": TEXT,
-            "width": COUNT, "vectors": COUNT, "parameters": TEXT,
-        }
-    ),
-    "slowdown_vectors": pa.schema({"distribution_id": TEXT, "vector": COUNT, "s": pa.list_(REAL), "weight": REAL}),
-    "tolerance_runs": pa.schema(
-        {
-            "run_id": TEXT, "policy": TEXT, "distribution_id": TEXT, "created_at": TIME,
-            "data_drives": COUNT, "parity": COUNT, "layout": TEXT, "st": REAL, "sr": COUNT, "jitter": TEXT, "arrivals": TEXT, "seed": COUNT,
-            "requests": COUNT, "partial_requests": COUNT, "requests_from_2": COUNT, "requests_above_3": COUNT,
-            "mean_slowdown": REAL, "p90": REAL, "p95": REAL, "p99": REAL, "p999": REAL, "max": REAL,
-            "extra_reads": COUNT, "reactive_triggers": COUNT, "proactive_seconds": REAL,
-        }
-    ),
-    "tolerance_curves": pa.schema({"run_id": TEXT, "policy": TEXT, "x": REAL, "requests_up_to": COUNT, "requests_below": COUNT}),
-}  # fmt: skip
-"""The tables; macros/raw/register_raw.sql makes each a view over the files of its name."""
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 EMPTY = "none"
 """The folder without a row: publications have something to read before the first run."""
+
+
+@cache
+def tables() -> dict[str, pa.Schema]:
+    """The tables; engine/sources.py makes each a view over the files of its name."""
+    import pyarrow as pa  # a tenth of a second, which builds need not pay for
+
+    text, count, real, time = pa.string(), pa.int64(), pa.float64(), pa.timestamp("us")
+    return {
+        "slowdown_distributions": pa.schema(
+            {
+                "distribution_id": text, "name": text, "kind": text, "source": text, "sha256": text, "built_at": time,
+                "publication_id": text,
+                "width": count, "vectors": count, "parameters": text,
+            }
+        ),
+        "slowdown_vectors": pa.schema({"distribution_id": text, "vector": count, "s": pa.list_(real), "weight": real}),
+        "tolerance_runs": pa.schema(
+            {
+                "run_id": text, "policy": text, "distribution_id": text,
+                "created_at": time,
+                "data_drives": count, "parity": count, "layout": text, "st": real, "sr": count,
+                "jitter": text, "arrivals": text, "seed": count,
+                "requests": count, "partial_requests": count, "requests_from_2": count, "requests_above_3": count,
+                "mean_slowdown": real, "p90": real, "p95": real, "p99": real, "p999": real, "max": real,
+                "extra_reads": count, "reactive_triggers": count, "proactive_seconds": real,
+            }
+        ),
+        "tolerance_curves": pa.schema({"run_id": text, "policy": text, "x": real, "requests_up_to": count, "requests_below": count}),
+    }  # fmt: skip
 
 
 def folder_of(warehouse: Warehouse, name: str) -> Path:
@@ -52,11 +61,13 @@ def make_empty(warehouse: Warehouse) -> None:
     """Make the folder without a row, where it is missing."""
     if folder_of(warehouse, EMPTY).exists():  # else every build pays for pandas, which empty tables import
         return
-    keep(warehouse, EMPTY, {name: schema.empty_table() for name, schema in TABLES.items()})
+    keep(warehouse, EMPTY, {name: schema.empty_table() for name, schema in tables().items()})
 
 
-def keep(warehouse: Warehouse, name: str, tables: Mapping[str, pa.Table]) -> None:
+def keep(warehouse: Warehouse, name: str, rows: Mapping[str, pa.Table]) -> None:
     """Write a folder of tables by one rename; one that is there stays as it is."""
+    import pyarrow.parquet as pq
+
     folder = folder_of(warehouse, name)
     if folder.exists():
         return
@@ -64,8 +75,8 @@ def keep(warehouse: Warehouse, name: str, tables: Mapping[str, pa.Table]) -> Non
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     try:
-        for table, rows in tables.items():
-            pq.write_table(rows, draft / f"{table}.parquet", compression="zstd")
+        for table, content in rows.items():
+            pq.write_table(content, draft / f"{table}.parquet", compression="zstd")
         folder.parent.mkdir(exist_ok=True)
         put_folder(draft, folder)
     except OSError:

@@ -15,12 +15,16 @@ from pathlib import Path
 import duckdb
 
 from engine.build import Progress, explaining, publish_store
-from engine.dbt import Project
-from engine.generations import EMPTY, Generation, file_of, generations_root, is_of_lab, keep_generation, lab_version, latest_generation
+from engine.compiled import models_of
+from engine.execute import Executor, configure
+from engine.generations import EMPTY, Generation, file_of, generations_root, keep_generation, latest_generation
+from engine.nodes import SEED, Models
 from engine.publish import PUBLISHED, Publication
 from engine.read import QueryError
+from engine.sources import parquet
 from engine.warehouse import Warehouse, quoted
 from lab.landing import lab_root, list_experiments
+from lab.statistics import register
 
 
 @dataclass(frozen=True)
@@ -47,15 +51,15 @@ def build_lab(warehouse: Warehouse, wanted: Sequence[str] = (), on_progress: Pro
         for name in wanted:
             if name not in landed:
                 raise QueryError(f"experiment {name!r} has not landed; there are {', '.join(landed)}")
-        project = Project(warehouse)
-        version = lab_version(project.manifest)
+        models = models_of()
+        version = models.lab_version
         last = latest_generation(warehouse)
         known = last.experiments if last is not None and last.version == version else {}
         computed = [name for name, delivery in landed.items() if known.get(name) != delivery or name in wanted]
         if computed:
             report("models", 0, 1)
             warehouse.note("lab", experiments=len(computed))
-            _compute(warehouse, project, computed, landed, last, Generation(_next_path(warehouse), version, landed))
+            _compute(warehouse, models, computed, landed, last, Generation(_next_path(warehouse), version, landed))
             report("models", 1, 1)
     return LabSummary(computed, list(landed), publish_store(warehouse))
 
@@ -74,25 +78,42 @@ def _next_path(warehouse: Warehouse) -> Path:
 
 
 def _compute(
-    warehouse: Warehouse, project: Project, computed: list[str], landed: dict[str, int], last: Generation | None, made: Generation
+    warehouse: Warehouse, models: Models, computed: list[str], landed: dict[str, int], last: Generation | None, made: Generation
 ) -> None:
     scratch = warehouse.build / "lab"
     shutil.rmtree(scratch, ignore_errors=True)
-    (scratch / "raw").mkdir(parents=True)
-    database, draft = scratch / "build.duckdb", scratch / "generation"
-    project.of_lab(database, scratch, lab_root(warehouse.root), computed)
+    draft = scratch / "generation"
+    draft.mkdir(parents=True)
     try:
-        project.run("build", "--select", "+tag:lab", "--exclude", "test_type:singular")
-        Project.let_go()
-        draft.mkdir()
-        with duckdb.connect(str(database)) as connection:
-            for node in project.manifest.nodes.values():
-                if is_of_lab(node) and node.schema in PUBLISHED:
-                    _export(connection, f'{node.schema}."{node.alias}"', draft / node.alias)
+        with duckdb.connect(str(scratch / "build.duckdb")) as connection:
+            configure(connection)
+            register(connection)
+            executor = Executor(warehouse, models, connection, {})
+            executor.begin()
+            _show_experiments(connection, models, lab_root(warehouse.root), computed)
+            executor.load_seeds()
+            of_lab = [node for node in models if node.is_of_lab]
+            executor.make(of_lab)
+            executor.test(of_lab, shown=[node.relation for node in models if node.made == SEED])
+            for node in of_lab:
+                if node.schema in PUBLISHED:
+                    _export(connection, node.relation, draft / node.name)
         keep_generation(warehouse, draft, last, set(landed) - set(computed), made)
     finally:
-        Project.let_go()
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _show_experiments(connection: duckdb.DuckDBPyConnection, models: Models, lab: Path, experiments: Sequence[str]) -> None:
+    """Make the sources of the lab views over the files of some experiments' deliveries; one without a file has no rows."""
+    found: dict[str, list[Path]] = {}
+    for experiment_id in sorted(experiments):
+        for path in sorted((lab / f"experiment_id={experiment_id}").glob("*/*.parquet")):
+            if path.parent.name.isdigit():
+                found.setdefault(path.stem, []).append(path)
+    for source in models.sources:
+        schema, table = source.split(".")
+        if schema == "lab_raw" and table in found:
+            connection.execute(f"drop table {source}; create view {source} as select * from {parquet(found[table])}")
 
 
 def _export(connection: duckdb.DuckDBPyConnection, relation: str, folder: Path) -> None:

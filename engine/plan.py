@@ -52,7 +52,9 @@ def arrived_days(new: Iterable[Delivery]) -> list[tuple[date, bool]]:
     return sorted(found.items())
 
 
-def tell(connection: duckdb.DuckDBPyConnection, new: Sequence[Delivery], deliveries: Sequence[Delivery], horizon: date | None) -> None:
+def write_plan_inputs(
+    connection: duckdb.DuckDBPyConnection, new: Sequence[Delivery], deliveries: Sequence[Delivery], horizon: date | None
+) -> None:
     """Write down for models/plan/ what has landed: plan.new_deliveries, plan.arrived_days, plan.landed_days."""
     for table, rows in (
         ("new_deliveries", [(delivery.seq,) for delivery in new]),

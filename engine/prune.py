@@ -9,10 +9,10 @@ from pathlib import Path
 
 import duckdb
 
-from engine.build import Build, building, explaining
+from engine.build import Build, explaining, only_builder
 from engine.plan import row_count
-from engine.publish import Publication, clean_up
-from engine.read import QueryError, publication_of
+from engine.publish import Publication, clean_up, current_publication
+from engine.read import QueryError, publication_of, published_files
 from engine.retention import PRUNED_MODEL, Kept, Past, enter_past, keep_in_raw, write_past
 from engine.thresholds import variables
 from engine.warehouse import Warehouse, quoted
@@ -59,14 +59,11 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
     # a clock that is ahead must not take everything before it away
     last = min(last_hour, datetime.now(UTC).replace(tzinfo=None))
     before = datetime.combine((last - timedelta(days=days)).date(), time())
-    with ingest_lock(warehouse.root), building(warehouse), explaining(warehouse):
-        build = Build(warehouse, report)
+    with ingest_lock(warehouse.root), only_builder(warehouse), explaining(warehouse), Build(warehouse, report) as build:
         _check_settled(build)
         past = build.past
         if past is not None and past.before_utc >= before:
-            if not is_dry_run:
-                clean_up(warehouse, build.run().publication.publication_id)
-            return Pruned(past.before_utc, True)
+            return Pruned(past.before_utc, True) if is_dry_run else _finish(build, past)
         counted_before = datetime.min if past is None else past.before_utc
         files = [
             path
@@ -77,8 +74,23 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
         if is_dry_run or not counted.row_count:
             return counted
         _prune(build, before, counted.raw_row_count, report)
-        publication = build.run(must_publish=True).publication
+        # what is made of whole weeks is made of those that are left
+        publication = build.run(daily=True).publication
     return Pruned(**{**vars(counted), "publication": publication})
+
+
+def _finish(build: Build, past: Past) -> Pruned:
+    """Publish a prune that was killed after it had happened, and remove files that nobody needs any more."""
+    last = current_publication(build.warehouse)
+    if last is not None and last.pruned_before_utc == past.before_utc:
+        clean_up(build.warehouse, last.publication_id, build.connection)
+        return Pruned(past.before_utc, True)
+    shown = published_files(build.warehouse, last.publication_id) if last is not None else []
+    gone = [path for path in shown if path.parent.parent.name == PRUNED_MODEL and f"{path.parent.name[8:]}" < past.day]
+    kept = [build.warehouse.store / each.file for each in past.files if each.model == PRUNED_MODEL]
+    counted = row_count(gone) - row_count([path for path in kept if path.exists()])
+    publication = build.run(daily=True).publication
+    return Pruned(past.before_utc, True, row_count=counted, publication=publication)
 
 
 def _check_settled(build: Build) -> None:
@@ -102,10 +114,9 @@ def _files(connection: duckdb.DuckDBPyConnection, before: datetime) -> list[tupl
 
 def _count(build: Build, before: datetime, files: list[Path]) -> Pruned:
     """What would go."""
-    with build.connect() as connection:
-        stored = [
-            build.warehouse.store / file for day, file, _ in _files(connection, before) if build.horizon is None or day >= build.horizon
-        ]
+    stored = [
+        build.warehouse.store / file for day, file, _ in _files(build.connection, before) if build.horizon is None or day >= build.horizon
+    ]
     rows = [row_count(each) for each in (stored, files)]
     sizes = [sum(path.stat().st_size for path in each) for each in (stored, files)]
     return Pruned(before, False, rows[0], sizes[0], rows[1], len(files), sizes[1])
@@ -113,34 +124,34 @@ def _count(build: Build, before: datetime, files: list[Path]) -> Pruned:
 
 def _prune(build: Build, before: datetime, raw_rows: int, report: Progress) -> None:
     """Write what stays of the pruned days, and commit; see engine/retention.py."""
-    warehouse, past = build.warehouse, build.past
-    # the windows are views over the stored days: of all of them
-    build.project.run("run-operation", "register_raw")
-    with build.connect() as connection:
-        stored = _files(connection, before)
-        warehouse.note("prune", before=before, days=len(stored))
-        connection.execute(
-            "create or replace temp table reach as select drive_id, after_hour_utc, last_hour_utc from intermediate.int_drives__windows"
-        )
-        kept = []
-        for number, (day, file, version) in enumerate(stored):
-            report("days", number, len(stored))
-            source = warehouse.store / file
-            target = source.with_name(f"{build.name}.pruned.parquet")
-            if _write_reached(connection, source, target, before):
-                kept.append(Kept(PRUNED_MODEL, day, str(target.relative_to(warehouse.store)), version))
-            else:
-                target.unlink()
-        connection.execute("drop table reach")
-        others = "select model, day_utc, file, models_version from plan.files where model <> ? and day_utc < cast(? as date) order by all"
-        for model, day, file, version in connection.execute(others, [PRUNED_MODEL, before]).fetchall():
-            kept.append(Kept(model, day, file, version))
-        keep_in_raw(warehouse, kept)
-        build.past = Past(before, raw_rows + (past.row_count if past else 0), kept)
-        write_past(warehouse, build.past)
-        warehouse.note("pruned", before=before)
-        enter_past(connection, warehouse, build.past)
-    build.bound()
+    warehouse, past, connection = build.warehouse, build.past, build.connection
+    build.show(is_redefined=False)
+    # the drive-hours that are counted when somebody asks are about to go
+    build.count_days()
+    stored = _files(connection, before)
+    warehouse.note("prune", before=before, days=len(stored))
+    windows = build.models.by_relation["intermediate.int_drives__windows"]
+    connection.execute(
+        f"create or replace temp table reach as select drive_id, after_hour_utc, last_hour_utc from ({build.executor.sql_of(windows)})"
+    )
+    kept = []
+    for number, (day, file, version) in enumerate(stored):
+        report("days", number, len(stored))
+        source = warehouse.store / file
+        target = source.with_name(f"{build.name}.pruned.parquet")
+        if _write_reached(connection, source, target, before):
+            kept.append(Kept(PRUNED_MODEL, day, str(target.relative_to(warehouse.store)), version))
+        else:
+            target.unlink()
+    connection.execute("drop table reach")
+    others = "select model, day_utc, file, models_version from plan.files where model <> ? and day_utc < cast(? as date) order by all"
+    for model, day, file, version in connection.execute(others, [PRUNED_MODEL, before]).fetchall():
+        kept.append(Kept(model, day, file, version))
+    keep_in_raw(warehouse, kept)
+    build.past = Past(before, raw_rows + (past.row_count if past else 0), kept)
+    write_past(warehouse, build.past)
+    warehouse.note("pruned", before=before)
+    enter_past(connection, warehouse, build.past)
     report("publish", 1, 1)
 
 
@@ -176,6 +187,11 @@ def _write_reached(connection: duckdb.DuckDBPyConnection, file: Path, target: Pa
 def sentence(pruned: Pruned, *, is_dry_run: bool) -> str:
     """What a prune did, or would do, for the terminal."""
     day = f"{pruned.before_utc:%Y-%m-%d}"
+    if pruned.is_there and pruned.publication:
+        return (
+            f"Finished the prune of everything before {day}, which had been interrupted: {human(pruned.row_count)} drive-hours are gone; "
+            f"published {pruned.publication.publication_id}"
+        )
     if pruned.is_there:
         return f"Everything before {day} was already pruned; nothing has changed"
     if not pruned.row_count:

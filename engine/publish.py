@@ -1,7 +1,7 @@
-"""Publication: one small DuckDB file whose views show immutable Parquet files (docs/decisions/0003-publication.md).
+"""Publication: one DuckDB file, written from scratch by each build (docs/decisions/0003-publication.md).
 
-A reader opens `warehouse.duckdb` and keeps the file it opened; the next publication takes its place by one rename.
-What is copied is what one hour of the fleet weighs (drives, inventory); drive-hours and RAID-hours are shown where they lie.
+A reader opens `warehouse.duckdb` and keeps the file it opened; the next publication takes its place by one rename. Relations are tables;
+drive-hours, RAID-hours and samples are views over immutable Parquet files, shown where they lie.
 """
 
 from __future__ import annotations
@@ -9,22 +9,23 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import stat
 import struct
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from engine.custom import CustomModels
-from engine.dbt import Project
-from engine.generations import Generation, is_of_lab, is_view_of, lab_version, latest_generation, remove_generations, view_of
-from engine.read import published_by
-from engine.retention import Past, files_needed, read_past, remove_from_raw
+from engine.execute import Executor
+from engine.generations import latest_generation, remove_generations, rows_of_generation
+from engine.nodes import STORED, VIEW, WHEN_ASKED, Node
+from engine.read import NOT_ASKED
+from engine.retention import files_needed, read_past, remove_from_raw
+from engine.sources import RawFiles, source_rows
 from engine.store import live_files, remove_files
 from engine.warehouse import Warehouse, quoted
 from ingest.raw.durable import sync
@@ -37,9 +38,20 @@ KEEP_SECONDS = 3600
 """A publication that nobody holds open is kept this long after it was replaced: copies and readers on other hosts show no lock."""
 
 PUBLISHED = ("marts", "lab")
-"""The schemas that people query: every model of them is published, with what it is made of."""
+"""The schemas that people query: every model of them is published, with what its view reads."""
 
-VIEWS = "select schema_name || '.' || view_name, sql from duckdb_views() where not internal"
+
+IS_IN_ITS_PLACE = """
+    select
+        count(*) > 0
+        and bool_and(path = made_in.comment || '/warehouse.duckdb' or starts_with(path, made_in.comment || '/publications/'))
+    from duckdb_tables() as made_in
+    join duckdb_databases() as opened on made_in.database_oid = opened.database_oid
+    where schema_name = 'plan' and table_name = 'root'
+"""
+"""Whether every publication that is open lies in the folder it was made in. A view cannot ask which of them it is in. DuckDB 1.5 and newer
+name what they have open by its real path.
+"""
 
 
 @dataclass(frozen=True)
@@ -83,83 +95,60 @@ def _publication_in(warehouse: Warehouse, file: Path) -> Publication | None:
     return Publication(publication_id, published_at, last_hour, horizon, warehouse.publications / f"{publication_id}.duckdb")
 
 
-def publish(warehouse: Warehouse, project: Project, past: Past | None, started: float, custom: CustomModels) -> Publication:
-    """Make a publication of the store and the build database and put it in the place of the last one.
-
-    `past`: what was pruned; `started`: when the build began (time.monotonic), for the record; `custom`: the custom models, of which those
-    that were built are published. One that cannot be is added to its failures.
-    """
-    published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+def next_publication_id(warehouse: Warehouse, published_at: datetime) -> str:
+    """The name of a publication that is about to be made."""
     last = current_publication(warehouse)
-    _remove_never_published(warehouse, last)
-    number = 1 + max((int(path.name.split("-")[0]) for path in warehouse.publications.glob("*-*.duckdb")), default=0)
-    publication_id = f"{number:06d}-{published_at:%Y%m%dT%H%M%SZ}"
-    path = warehouse.publications / f"{publication_id}.duckdb"
-    draft = warehouse.publications / "draft.duckdb"
-    warehouse.note("publish", publication=publication_id)
-    _remove(draft)
-    _begin_draft(warehouse, project, last, draft)
-    horizon = None if past is None else past.before_utc
-    generation = latest_generation(warehouse)
-    if generation is not None and generation.version != lab_version(project.manifest):
-        generation = None
-    files, last_hour = _write(warehouse, project.manifest, custom, generation, horizon, draft, publication_id, published_at)
-    record = {
-        "root": str(warehouse.root), "store": files, "pruned_before_utc": horizon and horizon.isoformat(), "models": project.version,
-        "thresholds": project.thresholds,
-        "lab": generation and generation.name,
-        "custom": {"digest": custom.digest, "failures": custom.failures},
-        "build_seconds": round(time.monotonic() - started, 3),
-        "model_seconds": {model: round(seconds, 3) for model, seconds in project.seconds.most_common()},
-    }  # fmt: skip
-    (warehouse.publications / f"{publication_id}.json").write_text(json.dumps(record))
-    # who opens it for writing by mistake would shut every reader out, and change what the others see
-    draft.chmod(stat.S_IMODE(draft.stat().st_mode) & ~0o222)
-    sync(draft)
-    os.replace(draft, path)
-    warehouse.note("swap", publication=publication_id)
-    link = warehouse.publications / "draft.link"
-    link.unlink(missing_ok=True)
-    os.link(path, link)
-    os.replace(link, warehouse.published)
-    sync(warehouse.root)
-    sync(warehouse.publications)
-    if past is None:
-        project.template("publication").keep(path, _drop_own)
-    warehouse.note("clean-up", publication=publication_id)
-    clean_up(warehouse, publication_id)
-    return Publication(publication_id, published_at, last_hour, horizon, path)
-
-
-def _remove_never_published(warehouse: Warehouse, last: Publication | None) -> None:
-    """Remove what a build left that was killed before the swap. Its age would say that the last publication was replaced that long ago."""
     if last is not None:
+        # what a build left that was killed before the swap: its age would say that the last publication was replaced that long ago
         for path in warehouse.publications.glob("*-*.duckdb"):
             if path.stem > last.publication_id:
                 path.unlink()
+    number = 1 + max((int(path.name.split("-")[0]) for path in warehouse.publications.glob("*-*.duckdb")), default=0)
+    return f"{number:06d}-{published_at:%Y%m%dT%H%M%SZ}"
 
 
-def _begin_draft(warehouse: Warehouse, project: Project, last: Publication | None, draft: Path) -> None:
-    """Begin the draft with the views of the last publication of the same models, or of a template: binding them is what takes long."""
+def publish(
+    publication: Publication, executor: Executor, files: RawFiles, custom: CustomModels, *, made_by: dict[str, Any], began: float
+) -> None:
+    """Make a publication of the store and the build database and put it in the place of the last one.
+
+    custom: the custom models, of which those that were built are published; one that cannot be is added to its failures. made_by: what
+    its record says of the models. began: when the build began, by time.monotonic().
+    """
+    warehouse = executor.warehouse
+    draft = warehouse.publications / "draft.duckdb"
+    warehouse.note("publish", publication=publication.publication_id)
+    _remove(draft)
+    horizon = publication.pruned_before_utc
+    executor.connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
     try:
-        if last is not None and published_by(warehouse, last.publication_id) == project.version:
-            shutil.copyfile(last.path, draft)
-            with duckdb.connect(str(draft)) as connection:
-                _drop_own(connection)
-                # gives their room back
-                connection.execute("checkpoint")
-        else:
-            project.template("publication").begin(draft)
-    except (OSError, duckdb.Error):  # it is damaged, or somebody cleans up beside us: begin with nothing
-        _remove(draft)
-
-
-def _drop_own(connection: duckdb.DuckDBPyConnection) -> None:
-    """Drop what the next publication makes itself: tables, and custom models."""
-    connection.execute("drop schema if exists custom cascade")
-    tables = connection.execute("select schema_name, table_name from duckdb_tables() where not internal").fetchall()
-    for schema, table in tables:
-        connection.execute(f'drop table {schema}."{table}"')
+        _Draft(executor, files, custom, horizon).write()
+    finally:
+        executor.connection.execute("use build; detach publication")
+    generation = latest_generation(warehouse, executor.models.lab_version)
+    seconds = sorted(executor.seconds.items(), key=lambda item: -item[1])
+    record = {
+        "root": str(warehouse.root), "store": sorted(live_files(warehouse, executor.connection)),
+        "pruned_before_utc": horizon and horizon.isoformat(), **made_by,
+        "lab": generation and generation.name,
+        "custom": {"digest": custom.digest, "failures": custom.failures},
+        "build_seconds": round(time.monotonic() - began, 3),
+        "model_seconds": {model: round(taken, 3) for model, taken in seconds},
+    }  # fmt: skip
+    (warehouse.publications / f"{publication.publication_id}.json").write_text(json.dumps(record))
+    # who opens it for writing by mistake would shut every reader out, and change what the others see
+    draft.chmod(stat.S_IMODE(draft.stat().st_mode) & ~0o222)
+    sync(draft)
+    os.replace(draft, publication.path)
+    warehouse.note("swap", publication=publication.publication_id)
+    link = warehouse.publications / "draft.link"
+    link.unlink(missing_ok=True)
+    os.link(publication.path, link)
+    os.replace(link, warehouse.published)
+    sync(warehouse.root)
+    sync(warehouse.publications)
+    warehouse.note("clean-up", publication=publication.publication_id)
+    clean_up(warehouse, publication.publication_id, executor.connection)
 
 
 def _remove(draft: Path) -> None:
@@ -168,148 +157,125 @@ def _remove(draft: Path) -> None:
         leftover.unlink()
 
 
-def _write(
-    warehouse: Warehouse,
-    manifest: Any,
-    custom: CustomModels,
-    generation: Generation | None,
-    horizon: datetime | None,
-    draft: Path,
-    publication_id: str,
-    published_at: datetime,
-) -> tuple[list[str], datetime | None]:
-    """Write the file. Returns: the files of the store that it shows and the last valid RAID-hour."""
-    with duckdb.connect(str(warehouse.build_database)) as connection:
-        texts = dict(connection.execute(VIEWS).fetchall())
-        files = sorted(live_files(warehouse, connection))
-        connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
+class _Draft:
+    """What a publication holds, written into the attached database `publication`."""
+
+    def __init__(self, executor: Executor, files: RawFiles, custom: CustomModels, horizon: datetime | None) -> None:
+        self.warehouse = executor.warehouse
+        self.connection = executor.connection
+        self.executor = executor
+        self.models = executor.models
+        self.sources = source_rows(self.models.sources, files, self.warehouse.raw, horizon=horizon and horizon.date())
+        self.custom = custom
+        self.generation = latest_generation(self.warehouse, self.models.lab_version)
+        self.shown: set[str] = set()
+        query = "select relation, as_of_hour_utc from state.made"
+        self.made: dict[str, datetime | None] = dict(self.connection.execute(query).fetchall())
+
+    def write(self) -> None:
+        """Write all of it."""
+        # one transaction: DuckDB would write each of 2,000 comments to the file's log
+        self.connection.execute("use publication; begin")
         schemas = ("raw", "plan", "seeds", "staging", "intermediate", *PUBLISHED, "custom")
-        for schema in schemas:
-            connection.execute(f"create schema if not exists publication.{schema}")
-        connection.execute("use publication")
-        connection.execute("create table plan.root as select ? as root", [str(warehouse.root)])
-        connection.execute(f"comment on table plan.root is {quoted(warehouse.root)}")
-        columns = "publication_id varchar, published_at timestamp, last_hour_utc timestamp, pruned_before_utc timestamp"
-        connection.execute(f"create table raw.publication ({columns})")
-        begun = dict(connection.execute(f"{VIEWS} and database_name = 'publication'").fetchall())
-        of_lab = {f"{node.schema}.{node.alias}": node for node in manifest.nodes.values() if is_of_lab(node)}
-        there = {name for name, text in begun.items() if name not in of_lab or is_view_of(text, generation)}
-        for name, text in texts.items():
-            if name.startswith("raw."):
-                connection.execute(_over_files(warehouse, text))
-        shown = dict.fromkeys(_relations(manifest))
-        for relation in shown:
-            name = ".".join(relation[:2])
-            if name not in of_lab:
-                _show(warehouse, connection, texts, there, relation)
-            elif name not in there:
-                connection.execute(_over_files(warehouse, view_of(of_lab[name], generation)))
-        for unique_id in sorted(custom.built):
-            try:
-                for relation in _relations(custom.manifest, unique_id):
-                    if relation not in shown:
-                        _show(warehouse, connection, texts, there, relation)
-                        shown[relation] = None
-            except (duckdb.Error, KeyError) as error:
-                name = custom.manifest.nodes[unique_id].name
-                why = " ".join(str(error).split())
-                custom.failures.append(f"custom model {name} is not published: {why}; materialize it as a table, or read other models")
-        nodes = [node for node in manifest.nodes.values() if node.resource_type == "model" and node.schema in PUBLISHED]
-        named = {f"{node.schema}.{node.alias}": node for node in nodes}
+        self.connection.execute(";".join(f"create schema {schema}" for schema in schemas))
+        self.connection.execute("create table plan.root as select ? as root", [str(self.warehouse.root)])
+        self.connection.execute(f"comment on table plan.root is {quoted(self.warehouse.root)}")
+        wanted = [node.relation for node in self.models if node.schema in PUBLISHED or node.made in STORED]
+        sources = [name for name in self.models.sources if name.startswith("raw.")]
+        for relation in self.models.above([*sources, *wanted, *self.models.exposed]):
+            self._show(relation)
         # what `show tables` lists: a few of them, by names to start with
-        for node in nodes:
-            if short_name := node.config.meta.get("short_name"):
-                named[f"main.{short_name}"] = node
-                connection.execute(f"create view if not exists main.{short_name} as from {node.schema}.{node.alias}")
-        # a second for all of them: a view that the draft began with has its own
-        _describe(connection, {name: node for name, node in named.items() if name not in there})
-        (last_hour,) = connection.execute("select max(last_hour_utc) from marts.dim_raid_groups").fetchone() or (None,)
-        connection.execute("insert into raw.publication values (?, ?, ?, ?)", [publication_id, published_at, last_hour, horizon])
-        connection.execute("use build; detach publication")
-    return files, last_hour
+        for node in self.models:
+            if node.schema in PUBLISHED and (short_name := node.meta.get("short_name")):
+                self.connection.execute(f"create view main.{short_name} as from {node.relation}")
+                self._describe("view", node, f"main.{short_name}")
+        self.connection.execute("commit")
+        self._show_custom()
 
+    def _show_custom(self) -> None:
+        own = {node.relation: node for node in self.custom.built}
+        for relation, node in own.items():
+            try:
+                for parent in self.models.above(node.parents) if node.made == VIEW else ():
+                    if parent not in own:
+                        self._show(parent)
+                self._show(relation, node)
+            except (duckdb.Error, KeyError) as error:
+                why = " ".join(str(error).split())
+                self.custom.failures.append(
+                    f"custom model {node.name} is not published: {why}; materialize it as a table, or read other models"
+                )
 
-def _show(
-    warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, texts: dict[str, str], there: set[str], relation: tuple[str, str, str]
-) -> None:
-    """Make one relation in the draft: a view as it is in the build database, a table as a copy. there: views that the draft began with."""
-    schema, name, kind = relation
-    if kind == "by_day":
-        connection.execute(_over_files(warehouse, texts[f"{schema}.{name}"]))
-    elif kind not in {"view", "in_run"}:
-        connection.execute(f'create table {schema}."{name}" as select * from build.{schema}."{name}"')
-    elif f"{schema}.{name}" not in there:
-        connection.execute(texts[f"{schema}.{name}"])
-
-
-def _describe(connection: duckdb.DuckDBPyConnection, named: dict[str, Any]) -> None:
-    """Store the descriptions of relations and columns as comments in the draft, so that other tools show them."""
-    comments = []
-    for name, node in named.items():
-        is_view = node.config.materialized in {"view", "in_run"} or name.startswith("main.") or is_of_lab(node)
-        kind = "view" if is_view else "table"
-        comments.append((f"{kind} {name}", node.description))
-        comments += [(f'column {name}."{column.name}"', column.description) for column in node.columns.values()]
-    texts = [f"comment on {what} is {quoted(' '.join(said.split()))}" for what, said in comments if said]
-    connection.execute(";\n".join(texts))
-
-
-IS_IN_ITS_PLACE = """
-    select
-        count(*) > 0
-        and bool_and(path = made_in.comment || '/warehouse.duckdb' or starts_with(path, made_in.comment || '/publications/'))
-    from duckdb_tables() as made_in
-    join duckdb_databases() as opened on made_in.database_oid = opened.database_oid
-    where schema_name = 'plan' and table_name = 'root'
-"""
-"""Whether every publication that is open lies in the folder it was made in. A view cannot ask which of them it is in. DuckDB 1.5 and newer
-name what they have open by its real path.
-"""
-
-
-def _over_files(warehouse: Warehouse, text: str) -> str:
-    """The text of a view over files, so that it takes the place of one of the same name, and fails in a copy of the warehouse.
-
-    It names the files by absolute path: a copy elsewhere would silently show those of this folder.
-    """
-    head, _, query = text.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1).strip().rstrip(";").partition(" AS ")
-    if not any(function in query for function in ("read_parquet(", "read_json(")):
-        return f"{head} AS {query}"
-    message = (
-        f"a warehouse was copied or moved, and would show the files of {warehouse.root}; run `drivetail build -w FOLDER` on the folder it "
-        "is in now, which publishes it again, or detach it; `drivetail export` writes a file for other places"
-    )
-    return f"{head} AS select * from ({query}) where case when ({IS_IN_ITS_PLACE}) then true else error({quoted(message)}) end"
-
-
-def _relations(manifest: Any, *only: str) -> list[tuple[str, str, str]]:
-    """Schema, name and kind of every model to publish, dependencies first: PUBLISHED, what an exposure reads, and what those are made of.
-
-    only: unique ids of the models that are wanted instead. Tables and stored models stand for themselves.
-    """
-    found: dict[str, tuple[str, str, str]] = {}
-
-    def visit(unique_id: str) -> None:
-        node = manifest.nodes.get(unique_id)
-        if node is None or unique_id in found:
+    def _show(self, relation: str, node: Node | None = None) -> None:
+        """Make one relation: a table as a copy, a view over files or over what is there already."""
+        if relation in self.shown:
             return
-        if node.config.materialized in {"view", "in_run"}:
-            for parent in node.depends_on.nodes:
-                visit(parent)
-        found[unique_id] = (node.schema, node.alias, node.config.materialized)
+        self.shown.add(relation)
+        node = node or self.models.by_relation.get(relation)
+        if node is None:
+            self._show_source(relation)
+        elif node.is_of_lab:
+            self._view(node, rows_of_generation(node, self.generation))
+        elif node.made in STORED:
+            self._view(node, self.executor.stored_rows(node))
+        elif node.made == VIEW:
+            self._view(node, self.executor.sql_of(node))
+        elif node.made == WHEN_ASKED and relation not in self.made:
+            self._view(node, not_computed(node))
+        else:
+            self.connection.execute(f"create table {relation} as select * from build.{relation}")
+            self._describe("table", node)
 
-    wanted = list(only) or sorted(
-        unique_id for unique_id, node in manifest.nodes.items() if node.resource_type == "model" and node.schema in PUBLISHED
-    )
-    for unique_id in wanted:
-        visit(unique_id)
-    for exposure in () if only else manifest.exposures.values():
-        for unique_id in exposure.depends_on.nodes:
-            visit(unique_id)
-    return list(found.values())
+    def _show_source(self, relation: str) -> None:
+        if relation == "raw.publication":
+            self.connection.execute("create table raw.publication as select * from build.raw.publication")
+        else:
+            self.connection.execute(f"create view {relation} as {self._in_its_place(self.sources[relation])}")
+
+    def _view(self, node: Node, rows: str) -> None:
+        self.connection.execute(f"create view {node.relation} as {self._in_its_place(rows)}")
+        self._describe("view", node)
+
+    def _in_its_place(self, rows: str) -> str:
+        """SQL of a view, which fails in a copy of the warehouse where it reads files: it names them by absolute path, and a copy elsewhere
+        would silently show those of this folder.
+        """
+        if not any(function in rows for function in ("read_parquet(", "read_json(")):
+            return rows
+        message = (
+            f"a warehouse was copied or moved, and would show the files of {self.warehouse.root}; run `drivetail build -w FOLDER` on the "
+            "folder it is in now, which publishes it again, or detach it; `drivetail export` writes a file for other places"
+        )
+        return f"select * from ({rows}) where case when ({IS_IN_ITS_PLACE}) then true else error({quoted(message)}) end"
+
+    def _describe(self, kind: str, node: Node, name: str | None = None) -> None:
+        """Store descriptions as comments, so that other tools show them; a table says as of which hour it was made.
+
+        name: of a view that shows the model by another name.
+        """
+        comments = []
+        relation = name or node.relation
+        if node.schema not in (*PUBLISHED, "custom") or (node.is_of_lab and self.generation is None):
+            return
+        said = node.description
+        if node.relation in self.made:
+            said = f"{said} As of {self.made[node.relation] or 'nothing'}, UTC.".strip()
+        if said:
+            comments.append(f"comment on {kind} {relation} is {quoted(said)}")
+        comments += [f'comment on column {relation}."{column}" is {quoted(text)}' for column, text in node.descriptions.items()]
+        if comments:
+            self.connection.execute(";".join(comments))
 
 
-def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECONDS) -> None:
+def not_computed(node: Node) -> str:
+    """SQL for a relation that nobody has asked for yet: a query of it fails and says how to ask."""
+    # columns are made of the error: DuckDB knows without running anything that a condition on a null is never true
+    columns = ", ".join(f'cast(said as {kind}) as "{name}"' for name, kind in node.columns.items())
+    message = f"{node.relation} {NOT_ASKED}"
+    return f"select {columns} from (select error({quoted(message)}) as said) where said is null"
+
+
+def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConnection, keep_seconds: float = KEEP_SECONDS) -> None:
     """Remove publications that nobody can be reading any more, and what no kept publication and no build needs: files of the store, and
     files of raw before the horizon that all of them have.
     """
@@ -335,8 +301,7 @@ def clean_up(warehouse: Warehouse, current: str, keep_seconds: float = KEEP_SECO
         if not record.with_suffix(".duckdb").exists():
             record.unlink()
     past = read_past(warehouse)
-    with duckdb.connect(str(warehouse.build_database)) as connection:
-        kept |= live_files(warehouse, connection) | files_needed(warehouse, past)
+    kept |= live_files(warehouse, connection) | files_needed(warehouse, past)
     remove_files(warehouse, kept)
     remove_generations(warehouse, generations)
     if past is not None:

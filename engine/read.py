@@ -14,7 +14,8 @@ from typing import Any
 
 import duckdb
 
-from engine.dbt import models_version
+from engine.compiled import models_version
+from engine.execute import MEMORY_LIMIT
 from engine.store import day_folder
 from engine.thresholds import variables
 from engine.warehouse import Warehouse, quoted
@@ -22,11 +23,9 @@ from ingest.raw.store import list_deliveries
 
 Row = dict[str, Any]
 
-MEMORY_LIMIT = "4GB"
-"""Of one reading process, as of a build (profiles.yml); what does not fit is written to a temporary folder."""
 
-SLOW_OPTIMIZER = "projection_pullup"
-"""A step of DuckDB's planning that walks the whole plan once per projection: with as many views as marts have, half of a query's time."""
+NOT_ASKED = "is computed when it is asked for: run `drivetail study`"
+"""What a published relation says that nobody has asked for yet."""
 
 
 class QueryError(RuntimeError):
@@ -39,9 +38,7 @@ def has_nothing(warehouse: Warehouse) -> bool:
 
 
 def configure_reader(connection: duckdb.DuckDBPyConnection) -> None:
-    """Give a connection as much memory as a reading process may take, and leave out what plans slowly."""
-    connection.execute(f"set disabled_optimizers = {quoted(SLOW_OPTIMIZER)}")
-    connection.execute("set parquet_metadata_cache = true")  # a mart may read the files of a day several times
+    """Give a connection as much memory as a process may take."""
     connection.execute(f"set memory_limit = {quoted(os.environ.get('DRIVETAIL_MEMORY_LIMIT', MEMORY_LIMIT))}")
 
 
@@ -95,7 +92,7 @@ def publication_of(
         except duckdb.Error as error:
             hint = "`drivetail build --full-refresh` rebuilds it from raw"
             why = f"{warehouse.published}: its tables cannot be read ({first_line(error)}); {hint}"
-            raise QueryError(other or why) from error
+            raise QueryError(other or (_message(error) if NOT_ASKED in str(error) else why)) from error
         except QueryError:  # such as a drive that is not there: it may be in what is built now
             note_other_models(other)
             raise
@@ -103,7 +100,7 @@ def publication_of(
 
 
 def published_by(warehouse: Warehouse, publication_id: str) -> str | None:
-    """The version of the models that made a publication, with the warehouse's thresholds (engine/dbt.py, Project.version); None where its
+    """The version of the models that made a publication, with the warehouse's thresholds (engine/build.py, Build.version); None where its
     record does not say, as of an early release.
     """
     version: str | None = _record(warehouse, publication_id).get("models")
@@ -129,6 +126,11 @@ def _record(warehouse: Warehouse, publication_id: str) -> Row:
     except (OSError, ValueError):
         return {}
     return record
+
+
+def published_files(warehouse: Warehouse, publication_id: str) -> list[Path]:
+    """The files of the store that a publication shows."""
+    return [Path(file) for file in _record(warehouse, publication_id).get("store", [])]
 
 
 def stored_files(warehouse: Warehouse, publication_id: str, model: str, day: date) -> list[Path]:
@@ -159,6 +161,12 @@ def note_other_models(sentence: str | None) -> None:
         logging.getLogger(__name__).warning(sentence)
 
 
+def not_asked(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """The marts of a publication that are not computed, because nobody has asked for them."""
+    query = "select view_name from duckdb_views() where schema_name = 'marts' and contains(sql, ?) order by view_name"
+    return [name for (name,) in connection.execute(query, [NOT_ASKED]).fetchall()]
+
+
 def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[object] | dict[str, object] = ()) -> list[Row]:
     """The rows of a query, as dicts. `parameters`: for `?`, or by name for `$name`."""
     relation = connection.execute(query, parameters)
@@ -178,6 +186,11 @@ def open_for_questions(warehouse: Warehouse, out: Path | None = None) -> duckdb.
     connection.execute(f"set allowed_directories = [{folders}]")
     connection.execute("set enable_external_access = false; set lock_configuration = true")
     return connection
+
+
+def _message(error: duckdb.Error) -> str:
+    """The message of an error that a published relation raises by itself, without the name of its class."""
+    return first_line(error).partition(": ")[2]
 
 
 def first_line(error: Exception) -> str:

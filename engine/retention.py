@@ -21,7 +21,7 @@ from typing import Any
 
 import duckdb
 
-from engine.dbt import ModelError
+from engine.errors import ModelError
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file, sync
 from ingest.raw.store import pruned_record

@@ -1,60 +1,163 @@
-"""Raw tables as views for `drivetail status`, which runs without dbt; models get theirs from macros/raw/register_raw.sql."""
+"""The sources of the models as views over the files of a raw folder: what has landed, decisions, runs of ToleRAID."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import duckdb
-import polars as pl
 
 from engine.warehouse import quoted
-from ingest.contract.fleet import IDENTITY, INGESTED_FILES, RAW, REJECTED_RECORDS, RETIRED
-from ingest.contract.values import RAW_KINDS, TIMED
-from ingest.raw.store import Delivery, drive_hour_files, source_of, table_files
+from ingest.raw.store import Delivery, source_of
 
-TABLES: dict[str, dict[str, pl.DataType]] = {
-    **{kind: {**RAW[kind], **IDENTITY[kind]} for kind in RAW_KINDS},
-    **{f"retired_{kind}": RETIRED[kind] for kind in RAW_KINDS},
-    "rejected_records": REJECTED_RECORDS,
-    "ingested_files": INGESTED_FILES,
-}
-SQL_TYPES: dict[pl.DataType, str] = {
-    pl.String(): "string",
-    pl.Int64(): "bigint",
-    pl.Float64(): "double",
-    pl.Date(): "date",
-    pl.Datetime("us"): "timestamp",
-    pl.Boolean(): "boolean",
-}
+MEASURED = {"drive_hours": "hour_utc", "drive_samples": "from_utc"}
+"""Tables of which a build shows the days that it computes, and the column that says when."""
 
+LOOKS_BACK = "drive_hours"
+"""The first hour of a day is compared with the hour before it."""
 
-def point(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[Path]) -> None:
-    """Make raw.<table> show some files of it; without a file, no rows of the right types."""
-    if files:
-        # a source that names drives and RAID groups itself writes no columns to say so
-        itself = [path for path in files if source_of(path) is None]
-        from_hosts = [path for path in files if source_of(path) is not None]
-        said = "".join(f', cast(null as {SQL_TYPES[kind]}) as "{name}"' for name, kind in IDENTITY.get(table, {}).items())
-        sides = [f"select *{said} from {_parquet(itself)}"] if itself else []
-        sides += [f"select * from {_parquet(from_hosts)}"] if from_hosts else []
-        rows = " union all by name ".join(sides)
-    else:
-        columns = ", ".join(f'cast(null as {SQL_TYPES[kind]}) as "{name}"' for name, kind in TABLES[table].items())
-        rows = f"select {columns} where false"
-    connection.execute(f'create or replace view raw."{table}" as {rows}')
+_DAY_FILE = re.compile(r"\d{4}-\d\d-\d\d(?:\.\d+)?(?:\.[a-z][a-z-]*)?\.parquet")
+_WHOLE_FILE = re.compile(r"([a-z_]+)(?:\.[a-z][a-z-]*)?\.parquet")
+
+DECISIONS = """
+    select
+        row_number() over () as decision_seq,
+        drive_id, verdict, "by" as decided_by, "at" as decided_at, note, "until" as until_utc, publication_id, ticket
+    from read_json(
+        {path}, format = 'newline_delimited', ignore_errors = true, hive_partitioning = false,
+        columns = {{
+            drive_id: 'varchar', verdict: 'varchar', "by": 'varchar', "at": 'timestamp', note: 'varchar', "until": 'timestamp',
+            publication_id: 'varchar', ticket: 'varchar'
+        }}
+    )
+    -- DuckDB reads a line that a killed writer left without its end as one without values
+    where drive_id is not null
+"""
+"""The register of decisions as it is when it is read: a decision counts at once, without a build."""
+
+Columns = Mapping[str, str]
 
 
-def _parquet(files: Sequence[Path]) -> str:
-    # a folder above the warehouse such as drive_id=x is no column of the file
+def no_rows(columns: Mapping[str, str | None]) -> str:
+    """SQL for no rows of some columns, whose types are known."""
+    typed = ", ".join(f'cast(null as {kind}) as "{name}"' for name, kind in columns.items())
+    return f"select {typed} where false"
+
+
+class RawFiles:
+    """The Parquet files of some deliveries: whole tables by name, others by name and UTC day. In order of delivery."""
+
+    def __init__(self, deliveries: Iterable[Delivery]) -> None:
+        self.whole: dict[str, list[Path]] = {}
+        self.by_day: dict[str, dict[date, list[Path]]] = {}
+        for delivery in deliveries:
+            for name in sorted(os.listdir(delivery.path)):
+                match = _WHOLE_FILE.fullmatch(name)
+                if match:
+                    self.whole.setdefault(match[1], []).append(delivery.path / name)
+                elif "." not in name:
+                    days = self.by_day.setdefault(name, {})
+                    for file in sorted(os.listdir(delivery.path / name)):
+                        if _DAY_FILE.fullmatch(file):
+                            days.setdefault(date.fromisoformat(file[:10]), []).append(delivery.path / name / file)
+
+    def of(self, table: str, days: Iterable[date] | None = None, horizon: date | None = None) -> list[Path]:
+        """The files of a table; of one that is kept by day those of some days, or of all from the horizon on."""
+        kept = self.by_day.get(table, {})
+        wanted = sorted(kept) if days is None else [day for day in sorted(days) if day in kept]
+        if table in MEASURED and days is None and horizon is not None:
+            wanted = [day for day in wanted if day >= horizon]
+        return self.whole.get(table, []) + [path for day in wanted for path in kept[day]]
+
+
+def rows_of(columns: Columns, files: Sequence[Path], identity: Columns) -> str:
+    """SQL for the rows of a raw table's files. identity: columns that a source which names drives and RAID groups itself does not write."""
+    if not files:
+        return no_rows(columns)
+    own = [path for path in files if source_of(path) is None]
+    others = [path for path in files if source_of(path) is not None]
+    nulls = "".join(f', cast(null as {kind}) as "{name}"' for name, kind in identity.items())
+    sides = [f"select *{nulls} from {parquet(own)}"] if own else []
+    sides += [f"select * from {parquet(others)}"] if others else []
+    return " union all by name ".join(sides)
+
+
+def parquet(files: Iterable[Path]) -> str:
+    """SQL that reads Parquet files. A folder above the warehouse such as drive_id=x is no column of theirs."""
     return f"read_parquet([{', '.join(map(quoted, files))}], hive_partitioning = false)"
 
 
-def point_whole_tables(connection: duckdb.DuckDBPyConnection, deliveries: Iterable[Delivery]) -> None:
-    """Make every raw table but the drive-hours a view over all deliveries."""
-    deliveries = list(deliveries)
-    for table in TABLES:
-        if table in TIMED and table != "drive_hours":
-            point(connection, table, [path for delivery in deliveries for path in drive_hour_files(delivery, record_kind=table)])
-        elif table != "drive_hours":
-            point(connection, table, table_files(deliveries, table))
+def identity_of(table: str, columns: Columns) -> dict[str, str]:
+    """The columns of a raw table that say who saw a row, which files of a source that names drives itself lack."""
+    if table.startswith("retired_") or table in ("rejected_records", "ingested_files"):
+        return {}
+    return {name: columns[name] for name in ("source", "is_alias", "is_group_guessed") if name in columns}
+
+
+def raw_rows(table: str, columns: Columns, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None) -> str:
+    """SQL for the rows of a raw table. days: of measured tables those to show, with the hour before each; None: all from the horizon on."""
+    found, condition = raw_files(table, files, days, horizon)
+    rows = rows_of(columns, found, identity_of(table, columns))
+    return f"select * from ({rows}) where {condition}" if found and condition else rows
+
+
+def raw_files(
+    table: str, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None
+) -> tuple[list[Path], str | None]:
+    """The files that the rows of a raw table are in, and the condition on them, if any. See raw_rows()."""
+    if table not in MEASURED or days is None:
+        return files.of(table, None, horizon), None
+    spans = _spans(days, looks_back=table == LOOKS_BACK)
+    shown = {day for begin, end in spans for day in (begin.date(), end.date())} | set(days)
+    # a stretch of days is one range: DuckDB skips row groups by one comparison, not by one of many
+    at = MEASURED[table]
+    ranges = (f"({at} >= timestamp '{begin.isoformat(' ')}' and {at} <= timestamp '{end.isoformat(' ')}')" for begin, end in spans)
+    return files.of(table, shown), " or ".join(ranges)
+
+
+def _spans(days: Iterable[date], *, looks_back: bool) -> list[tuple[datetime, datetime]]:
+    """Instants from the first to the last of each stretch of days, with the hour before it."""
+    spans: list[tuple[datetime, datetime]] = []
+    for day in sorted(days):
+        start = datetime(day.year, day.month, day.day)
+        end = start + timedelta(hours=23, minutes=59, seconds=59, microseconds=999999)
+        begin = start - timedelta(hours=1) if looks_back and start > datetime(1, 1, 2) else start
+        if spans and begin <= spans[-1][1] + timedelta(microseconds=1):
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((begin, end))
+    return spans
+
+
+DECIDED = "raw.decisions"
+TOLERAID = ("slowdown_distributions", "slowdown_vectors", "tolerance_runs", "tolerance_curves")
+
+
+def source_rows(
+    sources: Mapping[str, Columns], files: RawFiles, raw: Path, days: Sequence[date] | None = None, horizon: date | None = None
+) -> dict[str, str]:
+    """SQL for the rows of those sources that are views over files, by name. See raw_rows()."""
+    found = {}
+    for source, columns in sources.items():
+        schema, table = source.split(".")
+        if source == DECIDED:
+            found[source] = DECISIONS.format(path=quoted(raw / "decisions.jsonl"))
+        elif schema == "raw" and table in TOLERAID:  # a run counts at once, without a build
+            found[source] = f"select * from {parquet([raw / 'toleraid' / '*' / f'{table}.parquet'])}"
+        elif schema == "raw" and table != "publication":
+            found[source] = raw_rows(table, columns, files, days, horizon)
+    return found
+
+
+def landed_rows(sources: Mapping[str, Columns], files: RawFiles, raw: Path) -> dict[str, str]:
+    """SQL for the rows of what has landed but the drive-hours: of sources whose files are in deliveries."""
+    others = {DECIDED, "raw.drive_hours", *(f"raw.{table}" for table in TOLERAID)}
+    return source_rows({name: columns for name, columns in sources.items() if name not in others}, files, raw)
+
+
+def show_sources(connection: duckdb.DuckDBPyConnection, rows: Mapping[str, str]) -> None:
+    """Make sources views."""
+    connection.execute(";".join(f"create or replace view {source} as {text}" for source, text in rows.items()))

@@ -1,38 +1,23 @@
 """The store: what each stored model holds of each UTC day, one immutable Parquet file a model and day.
 
 `STORE/<model>/day_utc=YYYY-MM-DD/<build>.0.parquet`; the table `plan.files` of the build database says which file of a day is live
-(docs/decisions/0002-the-day-is-the-unit.md). The materialization `by_day` writes both.
+(docs/decisions/0002-the-day-is-the-unit.md). engine/execute.py writes both.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 from engine.warehouse import Warehouse
 
 
-def stored_models(manifest: Any) -> list[str]:
-    """Names of the models that are stored by day."""
-    nodes = manifest.nodes.values()
-    return sorted(node.name for node in nodes if node.resource_type == "model" and node.config.materialized == "by_day")
-
-
 def day_folder(store: Path, model: str, day: date) -> Path:
     """Where the files of a model's day are in the store, or in Spark's folder."""
     return store / model / f"day_utc={day.isoformat()}"
-
-
-def make_day_folders(warehouse: Warehouse, models: Iterable[str], days: Iterable[date]) -> None:
-    """Make the folders that the models' files of some days go to: DuckDB makes none."""
-    for model in models:
-        for day in days:
-            day_folder(warehouse.store, model, day).mkdir(parents=True, exist_ok=True)
 
 
 def live_files(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> set[str]:

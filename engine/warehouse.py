@@ -49,11 +49,6 @@ class Warehouse:
         return self.build / "spark"
 
     @property
-    def spark_tables(self) -> Path:
-        """Tables of such a build that DuckDB has made."""
-        return self.spark / "made_by_duckdb"
-
-    @property
     def build_database(self) -> Path:
         """The database dbt works in. No other process reads it: DuckDB locks out readers of a file that is being written."""
         return self.build / "build.duckdb"

@@ -1,7 +1,8 @@
 """What SQL cannot: distributions of statistics, as functions that the models of the lab call. SciPy and statsmodels compute them, once
 they are asked.
 
-dbt registers them on every connection (profiles.yml): to add one, write a function of NumPy arrays and its line in FUNCTIONS.
+Whatever runs the models of the lab registers them on its connection. To add one, write a function of NumPy arrays and its line in
+FUNCTIONS.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from dbt.adapters.duckdb.plugins import BasePlugin
 
 Array = Any
 MISSING = "the statistics of the lab need SciPy and statsmodels; install drivetail[lab] (`uv sync --extra lab` in a checkout)"
@@ -63,13 +63,6 @@ def register(connection: Any) -> None:
     for function in FUNCTIONS:
         count = len(inspect.signature(function).parameters)
         connection.create_function(function.__name__, _over_arrow(function), ["DOUBLE"] * count, "DOUBLE", type="arrow")
-
-
-class Plugin(BasePlugin):  # type: ignore[misc]
-    """What dbt asks for functions."""
-
-    def configure_connection(self, conn: Any) -> None:
-        register(conn)
 
 
 def _over_arrow(function: Callable[..., Array]) -> Callable[..., pa.Array]:

@@ -22,7 +22,7 @@
                         false
                     ) as is_joined,
                     coalesce(
-                        raised_at < min(raised_at) over ({{ nth_row_before(var('alert_together_drives') - 1, 'place_type, place_id', 'raised_at, subject_id') }})
+                        raised_at < min(raised_at) over ({{ first_of_rows(var('alert_together_drives'), 'place_type, place_id', 'raised_at, subject_id') }})
                         + interval {{ var('alert_window_hours') }} hour,
                         false
                     ) as is_together

@@ -38,8 +38,8 @@ where coalesce(accepted.accepted_count, 0) <> coalesce(measured.measured_count, 
         (select max(pruned_before_utc) from {{ ref('publication') }}) is null
         or coalesce(accepted.day_utc, measured.day_utc) >= (select max(cast(pruned_before_utc as date)) from {{ ref('publication') }})
     )
-{%- set days = days_to_compute() if execute else none %}
-{%- if days is not none %}
-    -- raw shows the hour before the days that are computed, too
-    and coalesce(accepted.day_utc, measured.day_utc) in (date '{{ (days or ['0001-01-01']) | join("', date '") }}')
-{%- endif %}
+    -- raw shows the hour before the days that are computed, too; where none are named, all are shown
+    and (
+        (select count(*) from {{ source('plan', 'shown_days') }}) = 0
+        or coalesce(accepted.day_utc, measured.day_utc) in (select day_utc from {{ source('plan', 'shown_days') }})
+    )

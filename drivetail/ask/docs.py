@@ -8,8 +8,9 @@ import tempfile
 from pathlib import Path
 
 from engine.build import build
-from engine.dbt import ModelError, invoke, options, runner
-from engine.warehouse import Warehouse
+from engine.compile import invoke
+from engine.errors import ModelError
+from engine.warehouse import PROJECT, Warehouse
 
 
 def write_docs(out: Path) -> Path:
@@ -20,8 +21,9 @@ def write_docs(out: Path) -> Path:
     with tempfile.TemporaryDirectory(prefix="drivetail-docs-") as name:
         warehouse, folder = Warehouse(Path(name) / "warehouse"), Path(name) / "docs"
         build(warehouse)
-        os.environ["DRIVETAIL_BUILD_DATABASE"] = str(warehouse.build_database)
-        done = invoke(runner(), ["--log-level", "none", "docs", "generate", "--static", *options("duckdb", folder, folder / "logs")])
+        os.environ["DRIVETAIL_DBT_DATABASE"] = str(warehouse.build_database)
+        places = ["--project-dir", PROJECT, "--profiles-dir", PROJECT, "--target-path", folder, "--log-path", folder / "logs"]
+        done = invoke(["docs", "generate", "--static", *map(str, places)])
         if not done.success:
             raise ModelError(f"dbt docs generate: {done.exception or 'failed'}")
         out.parent.mkdir(parents=True, exist_ok=True)

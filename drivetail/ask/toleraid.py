@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from drivetail.console import Columns, table
-from engine.experiments import TABLES, folder_of, keep
+from engine.experiments import folder_of, keep, tables
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from engine.words import percent
@@ -156,7 +156,7 @@ def _counts(outcome: Outcome, requests: int) -> Row:
 
 
 def _table(name: str, rows: Sequence[Row]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=TABLES[name])
+    return pa.Table.from_pylist(list(rows), schema=tables()[name])
 
 
 def _digest(content: str | bytes) -> str:
@@ -253,7 +253,7 @@ def _keep_vectors(warehouse: Warehouse, found: Vectors, name: str, source: str, 
             pa.ListArray.from_arrays(offsets, pa.array(found.values)),
             pa.array(weights),
         ],
-        schema=TABLES["slowdown_vectors"],
+        schema=tables()["slowdown_vectors"],
     )
     return _keep_described(warehouse, found, {**description, "publication_id": publication_id}, given["data_drives"], vectors)
 
@@ -263,7 +263,7 @@ def _keep_generated(warehouse: Warehouse, name: str, made: Rare | Periodic) -> K
     digest = _digest(json.dumps([name, given]))
     width = made.width if isinstance(made, Rare) else 1
     description = _description(f"{name}-{digest[:12]}", name, "generated", "paper", digest, width, 0, given)
-    return _keep_described(warehouse, made, description, 6, TABLES["slowdown_vectors"].empty_table())
+    return _keep_described(warehouse, made, description, 6, tables()["slowdown_vectors"].empty_table())
 
 
 def _description(distribution_id: str, name: str, kind: str, source: str, digest: str, width: int, vectors: int, given: Row) -> Row:

@@ -44,7 +44,7 @@ def main() -> None:
     A question of your own:                   drivetail sql "select * from marts.fct_raid_hours where is_tail_hour"
     Where a number comes from:                drivetail explain DRIVE "2026-01-05 07:00"
     """
-    # nearly all that dbt and Great Expectations make lives as long as the command: looking for garbage takes a tenth of their time
+    # nearly all that Great Expectations makes lives as long as the command: looking for garbage takes a tenth of its time
     gc.set_threshold(50_000, 20, 20)
     logging.basicConfig(level=logging.WARNING, format="drivetail: %(message)s")
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # a line for each time that a server is asked again

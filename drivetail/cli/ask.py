@@ -77,7 +77,8 @@ def sql(warehouse: Warehouse, query: str | None, output: str, out: Path | None, 
 def export(warehouse: Warehouse, file: Path | None, folder: Path | None, only: tuple[str, ...], storage_version: str, force: bool) -> None:
     """Copy the marts into one file for another place.
 
-    OUT.duckdb holds every mart as a table, with the descriptions as comments. It needs no warehouse, and old releases of DuckDB open it.
+    OUT.duckdb holds every mart as a table, with the descriptions as comments; those of the study once `drivetail study` has computed them.
+    It needs no warehouse, and old releases of DuckDB open it.
 
     \b
     drivetail export fleet.duckdb
@@ -100,6 +101,8 @@ def export(warehouse: Warehouse, file: Path | None, folder: Path | None, only: t
         )
     marts = counted_noun(done.relation_count, "mart")
     say(f"Exported {marts}, {human(done.row_count)} rows, to {out}: {human(done.size_bytes)} bytes")
+    if done.left_out:
+        say(f"Left out, because `drivetail study` has not been run: {', '.join(done.left_out)}")
 
 
 @click.command()
@@ -166,9 +169,14 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
     drivetail study --html study.html      also the figures, drawn over the paper's; prints only where the file is
     """
     from drivetail.ask.study import render_study
+    from engine.build import make_study
     from engine.read import publication_of
     from report.study.words import fetch_results
 
+    # what is to build is for `drivetail build` to say and do
+    with publication_of(warehouse, must_be_of_these_models=True):
+        pass
+    make_study(warehouse)
     if page is not None:
         from report import write_study
 
@@ -301,7 +309,7 @@ def docs(out: Path) -> None:
     Every model with its columns, units, tests and lineage. Takes half a minute.
     """
     from drivetail.ask.docs import write_docs
-    from engine.dbt import ModelError
+    from engine.errors import ModelError
 
     try:
         say(f"Documentation: {write_docs(out)}")

@@ -75,7 +75,7 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def wrapped(*args: Any, root: Path, **kwargs: Any) -> Any:
         from drivetail.service.settings import SettingsError
-        from engine.dbt import ModelError
+        from engine.errors import ModelError
         from engine.read import QueryError
         from engine.thresholds import ThresholdError
         from ingest import GateError, IngestError, ServerError, StoreError

@@ -332,8 +332,9 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, output: st
 @click.option("--master", metavar="URL", help="Spark master: `local[*]` or spark://HOST:PORT.  [default: local[*]]")
 @click.option("--full-refresh", is_flag=True, help="Compute everything again from the raw store.")
 @click.option("--keep-pruned", is_flag=True, help="Keep what was computed from drive-hours that `drivetail prune` deleted.")
+@click.option("--daily", is_flag=True, help="Also make the relations that are made once a day.")
 @warehouse_option
-def build(warehouse: Warehouse, target: str, master: str | None, full_refresh: bool, keep_pruned: bool) -> None:
+def build(warehouse: Warehouse, target: str, master: str | None, full_refresh: bool, keep_pruned: bool, daily: bool) -> None:
     """Compute what is new, test it and publish it.
 
     Runs the models over what has landed since the last build. Readers see the last publication until the new one is complete.
@@ -349,7 +350,7 @@ def build(warehouse: Warehouse, target: str, master: str | None, full_refresh: b
 
     with progress("Building") as advance:
         summary = run_build(
-            warehouse, target=target, master=master, full_refresh=full_refresh, keep_pruned=keep_pruned, on_progress=advance
+            warehouse, target=target, master=master, full_refresh=full_refresh, keep_pruned=keep_pruned, daily=daily, on_progress=advance
         )
     say(
         f"Built {human(summary.drive_hour_count)} drive-hours in {human(summary.raid_hour_count)} RAID-hours from "

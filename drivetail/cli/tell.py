@@ -114,7 +114,7 @@ def decide(
 ) -> None:
     """Record a decision on one or more drives.
 
-    The latest decision on a drive counts; none is ever edited. `drivetail decisions` lists them.
+    The latest decision on a drive counts; none is ever edited, and the same one is not recorded twice. `drivetail decisions` lists them.
 
     \b
     drivetail decide S00000612A S00000613A replace --ticket OPS-4711 --note "slow for weeks"
@@ -135,8 +135,11 @@ def decide(
     who = by or decides_here(warehouse)
     ends = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
     carried = "" if ticket is None else f", ticket {ticket}"
-    for decision in record(warehouse, drives, verdict, by=who, note=note, until=until, ticket=ticket):
-        say(f"{decision.drive_id}: {verdict}{ends}, by {who}{carried}; its alerts are {'shown' if verdict == 'watch' else 'muted'}")
+    new, repeated = record(warehouse, drives, verdict, by=who, note=note, until=until, ticket=ticket)
+    for decision in (*new, *repeated):
+        told = f"; recorded already, at {decision.at:%Y-%m-%d %H:%M} UTC" if decision in repeated else ""
+        alerts = "shown" if verdict == "watch" else "muted"
+        say(f"{decision.drive_id}: {verdict}{ends}, by {who}{carried}; its alerts are {alerts}{told}")
 
 
 @click.command()

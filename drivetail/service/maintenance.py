@@ -14,8 +14,9 @@ from pathlib import Path
 
 import duckdb
 
-from engine.build import Build, building, explaining
-from engine.dbt import Hindered, ModelError
+from engine.build import Build, explaining, only_builder
+from engine.errors import Hindered, ModelError
+from engine.nodes import WITH_DAYS
 from engine.publish import clean_up, current_publication
 from engine.read import QueryError, fetch, open_published, publication_of
 from engine.warehouse import PROJECT, Warehouse, quoted
@@ -62,7 +63,7 @@ order by day
 """
 
 REBUILT = ("int_raid_hours", "int_drive_hours")
-"""What a rebuilt day is compared in: everything that is shown is a view over these, inventory and events."""
+"""What a rebuilt day is compared in: everything that is shown is made of these, inventory and events."""
 
 LINKED = (
     "drives",
@@ -84,7 +85,8 @@ def expire(warehouse: Warehouse) -> int:
         if current is None:
             return 0
         before = len(list(warehouse.publications.glob("*-*.duckdb")))
-        clean_up(warehouse, current.publication_id)
+        with duckdb.connect(str(warehouse.build_database)) as connection:
+            clean_up(warehouse, current.publication_id, connection)
         return before - len(list(warehouse.publications.glob("*-*.duckdb")))
 
 
@@ -98,23 +100,22 @@ def check_sums(warehouse: Warehouse) -> None:
         return
     with publication_of(warehouse, must_be_of_these_models=True) as connection:
         ((last_hour,),) = connection.execute("select last_hour_utc from marts.publication").fetchall()
-    with building(warehouse), explaining(warehouse):
-        build = _opened(warehouse)
+    with only_builder(warehouse), explaining(warehouse), Build(warehouse) as build:
         if build.is_unfinished:
             raise Hindered(f"{warehouse.build_database}: the last build has not finished, so no sum was checked; run `drivetail build`")
         # what has landed since is not stored yet
-        build.bound(of_finished=True)
-        held = build.project.run("test", "--select", "test_type:singular")
-        with build.connect() as connection:
-            (stored,) = connection.execute("select count(*) from intermediate.int_raid_hours").fetchone() or (0,)
+        build.leave_for_later()
+        build.show(is_redefined=False)
+        (stored,) = build.connection.execute("select count(*) from intermediate.int_raid_hours").fetchone() or (0,)
         if last_hour is not None and not stored:
             raise ModelError(f"{warehouse.build_database}: holds no RAID-hour, though some are published; run `drivetail build`")
-        if not held.results:
+        laws = [test for test in build.models.tests if test.name.startswith("assert_")]
+        if not laws:
             raise ModelError(f"{PROJECT}/tests: holds no assert_*.sql, so the sums were not checked; install drivetail again")
-
-
-def _opened(warehouse: Warehouse) -> Build:
-    return Build(warehouse, lambda phase, done, total: None)
+        for law in laws:
+            # what lives in memory while days are computed is gone: it was checked then
+            if not set(law.nodes) & {node.relation for node in build.models.made(WITH_DAYS)}:
+                build.executor.run_test(law)
 
 
 def reconcile(warehouse: Warehouse) -> list[str]:
@@ -152,9 +153,10 @@ def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date |
     try:
         with explaining(warehouse):
             _link_day(warehouse, scratch, day, published["seq"])
-            with building(scratch):
-                _opened(scratch).run()
-            return day, _differences(warehouse, scratch, day)
+            with only_builder(scratch), Build(scratch) as build:
+                build.show(is_redefined=True)
+                build.compute(build.changed_days(is_redefined=True))
+                return day, _differences(warehouse, build, day)
     finally:
         shutil.rmtree(scratch.root, ignore_errors=True)
 
@@ -176,14 +178,14 @@ def _link_day(warehouse: Warehouse, scratch: Warehouse, day: date, last_seq: int
             link.symlink_to(path)
 
 
-def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[str]:
+def _differences(warehouse: Warehouse, build: Build, day: date) -> list[str]:
     found = []
-    with duckdb.connect() as connection:
-        for name, each in (("published", warehouse), ("rebuilt", scratch)):
-            connection.execute(f"attach {quoted(each.published)} as {name} (read_only)")
+    connection = build.connection
+    connection.execute(f"attach {quoted(warehouse.published)} as published (read_only)")
+    try:
         for relation in REBUILT:
             rows = f"(select * from {{}}.intermediate.{relation} where cast(hour_utc as date) = date '{day}')"
-            sides = [rows.format(name) for name in ("published", "rebuilt")]
+            sides = [rows.format(name) for name in ("published", "build")]
             counts = [
                 connection.execute(f"select count(*) from ({one} except all {other})").fetchall()[0][0]
                 for one, other in (sides, reversed(sides))
@@ -193,6 +195,8 @@ def _differences(warehouse: Warehouse, scratch: Warehouse, day: date) -> list[st
                     f"{relation} of {day}: {counted_noun(counts[0], 'row')} only in what is published, "
                     f"{counts[1]} only when built again from raw; keep a copy of the warehouse, then run `drivetail build --full-refresh`"
                 )
+    finally:
+        connection.execute("detach published")
     return found
 
 

@@ -12,8 +12,8 @@ NO_ROOM = ("no space left", "file too large", "disk quota exceeded")
 FOOTER_CUT_OFF = "thrift: transport error"
 """What polars says where the room ends within a Parquet file's footer; of a damaged one, too."""
 NO_MEMORY = ("out of memory", "cannot allocate memory", "bad_alloc", "failed to allocate")
-READ_WELL = "configured to fail if"
-"""What dbt says of data that break a law: they could be read."""
+READ_WELL = ("rows break it", "row breaks it")
+"""What an engine says of data that break a law: they could be read."""
 
 
 class Shortage(str):
@@ -26,7 +26,7 @@ def explained(error: BaseException, warehouse: Path, files: Iterable[Path]) -> s
     files: those of raw that it read; they are read again, whole, only where the error names neither room nor memory.
     """
     why: str | None = _shortage(error, warehouse)
-    if why is not None or READ_WELL in str(error).lower():
+    if why is not None or any(words in str(error).lower() for words in READ_WELL):
         return why
     for path in files:
         why = damage(path)
@@ -44,16 +44,20 @@ def _shortage(error: BaseException, warehouse: Path) -> Shortage | None:
     if isinstance(error, MemoryError) or any(sign in text for sign in NO_MEMORY):
         return Shortage(
             f"{warehouse}: not enough memory ({_in_short(error)}); give it more, such as DRIVETAIL_MEMORY_LIMIT=8GB, then run it again: "
-            "nothing is lost, readers see the last publication (docs/runbooks/no-memory.md)"
+            f"nothing is lost{_what_readers_see(warehouse)} (docs/runbooks/no-memory.md)"
         )
     return None
 
 
 def _no_room(error: BaseException, warehouse: Path) -> Shortage:
     return Shortage(
-        f"{warehouse}: no room on the disk ({_in_short(error)}); make room, then run it again: nothing is lost, readers see the last "
-        "publication (docs/runbooks/no-room.md)"
+        f"{warehouse}: no room on the disk ({_in_short(error)}); make room, then run it again: nothing is lost"
+        f"{_what_readers_see(warehouse)} (docs/runbooks/no-room.md)"
     )
+
+
+def _what_readers_see(warehouse: Path) -> str:
+    return ", readers see the last publication" if (warehouse / "warehouse.duckdb").exists() else ""
 
 
 def damage(path: Path) -> str | None:

@@ -1,4 +1,4 @@
-{{ config(materialized='table') }}
+{{ config(materialized='table', meta={'made': 'with_inventory'}) }}
 -- Stretches of hours in which a drive's places differ from those that the last build used. Grain: drive_id, raid_group_id, from_hour_utc.
 with places_now as (
     select place_type, drive_id, raid_group_id, role, from_hour_utc, to_hour_utc from {{ ref('plan_places') }}

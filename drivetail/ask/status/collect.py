@@ -11,9 +11,10 @@ from drivetail.ask.status.collect_quarantine import collect_quarantined
 from drivetail.ask.status.collect_raw import collect_landed, collect_turned_away, collect_unbuilt
 from drivetail.ask.status.content import Status
 from drivetail.ask.status.problems import find_problems
+from engine.compiled import models_of
 from engine.read import QueryError, first_line
 from engine.retention import read_past
-from engine.sources import point_whole_tables
+from engine.sources import RawFiles, landed_rows, show_sources
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
 
@@ -31,7 +32,7 @@ def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
     try:
         with duckdb.connect() as raw:
             raw.execute("create schema raw")
-            point_whole_tables(raw, deliveries)
+            show_sources(raw, landed_rows(models_of().sources, RawFiles(deliveries), warehouse.raw))
             # asked often, and as many files as there are deliveries
             raw.execute("create temp table landed_files as select * from raw.ingested_files")
             collect_landed(status, raw, deliveries, read_past(warehouse))

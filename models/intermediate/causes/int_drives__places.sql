@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_build'}) }}
 -- The places that drives share faults with, each by a name that is no other's: host and enclosure, where inventory names them.
 -- Names of enclosures repeat from host to host: controllers count theirs from 0 or 252. One that several hosts of a known site name is one
 -- that they share, unless two of them had drives in the same slot of it at the same time. Grain: drive_id, place_type.

@@ -1,4 +1,3 @@
-{{ config(materialized='view') }}
 -- What each detector says of a drive on a day; where it has nothing against the drive there is no row. Grain: drive_id, detector, day_utc.
 with mild_hours as (
     select

@@ -1,4 +1,3 @@
-{{ config(materialized="view") }}
 -- Whether each detector ever flagged each labelled drive that it could see. Grain: detector, drive_id.
 with detectors as (
     {{ detectors() }}

@@ -1,4 +1,3 @@
-{{ config(materialized="view") }}
 -- Perseus' risk of each drive, day by day and over the last `perseus_days`. Days without samples have no row. Grain: drive_id, day_utc.
 with days as (
     select

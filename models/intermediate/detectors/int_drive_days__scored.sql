@@ -1,4 +1,3 @@
-{{ config(materialized="view") }}
 -- Scores that slow days drive up and quiet ones bring down, at the end of each day: TiKV's and one like IASO's. Of a drive with a slow hour,
 -- from its first slow day on. Grain: drive_id, day_utc.
 with slow_drives as (

@@ -1,4 +1,4 @@
-{{ config(materialized="by_day") }}
+{{ config(meta={'made': 'by_day'}) }}
 -- Drive-hours that a rule of outliers speaks of, with what it compared. Grain: drive_id, hour_utc.
 -- Most RAID-hours hold none, which their medians show and three sums: quartiles and deviations are taken of the others only.
 with peers as (
@@ -13,7 +13,7 @@ with peers as (
         -- the squares of ten million drives fit into 38 digits. Wider than it need be: DuckDB keeps products of decimals of up to 18 digits in 18
         cast({{ capped_nanoseconds('latency_us') }} as decimal(20, 0)) as latency_ns
     from {{ ref('int_drive_hours__notable') }}
-    where is_in_notable_hour and is_in_population and slowdown is not null
+    where is_in_population and slowdown is not null
 ),
 
 raid_hours as (

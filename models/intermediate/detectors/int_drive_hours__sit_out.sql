@@ -1,4 +1,3 @@
-{{ config(materialized="view") }}
 -- ZFS's counts, followed over a RAID group's rises: what the count of the slowest drive came to, and whether it sat out. Grain: drive_id, hour_utc.
 with rises as (
     select

@@ -1,4 +1,4 @@
-{{ config(materialized="view") }}
+{{ config(materialized='view') }}
 -- Latency against throughput within the hours of a RAID group's day, as Perseus looks at them.
 -- Data drives of the population; of samples of several lengths the shortest. Grain: drive_id, from_utc.
 with drive_hours as (

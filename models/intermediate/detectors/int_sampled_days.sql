@@ -1,4 +1,4 @@
-{{ config(materialized="by_day") }}
+{{ config(meta={'made': 'by_day'}) }}
 -- What Perseus sees of each drive in a day: windows of minutes, those of them that are events, and by how much.
 -- Grain: day_utc, drive_id, raid_group_id.
 with placed as (

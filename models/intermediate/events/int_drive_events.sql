@@ -1,4 +1,3 @@
-{{ config(materialized='view') }}
 -- Every drive event, and whether the drive was slow then or in the next hour. Grain: drive_id, occurred_at, event_type.
 select
     events.drive_id,

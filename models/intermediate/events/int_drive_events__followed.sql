@@ -1,4 +1,3 @@
-{{ config(materialized='view') }}
 -- How soon at or after each event its drive had a slowdown, and was slow; within the longest window that is asked about.
 -- Grain: drive_id, occurred_at, event_type; events that no slowdown follows have no row.
 with steps as (

@@ -1,4 +1,3 @@
-{{ config(materialized='view') }}
 -- Each drive event with where its drive was in that hour: by its row, else by inventory. Grain: drive_id, occurred_at, event_type.
 with events as (
     select

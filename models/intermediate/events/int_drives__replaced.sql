@@ -1,4 +1,4 @@
-{{ config(materialized='view') }}
+{{ config(meta={'made': 'each_build'}) }}
 -- Drives that have gone: since their last row another serial has taken their slot, or an event reports the swap. Grain: drive_id.
 with drives as (
     select * from {{ ref('int_drives') }}

@@ -1,4 +1,3 @@
-{{ config(materialized='view') }}
 -- Every unplug: how long until the drive came back, whether it did, and when it was slow again. Grain: drive_id, unplugged_at.
 with events as (
     select * from {{ ref('int_drive_events__placed') }}

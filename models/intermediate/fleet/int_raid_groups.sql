@@ -1,4 +1,3 @@
-{{ config(materialized='view') }}
 -- Every RAID group of a drive-hour or of inventory, with its width and the time it was observed. Grain: raid_group_id.
 with widths as (
     select

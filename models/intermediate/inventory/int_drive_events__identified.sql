@@ -1,4 +1,4 @@
-{{ config(materialized='view') }}
+{{ config(meta={'made': 'each_build'}) }}
 -- Drive events, one row per event under the drive it happened to. Grain: drive_id, occurred_at, event_type.
 -- smartctl reports a lifetime count. It is an event only where the count rose since the previous document.
 with reported as (

@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_build'}) }}
 -- What kind a RAID group is: as inventory says, else as its deliveries were said to be. Grain: raid_group_id.
 with declared as (
     select

@@ -1,5 +1,5 @@
 {#- Worked out when they are read, from the same doubles: stored they would be half of the store. -#}
-{{ config(materialized="by_day", ratios=peer_ratios()) }}
+{{ config(meta={'made': 'by_day', 'ratios': peer_ratios()}) }}
 -- Each drive-hour compared with its peers, as it is kept. Every accepted row, of any role. Grain: drive_id, hour_utc.
 select
     drive_id,

@@ -1,4 +1,4 @@
-{{ config(materialized="view") }}
+{{ config(materialized='view') }}
 {%- set ratios = peer_ratios() %}
 -- Each drive-hour compared with its peers. Every accepted row, of any role. Grain: drive_id, hour_utc.
 with drive_hours as (

@@ -1,4 +1,4 @@
-{{ config(materialized="by_day") }}
+{{ config(meta={'made': 'by_day'}) }}
 -- Slow and mildly slow drive-hours, and the hour after each: all that intervals are made of.
 -- Grain: drive_id, hour_utc.
 with drive_days as (

@@ -1,4 +1,3 @@
-{{ config(materialized='view') }}
 -- Hours of each drive, added up from its days. Drives with a slowdown only. Grain: drive_id.
 select
     drive_id,

@@ -1,4 +1,3 @@
-{{ config(materialized='view') }}
 -- The weeks over which it is judged whether a drive is chronically slow: those up to its RAID group's last valid hour. Grain: drive_id.
 with last_hours as (
     select raid_group_id, max(last_hour_utc) as last_hour_utc

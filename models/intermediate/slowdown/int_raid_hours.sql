@@ -1,4 +1,4 @@
-{{ config(materialized="by_day") }}
+{{ config(meta={'made': 'by_day'}) }}
 -- Tails, width and throughput of each RAID-hour that has a row, valid or not. Grain: raid_group_id, hour_utc.
 with tails as (
     select

@@ -1,4 +1,4 @@
-{{ config(materialized='view') }}
+{{ config(meta={'made': 'each_build'}) }}
 -- Runs of consecutive slow hours of one drive in one RAID group, for both thresholds. Grain: drive_id, threshold, started_at.
 with thresholds as (
     select cast({{ var('slow_threshold') }} as double) as threshold, true as is_full

@@ -1,3 +1,4 @@
+{{ config(materialized='view') }}
 -- What to do this week, drive by drive, and why: replacement candidates, open alerts, the costliest drives of the last whole week and replacements that
 -- were decided, reconciled. Grain: drive_id.
 with last_week as (

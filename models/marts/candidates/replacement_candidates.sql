@@ -1,3 +1,4 @@
+{{ config(materialized='view') }}
 -- Drives by what to do with each, and why, as of the last week boundary; of drives that were slow in the 28 days before or caused tail hours.
 -- Grain: drive_id.
 -- the boundary after the last week that is over and has a slowdown: RAID groups' days say so at a hundredth of the cost of drives' weeks

@@ -1,3 +1,4 @@
+{{ config(materialized='view') }}
 -- What each decision on a drive was, and when, as long as it was the last one on the drive. Grain: decision_seq, from_utc.
 with periods as (
     select

@@ -1,3 +1,4 @@
+{{ config(materialized='view') }}
 -- Every decision on a drive: whether it still stands, whether the drive was replaced, and its RAID group's tails before and after.
 -- Grain: decision_seq.
 with decisions as (

@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_day'}) }}
 -- Drive-hours that should have come, that came, and that could be measured, over all weeks. Grain: kind.
 with totals as (
     select

@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_day'}) }}
 -- Replacements per drive and year, by model, as Backblaze gives its drive stats. Grain: kind, vendor, model.
 -- a drive that moves within a day has a row per RAID group
 with reported as (

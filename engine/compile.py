@@ -1,0 +1,322 @@
+"""Compile the models: the only module that dbt is imported by, when the models or an analyst's own models have changed."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from copy import copy
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from engine.errors import ModelError
+from engine.nodes import (
+    EACH_BUILD,
+    LAB,
+    PLACEHOLDER,
+    SEED,
+    STORED,
+    VIEW,
+    Models,
+    Node,
+    Test,
+    read_models,
+    write_models,
+)
+from engine.thresholds import variables
+from engine.warehouse import PROJECT
+
+QUIET = ("--log-level", "none", "--log-level-file", "none", "--no-write-json", "--no-populate-cache")
+
+CUSTOM = "custom"
+"""Where dbt finds the custom models: a model path of dbt_project.yml, which a project for compiling may have as a link."""
+
+KEY = "compiled_from"
+"""Where a node of a manifest keeps its key (see engine.nodes.Node), which dbt has no place for."""
+
+_RELATION = re.compile(r'"(?:dbt|memory)"\."(\w+)"\."(\w+)"')
+"""A relation as dbt-duckdb writes it."""
+
+
+def compile_project(target: str, file: Path, digest: str, version: str) -> Models:
+    """Compile every model of a target and keep the result in a file. digest, version: the project's (engine/compiled.py).
+
+    Raises: ModelError where they do not compile.
+    """
+    place = file.parent if os.access(PROJECT, os.W_OK) else None
+    with _only_one(place) as folder:
+        last = None
+        with suppress(OSError, ValueError, TypeError):
+            last = read_models(file)
+        if last is not None and last.digest == digest:  # another process may just have done so
+            return last
+        manifest = compiled_manifest(target, folder, last=last)
+        models = models_in(manifest, digest, version)
+        if place is not None:
+            write_models(models, file)
+        return models
+
+
+@contextmanager
+def _only_one(place: Path | None) -> Iterator[Path]:
+    """A folder for dbt's own files, which one process at a time works in; a passing one where an installation may not be written."""
+    if place is None:
+        with TemporaryDirectory() as passing:
+            yield Path(passing)
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield place
+
+
+def compiled_manifest(
+    target: str, folder: Path, *, custom: Path | None = None, own: dict[str, Any] | None = None, last: Models | None = None
+) -> Any:
+    """Dbt's manifest with the SQL of every model, seed and data test compiled. folder: where dbt keeps what it remembers.
+
+    custom: a folder of models beside the project's own, which alone are compiled then. own: thresholds that stand in the SQL; None:
+    placeholders do. last: what an earlier call has compiled, which is taken over where nothing that it was compiled from has changed.
+    Raises: ModelError where something does not parse or compile; its message names the file.
+    """
+    settable = variables()["settable"]
+    thresholds = {name: PLACEHOLDER % name for name in settable} if own is None else own
+    what = "the models" if custom is None else "the custom models"
+    options = [
+        "--project-dir", str(_project(folder / "project", custom)), "--profiles-dir", str(PROJECT), "--target", target,
+        "--target-path", str(folder / f"{target}-dbt"), "--log-path", str(folder / "logs"), "--vars", json.dumps(thresholds),
+    ]  # fmt: skip
+    parsed = invoke(["parse", *options])
+    if not parsed.success:
+        raise ModelError(f"{what} do not parse: {parsed.exception}")
+    known: dict[str, str] = {}
+    if last is not None:
+        known = {node.key: node.sql for node in last.nodes} | {test.key: test.sql for test in last.tests}
+    _compile_nodes(parsed.result, target, what, known, within="" if custom is None else f"{CUSTOM}/")
+    return parsed.result
+
+
+def _compile_nodes(manifest: Any, target: str, what: str, known: Mapping[str, str], within: str) -> None:
+    """Compile models and data tests where they are in a manifest. `dbt compile` would do the same, and start Spark for it.
+
+    known: SQL by key (see Node). within: begins the path of the files to compile. Raises: ModelError that names the file of the first that
+    does not compile.
+    """
+    from dbt.adapters.factory import get_adapter_by_type
+    from dbt.compilation import Compiler
+    from dbt_common.exceptions import DbtBaseException
+
+    kind = profile(target)["type"]
+    adapter = get_adapter_by_type(kind)
+    compiler = Compiler(adapter.config)
+    macros = hashlib.sha256()
+    for unique_id, macro in sorted(manifest.macros.items()):
+        if macro.package_name == manifest.metadata.project_name:
+            macros.update(f"{unique_id} {macro.macro_sql}".encode())
+    common = [kind, macros.hexdigest(), variables(), adapter.config.cli_vars]
+    for _, node in sorted(manifest.nodes.items()):
+        # what a Python model is compiled into asks the database, and Spark runs none
+        is_left_out = kind == "spark" and getattr(node, "language", "sql") == "python"
+        # of a model that this target has not
+        is_left_out = is_left_out or getattr(node, "attached_node", None) not in {None, *manifest.nodes}
+        if node.resource_type in ("model", "test") and node.original_file_path.startswith(within) and not is_left_out:
+            asked = node.test_metadata.to_dict() if hasattr(node, "test_metadata") else None
+            stated = [*common, node.unique_id, node.raw_code, node.config.to_dict(), asked]
+            node.unrendered_config[KEY] = key = hashlib.sha256(json.dumps(stated, sort_keys=True, default=str).encode()).hexdigest()
+            if key in known:
+                node.compiled_code = known[key]
+                continue
+            try:
+                with adapter.connection_named("compile"):
+                    compiler.compile_node(node, manifest, write=False)
+            except DbtBaseException as error:
+                raise ModelError(f"{what} do not compile: {node.original_file_path}: {' '.join(str(error).split())}") from error
+
+
+def recompiled(manifest: Any, unique_id: str, own: Mapping[str, Any]) -> str:
+    """SQL of one model of a compiled manifest of DuckDB with some variables of its own, as a unit test may state."""
+    from dbt.adapters.factory import get_adapter_by_type
+    from dbt.compilation import Compiler
+
+    adapter = get_adapter_by_type("duckdb")
+    before = adapter.config.cli_vars
+    adapter.config.cli_vars = {**before, **own}
+    try:
+        with adapter.connection_named("compile"):
+            node = Compiler(adapter.config).compile_node(copy(manifest.nodes[unique_id]), manifest, write=False)
+        return str(node.compiled_code)
+    finally:
+        adapter.config.cli_vars = before
+
+
+def profile(target: str) -> dict[str, Any]:
+    """What profiles.yml says of a target."""
+    stated: dict[str, Any] = yaml.safe_load((PROJECT / "profiles.yml").read_text(encoding="utf-8"))["drivetail"]["outputs"][target]
+    return stated
+
+
+def invoke(arguments: list[str], manifest: Any = None, listen: Callable[[Any], None] | None = None) -> Any:
+    """Run a dbt command in this process. Raises: KeyboardInterrupt, which dbt returns with its results."""
+    os.environ["DO_NOT_TRACK"] = "1"
+    # on a full disk its log cannot be written: a traceback for each line of it would hide what is wrong
+    logging.raiseExceptions = False
+    from dbt.cli.main import dbtRunner
+
+    result = dbtRunner(manifest=manifest, callbacks=[listen] if listen else []).invoke([*QUIET, *arguments])
+    if isinstance(result.exception, KeyboardInterrupt):
+        raise result.exception
+    return result
+
+
+def _project(folder: Path, custom: Path | None) -> Path:
+    """Make a folder of links to the dbt project without models/custom; custom: those models are there as `custom`. Returns: the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    links = {name: PROJECT / name for name in ("dbt_project.yml", "profiles.yml", "models", "macros", "seeds", "tests")}
+    if custom is not None:
+        links[CUSTOM] = custom
+    for name, place in links.items():
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(place)
+    ignored = (PROJECT / ".dbtignore").read_text(encoding="utf-8") + "\nmodels/custom/**\n"
+    (folder / ".dbtignore").write_text(ignored, encoding="utf-8")
+    return folder
+
+
+def models_in(manifest: Any, digest: str = "", version: str = "") -> Models:
+    """What a compiled manifest holds."""
+    nodes = nodes_of(manifest)
+    sources = {
+        f"{source.schema}.{source.name}": {column.name: column.data_type for column in source.columns.values()}
+        for source in manifest.sources.values()
+    }
+    exposed = {
+        relation_of(manifest, unique_id)
+        for exposure in manifest.exposures.values()
+        for unique_id in exposure.depends_on.nodes
+        if unique_id in manifest.nodes
+    }
+    return Models(
+        digest, version, _store_version(manifest), _lab_version(manifest), nodes, dict(sorted(sources.items())), tests_of(manifest),
+        sorted(exposed),
+    )  # fmt: skip
+
+
+def nodes_of(manifest: Any) -> list[Node]:
+    """The models and seeds of a compiled manifest, each after what it reads."""
+    wanted = {uid: node for uid, node in manifest.nodes.items() if node.resource_type in ("model", "seed")}
+    ordered: dict[str, None] = {}
+
+    def visit(unique_id: str) -> None:
+        if unique_id in wanted and unique_id not in ordered:
+            for parent in sorted(_parents(wanted[unique_id])):
+                visit(parent)
+            ordered[unique_id] = None
+
+    for unique_id in sorted(wanted):
+        visit(unique_id)
+    return [_node(manifest, wanted[unique_id]) for unique_id in ordered]
+
+
+def _parents(node: Any) -> list[str]:
+    return list(getattr(node.depends_on, "nodes", ()))
+
+
+def relation_of(manifest: Any, unique_id: str) -> str:
+    """`schema.name` of a node or source of a manifest."""
+    node = manifest.nodes.get(unique_id)
+    if node is not None:
+        return f"{node.schema}.{node.alias}"
+    source = manifest.sources[unique_id]
+    return f"{source.schema}.{source.name}"
+
+
+def _node(manifest: Any, node: Any) -> Node:
+    is_seed = node.resource_type == "seed"
+    is_view = node.config.materialized == "view"
+    made = SEED if is_seed else VIEW if is_view else node.config.meta.get("made", EACH_BUILD)
+    types = node.config.column_types if is_seed else {column.name: column.data_type for column in node.columns.values()}
+    return Node(
+        name=node.alias,
+        schema=node.schema,
+        made=made,
+        sql="" if is_seed else plain(node.compiled_code or ""),
+        path=node.original_file_path,
+        columns=dict(types),
+        descriptions={column.name: " ".join(column.description.split()) for column in node.columns.values() if column.description},
+        parents=sorted(relation_of(manifest, unique_id) for unique_id in _parents(node)),
+        description=" ".join(node.description.split()),
+        is_python=getattr(node, "language", "sql") == "python",
+        has_contract=bool(not is_seed and node.config.contract.enforced),
+        tags=list(node.config.tags),
+        meta=dict(node.config.meta),
+        ratios=dict(node.config.meta.get("ratios", {})),
+        key=node.unrendered_config.get(KEY, ""),
+    )
+
+
+def plain(sql: str) -> str:
+    """Compiled SQL with relations named schema.table, as the build database, the published file and Spark all know them."""
+    return _RELATION.sub(r"\1.\2", sql.strip())
+
+
+def tests_of(manifest: Any) -> list[Test]:
+    """The data tests of a compiled manifest."""
+    found = []
+    for _, node in sorted(manifest.nodes.items()):
+        if node.resource_type == "test" and node.compiled_code:
+            nodes = sorted(relation_of(manifest, unique_id) for unique_id in _parents(node))
+            found.append(Test(node.name, node.original_file_path, plain(node.compiled_code), nodes, node.unrendered_config[KEY]))
+    return found
+
+
+def _lab_version(manifest: Any) -> str:
+    """Changes when a definition of the lab does: then every experiment is computed again."""
+    of_lab = {uid: node for uid, node in manifest.nodes.items() if node.resource_type == "model" and LAB in node.config.tags}
+    stated = [
+        [uid, node.checksum.checksum, [(column.name, column.data_type) for column in node.columns.values()]]
+        for uid, node in sorted(of_lab.items())
+    ]
+    made_of = {parent for node in of_lab.values() for parent in _parents(node)}
+    seeds = [node.checksum.checksum for uid, node in sorted(manifest.nodes.items()) if node.resource_type == "seed" and uid in made_of]
+    functions = (PROJECT / "lab" / "statistics.py").read_text(encoding="utf-8")
+    macros = [macro.macro_sql for _, macro in sorted(manifest.macros.items()) if macro.original_file_path.startswith("macros/lab/")]
+    thresholds = {name: value for name, value in variables().items() if name.startswith("lab_")}
+    return hashlib.sha256(json.dumps([stated, seeds, functions, macros, thresholds], sort_keys=True).encode()).hexdigest()
+
+
+def _store_version(manifest: Any) -> str:
+    """Changes when a definition of what is stored does: the SQL of the stored models, of the plan and of all that both are made of, their
+    columns, and which of them are stored. A change of any other definition computes no day again.
+    """
+    waiting = [
+        unique_id
+        for unique_id, node in manifest.nodes.items()
+        if node.resource_type == "model" and (node.config.meta.get("made") in STORED or node.schema == "plan")
+    ]
+    # what a build database keeps, in these columns
+    waiting += [unique_id for unique_id, source in manifest.sources.items() if source.schema == "plan"]
+    found: set[str] = set()
+    while waiting:
+        unique_id = waiting.pop()
+        if unique_id not in found:
+            found.add(unique_id)
+            waiting += _parents(manifest.nodes[unique_id]) if unique_id in manifest.nodes else []
+    stated: list[Any] = []
+    for unique_id in sorted(found):
+        node = manifest.nodes.get(unique_id) or manifest.sources[unique_id]
+        columns = [(column.name, column.data_type) for column in node.columns.values()]
+        if node.resource_type == "source":
+            stated.append([unique_id, columns])
+            continue
+        text = node.checksum.checksum if node.resource_type == "seed" else plain(node.compiled_code or "")
+        made = node.config.meta.get("made")
+        stated.append([unique_id, text, columns, made if made in STORED else None, node.config.meta.get("ratios")])
+    return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()

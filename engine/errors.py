@@ -1,0 +1,15 @@
+"""What a build raises when it cannot go on."""
+
+from __future__ import annotations
+
+
+class ModelError(RuntimeError):
+    """A model or a data test failed; the message names the first and says what it found."""
+
+
+class FailedModel(ModelError):
+    """A model's statement failed, its contract is broken, or a data test found a row."""
+
+
+class Hindered(ModelError):
+    """Room or memory is short, or somebody has the build database open: once that is over, the same work goes through."""

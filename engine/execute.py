@@ -1,0 +1,385 @@
+"""Run the compiled models on DuckDB, one statement after the other in one connection (docs/decisions/0015-compiled-models.md).
+
+A node becomes a file of the store for each day, a table in memory while days are computed, a table, or a view. Contracts are checked
+against what has been made, data tests are queries that return no row, and an error names the model, its file and DuckDB's message.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from engine.errors import FailedModel, ModelError
+from engine.nodes import (
+    BY_DAY,
+    BY_DAY_WHEN_ASKED,
+    EACH_BUILD,
+    EACH_DAY,
+    SEED,
+    STORED,
+    VIEW,
+    WHEN_ASKED,
+    WITH_DAYS,
+    WITH_INVENTORY,
+    Models,
+    Node,
+    Test,
+)
+from engine.sources import MEASURED, RawFiles, no_rows, show_sources, source_rows
+from engine.store import day_folder
+from engine.warehouse import PROJECT, Warehouse, quoted
+
+MEMORY_LIMIT = "4GB"
+"""Of one process that builds or reads; what does not fit is written to a temporary folder."""
+
+PARQUET = "format parquet, compression zstd, compression_level 1, dictionary_size_limit 1000"
+"""Dictionaries are for columns of few values: trying one on every measurement takes a fifth of the time and saves nothing."""
+
+AS_WRITTEN = "build_side_probe_side"
+"""A step of DuckDB's planning that is left out where days are computed. The right side of a join is held in memory, as the models are
+written: DuckDB guesses the rows of Parquet files from a few of them, and would hold a day's 12 million wide rows instead of its RAID-hours.
+"""
+
+IN_MEMORY = "in_memory"
+"""The attached database that tables live in which are needed while days are computed."""
+
+STATE = """
+create schema if not exists state;
+create table if not exists state.finished_deliveries (delivery_seq bigint primary key);
+create table if not exists state.project (version varchar);
+create table if not exists state.defined (version varchar);
+create table if not exists state.made (relation varchar primary key, as_of_hour_utc timestamp, publication_id varchar);
+create table if not exists state.days_not_in_marts (day_utc date);
+create table if not exists state.counted_days (day_utc date primary key, computed_as varchar);
+create table if not exists state.made_of (classes varchar, descriptions varchar);
+"""
+"""What a build database remembers between builds, beside the sources of schema `plan`."""
+
+
+def configure(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give a connection as much memory as a process may take."""
+    connection.execute(f"set memory_limit = {quoted(os.environ.get('DRIVETAIL_MEMORY_LIMIT', MEMORY_LIMIT))}")
+    connection.execute("set preserve_insertion_order = false; set parquet_metadata_cache = true")
+
+
+class Stages:
+    """The nodes of a fleet's build by when they run; each list is in order.
+
+    plan: what inventory and the store alone say. days: what is computed from raw by day, with what it needs in memory. relations: all that
+    is made of these in each build or each day. counts: what is stored by day when it is asked for. asked: what is made of that.
+    """
+
+    def __init__(self, models: Models) -> None:
+        later = {WITH_DAYS, EACH_BUILD, EACH_DAY, WHEN_ASKED}
+        above: dict[str, set[str]] = {}
+        self.plan: list[Node] = []
+        self.days: list[Node] = []
+        self.counts: list[Node] = []
+        self.relations: list[Node] = []
+        self.asked: list[Node] = []
+        for node in models:
+            found: set[str] = set()
+            for parent in (models.by_relation[name] for name in node.parents if name in models.by_relation):
+                found |= {parent.made} | (set() if parent.made in STORED else above[parent.relation])
+            above[node.relation] = found
+            if node.is_of_lab or node.made == SEED:
+                continue
+            if node.made == WHEN_ASKED or (node.made == VIEW and WHEN_ASKED in found):
+                self.asked.append(node)
+            elif node.made == BY_DAY_WHEN_ASKED:
+                self.counts.append(node)
+            elif node.made in (BY_DAY, WITH_DAYS) or WITH_DAYS in found:
+                self.days.append(node)
+            elif node.made in (VIEW, WITH_INVENTORY) and not found & later:
+                self.plan.append(node)
+            else:
+                self.relations.append(node)
+
+
+class Executor:
+    """The compiled models over one warehouse's build database. thresholds: puts the warehouse's own into compiled text."""
+
+    def __init__(self, warehouse: Warehouse, models: Models, connection: duckdb.DuckDBPyConnection, own: dict[str, Any]) -> None:
+        self.warehouse = warehouse
+        self.models = models
+        self.stages = Stages(models)
+        self.connection = connection
+        self.seconds: dict[str, float] = defaultdict(float)
+        """How long each model took that was run, all runs together."""
+        self._types: dict[str, str] = {}
+        self._with_thresholds = models.with_thresholds(own)
+
+    def sql_of(self, node: Node) -> str:
+        """The SQL of a node as it runs here."""
+        return self._with_thresholds(node.sql)
+
+    def begin(self) -> None:
+        """Make the schemas, what is remembered between builds, and the sources that are tables."""
+        schemas = dict.fromkeys(["raw", "intermediate", *(name.split(".")[0] for name in (*self.models.sources, *self.models.by_relation))])
+        self.connection.execute(";".join(f"create schema if not exists {schema}" for schema in schemas))
+        self.connection.execute(STATE)
+        for name, columns in self.models.sources.items():
+            if name.split(".")[0] in ("plan", "lab_raw") or name == "raw.publication":
+                self.connection.execute(f"create table if not exists {name} as {no_rows(columns)}")
+
+    def show_raw(self, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None) -> None:
+        """Have the models see the files of raw: of what is measured some days, or all from the horizon on."""
+        sources = self.models.sources
+        if days is not None:
+            sources = {name: columns for name, columns in sources.items() if name.split(".")[1] in MEASURED}
+        rows = source_rows(sources, files, self.warehouse.raw, days, horizon)
+        show_sources(self.connection, rows if days is None else {name: text for name, text in rows.items() if name in sources})
+
+    def show_store(self, days: Iterable[date] | None = None, names: Collection[str] | None = None) -> None:
+        """Make the stored models, or those of some names, views over their live files, of all days or of some.
+
+        Raises: ModelError where a file is damaged or gone.
+        """
+        for node in self.models.made(*STORED):
+            if names is None or node.name in names:
+                rows = self.stored_rows(node, days)
+                try:
+                    self.connection.execute(f"create or replace view {node.relation} as {rows}")
+                except duckdb.Error as error:
+                    found = str(error).strip().splitlines()[0]
+                    hint = "`drivetail build --full-refresh` computes it again from raw"
+                    raise ModelError(f"{self.warehouse.store}: cannot be read ({found}); {hint}") from error
+
+    def stored_rows(self, node: Node, days: Iterable[date] | None = None) -> str:
+        """SQL for the rows of a stored model's live files."""
+        store = str(self.warehouse.store)
+        given = [self.models.store_version, node.name]
+        query = "select ? || '/' || file, models_version = ? from build.plan.files where model = ?"
+        if days is not None:
+            query += " and day_utc in (select unnest(?::date[]))"
+            found = self.connection.execute(f"{query} order by day_utc, file", [store, *given, list(days)]).fetchall()
+        else:
+            found = self.connection.execute(f"{query} order by day_utc, file", [store, *given]).fetchall()
+        return stored_rows(node, [file for file, _ in found], are_of_these_models=all(same for _, same in found))
+
+    def load_seeds(self) -> None:
+        """Load the seeds."""
+        for node in self.models.made(SEED):
+            columns = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in node.columns.items())
+            read = f"read_csv({quoted(PROJECT / node.path)}, header = true, columns = {{{columns}}}, hive_partitioning = false)"
+            self._execute(node, f"create or replace table {node.relation} as select * from {read}")
+
+    def make(self, nodes: Iterable[Node], advance: Callable[[int], object] = lambda done: None) -> None:
+        """Make views and tables, in order, and check their contracts. advance: is called with the number of those that are made.
+
+        Raises: ModelError naming the first that fails.
+        """
+        nodes = list(nodes)
+        for number, node in enumerate(nodes):
+            advance(number)
+            kind = "view" if node.made == VIEW else "table"
+            if node.is_python:
+                self._run_python(node)
+            else:
+                self._replace(node, kind, self.sql_of(node))
+        self.check_contracts(nodes)
+
+    def _replace(self, node: Node, kind: str, sql: str) -> None:
+        """Make a relation in place of an earlier one, which another release may have made as something else."""
+        try:
+            self._execute(node, f"create or replace {kind} {node.relation} as {sql}")
+        except ModelError as error:
+            other = "table" if kind == "view" else "view"
+            if f"is of type {other}" not in str(error).lower():
+                raise
+            self.connection.execute(f"drop {other} {node.relation}")
+            self._execute(node, f"create {kind} {node.relation} as {sql}")
+
+    def remake_weeks(self, node: Node, weeks: Collection[date]) -> None:
+        """Make the rows of some weeks again, of a relation whose weeks know nothing of each other."""
+        assert node.week_column is not None
+        listed = ", ".join(f"date '{week}'" for week in sorted(weeks))
+        is_of_them = f"cast(date_trunc('week', {node.week_column}) as date) in ({listed})"
+        self.connection.execute("begin")
+        self._execute(node, f"delete from {node.relation} where {is_of_them}")
+        self._execute(node, f"insert into {node.relation} by name select * from ({self.sql_of(node)}) where {is_of_them}")
+        self.connection.execute("commit")
+
+    @contextmanager
+    def computing(self, nodes: Iterable[Node], days: Sequence[date]) -> Iterator[None]:
+        """While days are computed: stored models that are only read show these days alone, and joins are run as they are written."""
+        self.connection.execute(f"attach if not exists ':memory:' as {IN_MEMORY}; set disabled_optimizers = {quoted(AS_WRITTEN)}")
+        self.connection.execute("delete from plan.shown_days; insert into plan.shown_days select unnest(?::date[])", [list(days)])
+        nodes = list(nodes)
+        read = set(self.models.above(parent for node in nodes for parent in node.parents)) - {node.relation for node in nodes}
+        self.show_store(days, [node.name for node in self.models.made(*STORED) if node.relation in read])
+        try:
+            yield
+        finally:
+            self.connection.execute("set disabled_optimizers = ''")
+            for node in self.models.made(WITH_DAYS):
+                self.connection.execute(f"drop table if exists {IN_MEMORY}.main.{node.name}")
+            self.connection.execute("delete from plan.shown_days")
+
+    def compute(self, nodes: Iterable[Node], days: Sequence[date], build: str) -> None:
+        """Compute stored models of some days, and what they need in memory, and test them. build: names the files. Use inside computing().
+
+        Raises: ModelError naming the first model or test that fails.
+        """
+        nodes = list(nodes)
+        for node in nodes:
+            if node.made in STORED:
+                self._store(node, days, build)
+            elif node.made == VIEW:
+                self._replace(node, "view", self.sql_of(node))
+            elif node.is_python:
+                self._run_python(node)
+            else:
+                self._execute(node, f"create or replace table {IN_MEMORY}.main.{node.name} as {self.sql_of(node)}")
+                self._replace(node, "view", f"select * from {IN_MEMORY}.main.{node.name}")
+        self.check_contracts(nodes)
+        self.test(nodes)
+
+    def _store(self, node: Node, days: Sequence[date], build: str) -> None:
+        """Write one immutable file for each day that a model has rows of, and make it the live one:
+        STORE/<model>/day_utc=YYYY-MM-DD/<build>.0.parquet (docs/decisions/0002-the-day-is-the-unit.md).
+        """
+        folder = self.warehouse.store / node.name
+        sql = self.sql_of(node)
+        left_out = list(node.ratios)
+        self.connection.execute("delete from plan.files where model = ? and day_utc in (select unnest(?::date[]))", [node.name, days])
+        if len(days) == 1:  # DuckDB makes no folder for one file, and spreads a partition over as many as it has threads
+            (day,) = days
+            file = day_folder(self.warehouse.store, node.name, day) / f"{build}.0.parquet"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            columns = f"* exclude ({', '.join(['day_utc', *left_out])})"
+            self._execute(node, f"copy (select {columns} from ({sql}) where day_utc = date '{day}') to {quoted(file)} ({PARQUET})")
+            found = [(day, file)]
+        else:
+            columns = f"* exclude ({', '.join(left_out)})" if left_out else "*"
+            listed = ", ".join(f"date '{day}'" for day in days)
+            options = f"{PARQUET}, partition_by (day_utc), filename_pattern {quoted(f'{build}.')}, overwrite_or_ignore"
+            folder.mkdir(parents=True, exist_ok=True)
+            self._execute(node, f"copy (select {columns} from ({sql}) where day_utc in ({listed})) to {quoted(folder)} ({options})")
+            found = [
+                (day, file) for day in days for file in sorted(day_folder(self.warehouse.store, node.name, day).glob(f"{build}.*.parquet"))
+            ]
+        self.enter_files(node.name, found)
+        self.show_store(days, [node.name])
+
+    def enter_files(self, model: str, files: Sequence[tuple[date, Path]]) -> None:
+        """Make files of the store the live ones of their days."""
+        if files:
+            rows = [[model] * len(files), [day for day, _ in files], [str(path.relative_to(self.warehouse.store)) for _, path in files]]
+            self.connection.execute("insert into plan.files select unnest(?), unnest(?), unnest(?), ?", [*rows, self.models.store_version])
+
+    def _run_python(self, node: Node) -> None:
+        """Run a model in Python, as dbt compiles it, and keep its rows as a table."""
+        began = time.monotonic()
+        try:
+            python_rows(node, self.connection).create_view("python_model_rows", replace=True)
+            self._replace(node, "table", "select * from python_model_rows")
+            self.connection.execute("drop view if exists python_model_rows")
+        except (ModelError, duckdb.Error, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise FailedModel(f"model {node.name} ({node.path}): {type(error).__name__}: {error}") from error
+        self.seconds[node.name] += time.monotonic() - began
+
+    def _execute(self, node: Node, statement: str) -> None:
+        began = time.monotonic()
+        try:
+            self.connection.execute(statement)
+        except duckdb.Error as error:
+            message = " ".join(str(error).split())
+            raise FailedModel(f"model {node.name} ({node.path}): {message}") from error
+        finally:
+            self.seconds[node.name] += time.monotonic() - began
+
+    def check_contracts(self, nodes: Iterable[Node]) -> None:
+        """Compare relations with the contracts of their models. Raises: ModelError naming the first column that differs."""
+        promised = {node.relation: node for node in nodes if node.has_contract}
+        if not promised:
+            return
+        query = """
+            select schema_name || '.' || table_name, list(column_name order by column_index), list(data_type order by column_index)
+            from duckdb_columns() where database_name = current_database() and not internal group by all
+        """
+        found = {name: dict(zip(columns, types, strict=True)) for name, columns, types in self.connection.execute(query).fetchall()}
+        for relation, node in promised.items():
+            expected = {column: self._type(kind) for column, kind in node.columns.items() if kind}
+            actual = found.get(relation, {})
+            for column in dict.fromkeys([*expected, *actual]):
+                here, there = actual.get(column), expected.get(column)
+                if here != there:
+                    raise FailedModel(
+                        f"model {node.name} ({node.path}): its contract is broken: column {column} is {here or 'missing'}, "
+                        f"declared {there or 'nowhere'}"
+                    )
+
+    def _type(self, declared: str) -> str:
+        """A declared type as DuckDB names it."""
+        if declared not in self._types:
+            ((self._types[declared],),) = self.connection.execute(f"select typeof(cast(null as {declared}))").fetchall()
+        return self._types[declared]
+
+    def test(self, made: Iterable[Node], *, shown: Iterable[str] = ()) -> None:
+        """Run the data tests of relations that have been made, of which all that they read is there. shown: others that are up to date.
+
+        Raises: ModelError naming the first test that fails and a row that breaks it.
+        """
+        new = {node.relation for node in made}
+        there = new | set(shown) | set(self.models.sources) | {node.relation for node in self.stages.plan}
+        for test in self.models.tests:
+            if new & set(test.nodes) and set(test.nodes) <= there:
+                self.run_test(test)
+
+    def run_test(self, test: Test) -> None:
+        """Run a data test. Raises: ModelError with the number of rows that break it and one of them."""
+        try:
+            result = self.connection.execute(self._with_thresholds(test.sql))
+            row = result.fetchone()
+        except duckdb.Error as error:
+            raise FailedModel(f"test {test.name}: {' '.join(str(error).split())}") from error
+        if row is not None:
+            first = ", ".join(f"{column[0]} {value}" for column, value in zip(result.description or [], row, strict=True))
+            count = 1 + len(result.fetchall())
+            rows = "1 row breaks it" if count == 1 else f"{count:,} rows break it, such as"
+            raise FailedModel(f"test {test.name} of {', '.join(test.nodes)}: {rows}: {first}")
+
+
+def python_rows(node: Node, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    """Run a model in Python, as dbt compiles it. Returns: its rows."""
+    scope: dict[str, Any] = {"__name__": node.name}
+    exec(compile(node.sql, node.path, "exec"), scope)
+    context = scope["dbtObj"](lambda name: connection.query(f"select * from {_two_parts(name)}"))
+    rows: duckdb.DuckDBPyRelation = scope["model"](context, connection)
+    return rows
+
+
+def stored_rows(node: Node, files: Sequence[str], *, are_of_these_models: bool) -> str:
+    """SQL for the rows of files of a stored model, with the columns that are worked out when they are read."""
+    ratios = node.ratios if files else {}
+    names = ", ".join(f'{ratios[name]} as "{name}"' if name in ratios else f'"{name}"' for name in node.columns)
+    if not files:
+        return f"select {names} from ({no_rows(node.columns)})"
+    listed = ", ".join(quoted(file) for file in files)
+    read = f"select * from read_parquet([{listed}], hive_partitioning = true, hive_types = {{'day_utc': date}}"
+    if "=" in files[0].split("/day_utc=")[0]:
+        # DuckDB takes a folder above the store such as drive_id=x for a column, too. Below one the day is cut out of the path: a join on
+        # it then skips no file
+        day = "cast(regexp_extract(filename, '.*/day_utc=([0-9-]+)/', 1) as date) as day_utc"
+        read = f"select *, {day} from read_parquet([{listed}], hive_partitioning = false, filename = true"
+    if are_of_these_models:
+        return f"select {names} from ({read}))"
+    # what is left of a pruned past may be of other models: then by name, a column that it lacks is null
+    stored = {name: kind for name, kind in node.columns.items() if name not in ratios}
+    return f"select {names} from ({no_rows(stored)} union all by name {read}, union_by_name = true))"
+
+
+def _two_parts(name: str) -> str:
+    """A relation's name as dbt writes it in Python, without the database."""
+    return ".".join(part.strip('"') for part in name.split(".")[-2:])

@@ -1,0 +1,17 @@
+"""The functions of lab/statistics.py for dbt's own connections (profiles.yml)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dbt.adapters.duckdb.plugins import BasePlugin
+
+from lab.statistics import register
+
+
+class Plugin(BasePlugin):  # type: ignore[misc]
+    """What dbt asks for functions."""
+
+    def configure_connection(self, conn: Any) -> None:
+        """Register the functions on a connection."""
+        register(conn)
