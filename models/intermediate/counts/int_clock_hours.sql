@@ -1,4 +1,4 @@
-{{ config(materialized="by_day") }}
+{{ config(meta={'made': 'by_day_when_asked'}) }}
 -- Slow hours by the clock: hours with a slowdown and slow ones, by kind and the drives' time zone.
 -- Grain: day_utc, hour_utc, kind, timezone.
 with drive_days as (

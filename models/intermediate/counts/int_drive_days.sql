@@ -1,4 +1,4 @@
-{{ config(materialized="by_day") }}
+{{ config(meta={'made': 'by_day'}) }}
 -- What each drive showed in a day, in counts that add up: by drive because kind, age, model and cell type may be corrected later, and
 -- because hours of one drive are not independent. Grain: day_utc, drive_id, raid_group_id.
 with drive_days as (
@@ -18,6 +18,12 @@ with drive_days as (
         {{ counted_hours('slowdown >= ' ~ var('slow_threshold')) }} as slow_in,
         {{ counted_hours('slowdown >= ' ~ var('mild_threshold')) }} as mild_in,
         {{ counted_hours('is_peer') }} as peer_in,
+        -- what came of the hours without a slowdown
+        {{ counted_hours('is_data_drive') }} as data_in,
+{%- for reason in ('low_coverage', 'no_io', 'too_few_drives', 'zero_median') %}
+        {{ counted_hours("is_in_population and exclusion_reason = '" ~ reason ~ "'") }} as {{ reason }}_in,
+{%- endfor %}
+        {{ counted_hours('slowdown is not null and coalesce(read_slowdown, write_slowdown) is null') }} as undirected_in,
         {{ counted('slowdown is not null') }} as slowdown_hours,
 {%- for edge in var('slowdown_edges') %}
         {{ counted('slowdown >= ' ~ edge) }} as slowdown_hours_{{ edge_name(edge) }},

@@ -1,4 +1,4 @@
-{{ config(materialized="view") }}
+{{ config(meta={'made': 'each_build'}) }}
 -- Whether a drive was chronic when a day of its RAID group was over, by the counts of the window that ends with it; of drives that may have
 -- been on some day. Grain: drive_id, day_utc.
 -- a drive that is a little slow for good shows on some day; of the others the counts of their days are not read

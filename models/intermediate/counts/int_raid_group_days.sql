@@ -1,4 +1,4 @@
-{{ config(materialized="by_day") }}
+{{ config(meta={'made': 'by_day'}) }}
 -- What each RAID group showed in a day, in counts that add up, by width: S cannot show that half a group is slow, so tails depend on it.
 -- Grain: day_utc, raid_group_id, data_drive_count, is_complete.
 -- Also RAID-hours without a valid median: they may have one of reads alone.

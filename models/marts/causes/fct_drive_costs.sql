@@ -1,3 +1,4 @@
+{{ config(meta={'by_week': {'column': 'week_utc'}}) }}
 -- What a slow drive cost its RAID group in an ISO week (UTC): tail hours that were its own doing, and I/Os that were not served.
 -- Drives without a slow hour in a week have no row. Grain: drive_id, raid_group_id, week_utc.
 with slow_hours as (

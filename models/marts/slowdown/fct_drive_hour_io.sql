@@ -1,3 +1,4 @@
+{{ config(materialized='view') }}
 -- Reads and writes of each drive-hour. Every accepted row, of any role. Grain: drive_id, hour_utc.
 -- Reads raw and joins nothing, so that a question about one drive or day skips all others.
 with drive_hours as (

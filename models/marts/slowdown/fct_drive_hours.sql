@@ -1,3 +1,4 @@
+{{ config(materialized='view') }}
 -- Slowdown and imbalance of each drive-hour of a data drive in a RAID group wide enough to have peers. Grain: drive_id, hour_utc.
 -- a left join of one row a drive: DuckDB then leaves it out of counts that do not ask for kind or age
 with drives as (

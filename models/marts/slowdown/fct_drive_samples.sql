@@ -1,3 +1,4 @@
+{{ config(materialized='view') }}
 -- Slowdown within hours, of what was ingested with `--resolution`: each drive against its RAID group in the same minutes. Data drives in a RAID group
 -- wide enough to have peers. Grain: drive_id, from_utc, to_utc.
 with samples as (

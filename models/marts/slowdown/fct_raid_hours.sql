@@ -1,3 +1,4 @@
+{{ config(materialized='view') }}
 -- Tails of each RAID-hour that has enough peers, longest first. Grain: raid_group_id, hour_utc.
 select
     raid_hours.raid_group_id,
@@ -15,8 +16,7 @@ select
     raid_hours.tail_1 >= {{ var('mild_threshold') }} as is_tail_hour_15,
     raid_hours.raid_io_count,
     raid_hours.rio_degradation,
-    raid_hours.transition,
-    raid_hours.median_latency_us / {{ usual_median('raid_hours') }} as group_slowdown
+    raid_hours.transition
 from {{ ref('int_raid_hours') }} as raid_hours
 left join {{ ref('int_raid_groups__kinds') }} as raid_groups on raid_hours.raid_group_id = raid_groups.raid_group_id
 where raid_hours.is_valid

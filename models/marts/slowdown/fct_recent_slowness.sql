@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_build'}) }}
 -- The drives that were slowest lately, slowest first: their greatest slowdown in the fleet's last hours. Grain: drive_id.
 with recent as (
     select

@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_build'}) }}
 -- How often RAID groups met a slow drive lately: tails and slow drive-hours of the fleet's last hours. Grain: kind.
 with recent as (
     select

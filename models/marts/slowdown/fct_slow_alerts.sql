@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_build'}) }}
 -- Alerts, what an operator should look at: a drive that has become slow, once per run of slow hours; drives of one enclosure or host that became slow
 -- together, once for all of them and by the narrowest place that most of them share; a RAID group that is slow as a whole against its own
 -- past; a drive that has become a little slow for good. Grain: subject_type, subject_id, reason, raised_at.
@@ -36,7 +37,7 @@ recent_hours as (
     inner join {{ ref('dim_raid_groups') }} as raid_groups
         on raid_hours.raid_group_id = raid_groups.raid_group_id
         and raid_hours.hour_utc
-        > raid_groups.last_hour_utc - interval {{ var('alert_group_days') + 7 * var('group_past_weeks') }} day
+        > raid_groups.last_hour_utc - interval {{ var('alert_group_days') }} day - interval {{ 7 * var('group_past_weeks') }} day
     where raid_hours.is_valid
 ),
 
@@ -100,7 +101,7 @@ followed as (
             hour_utc <= lag(hour_utc) over (partition by subject_type, subject_id order by hour_utc) + interval {{ var('alert_clear_hours') }} hour, false
         ) as is_continued,
         coalesce(
-            hour_utc < min(hour_utc) over ({{ nth_row_before(var('alert_slow_hours') - 1, 'subject_type, subject_id', 'hour_utc') }})
+            hour_utc < min(hour_utc) over ({{ first_of_rows(var('alert_slow_hours'), 'subject_type, subject_id', 'hour_utc') }})
             + interval {{ var('alert_window_hours') }} hour,
             false
         ) as is_acute

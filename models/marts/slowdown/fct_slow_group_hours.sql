@@ -1,3 +1,4 @@
+{{ config(meta={'by_week': {'column': 'hour_utc', 'look_back': 4}}) }}
 -- RAID-hours in which the whole group was slow: against its own past, or by as many slow drives as slowdowns can show.
 -- Joins, not windows: a query of one week then reads five weeks only. Grain: raid_group_id, hour_utc.
 with raid_hours as (

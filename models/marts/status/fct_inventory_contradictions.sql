@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_day'}) }}
 -- Drives whose rows in the status window name a RAID group that no period of theirs in that hour names, although one names another; the row wins.
 -- Grain: drive_id, raid_group_id, inventory_raid_group_id.
 with moved as (

@@ -1,26 +1,46 @@
 -- Drive-hours of each drive in the status window by what came of them, and those that are missing between them. Grain: drive_id, raid_group_id.
-with recent as (
+{%- set reasons = ('low_coverage', 'no_io', 'too_few_drives', 'zero_median') %}
+-- sets of hours (hour_bit) by day instead of hours: a twentieth of the rows, read by every build. The first day of the window may be cut
+with days as (
     select
-        drive_hours.drive_id,
-        drive_hours.raid_group_id,
-        min(drive_hours.hour_utc) as first_hour_utc,
-        max(drive_hours.hour_utc) as last_hour_utc,
-        count(*) as hours,
-        count(case when drive_hours.is_in_population then drive_hours.slowdown end) as slowdown_hours,
-        count(
-            case
-                when drive_hours.is_in_population and coalesce(drive_hours.read_slowdown, drive_hours.write_slowdown) is null
-                    then drive_hours.slowdown
-            end
-        ) as undirected_hours,
-        count(case when not drive_hours.is_data_drive then 1 end) as other_role_hours,
-        count(case when drive_hours.is_data_drive and not drive_hours.is_in_population then 1 end) as narrow_group_hours
-{%- for reason in ('low_coverage', 'no_io', 'too_few_drives', 'zero_median') %},
-        count(case when drive_hours.is_in_population and drive_hours.exclusion_reason = '{{ reason }}' then 1 end) as {{ reason }}_hours
+        days.*,
+        case
+            when days.day_utc = cast(status_window.first_hour_utc as date) then ~({{ hour_bit('status_window.first_hour_utc') }} - 1)
+            else cast(-1 as bigint)
+        end as hours_within
+    from {{ ref('int_drive_days') }} as days
+    inner join {{ ref('fct_status_window') }} as status_window on days.day_utc >= cast(status_window.first_hour_utc as date)
+),
+
+cut as (
+    select
+        drive_id,
+        raid_group_id,
+        {{ hour_index('cast(day_utc as timestamp)') }} as day_index,
+        reported_in & hours_within as reported_in,
+        in_population_in & slowdown_in & hours_within as slowdown_in,
+        in_population_in & undirected_in & hours_within as undirected_in,
+        reported_in & ~data_in & hours_within as other_role_in,
+        data_in & ~in_population_in & hours_within as narrow_group_in
+{%- for reason in reasons %},
+        {{ reason }}_in & hours_within as {{ reason }}_in
 {%- endfor %}
-    from {{ ref('int_drive_hours') }} as drive_hours
-    inner join {{ ref('fct_status_window') }} as status_window on drive_hours.hour_utc >= status_window.first_hour_utc
-    group by drive_hours.drive_id, drive_hours.raid_group_id
+    from days
+    where (reported_in & hours_within) <> 0
+),
+
+recent as (
+    select
+        drive_id,
+        raid_group_id,
+        -- the lowest and the highest bit of a set
+        {{ hour_at('min(day_index + length(bin(reported_in & -reported_in)) - 1)') }} as first_hour_utc,
+        {{ hour_at('max(day_index + length(bin(reported_in)) - 1)') }} as last_hour_utc
+{%- for hours in ('reported', 'slowdown', 'undirected', 'other_role', 'narrow_group') + reasons %},
+        cast(sum({{ hour_count(hours ~ '_in') }}) as bigint) as {{ 'hours' if hours == 'reported' else hours ~ '_hours' }}
+{%- endfor %}
+    from cut
+    group by drive_id, raid_group_id
 ),
 
 counted as (

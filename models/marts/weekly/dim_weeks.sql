@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_build'}) }}
 -- ISO weeks (UTC) with a valid RAID-hour, and how far they have been observed; none that was pruned. Grain: week_utc.
 with weeks as (
     select

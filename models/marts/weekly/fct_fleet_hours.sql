@@ -1,3 +1,4 @@
+{{ config(meta={'by_week': {'column': 'hour_utc'}}) }}
 -- How many RAID groups had a tail in each hour: when the fleet is slow. Grain: hour_utc, kind.
 select
     hour_utc,

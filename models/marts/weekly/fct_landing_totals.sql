@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_build'}) }}
 -- What has been delivered so far and what became of it, over the whole warehouse. Grain: record_kind, one of them `all`.
 with beaten_counts as (
     -- accepted when they came, beaten by a later delivery: they moved from accepted to superseded

@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_build'}) }}
 -- Why records were turned away, over the whole warehouse. Grain: source, reason, column_name.
 select
     source,

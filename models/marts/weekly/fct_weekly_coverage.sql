@@ -63,12 +63,12 @@ listed as (
 
 reported as (
     select
-        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
+        week_utc,
         raid_group_id,
-        count(*) as reported_drive_hours,
-        count(slowdown) as drive_hours
-    from {{ ref('fct_drive_hours') }}
-    group by cast(date_trunc('week', hour_utc) as timestamp), raid_group_id
+        sum(reported_hours) as reported_drive_hours,
+        sum(slowdown_hours) as drive_hours
+    from {{ ref('int_drive_days__outcomes') }}
+    group by week_utc, raid_group_id
 ),
 
 group_weeks as (

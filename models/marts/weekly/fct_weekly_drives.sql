@@ -1,20 +1,28 @@
+{{ config(meta={'by_week': {'column': 'week_utc'}}) }}
 -- What each slow drive cost in an ISO week (UTC). Drives without a slow hour or a tail hour that week have no row.
 -- Grain: week_utc, drive_id.
-with drive_weeks as (
+-- one drive in a hundred: the medians of the others are not taken
+with slow_weeks as (
+    select distinct week_utc, drive_id
+    from {{ ref('int_drive_days__outcomes') }}
+    where slow_hours > 0 and {{ is_whole_week('week_utc') }}
+),
+
+drive_weeks as (
     select
-        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
-        drive_id,
-        kind,
-        max_by(raid_group_id, hour_utc) as raid_group_id,
-        count(slowdown) as drive_hours,
-        count(case when is_slow then 1 end) as slow_hours,
-        max(slowdown) as max_slowdown,
-        {{ median_of_group('slowdown') }} as median_slowdown,
-        max(age_year) as age_year
-    from {{ ref('fct_drive_hours') }}
-    where {{ is_whole_week('hour_utc') }}
-    group by cast(date_trunc('week', hour_utc) as timestamp), drive_id, kind
-    having count(case when is_slow then 1 end) > 0
+        slow_weeks.week_utc,
+        slow_weeks.drive_id,
+        hours.kind,
+        max_by(hours.raid_group_id, hours.hour_utc) as raid_group_id,
+        count(hours.slowdown) as drive_hours,
+        count(case when hours.is_slow then 1 end) as slow_hours,
+        max(hours.slowdown) as max_slowdown,
+        {{ median_of_group('hours.slowdown') }} as median_slowdown,
+        max(hours.age_year) as age_year
+    from {{ ref('fct_drive_hours') }} as hours
+    inner join slow_weeks
+        on hours.drive_id = slow_weeks.drive_id and cast(date_trunc('week', hours.hour_utc) as timestamp) = slow_weeks.week_utc
+    group by slow_weeks.week_utc, slow_weeks.drive_id, hours.kind
 ),
 
 tails as (

@@ -1,3 +1,4 @@
+{{ config(meta={'by_week': {'column': 'week_utc'}}) }}
 -- Slowdown (S) and the three longest tails (T1 to T3) at fixed percentiles of an ISO week (UTC), by nearest rank:
 -- the k-th smallest of n values, k = ceil(q * n). Grain: week_utc, kind, series, percentile.
 with observed as (

@@ -1,3 +1,4 @@
+{{ config(meta={'by_week': {'column': 'week_utc'}}) }}
 -- Tail hours of each RAID group in an ISO week (UTC). Grain: week_utc, raid_group_id.
 with raid_weeks as (
     select

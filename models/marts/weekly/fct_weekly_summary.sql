@@ -9,18 +9,18 @@
 {%- for state in states %}{% do of_states.append(state ~ '_drive_count') %}{% endfor %}
 with drive_weeks as (
     select
-        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
+        week_utc,
         kind,
-        count(*) as reported_drive_hours,
-        count(slowdown) as drive_hours,
-        count(case when is_slow then 1 end) as slow_drive_hours,
+        cast(sum(reported_hours) as bigint) as reported_drive_hours,
+        cast(sum(slowdown_hours) as bigint) as drive_hours,
+        cast(sum(slow_hours) as bigint) as slow_drive_hours,
 {%- for reason in reasons %}
-        count(case when exclusion_reason = '{{ reason }}' then 1 end) as {{ reason }}_drive_hours,
+        cast(sum({{ reason }}_hours) as bigint) as {{ reason }}_drive_hours,
 {%- endfor %}
         count(distinct drive_id) as drive_count,
-        count(distinct case when is_slow then drive_id end) as slow_drive_count
-    from {{ ref('fct_drive_hours') }}
-    group by cast(date_trunc('week', hour_utc) as timestamp), kind
+        count(distinct case when slow_hours > 0 then drive_id end) as slow_drive_count
+    from {{ ref('int_drive_days__outcomes') }}
+    group by week_utc, kind
 ),
 
 raid_weeks as (
