@@ -6,14 +6,14 @@ What became of a decision is in models/marts/events/fct_drive_decisions.sql.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from drivetail.ask.explain.question import known_drive
 from drivetail.console import Columns, table
 from engine.read import publication_of
-from engine.register import Register
+from engine.register import Record, Register
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, to_minute
 from ingest.contract.values import utc_now
@@ -55,20 +55,37 @@ def decide(
     until: datetime | None = None,
     ticket: str | None = None,
     at: datetime | None = None,
-) -> list[Decision]:
+) -> tuple[list[Decision], list[Decision]]:
     """Record one decision on each of the drives, of all of them or none.
 
-    at: when it was taken (UTC without zone), by default now. Raises: QueryError for a drive that the publication does not know.
+    Where the last one on a drive was the same, by the same person and of the same publication, it is not recorded again: a call that was
+    killed after it had written may be repeated. at: when it was taken (UTC without zone), by default now.
+    Returns: the decisions that are recorded now, and those that were before. Raises: QueryError for a drive that the publication does not
+    know.
     """
     with publication_of(warehouse) as connection:
         for drive in drives:
             known_drive(connection, drive)
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
-    decided = [Decision(drive, verdict, by, at or utc_now(), note, until, publication_id, ticket) for drive in dict.fromkeys(drives)]
     register = Register(warehouse, "decisions")
     with register.locked():
-        register.append([asdict(decision) for decision in decided])
-    return decided
+        last = {record.get("drive_id"): record for record in register.read(skips_damaged=True)}
+        new, repeated = [], []
+        for drive in dict.fromkeys(drives):
+            decision = Decision(drive, verdict, by, at or utc_now(), note, until, publication_id, ticket)
+            record = last.get(drive, {})
+            if _is_of(decision, record) and (at is None or record["at"] == at.isoformat()):
+                repeated.append(replace(decision, at=datetime.fromisoformat(record["at"])))
+            else:
+                new.append(decision)
+        register.append([asdict(decision) for decision in new])
+    return new, repeated
+
+
+def _is_of(decision: Decision, record: Record) -> bool:
+    """Whether a record is of this decision, taken at any time."""
+    stated = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(decision).items()}
+    return "at" in record and all(record.get(name) == value for name, value in stated.items() if name != "at")
 
 
 def latest_decisions(warehouse: Warehouse) -> dict[str, Decision]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
-from engine.read import QueryError, configure_reader, fetch, first_line, publication_of
+from engine.read import NOT_ASKED, QueryError, configure_reader, fetch, first_line, not_asked, publication_of
 from engine.warehouse import Warehouse, quoted
 from ingest.raw.durable import sync, sync_tree
 
@@ -32,11 +33,12 @@ from duckdb_columns() where schema_name = 'marts' and comment is not null
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: relations, their rows together, and bytes."""
+    """What was written: relations, their rows together, and bytes. left_out: those that nobody has asked for yet."""
 
     relation_count: int
     row_count: int
     size_bytes: int
+    left_out: list[str]
 
 
 def export(
@@ -49,7 +51,8 @@ def export(
     is_forced: bool = False,
     on_progress: Progress = lambda phase, done, total: None,
 ) -> Exported:
-    """Write the marts, or those in `only`, to the file `out`, or to the folder `out` as Parquet. Readers see all of it or nothing.
+    """Write the marts that are computed, or those in `only`, to the file `out`, or to the folder `out` as Parquet. Readers see all of it
+    or nothing.
 
     is_forced: replace what is there. Raises: QueryError.
     """
@@ -59,10 +62,15 @@ def export(
         ((publication_id,),) = connection.execute("select publication_id from raw.publication").fetchall()
         query = "select table_name from information_schema.tables where table_schema = 'marts' order by table_name"
         names = [name for (name,) in connection.execute(query).fetchall()]
-        comments = [row for row in fetch(connection, COMMENTS) if row["what"].split(".")[1] in (only or names)]
+        left_out = not_asked(connection)
+        wanted = [name for name in names if (name in only if only else name not in left_out)]
+        comments = [row for row in fetch(connection, COMMENTS) if row["what"].split(".")[1] in wanted]
     unknown = [name for name in only if name not in names]
     if unknown:
         raise QueryError(f"--select {unknown[0]}: no such relation in marts; there are {', '.join(names)}")
+    refused = [name for name in only if name in left_out]
+    if refused:
+        raise QueryError(f"--select {refused[0]}: {NOT_ASKED}")
     row_count = 0
     with _draft_of(out) as draft, duckdb.connect() as connection:
         try:
@@ -73,8 +81,8 @@ def export(
                 draft.mkdir()
             else:
                 connection.execute(f"attach {quoted(draft)} as exported (storage_version {quoted(storage_version)})")
-                connection.execute("create schema exported.marts")
-            wanted = [name for name in names if name in (only or names)]
+                # one transaction: DuckDB would write each of 2,000 comments to the file's log
+                connection.execute("begin; create schema exported.marts")
             for number, name in enumerate(wanted):
                 on_progress(name, number, len(wanted))
                 if is_parquet:
@@ -86,11 +94,11 @@ def export(
             if not is_parquet:
                 connection.execute("use exported")
                 connection.execute(";\n".join(f"comment on {row['what']} is {quoted(row['comment'])}" for row in comments) or "select 1")
-                connection.execute("use memory; detach exported")
+                connection.execute("commit; use memory; detach exported")
         except duckdb.Error as error:
             raise QueryError(f"{out}: cannot be written ({first_line(error)})") from error
         size = sum(path.stat().st_size for path in (draft.iterdir() if is_parquet else [draft]))
-    return Exported(len(wanted), row_count, size)
+    return Exported(len(wanted), row_count, size, [] if only else left_out)
 
 
 def _check_place(warehouse: Warehouse, out: Path, *, is_parquet: bool, is_forced: bool) -> None:
@@ -112,8 +120,12 @@ def _check_place(warehouse: Warehouse, out: Path, *, is_parquet: bool, is_forced
 
 @contextmanager
 def _draft_of(out: Path) -> Iterator[Path]:
-    """A place beside `out` to write to; it takes the place of `out` when the block ends well, and is removed when it does not."""
+    """A place beside `out` to write to; it takes the place of `out` when the block ends well, and is removed when it does not.
+
+    What killed calls have left there is removed first; what `out` held before one of them only once something is in its place.
+    """
     draft, last = (out.with_name(f".{out.name}.{os.getpid()}.{what}") for what in ("draft", "last"))
+    _remove(_left_by_killed_calls(out, "draft"))
     try:
         yield draft
         if draft.is_dir():
@@ -124,6 +136,31 @@ def _draft_of(out: Path) -> Iterator[Path]:
             sync(draft)
         os.replace(draft, out)
         sync(out.parent)
+        _remove(_left_by_killed_calls(out, "last"))
     finally:
-        for left in (draft, last, draft.with_name(f"{draft.name}.wal")):
-            shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
+        _remove([draft, last, draft.with_name(f"{draft.name}.wal")])
+
+
+def _left_by_killed_calls(out: Path, what: str) -> list[Path]:
+    """The drafts for a place (what: `draft`, with the logs beside them; or `last`) of processes that have ended."""
+    name = re.compile(rf"\.{re.escape(out.name)}\.(\d+)\.{what}(\..*)?")
+    found = ((name.fullmatch(path.name), path) for path in out.parent.iterdir())
+    return [path for match, path in found if match and not _is_alive(int(match[1]))]
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether another process has this id. In a container, one that was killed may have had ours."""
+    if pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
