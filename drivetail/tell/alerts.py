@@ -168,11 +168,10 @@ def _fetch_open(connection: duckdb.DuckDBPyConnection) -> list[Alert]:
     rows = fetch(
         connection,
         """
-        with alerts as materialized (select * from marts.fct_slow_alerts)
         select alerts.*, drives.kind, drives.model, drives.host, drives.enclosure, drives.slot
-        from alerts
+        from marts.fct_slow_alerts as alerts
         left join marts.dim_drives as drives on alerts.subject_type = 'drive' and alerts.subject_id = drives.drive_id
-        where alerts.cleared_at is null or alerts.part_of in (select alert_id from alerts where cleared_at is null)
+        where alerts.cleared_at is null or alerts.part_of in (select alert_id from marts.fct_slow_alerts where cleared_at is null)
         order by alerts.raised_at desc, alerts.subject_type, alerts.subject_id
         """,
     )

@@ -1,8 +1,7 @@
 """What a warehouse holds, how fresh it is, what was turned away, and who is missing.
 
 What has landed is read from raw itself, so it is shown even while nothing is published, the folder has moved, or a build
-is broken; freshness and inventory are read from the publication. Nothing here looks at all of history: drive-hours and
-RAID-hours are read for the last `WINDOW` only, the rest are tables that weigh what drives and files weigh.
+is broken; freshness, inventory and the last days are read from tables of the publication. Nothing here looks at drive-hours or RAID-hours.
 """
 
 from drivetail.ask.status.collect import collect_status

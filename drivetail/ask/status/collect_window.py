@@ -21,10 +21,8 @@ OUTCOMES = {
 
 def collect_window(connection: duckdb.DuckDBPyConnection) -> Row:
     """What the drive-hours of the window came to, and the hours that are missing in it."""
-    # one pass over the drive-hours of the window
-    connection.execute("create temp table recent_drives as select * from marts.fct_recent_drives")
     columns = ", ".join(f"coalesce(cast(sum({name}) as bigint), 0) as {name}" for name in ("hours", "undirected_hours", *OUTCOMES))
-    (sums,) = fetch(connection, f"select {columns} from recent_drives")
+    (sums,) = fetch(connection, f"select {columns} from marts.fct_recent_drives")
     return {
         "drive_hours": [{"outcome": title, "drive_hours": sums[name], "of": sums["hours"]} for name, title in OUTCOMES.items()],
         "slowdowns_without_directions": sums["undirected_hours"],
@@ -37,7 +35,7 @@ def collect_window(connection: duckdb.DuckDBPyConnection) -> Row:
             connection,
             """
             select drive_id, raid_group_id, first_hour_utc, last_hour_utc, hours, missing_hours
-            from recent_drives
+            from marts.fct_recent_drives
             where missing_hours > 0
             """,
             "missing_hours desc, drive_id",

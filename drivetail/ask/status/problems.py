@@ -36,6 +36,10 @@ NAMED = 5
 """RAID groups that a sentence names; the listing has more."""
 
 
+AHEAD = timedelta(days=1)
+"""How far the last hour may be ahead of this machine's clock: a time zone taken for UTC is less."""
+
+
 def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> None:
     """What needs an operator, most urgent first."""
     if built is None:
@@ -51,6 +55,7 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
     status.problems += _quarantine_problems(status)
     status.problems += _counting_problems(status, raw)
     status.problems += _feed_problems(status, raw, deliveries, built)
+    status.problems += _clock_problems(status)
     stopped = (status.freshness or {}).get("stopped_group_count", 0)
     if status.freshness and stopped:
         rows = status.freshness["lagging_groups"]["rows"][:stopped]
@@ -73,6 +78,17 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
             f"more than {REJECTED_SHARE:.0%}"
         )
         status.problems.append(sentence)
+
+
+def _clock_problems(status: Status) -> list[str]:
+    """Hours that have not come yet: a sender's clock is wrong, or this machine's."""
+    last = (status.window or {}).get("last_hour_utc")
+    if last is None or last <= status.at + AHEAD:
+        return []
+    return [
+        f"the last hour published, {to_minute(last)}, is {duration((last - status.at) / HOUR)} ahead of this machine's clock: "
+        "correct the clock that is wrong, the sender's or this one's (docs/runbooks/clock.md)"
+    ]
 
 
 def _quarantine_problems(status: Status) -> list[str]:
