@@ -8,13 +8,14 @@ PORT ?= 8080
 # else every process compiles every module again
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo airflow docs test tests lint bench soak mutants calibrate man spark-cluster spark-cluster-stop wheel clean help
+.PHONY: demo airflow docs check test tests lint bench soak mutants calibrate man spark-cluster spark-cluster-stop wheel clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 demo: .venv/.ready  ## simulate a small fleet, ingest it, build, write the weekly report
 	$(RUN)/drivetail demo --out demo
+	@cp demo/warehouse/build/build.duckdb target/dbt.duckdb  # for dbt's own commands
 
 airflow: .venv/.airflow  ## run the warehouse by itself: INBOX=folder with deliveries, WAREHOUSE=folder, PORT=8080 (docs/airflow.md)
 	test -e $(WAREHOUSE)/drivetail.toml || $(RUN)/drivetail init --inbox $(INBOX) --warehouse $(WAREHOUSE)
@@ -23,7 +24,10 @@ airflow: .venv/.airflow  ## run the warehouse by itself: INBOX=folder with deliv
 docs: .venv/.ready  ## what the tables mean, with lineage: target/docs.html
 	$(RUN)/drivetail docs --out target/docs.html
 
-test: .venv/.spark  ## everything that must hold: lint, types, models, marts against the reference (about 17 minutes)
+check: .venv/.ready  ## what an edit may have broken, in seconds: MODEL=name for one model, ALL=1 for everything
+	@$(RUN)/python -m workbench.check $(if $(MODEL),--model $(MODEL)) $(if $(ALL),--all)
+
+test: .venv/.spark  ## everything that must hold: lint, types, models, marts against the reference (about 16 minutes)
 	@$(MAKE) --no-print-directory --jobs=2 lint tests
 
 # many of them wait for servers and schedulers, so lint and types go beside them
@@ -57,7 +61,8 @@ spark-cluster: .venv/.spark  ## a Spark master and two workers on this machine (
 spark-cluster-stop:  ## end it
 	$(RUN)/python -m workbench.spark_cluster --stop
 
-wheel: $(UV)  ## a wheel that installs anywhere: dist/ (docs/install.md)
+wheel: .venv/.ready  ## a wheel that installs anywhere: dist/ (docs/install.md)
+	$(RUN)/python -m engine.compiled
 	$(UV) build --quiet --wheel --out-dir dist
 
 clean:  ## remove what the targets above made
@@ -68,15 +73,15 @@ $(UV):
 	.uv/bin/pip install --quiet --disable-pip-version-check uv==0.13.8
 
 .venv/.ready: pyproject.toml uv.lock | $(UV)
-	$(UV) sync --frozen --quiet --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
+	$(UV) sync --frozen --quiet --inexact --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
 	touch $@
 
 # beside what is there already: the demo does without
 .venv/.airflow: .venv/.ready
-	$(UV) sync --frozen --quiet --extra airflow --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
+	$(UV) sync --frozen --quiet --inexact --extra airflow --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
 	touch $@
 
 # beside both: 450 MB for the target spark of profiles.yml, which needs Java 17 or later as well
 .venv/.spark: .venv/.airflow
-	$(UV) sync --frozen --quiet --extra airflow --extra spark --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
+	$(UV) sync --frozen --quiet --inexact --extra airflow --extra spark --python $$($(PYTHON) -c 'import sys; print(sys.executable)')
 	touch $@

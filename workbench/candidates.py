@@ -117,7 +117,7 @@ def simulated(scenario: Scenario, work: Path) -> Path:
 
 
 def panel(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-    """Every prediction: what was known (classes, own rate), what the models expected, what came where it is known."""
+    """Every prediction, from the build database: what was known (classes, own rate), what the models expected, what came where it is known."""
     rows: pl.DataFrame = connection.sql(
         "select expected.*, intervals.band, intervals.expected_low from intermediate.int_drive_weeks__expected as expected"
         " inner join intermediate.int_drive_weeks__intervals as intervals using (drive_id, boundary_utc) order by drive_id, boundary_utc"
@@ -251,8 +251,9 @@ def measured(scenario: Scenario, bundle: Path, warehouse: Warehouse) -> dict[str
     if not warehouse.published.exists():
         measure(DRIVETAIL, "ingest", "bundle", bundle, "--warehouse", warehouse.root)
         measure(DRIVETAIL, "build", "--warehouse", warehouse.root)
-    with open_published(warehouse) as connection:
+    with duckdb.connect(str(warehouse.build_database), read_only=True) as connection:
         rows = panel(connection)
+    with open_published(warehouse) as connection:
         intervals = fetch(connection, "select * from marts.candidate_calibration where interval_count > 0")
         covered = {(row["kind"], row["band"]): row for row in intervals}
         return {

@@ -36,7 +36,7 @@ class Cost:
 
 def measure(*command: object) -> Cost:
     """Run a process to its end. Raises: RuntimeError with its output when it fails."""
-    # Python keeps compiled modules, as it does for users: else every process would compile dbt again, 2 seconds of it
+    # Python keeps compiled modules, as it does for users: else every process would compile all that it imports
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()

@@ -35,12 +35,12 @@ from sqlglot import exp
 
 from lab.statistics import register
 from workbench.commit import ROOT, current_commit
+from workbench.unit_tests import ACTUAL, FIXTURE, Project, UnitTest
 
 RESULT = ROOT / "docs/results/mutants.md"
 VERDICTS = ("killed", "equivalent", "invalid", "survived")
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.yml")
 PYTHON = Path(__file__).with_name("mutants_python.yml")
-ACTUAL, FIXTURE = "dbt_internal_unit_test_actual", "__dbt__cte__"
 LIMIT_SECONDS = 1800
 SWAPPED: dict[str, dict[type[exp.Expr], type[exp.Expr]]] = {
     "boundary": {exp.GT: exp.GTE, exp.GTE: exp.GT, exp.LT: exp.LTE, exp.LTE: exp.LT},
@@ -53,14 +53,6 @@ SWAPPED: dict[str, dict[type[exp.Expr], type[exp.Expr]]] = {
     "window": {exp.Lag: exp.Lead, exp.Lead: exp.Lag},
 }  # fmt: skip
 """Kinds of faults that put one operator or function in the place of another."""
-
-
-@dataclass(frozen=True)
-class UnitTest:
-    """A unit test as dbt runs it: a query whose last column says whether a row is actual or expected."""
-
-    name: str
-    sql: str
 
 
 @dataclass(frozen=True)
@@ -79,31 +71,10 @@ class Fault:
 
 
 def capture(folder: Path, models: Sequence[str]) -> dict[str, list[UnitTest]]:
-    """Unit tests of the models (all: empty) as dbt compiles them, by model. Raises: engine.dbt.ModelError when one fails without any fault."""
-    from dbt.cli.main import dbtRunner
-
-    from engine.build import build
-    from engine.dbt import QUIET, ModelError, Project, options
-    from engine.warehouse import Warehouse
-
-    warehouse = Warehouse(folder / "warehouse")
-    build(warehouse)  # nothing has landed: the relations exist, for the types of their columns
-    project = Project(warehouse, with_unit_tests=True)
-    run: dict[str, str] = {}
-
-    def note(event: Any) -> None:
-        if event.info.name == "SQLQuery" and ACTUAL in event.data.sql:
-            run[event.data.node_info.unique_id] = event.data.sql
-
-    select = [f"{model},test_type:unit" for model in models] or ["test_type:unit"]
-    command = [*QUIET, "test", "--select", *select, *options("duckdb", warehouse.build / "dbt", warehouse.build / "logs")]
-    result = dbtRunner(manifest=project.manifest, callbacks=[note]).invoke(command)
-    Project.let_go()
-    if not result.success:
-        raise ModelError(f"a unit test fails without any fault: see {warehouse.build}/logs/dbt.log: {result.exception}")
+    """Unit tests of the models (all: empty), by model. folder: for dbt's files."""
     tests: dict[str, list[UnitTest]] = defaultdict(list)
-    for unique_id, sql in sorted(run.items()):  # unit_test.<project>.<model>.<name>
-        tests[unique_id.split(".")[2]].append(UnitTest(unique_id.split(".")[3], sql))
+    for test in Project(folder).unit_tests(lambda model: not models or model in models):
+        tests[test.model].append(test)
     return dict(tests)
 
 
@@ -261,7 +232,7 @@ def faults(model: str, tests: Sequence[Compiled]) -> list[Fault]:
 
 
 def shown(node: exp.Expr) -> str:
-    """A node as text on one line, without the names that dbt gives fixtures."""
+    """A node as text on one line, without what the names of fixtures begin with."""
     text = " ".join(node.sql(dialect="duckdb").split()).replace(FIXTURE, "")
     return text if len(text) <= 140 else f"{text[:90]} ... {text[-45:]}"
 
@@ -312,10 +283,10 @@ class Outcome:
         return Counter(verdict for _, verdict in self.judged)
 
 
-def run_models(tests: dict[str, list[UnitTest]], database: Path, per_model: int, seed: int) -> Iterator[Outcome]:
+def run_models(tests: dict[str, list[UnitTest]], per_model: int, seed: int) -> Iterator[Outcome]:
     """Plant the faults of each model, or a seeded sample of `per_model` of them (0: all)."""
     equivalent = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or []
-    with duckdb.connect(str(database), config={"threads": 1}) as connection:
+    with duckdb.connect(config={"threads": 1}) as connection:
         register(connection)
         for model, of_model in sorted(tests.items()):
             begun = time.monotonic()
@@ -464,7 +435,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         tests = capture(Path(name), options.models)
         outcomes = []
-        for outcome in run_models(tests, Path(name) / "warehouse/build/build.duckdb", options.per_model, options.seed):
+        for outcome in run_models(tests, options.per_model, options.seed):
             outcomes.append(outcome)
             verdicts = ", ".join(f"{number} {what}" for what, number in sorted(outcome.count().items()))
             print(

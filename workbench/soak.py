@@ -31,6 +31,7 @@ TESTS = {
         "tests/report/test_study_page.py",
         "tests/workbench",
         "tests/proof/test_wheel.py",
+        "tests/proof/test_reading.py",
         "-m",
         "soak",
     ],

@@ -108,16 +108,21 @@ def test_an_event_log_gives_the_heaviest_model_and_what_it_shuffles(tmp_path: Pa
         return {"Event": "SparkListenerTaskEnd", "Stage ID": stage, "Task Metrics": metrics}
 
     stages = [{"Stage ID": 1}, {"Stage ID": 2}]
+    in_memory = (
+        "(5) Execute InsertIntoHadoopFsRelationCommand\nArguments: file:/spark/tables/intermediate.int_raid_hours__medians, false, Parquet"
+    )
     events = [
         {"Event": "a.SparkListenerSQLExecutionStart", "executionId": 4, "physicalPlanDescription": PLAN},
         {"Event": "SparkListenerJobStart", "Stage Infos": stages[:1], "Properties": {"spark.sql.execution.id": "4"}},
         {"Event": "SparkListenerJobStart", "Stage Infos": stages[1:], "Properties": {}},
-        *(task(1, 2000, 10), task(1, 3000, 20), task(2, 4000, 5)),
+        {"Event": "a.SparkListenerSQLExecutionStart", "executionId": 5, "physicalPlanDescription": in_memory},
+        {"Event": "SparkListenerJobStart", "Stage Infos": [{"Stage ID": 3}], "Properties": {"spark.sql.execution.id": "5"}},
+        *(task(1, 2000, 10), task(1, 3000, 20), task(2, 4000, 5), task(3, 1000, 0)),
     ]
     (tmp_path / "log").write_text("".join(json.dumps(event) + "\n" for event in events))
     log = read_event_log(tmp_path)
-    assert log.by_model() == [("int_drive_days", 5.0, 30), ("(queries of the build)", 4.0, 5)]
-    assert (log.task_seconds, log.shuffled_bytes, log.heaviest().seconds) == (9.0, 35, [2.0, 3.0])
+    assert log.by_model() == [("int_drive_days", 5.0, 30), ("(queries of the build)", 4.0, 5), ("int_raid_hours__medians", 1.0, 0)]
+    assert (log.task_seconds, log.shuffled_bytes, log.heaviest().seconds) == (10.0, 35, [2.0, 3.0])
     assert exchanges(log.plans[4]) == ["hashpartitioning(raid_group_id, hour_utc, 8)"]
     assert [line.split()[-2] for line in tree(log.plans[4])] == [
         "InsertIntoHadoopFsRelationCommand",

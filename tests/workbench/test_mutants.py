@@ -22,8 +22,8 @@ from workbench.mutants import (
 SQL = """
 with dbt_internal_unit_test_actual as (
     select "drive_id", "hours", 'actual' as "actual_or_expected" from (
-        with __dbt__cte__slow as (select 'd1' as drive_id, 2.0 as slowdown union all select 'd1', 1.9 union all select 'd2', 1.0),
-        marked as (select drive_id, coalesce(slowdown, 0) >= {threshold} as is_slow from __dbt__cte__slow)
+        with fixture__slow as (select 'd1' as drive_id, 2.0 as slowdown union all select 'd1', 1.9 union all select 'd2', 1.0),
+        marked as (select drive_id, coalesce(slowdown, 0) >= {threshold} as is_slow from fixture__slow)
         select drive_id, sum(case when is_slow then 1 else 0 end) as hours from marked where drive_id is not null group by drive_id
     ) _dbt_internal_unit_test_actual
 ),

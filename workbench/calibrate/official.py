@@ -1,4 +1,4 @@
-"""The official judge: the fleet written, ingested and built, its marts read back. Takes minutes where the quick one takes seconds."""
+"""The official judge: the fleet written, ingested, built and studied, its marts read back. Takes minutes where the quick one takes seconds."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from engine.build import build
+from engine.build import build, make_study
 from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
@@ -20,7 +20,7 @@ Distances = list[tuple[str, str, float, int]]
 
 
 def build_fleet(folder: Path, groups: Mapping[Kind, int], days: int, seed: int, say: Callable[[str], Any]) -> Warehouse:
-    """Simulate into `folder`/fleet, ingest and build into `folder`/warehouse."""
+    """Simulate into `folder`/fleet, ingest and build into `folder`/warehouse, and compute the study."""
     warehouse = Warehouse(folder / "warehouse")
     made = simulate(folder / "fleet", disk_groups=groups["disk"], ssd_groups=groups["ssd"], days=days, seed=seed)
     say(f"{made.row_count:,} drive-hours written")
@@ -28,6 +28,8 @@ def build_fleet(folder: Path, groups: Mapping[Kind, int], days: int, seed: int, 
     say("ingested")
     build(warehouse)
     say("built")
+    make_study(warehouse)
+    say("studied")
     return warehouse
 
 

@@ -35,8 +35,8 @@ EXECUTOR_GIB = 2
 LOCAL, CLUSTER = "Spark, `local[2]`", "Spark, a master and two workers of one core"
 """What is measured beside DuckDB."""
 
-WRITTEN = re.compile(r"Arguments: (?:`spark_catalog`\.`\w+`\.`(\w+)`|file:\S*/(\w+), )")
-"""Where a plan says which table it writes, which has the name of its model."""
+WRITTEN = re.compile(r"Arguments: (?:`spark_catalog`\.`\w+`\.`(\w+)`|file:\S*/(?:\w+\.)?(\w+), )")
+"""Where a plan says which table it writes, or the folder of one, which has the name of its model."""
 
 STORED = ("fct_drive_hours", "fct_raid_hours")
 """Marts whose rows are compared."""

@@ -1,0 +1,152 @@
+"""`make check`: what an edit may have broken, in seconds and without a warehouse.
+
+1. every model that changed, and all that read it, is planned over nothing: columns, types and contracts;
+2. the unit tests whose query changed are run in DuckDB (workbench/unit_tests.py);
+3. changed files are linted: ruff and mypy for Python, sqlfluff for SQL.
+
+What has passed is remembered by content in target/compiled/check, so that nothing is checked twice. `--model NAME` checks one model, `--all`
+every unit test; `make lint` lints everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import click
+import duckdb
+
+from engine.compiled import compiled_file
+from engine.errors import ModelError
+from engine.warehouse import PROJECT
+from workbench.unit_tests import Project, UnitTest, run
+
+LINE_LENGTH = 200
+"""Of SQL: sqlfluff counts what Jinja makes of a line."""
+
+PYTHON = Path(sys.executable).parent
+
+
+class Passed:
+    """What has passed before, by content."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        try:
+            self.known: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            self.known = {}
+
+    def new(self, kind: str, digests: Iterable[str]) -> set[str]:
+        """Those of a kind that have not passed yet."""
+        return set(digests) - set(self.known.get(kind, ()))
+
+    def keep(self, kind: str, digests: Iterable[str]) -> None:
+        """Remember these as passed, and of their kind no others."""
+        self.known[kind] = sorted(set(digests))
+
+    def write(self) -> None:
+        """Write it down for the next time."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(json.dumps(self.known), encoding="utf-8")
+
+
+def changed_files(suffix: str) -> dict[str, str]:
+    """Digests of the files that differ from the last commit, or that git does not know yet, by path."""
+    found: set[str] = set()
+    for command in (["diff", "--name-only", "--diff-filter=d", "HEAD"], ["ls-files", "--others", "--exclude-standard"]):
+        done = subprocess.run(["git", *command], cwd=PROJECT, capture_output=True, text=True, check=True)
+        found |= {name for name in done.stdout.split("\n") if name.endswith(suffix)}
+    return {name: hashlib.sha256(name.encode() + (PROJECT / name).read_bytes()).hexdigest() for name in sorted(found)}
+
+
+def lint_python(passed: Passed) -> str | None:
+    """Ruff over the files that have changed, and mypy. Returns: what is wrong; None where nothing is."""
+    files = changed_files(".py")
+    changed = [name for name, digest in files.items() if passed.new("python", [digest])]
+    commands = [["ruff", "check", "--quiet", *changed], ["ruff", "format", "--check", "--quiet", *changed], ["mypy", "--no-error-summary"]]
+    for command in commands if changed else ():
+        done = subprocess.run([PYTHON / command[0], *command[1:]], cwd=PROJECT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return f"{' '.join(command[:2])}\n{done.stdout}{done.stderr}".rstrip()
+    passed.keep("python", files.values())
+    return None
+
+
+def lint_sql(passed: Passed) -> str | None:
+    """Sqlfluff over the models that have changed. Returns: what is wrong; None where nothing is."""
+    files = {name: digest for name, digest in changed_files(".sql").items() if name.startswith("models/")}
+    changed = [name for name, digest in files.items() if passed.new("sql", [digest])]
+    for name in changed:
+        for number, line in enumerate((PROJECT / name).read_text(encoding="utf-8").splitlines(), start=1):
+            if len(line) > LINE_LENGTH:
+                return f"{name}:{number}: {len(line)} characters; {LINE_LENGTH} at most"
+    said = None
+    for name in changed:
+        done = subprocess.run([PYTHON / "sqlfluff", "lint", name], cwd=PROJECT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            said = f"{said or 'sqlfluff lint'}\n{done.stdout}{done.stderr}".rstrip()
+            files.pop(name)
+    passed.keep("sql", files.values())
+    return said
+
+
+def unit_tests(project: Project, passed: Passed, model: str | None, *, is_all: bool) -> tuple[list[UnitTest], list[str]]:
+    """Run the unit tests of one model, or those whose query has changed. Returns: those that ran, and what differs, by test."""
+    tests = project.unit_tests(lambda name: model in (None, name))
+    new = passed.new("unit_tests", (test.digest for test in tests))
+    chosen = [test for test in tests if model or is_all or test.digest in new]
+    failed: dict[str, str] = {}
+    with duckdb.connect() as connection:
+        from lab.statistics import register
+
+        register(connection)
+        for test in chosen:
+            difference = run(connection, test)
+            if difference is not None:
+                failed[test.digest] = f"{test.path}: {test.model}, {test.name}: - expected, + actual\n{difference}"
+    if model is None:
+        passed.keep("unit_tests", (test.digest for test in tests if test.digest not in failed))
+    return chosen, list(failed.values())
+
+
+@click.command()
+@click.option("--model", metavar="NAME", help="Check one model alone: its columns and its unit tests.")
+@click.option("--all", "is_all", is_flag=True, help="Check everything, whatever has passed before.")
+def main(model: str | None, is_all: bool) -> None:
+    """Check what an edit may have broken: models, unit tests, lint."""
+    began = time.monotonic()
+    file = compiled_file("duckdb").parent / "check" / "passed.json"
+    passed = Passed(file)
+    wrong: list[str] = []
+    with ThreadPoolExecutor(1) as beside:
+        # mypy and sqlfluff are processes of their own: they run while dbt compiles
+        linted = [] if model else [beside.submit(lint, passed) for lint in (lint_sql, lint_python)]
+        try:
+            project = Project()
+            types = project.types
+            if model and model not in {node.name for node in project.models}:
+                raise ModelError(f"no model is named {model!r}")
+            ran, failures = unit_tests(project, passed, model, is_all=is_all)
+            wrong += failures
+            click.echo(f"{len(types)} relations planned, {len(ran)} unit tests run, {len(failures)} failed")
+        except ModelError as error:
+            wrong.append(re.sub(r"\n\s*\n", "\n", str(error)))
+        wrong += [said for each in linted if (said := each.result())]
+    passed.write()
+    for said in wrong:
+        click.echo(f"\n{said}", err=True)
+    click.echo(f"{'Not all is well' if wrong else 'All is well'}: {time.monotonic() - began:.1f} s")
+    if wrong:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

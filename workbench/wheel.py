@@ -1,0 +1,24 @@
+"""Put the compiled models into the wheel: hatchling calls this when it builds one.
+
+They are no file of the checkout, so pyproject.toml cannot name them: `uv sync` takes what it names into the environment of the checkout,
+which is there before they are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+COMPILED = "target/compiled/duckdb.json"
+
+
+class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]  # hatchling is there only while a wheel is built
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add them to a wheel that is to be installed elsewhere. Raises: FileNotFoundError where they are not compiled."""
+        if version != "editable":
+            file = Path(self.root) / COMPILED
+            if not file.exists():
+                raise FileNotFoundError(f"{file}: the models are not compiled; `make wheel` does, or `python -m engine.compiled` before it")
+            build_data["force_include"][str(file)] = f"drivetail/_project/{COMPILED}"
