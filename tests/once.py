@@ -17,16 +17,6 @@ from ingest import ingest
 from tests.reference.fleets import HOWS, deliveries, random_fleet
 
 
-def parse_project() -> None:
-    """Have the models parsed in this process: the first process of a run takes 10 s, the others find that nothing has changed since."""
-    from engine.dbt import Project
-    from engine.warehouse import PROJECT
-
-    folder = PROJECT / "target" / "tests"
-    with locked(folder / "lock"):
-        Project.parsed("duckdb", folder, folder / "logs")
-
-
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock between processes."""
@@ -40,7 +30,6 @@ def made_once(factory: pytest.TempPathFactory, worker_id: str, name: str, make: 
     """The folder `name`, filled by `make(folder)` unless another process of this run has done so. Nobody may change it."""
     base = factory.getbasetemp()
     root = (base if worker_id == "master" else base.parent) / name
-    parse_project()
     with locked(root.with_suffix(".lock")):
         if not root.with_suffix(".made").exists():
             shutil.rmtree(root, ignore_errors=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from pathlib import Path
 
 import duckdb
 
+from engine.compiled import models_version
 from engine.warehouse import Warehouse
 
+PUBLICATION_ID = "000007-20260202T030000Z"
 HOSTILE = "<script>alert(1)</script> & </td></table>"
 
 # id, kind of reference, subject, metric, operator, value, unit
@@ -119,7 +122,7 @@ RELIABILITY = [
 
 
 def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
-    """A warehouse whose publication holds the study above, or, `is_empty`, one of which nothing is known."""
+    """A warehouse whose publication, of these models, holds the study above, or, `is_empty`, one of which nothing is known."""
     warehouse = Warehouse(root.resolve())
     root.mkdir(parents=True, exist_ok=True)
     units = {reference[0]: (reference[3], reference[6]) for reference in REFERENCES}
@@ -129,7 +132,7 @@ def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
         fill(
             connection,
             "publication (publication_id varchar, published_at timestamp, last_hour_utc timestamp)",
-            [("000007-20260202T030000Z", datetime(2026, 2, 2, 3), datetime(2026, 2, 1, 23))],
+            [(PUBLICATION_ID, datetime(2026, 2, 2, 3), datetime(2026, 2, 1, 23))],
         )
         fill(
             connection,
@@ -189,7 +192,15 @@ def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
         )
         points = [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)]
         fill(connection, "study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)", points)
+        connection.execute("create schema raw; create table raw.publication as from marts.publication")
+    publish_record(warehouse, models_version())
     return warehouse
+
+
+def publish_record(warehouse: Warehouse, version: str) -> None:
+    """Write down which models have made the publication."""
+    warehouse.publications.mkdir(exist_ok=True)
+    (warehouse.publications / f"{PUBLICATION_ID}.json").write_text(json.dumps({"models": version}))
 
 
 def fill(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[object, ...]]) -> None:

@@ -16,7 +16,7 @@ FLOORS = [("ingest", "simulate", "toleraid"), ("lab", "quality"), ("engine",), (
 # a room of a package imports from the rooms before it; a file that is in none is named like a room, the package itself comes last
 ROOMS = {
     "ingest": ["contract", "reading", "raw", "sources", "run", ""],
-    "lab": ["contract", "statistics", "tools", "bundle", "landing", "simulate", "run", ""],
+    "lab": ["contract", "statistics", "dbt_plugin", "tools", "bundle", "landing", "simulate", "run", ""],
     "quality": ["frames", "history", "suites", "gate", "page", ""],
     "report": ["page", "weekly", "study", "lab", ""],
     "drivetail": ["", "console", "service", "ask", "feeds", "tell", "host", "demo", "cli", "__main__"],

@@ -9,7 +9,7 @@ import pytest
 
 from drivetail.feeds.outcomes import HELD, HINDERED, LANDED, Outcome
 from engine.build import build
-from engine.dbt import Hindered, ModelError
+from engine.errors import Hindered, ModelError
 from engine.warehouse import Warehouse
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from conftest import drivetail
 
-from engine.build import build
+from engine.build import build, publish_store
 from engine.warehouse import Warehouse
 from ingest import ingest
 from ingest.contract.values import utc_now
@@ -91,6 +92,40 @@ def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_pa
     damaged = drivetail("decisions", *option)
     assert damaged.exit_code == 1 and "decisions.jsonl: line 5" in damaged.stderr
     assert drivetail("decisions", "--pending", "--all", *option).exit_code == 2
+
+
+def test_a_decision_that_is_repeated_is_recorded_once(copied: Warehouse) -> None:
+    build(copied)
+
+    def decide(*options: object) -> list[str]:
+        said = drivetail("decide", *options, "-w", copied.root)
+        assert said.exit_code == 0, said.output
+        return said.stdout.splitlines()
+
+    def recorded() -> int:
+        return len(copied.decisions.read_text().splitlines())
+
+    given = ("d11", "replace", "--by", "ada", "--note", "slow", "--ticket", "OPS-7", "--until", "2999-01-01")
+    (first,) = decide(*given)
+    # the call was killed after it had written: its line is there, and it is called again
+    (again,) = decide(*given)
+    assert re.fullmatch(re.escape(first) + r"; recorded already, at \d{4}-\d\d-\d\d \d\d:\d\d UTC", again)
+    assert recorded() == 1
+    # of several drives those are recorded that lack it
+    both = decide("d12", *given)
+    assert [line.split(":")[0] for line in both if "recorded already" in line] == ["d11"] and recorded() == 2
+    # another note, person, ticket or end is another decision, and so is one that another has followed
+    for changed in (("--note", "very slow"), ("--by", "bob"), ("--ticket", "OPS-8"), ("--until", "2998-01-01")):
+        before = recorded()
+        assert "recorded already" not in decide(*given, *changed)[0]
+        assert "recorded already" not in decide(*given)[0]
+        assert recorded() == before + 2
+    # over a line that is none, and over what a later publication shows
+    with copied.decisions.open("a") as register:
+        register.write("{}\nnot json\n")
+    assert "recorded already" in decide(*given)[0]
+    publish_store(copied)
+    assert "recorded already" not in decide(*given)[0]
 
 
 def test_several_drives_are_decided_on_at_once_by_whom_the_settings_name(copied: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

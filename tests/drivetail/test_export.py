@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from engine.build import make_study
 from engine.warehouse import Warehouse
 from tests.drivetail.conftest import Published, drivetail
 
@@ -14,6 +19,8 @@ pytestmark = pytest.mark.xdist_group("export")
 
 DRIVE_HOURS = "marts.fct_drive_hours order by drive_id, hour_utc"
 COUNT = "select count(*) from marts.fct_drive_hours"
+NAMES = "select table_name from information_schema.tables where table_schema = 'marts' order by 1"
+OF_STUDY = ["study_curves", "study_results", "study_tolerance", "study_variants"]
 
 
 def asked(file: Path, query: str) -> list[tuple]:
@@ -27,19 +34,36 @@ def exported(published: Published, tmp_path_factory: pytest.TempPathFactory) -> 
     done = drivetail("export", out, "-w", published.warehouse.root)
     assert done.exit_code == 0, done.output
     assert f"{out}: {out.stat().st_size:,} bytes" in done.output
+    assert f"because `drivetail study` has not been run: {', '.join(OF_STUDY)}" in done.output
     return out
 
 
-def test_a_file_holds_every_mart_with_its_comments_and_no_path(published: Published, exported: Path) -> None:
-    names = "select table_name from information_schema.tables where table_schema = 'marts' order by 1"
-    assert asked(exported, names) == asked(published.warehouse.published, names)
+def test_a_file_holds_every_mart_that_is_computed_with_its_comments_and_no_path(published: Published, exported: Path) -> None:
+    names = asked(published.warehouse.published, NAMES)
+    assert set(OF_STUDY) <= {name for (name,) in names}
+    assert asked(exported, NAMES) == [(name,) for (name,) in names if name not in OF_STUDY]
     assert asked(exported, "select count(*) from duckdb_views() where not internal") == [(0,)]
     assert asked(exported, f"from {DRIVE_HOURS}") == asked(published.warehouse.published, f"from {DRIVE_HOURS}")
     for kind in ("columns", "tables"):
-        query = f"select count(comment) from duckdb_{kind}() where schema_name = 'marts'"
-        views = " + (select count(comment) from duckdb_views() where schema_name = 'marts')" if kind == "tables" else ""
+        query = f"select count(comment) from duckdb_{kind}() where schema_name = 'marts' and table_name not in {tuple(OF_STUDY)}"
+        of_views = f"select count(comment) from duckdb_views() where schema_name = 'marts' and view_name not in {tuple(OF_STUDY)}"
+        views = f" + ({of_views})" if kind == "tables" else ""
         assert asked(exported, query) == asked(published.warehouse.published, f"select ({query}){views}")
     assert [path.name for path in exported.parent.iterdir()] == ["fleet.duckdb"]
+
+
+def test_the_study_is_exported_once_it_is_computed(settled: Warehouse, tmp_path: Path) -> None:
+    out = tmp_path / "fleet.duckdb"
+    refused = drivetail("export", out, "--select", "study_results", "-w", settled.root)
+    assert refused.exit_code == 1 and "--select study_results: is computed when it is asked for: run `drivetail study`" in refused.output
+    make_study(settled)
+    done = drivetail("export", out, "-w", settled.root)
+    assert done.exit_code == 0 and "Left out" not in done.output
+    assert asked(out, NAMES) == asked(settled.published, NAMES)
+    for name in OF_STUDY:
+        assert asked(out, f"from marts.{name} order by all") == asked(settled.published, f"from marts.{name} order by all")
+    comment = "select comment like '%As of 2026-01-06 05:00:00, UTC.' from duckdb_tables() where table_name = 'study_results'"
+    assert asked(out, comment) == [(True,)]
 
 
 def test_a_parquet_file_for_each_mart_that_is_selected(published: Published, tmp_path: Path) -> None:
@@ -98,3 +122,43 @@ def test_the_original_answers_under_any_name(published: Published, tmp_path: Pat
     (kept,) = published.warehouse.publications.glob("*-*.duckdb")
     for path in (tmp_path / "link" / "warehouse.duckdb", tmp_path / "fleet.duckdb", Path("warehouse.duckdb"), kept):
         assert asked(path, COUNT) == expected, path
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from drivetail.ask import export
+from engine.warehouse import Warehouse
+
+warehouse, out, moment = sys.argv[1:]
+kill = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+if moment == "swap":  # a folder's last content has been moved aside, and the new one is not in its place
+    export.os.replace = kill
+export.export(
+    Warehouse(Path(warehouse)), Path(out), is_parquet=out.endswith("folder"), is_forced=True,
+    on_progress=lambda name, done, total: done == 40 and moment == "tables" and kill(),
+)
+"""
+
+
+@pytest.mark.parametrize("moment", ["tables", "swap"])
+@pytest.mark.parametrize("name", ["fleet.duckdb", "folder"])
+def test_what_a_killed_export_left_goes_with_the_next_one_to_that_place(
+    published: Published, tmp_path: Path, name: str, moment: str
+) -> None:
+    root, out = published.warehouse.root, tmp_path / name
+    command = ("export", *(("--parquet",) if name == "folder" else ()), out, "--force", "-w", root)
+    assert drivetail(*command).exit_code == 0
+    killed = subprocess.run([sys.executable, "-c", KILLED, root, out, moment], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    left = {path.name for path in tmp_path.iterdir()} - {name}
+    assert any(path.endswith(".draft") for path in left)
+    # of a process that runs, and of another place
+    others = {f".{name}.{os.getppid()}.draft", f".other.{name}.1.draft", f".{name}x.999999.draft", f".{name}.draft"}
+    for other in others:
+        (tmp_path / other).touch()
+    # of one that had the id of the next, as in a container
+    (tmp_path / f".{name}.{os.getpid()}.draft").write_text("no database")
+    assert drivetail(*command).exit_code == 0
+    assert {path.name for path in tmp_path.iterdir()} == {name, *others}
+    assert len(list(out.iterdir())) > 40 if name == "folder" else asked(out, COUNT) == asked(published.warehouse.published, COUNT)

@@ -11,6 +11,7 @@ import pty
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -21,7 +22,8 @@ from click.testing import CliRunner, Result
 from drivetail.cli import main
 from drivetail.service.maintenance import expire
 from engine.build import build
-from engine.dbt import ModelError, Project
+from engine.compiled import models_of
+from engine.errors import ModelError
 from engine.prune import LEAST_DAYS, prune
 from engine.publish import clean_up
 from engine.retention import Kept, Past, bring_back
@@ -71,6 +73,11 @@ class Site:
         for name, content in {"drive_hours": [HEADER, *lines], **tables}.items():
             (delivery / f"{name}_{self.came}.csv").write_text("\n".join(content) + "\n")
         return self.does("ingest", "bundle", str(delivery))
+
+    def cleans_up(self, **options: float) -> None:
+        ((publication,),) = self.ask("select publication_id from marts.publication")
+        with duckdb.connect(str(self.warehouse.build_database)) as connection:
+            clean_up(self.warehouse, publication, connection, **options)
 
     def ask(self, query: str) -> list[tuple]:
         with duckdb.connect(str(self.warehouse.published), read_only=True) as connection:
@@ -154,6 +161,18 @@ def test_a_prune_that_died_after_its_commit_is_done_by_the_next_build(site: Site
     assert site.does(*PLAN) == f"Everything before {HORIZON} was already pruned; nothing has changed\n"
 
 
+def test_a_prune_that_died_and_is_repeated_says_what_it_has_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = built(tmp_path)
+    with monkeypatch.context() as dying:
+        dying.setattr("engine.prune.enter_past", lambda *told, **options: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            prune(site.warehouse, 45)
+    said = site.does(*PLAN)
+    assert said.startswith(f"Finished the prune of everything before {HORIZON}, which had been interrupted: 0 drive-hours are gone"), said
+    assert site.ask("select pruned_before_utc from marts.publication") == [(datetime.fromisoformat(HORIZON),)]
+    assert site.does(*PLAN) == f"Everything before {HORIZON} was already pruned; nothing has changed\n"
+
+
 def test_drives_are_replaced_from_the_horizon_on(site: Site) -> None:
     """Of the four tail hours before it nobody knows what would be left; reads go round tails that are kept."""
     names = ("raid_hours", "tail_hours", "tail_hours_left", "tail_hours_ended")
@@ -193,8 +212,8 @@ def test_what_comes_later_and_what_is_asked_of_what_went(site: Site) -> None:
 
 def test_a_build_database_made_anew_knows_of_drives_that_raw_knows_no_more(site: Site) -> None:
     site.does("prune", "--older-than", "35d", "--yes")
-    ((publication, horizon),) = site.ask("select publication_id, pruned_before_utc from marts.publication")
-    clean_up(site.warehouse, publication, keep_seconds=-1)
+    ((horizon,),) = site.ask("select pruned_before_utc from marts.publication")
+    site.cleans_up(keep_seconds=-1)
     drives = "select drive_id, first_hour_utc, last_hour_utc, current_raid_group_id from marts.dim_drives order by 1"
     before = site.ask(drives)
     assert {first < horizon for _, first, *_ in before} == {True}
@@ -221,11 +240,10 @@ def test_raw_and_the_past_survive_the_store_and_other_models(tmp_path: Path, mon
         f"select * from marts.{name} order by all" for name in ("fct_drive_slowness", "fct_raid_hours", "dim_drives", "dim_raid_groups")
     ]
     before = [site.ask(query) for query in kept]
-    ((publication,),) = site.ask("select publication_id from marts.publication")
-    clean_up(site.warehouse, publication)
+    site.cleans_up()
     first = list_deliveries(site.warehouse.root)[0]
     assert len(drive_hour_files(first)) == 3, "an earlier publication still shows them"
-    clean_up(site.warehouse, publication, keep_seconds=-1)
+    site.cleans_up(keep_seconds=-1)
     assert [path.name for path in drive_hour_files(first)] == ["2026-02-20.parquet"]
     status = site.does("status")
     assert "40 drive-hours of raw before 2026-01-16; no more are taken" in status and "do not add up" not in status
@@ -239,8 +257,8 @@ def test_raw_and_the_past_survive_the_store_and_other_models(tmp_path: Path, mon
     assert "cannot be computed again with these models; `drivetail build --full-refresh --keep-pruned`" in site.refuses(
         "build", "--full-refresh"
     )
-    for version in ("version", "store_version"):
-        monkeypatch.setattr(Project, version, "of the next release")
+    next_release = replace(models_of(), version="of the next release", store_version="of the next release")
+    monkeypatch.setattr("engine.build.models_of", lambda: next_release)
     # which has a model that this one did not have
     record = site.warehouse.raw / "pruned.json"
     past = json.loads(record.read_text())

@@ -211,7 +211,7 @@ def test_marts_of_hours_pulled_one_by_one_are_those_of_one_pull(
         server.series = counted_drives(at(-1), at(scraped))
         changed(server, "sdb", changes)
         inbox(warehouse, until)
-        build(warehouse)
+        build(warehouse, daily=until == 4)
     whole = Warehouse(tmp_path / "whole")
     ingest("prometheus", server.url, whole.root, first=START, end=START + timedelta(hours=4))
     build(whole)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -121,6 +122,16 @@ def test_a_fleet_of_another_year_is_no_problem_by_its_age(status: Status) -> Non
     assert not [problem for problem in status.problems if "has landed for" in problem]
 
 
+def test_hours_ahead_of_the_clock_are_a_problem(published: Published) -> None:
+    last = duckdb.connect(str(published.warehouse.published), read_only=True).execute("select last_hour_utc from marts.publication")
+    ((last_hour,),) = last.fetchall()
+    ahead = [problem for problem in collect_status(published.warehouse, last_hour - timedelta(days=730)).problems if "ahead of" in problem]
+    assert len(ahead) == 1 and "730 d ahead of this machine's clock" in ahead[0] and "clock.md" in ahead[0]
+    assert not [
+        problem for problem in collect_status(published.warehouse, last_hour - timedelta(hours=23)).problems if "ahead of" in problem
+    ]
+
+
 def test_json_holds_the_same(published: Published) -> None:
     shown = drivetail("status", "--json", "-w", published.warehouse.root)
     content = json.loads(shown.stdout)
@@ -183,7 +194,7 @@ def test_a_corrupt_publication(copied: Warehouse) -> None:
 
 def test_a_publication_that_has_lost_what_it_shows(settled: Warehouse) -> None:
     with duckdb.connect(str(settled.published)) as connection:
-        connection.execute("drop view intermediate.int_drive_hours")
+        connection.execute("drop table marts.fct_status_window; drop view intermediate.int_drive_hours")
     told = drivetail("status", "-w", settled.root)
     assert told.exit_code == 0
     assert "its tables cannot be read" in told.output
@@ -192,6 +203,18 @@ def test_a_publication_that_has_lost_what_it_shows(settled: Warehouse) -> None:
         explained = drivetail("explain", *arguments, "-w", settled.root)
         assert explained.exit_code == 1
         assert "drivetail build --full-refresh" in explained.stderr
+
+
+def test_a_store_that_has_lost_its_files_is_told_with_the_command_that_makes_them_again(settled: Warehouse) -> None:
+    assert drivetail("build", "--daily", "-w", settled.root).exit_code == 0  # views that show this folder's files
+    shutil.rmtree(settled.store)
+    before = settled.published.read_bytes()
+    for command in ("alerts", "metrics", "explain d15", "build --daily", "study", "maintain"):
+        told = drivetail(*command.split(), "-w", settled.root)
+        assert told.exit_code == 1 and "drivetail build --full-refresh" in told.stderr, (command, told.output)
+        assert settled.published.read_bytes() == before, "the last publication stays"
+    assert drivetail("build", "--full-refresh", "-w", settled.root).exit_code == 0
+    assert drivetail("maintain", "-w", settled.root).exit_code == 0
 
 
 def test_nothing_published_and_nothing_landed(copied: Warehouse, tmp_path: Path) -> None:

@@ -8,11 +8,14 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import pytest
 from click.testing import CliRunner, Result
-from study_stand_in import publish_study
+from conftest import HEADER, HOURS, drivetail, write_bundle
+from conftest import row as drive_hour
+from study_stand_in import publish_record, publish_study
 
 from drivetail.cli import main
 from engine.read import fetch, open_published
@@ -26,12 +29,41 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 def run(warehouse: Warehouse, *options: str) -> Result:
-    return CliRunner().invoke(main, ["study", "-w", str(warehouse.root), *options])
+    """What is said of a study that is computed already."""
+    with patch("engine.build.make_study"):
+        return CliRunner().invoke(main, ["study", "-w", str(warehouse.root), *options])
 
 
 def held(warehouse: Warehouse, where: str = "true") -> list[dict[str, Any]]:
     with open_published(warehouse) as connection:
         return fetch(connection, f"select * from marts.study_results where {where}")
+
+
+def test_it_is_computed_when_it_is_asked_for_and_again_once_days_have_changed(settled: Warehouse, tmp_path: Path):
+    def published() -> Any:
+        with open_published(settled) as connection:
+            return connection.execute("select publication_id from marts.publication").fetchall()
+
+    def slow_hours_of_disks() -> Any:
+        asked = drivetail("study", "--format", "json", "-w", settled.root)
+        assert asked.exit_code == 0, asked.output
+        (row,) = (row for row in json.loads(asked.stdout) if (row["id"], row["kind"]) == ("F01-01", "disk"))
+        return row["numerator"], row["denominator"]
+
+    refused = drivetail("sql", "from marts.study_results", "-w", settled.root)
+    assert refused.exit_code == 1 and "marts.study_results is computed when it is asked for: run `drivetail study`" in refused.stderr
+    first, of_build = slow_hours_of_disks(), published()
+    hours = "select sum(is_slow::int), count(slowdown) from marts.fct_drive_hours where kind = 'disk' and slowdown is not null"
+    with open_published(settled) as connection:
+        assert connection.execute(hours).fetchall() == [first]
+    assert slow_hours_of_disks() == first and published() == of_build, "it is kept"
+
+    rows = [drive_hour(HOURS, drive, "g1", us="8000,18000" if drive == "d11" else "4000,9000") for drive in ("d11", "d12", "d13", "d14")]
+    late = write_bundle(tmp_path / "late", {"drive_hours.csv": "\n".join([HEADER, *rows]) + "\n"})
+    assert drivetail("ingest", "bundle", late, "-w", settled.root).exit_code == 0
+    assert slow_hours_of_disks() == first and published() == of_build, "what has landed waits for a build"
+    assert drivetail("build", "-w", settled.root).exit_code == 0
+    assert slow_hours_of_disks() == (first[0] + 1, first[1] + 4)
 
 
 def test_json_holds_every_column_of_every_row(warehouse: Warehouse):
@@ -158,6 +190,7 @@ def test_without_a_publication_it_says_so(tmp_path: Path):
 @pytest.mark.parametrize("relation", ["study_results", "study_references"])
 def test_a_publication_that_is_too_old_says_so(tmp_path: Path, relation: str):
     warehouse = publish_study(tmp_path / "warehouse")
+    publish_record(warehouse, "of an earlier release")
     with duckdb.connect(str(warehouse.published)) as connection:
         connection.execute(f"drop table marts.{relation}")
     result = run(warehouse)
@@ -169,6 +202,7 @@ def test_a_publication_that_is_too_old_says_so(tmp_path: Path, relation: str):
 
 def test_a_study_of_other_columns_says_so(tmp_path: Path):
     warehouse = publish_study(tmp_path / "warehouse")
+    publish_record(warehouse, "of an earlier release")
     with duckdb.connect(str(warehouse.published)) as connection:
         connection.execute("alter table marts.study_references drop column operator")
     result = run(warehouse)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +17,13 @@ import duckdb
 import pytest
 
 from drivetail.service.settings import SettingsError, load_settings
-from engine.dbt import Project, store_version
+from engine.compile import _store_version, compiled_manifest, recompiled
+from engine.compiled import models_of
+from engine.nodes import MADE, PLACEHOLDER, SEED, STORED, VIEW, Models
 from engine.thresholds import ThresholdError, checked, own_thresholds, variables
 from engine.warehouse import PROJECT, Warehouse
 from tests.drivetail.conftest import drivetail
+from tests.proof.support import command, environment, refusing_dbt
 
 ALERTS = "select subject_id from marts.fct_slow_alerts where subject_type = 'drive' and reason = 'acute' order by all"
 
@@ -39,14 +48,21 @@ def live(warehouse: Warehouse) -> set[str]:
         return {file for (file,) in connection.execute("select file from plan.files").fetchall()}
 
 
-@pytest.fixture
-def project(copied: Warehouse) -> Any:
-    """The manifest that builds in this process use."""
-    return Project.parsed("duckdb", copied.build / "dbt", copied.build / "logs")
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What dbt makes of the project, with placeholders for thresholds."""
+    return compiled_manifest("duckdb", tmp_path_factory.mktemp("manifest"))
+
+
+def with_changed(models: Models, name: str, rewrite: Callable[[str], str], **versions: str) -> Models:
+    """The models with other SQL of one of them."""
+    nodes = [replace(node, sql=rewrite(node.sql)) if node.name == name else node for node in models]
+    assert nodes != models.nodes
+    return replace(models, nodes=nodes, **versions)
 
 
 def test_thresholds_views_and_custom_models_change_and_compute_no_day(
-    settled: Warehouse, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settled: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Warehouse(tmp_path / "other")
     shutil.copytree(settled.root, other.root)
@@ -67,10 +83,11 @@ def test_thresholds_views_and_custom_models_change_and_compute_no_day(
     assert asked(settled, "select publication_id from marts.publication") == again, "nothing has changed"
 
     settled.settings.unlink()
-    view = project.nodes["model.drivetail.fct_raid_group_freshness"]
-    monkeypatch.setattr(view, "raw_code", f"select * from ({view.raw_code}) where false")
-    monkeypatch.setattr("engine.dbt.models_version", lambda: "of a changed view")
-    monkeypatch.setattr("engine.read.models_version", lambda: "of a changed view")
+    changed = with_changed(
+        models_of(), "fct_raid_group_freshness", lambda sql: f"select * from ({sql}) where false", version="of a changed mart"
+    )
+    monkeypatch.setattr("engine.build.models_of", lambda: changed)
+    monkeypatch.setattr("engine.read.models_version", lambda: changed.version)
     monkeypatch.setenv("DRIVETAIL_CUSTOM_MODELS", str(tmp_path / "own"))
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "slow.sql").write_text("select drive_id from {{ ref('fct_drive_slowness') }} where slow_hours > 0")
@@ -82,49 +99,103 @@ def test_thresholds_views_and_custom_models_change_and_compute_no_day(
     assert stored(settled) == before
 
 
-def test_a_changed_stored_model_computes_every_day(copied: Warehouse, project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_with_thresholds_of_its_own_imports_no_dbt(settled: Warehouse, tmp_path: Path) -> None:
+    models_of()  # compiles the models where they have changed
+    settled.settings.write_text("[thresholds]\nalert_slow_hours = 4\n")
+    path = os.pathsep.join([str(refusing_dbt(tmp_path / "no-dbt")), environment()["PYTHONPATH"]])
+    without = {**environment(), "PYTHONPATH": path}
+    done = subprocess.run(command("build", "-w", settled.root), env=without, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert asked(settled, ALERTS) == [("v1",)]
+    imported = [sys.executable, "-c", "import dbt.version"]
+    assert subprocess.run(imported, env=without, capture_output=True, timeout=60).returncode != 0, "else this would prove nothing"
+
+
+def test_a_changed_stored_model_computes_every_day(copied: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     before = live(copied)
-    model = project.nodes["model.drivetail.int_raid_hours"]
-    monkeypatch.setattr(model, "raw_code", f"-- changed\n{model.raw_code}")
+    changed = with_changed(
+        models_of(), "int_raid_hours", lambda sql: f"-- changed\n{sql}", version="of a changed model", store_version="of a changed model"
+    )
+    monkeypatch.setattr("engine.build.models_of", lambda: changed)
     built(copied)
     assert before and not before & live(copied)
 
 
-def test_what_decides_whether_days_are_computed(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    version = store_version(project)
+def test_what_decides_whether_days_are_computed(manifest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = _store_version(manifest)
+    assert version == models_of().store_version
+    nodes = {name: manifest.nodes[f"model.drivetail.{name}"] for name in (
+        "stg_raw__drive_hours", "plan_days__changed", "int_raid_hours", "int_raid_hours__medians", "fct_slow_alerts", "int_drives__totals",
+    )}  # fmt: skip
 
-    def changes(thing: Any, attribute: str) -> bool:
+    def changes(thing: Any, attribute: str, value: Any) -> bool:
         with monkeypatch.context() as patched:
-            patched.setattr(thing, attribute, getattr(thing, attribute) + " ")
-            return store_version(project) != version
+            patched.setattr(thing, attribute, value)
+            return _store_version(manifest) != version
 
-    nodes, macros = project.nodes, project.macros
-    assert changes(nodes["model.drivetail.stg_raw__drive_hours"], "raw_code"), "a stored model is made of it"
-    assert changes(nodes["model.drivetail.plan_days__changed"], "raw_code"), "it says which days are computed"
-    assert changes(macros["macro.drivetail.duckdb__median_of_group"], "macro_sql")
-    assert changes(macros["macro.drivetail.materialization_by_day_duckdb"], "macro_sql")
-    assert not changes(nodes["model.drivetail.fct_slow_alerts"], "raw_code")
-    assert not changes(nodes["model.drivetail.int_drives__totals"], "raw_code")
-    assert not changes(macros["macro.drivetail.raised_together"], "macro_sql")
-    assert not changes(nodes["model.drivetail.int_raid_hours"], "description")
-    monkeypatch.setitem(variables(), "alert_slow_hours", 99)
-    assert store_version(project) == version
-    monkeypatch.setitem(variables(), "slow_threshold", 99.0)
-    assert store_version(project) != version
+    def changes_sql(name: str) -> bool:
+        return changes(nodes[name], "compiled_code", nodes[name].compiled_code + "\n-- changed")
+
+    def changes_meta(name: str, **meta: Any) -> bool:
+        return changes(nodes[name].config, "meta", {**nodes[name].config.meta, **meta})
+
+    assert changes_sql("stg_raw__drive_hours"), "a stored model is made of it"
+    assert changes_sql("plan_days__changed"), "it says which days are computed"
+    assert changes_sql("int_raid_hours") and changes_sql("int_raid_hours__medians")
+    assert not changes_sql("fct_slow_alerts") and not changes_sql("int_drives__totals")
+
+    column = nodes["int_raid_hours"].columns["reporting_drive_count"]
+    assert changes(column, "data_type", "double") and not changes(column, "description", "Said in other words.")
+    assert not changes(nodes["int_raid_hours"], "description", "Said in other words.")
+    assert not changes(next(iter(nodes["fct_slow_alerts"].columns.values())), "data_type", "double")
+    for source in ("raw.drive_hours", "plan.files", "plan.unfinished_days"):
+        column = next(iter(manifest.sources[f"source.drivetail.{source}"].columns.values()))
+        assert changes(column, "data_type", "blob"), source
+    assert not changes(next(iter(manifest.sources["source.drivetail.raw.labels"].columns.values())), "data_type", "blob")
+
+    assert changes_meta("int_raid_hours__medians", made="by_day"), "its days are not there yet"
+    assert changes_meta("int_raid_hours", ratios={"rio_degradation": "1.0"}), "worked out when it is read"
+    assert not changes_meta("int_drives__totals", made="each_build")
+
+    of_macro = recompiled(manifest, "model.drivetail.int_raid_hours__medians", {})
+    with monkeypatch.context() as patched:
+        macro = manifest.macros["macro.drivetail.duckdb__median_of_group"]
+        patched.setattr(macro, "macro_sql", macro.macro_sql.replace("median(", "mode("))
+        assert recompiled(manifest, "model.drivetail.int_raid_hours__medians", {}) != of_macro, "SQL holds what macros write"
+    for name, other, is_stored in (("alert_slow_hours", 99, False), ("slow_threshold", 99.0, True)):
+        with monkeypatch.context() as patched:
+            for unique_id, node in manifest.nodes.items():
+                if node.resource_type == "model" and name in node.raw_code + str(node.depends_on.macros):
+                    patched.setattr(node, "compiled_code", recompiled(manifest, unique_id, {name: other}))
+            assert (_store_version(manifest) != version) is is_stored, name
 
 
-def test_no_stored_model_uses_what_can_be_set(project: Any) -> None:
-    from engine.dbt import _made_of
-
-    made = _made_of(project)
-    texts = [project.nodes[each].raw_code for each in made if each in project.nodes]
-    texts += [project.macros[each].macro_sql for each in made if each in project.macros]
-    texts += [str(project.nodes[each].config.to_dict()) for each in made if each in project.nodes]
-    words = {word for text in texts for word in re.findall(r"\w+", text)}
+def test_no_stored_model_uses_what_can_be_set(manifest: Any) -> None:
     settable = variables()["settable"]
-    assert not words & settable.keys()
+    placeholders = {PLACEHOLDER % name for name in settable}
+    above = models_of().above(
+        [node.relation for node in models_of() if node.made in STORED or node.schema == "plan"], through={*MADE, VIEW, SEED}
+    )
+    assert "staging.stg_raw__drive_hours" in above
+    for relation in above:
+        node = models_of().by_relation.get(relation)
+        assert node is None or not [each for each in placeholders if each in node.sql + json.dumps([node.meta, node.ratios])], relation
     assert not [name for name in settable if name.endswith("_threshold")], "names that models put together"
     assert {name: variables()[name] for name in settable} == checked({name: variables()[name] for name in settable})
+
+
+def test_thresholds_put_into_compiled_sql_give_what_dbt_compiles_with_them(manifest: Any) -> None:
+    """Jinja computes nothing with a threshold: a placeholder would not be a number there."""
+    settable = variables()["settable"]
+    own = checked({name: type(variables()[name])(greatest) for name, (_, greatest) in settable.items()})
+    assert all(own[name] != variables()[name] for name in own)
+    put_in = models_of().with_thresholds(own)
+    found = set()
+    for unique_id, node in manifest.nodes.items():
+        if node.resource_type in ("model", "test") and node.language == "sql" and node.compiled_code:
+            found |= {name for name in settable if PLACEHOLDER % name in node.compiled_code}
+            assert put_in(node.compiled_code) == recompiled(manifest, unique_id, own), unique_id
+    assert found == set(settable)
 
 
 def test_the_page_lists_what_can_be_set() -> None:

@@ -20,7 +20,8 @@ from conftest import Published, drivetail
 
 from drivetail.service.maintenance import check_sums, rebuild_check, reconcile
 from engine.build import Build, explaining
-from engine.dbt import Hindered, ModelError, models_version
+from engine.compiled import models_version
+from engine.errors import Hindered, ModelError
 from engine.publish import STORAGE_VERSION
 from engine.read import QueryError, note_other_models
 from engine.warehouse import Warehouse, quoted
@@ -38,8 +39,10 @@ def landed(published: Published, tmp_path: Path) -> Warehouse:
     return warehouse
 
 
-def opened(warehouse: Warehouse) -> Build:
-    return Build(warehouse, lambda phase, done, total: None)
+def new_deliveries(warehouse: Warehouse) -> list[int]:
+    """Those that a build would take in."""
+    with Build(warehouse) as build:
+        return [delivery.seq for delivery in build.new]
 
 
 def test_what_other_definitions_computed_is_computed_again(landed: Warehouse) -> None:
@@ -47,25 +50,24 @@ def test_what_other_definitions_computed_is_computed_again(landed: Warehouse) ->
         connection.execute("create schema state; create table state.project as select 'an earlier release' as version")
         # kept otherwise then
         connection.execute("create table state.finished_deliveries as select 1 as seq; create table state.batches as select 'x' as folder")
-    build = opened(landed)
-    assert [delivery.seq for delivery in build.new] == [1, 2]
+    assert new_deliveries(landed) == [1, 2]
     assert '"reason": "the models have changed"' in landed.log.read_text()
-    again = opened(landed)
-    assert [delivery.seq for delivery in again.new] == [1, 2], "nothing is finished before it is published"
+    assert new_deliveries(landed) == [1, 2], "nothing is finished before it is published"
 
 
 def test_what_these_definitions_computed_stays(landed: Warehouse) -> None:
-    opened(landed)
+    new_deliveries(landed)
     with duckdb.connect(str(landed.build_database)) as connection:
         connection.execute("insert into state.finished_deliveries values (1)")
-    build = opened(landed)
-    assert [delivery.seq for delivery in build.new] == [2]
+    assert new_deliveries(landed) == [2]
 
 
 def test_columns_and_settings_are_definitions_and_descriptions_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.dbt.PROJECT", tmp_path)
+    monkeypatch.setattr("engine.compiled.PROJECT", tmp_path)
     (tmp_path / "models").mkdir()
-    (tmp_path / "dbt_project.yml").touch()
+    for file in ("dbt_project.yml", "engine/compile.py", "lab/statistics.py"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
 
     def version(column: str = "a", kind: str = "date", said: str = "One day", tested: str = "b") -> str:
         (tmp_path / "models" / "m.yml").write_text(f"""models:
@@ -241,7 +243,8 @@ def test_a_warehouse_of_a_release_is_taken_over(archive: Path, tmp_path: Path) -
             ("a", 14, 10, 1, 2.5, False), ("c", 14, 0, 0, 1.0, False),
         ]  # fmt: skip
         transitions = "normal, to_slow, slow_persist, back_to_stable"
-        assert ask(f"select {transitions} from intermediate.int_drives__totals where drive_id = 'a'") == [(3, 0, 9, 0)]
+        connection.execute(f"attach {quoted(warehouse.build_database)} as build (read_only)")
+        assert ask(f"select {transitions} from build.intermediate.int_drives__totals where drive_id = 'a'") == [(3, 0, 9, 0)]
         spans = "select first_hour_utc, last_hour_utc from marts.dim_drives where drive_id = 'a'"
         assert ask(spans) == [(datetime(2026, 1, 5, 20), datetime(2026, 2, 20, 3))]
         assert ask("select min(hour_utc), count(*) from marts.fct_drive_hours where drive_id = 'a'") == [(datetime(2026, 1, 6), 10)]
@@ -273,8 +276,8 @@ def test_a_build_database_that_is_open_elsewhere_may_be_opened_later(landed: War
     with subprocess.Popen([sys.executable, "-c", code, landed.build_database], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None and other.stdout.readline() == b"open\n"
         with pytest.raises(Hindered, match="close what has it open"):
-            opened(landed)
-    opened(landed)
+            new_deliveries(landed)
+    assert new_deliveries(landed) == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -283,8 +286,8 @@ def test_a_build_database_that_is_open_elsewhere_may_be_opened_later(landed: War
         (OSError(errno.ENOSPC, "No space left on device"), True),
         (MemoryError(), True),
         (duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate"), True),
-        (ModelError("dbt run: IO Error: No space left on device"), True),
-        (ModelError("test assert_intervals: Got 2 results, configured to fail if != 0"), False),
+        (ModelError("model dim_drives (models/marts/dim_drives.sql): IO Error: No space left on device; the last publication stays"), True),
+        (ModelError("test assert_intervals of marts.dim_drives: 2 rows break it, such as: drive_id a; the last publication stays"), False),
     ],
 )
 def test_want_of_room_or_memory_is_told_from_data_that_break_a_law(landed: Warehouse, error: Exception, is_hindered: bool) -> None:

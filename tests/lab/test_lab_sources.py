@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import polars as pl
 
-from engine.dbt import Project
-from engine.sources import SQL_TYPES
-from engine.warehouse import PROJECT
+from engine.compiled import models_of
 from lab.contract import COUNT, FILES, MANIFEST, TEXT
 from lab.tools import tables
-from tests.once import parse_project
+from tests.sql_types import SQL_TYPES
 
 KEYS: dict[str, pl.DataType] = {"experiment_id": TEXT, "delivery_seq": COUNT}
 
 
 def test_sources_have_the_columns_that_are_written() -> None:
-    parse_project()
-    manifest = Project.parsed("duckdb", PROJECT / "target" / "tests", PROJECT / "target" / "tests" / "logs")
-    declared = {
-        source.name: {name: column.data_type for name, column in source.columns.items()}
-        for source in manifest.sources.values()
-        if source.source_name == "lab"
-    }
+    declared = {name.removeprefix("lab_raw."): columns for name, columns in models_of().sources.items() if name.startswith("lab_raw.")}
     written = {
         **{table: {**KEYS, "revision": COUNT, **columns} for table, columns in MANIFEST.items()},
         "files": {**KEYS, **FILES},

@@ -1,14 +1,23 @@
 """The layers of models/: sources -> staging -> intermediate -> marts. A model reads its own layer or an earlier one."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import polars as pl
 import pytest
 
-from engine.dbt import Project
-from engine.sources import SQL_TYPES, TABLES
-from engine.warehouse import PROJECT
-from tests.once import parse_project
+from engine.compiled import models_of
+from engine.nodes import SEED, STORED, VIEW
+from ingest.contract.fleet import IDENTITY, INGESTED_FILES, RAW, REJECTED_RECORDS, RETIRED
+from ingest.contract.values import RAW_KINDS
+from tests.sql_types import SQL_TYPES
+
+TABLES: dict[str, dict[str, pl.DataType]] = {
+    **{kind: {**RAW[kind], **IDENTITY[kind]} for kind in RAW_KINDS},
+    **{f"retired_{kind}": RETIRED[kind] for kind in RAW_KINDS},
+    "rejected_records": REJECTED_RECORDS,
+    "ingested_files": INGESTED_FILES,
+}
 
 PREFIXES = {"staging": "stg_", "intermediate": "int_", "marts": "", "plan": "plan_", "lab": ""}
 
@@ -22,20 +31,15 @@ class Arrow(NamedTuple):
     parent_layer: str
 
 
-def layer_of(node: Any) -> str:
-    """`staging`, `intermediate` or `marts` of a model, else `source` or `seed`."""
-    return str(node.original_file_path.split("/")[1] if node.resource_type == "model" else node.resource_type)
-
-
 @pytest.fixture(scope="module")
 def arrows() -> list[Arrow]:
-    """Every dependency of a model in the parsed project."""
-    parse_project()
-    manifest = Project.parsed("duckdb", PROJECT / "target" / "tests", PROJECT / "target" / "tests" / "logs")
-    known = {**manifest.nodes, **manifest.sources}
-    models = [node for node in manifest.nodes.values() if node.resource_type == "model"]
+    """Every dependency of a model."""
+    models = models_of()
+    layers = {node.relation: "seed" if node.made == SEED else node.path.split("/")[1] for node in models}
     return [
-        Arrow(node.name, layer_of(node), known[parent].name, layer_of(known[parent])) for node in models for parent in node.depends_on.nodes
+        Arrow(node.path.split("/")[-1].split(".")[0], layers[node.relation], parent.split(".")[1], layers.get(parent, "source"))
+        for node in models
+        for parent in node.parents
     ]
 
 
@@ -76,12 +80,8 @@ def test_only_marts_read_marts(arrows: list[Arrow]) -> None:
 
 def test_raw_tables_are_declared_as_ingest_writes_them() -> None:
     """The columns of _raw__sources.yml make the views of a table without a file: those that ingest writes, in the same types."""
-    parse_project()
-    manifest = Project.parsed("duckdb", PROJECT / "target" / "tests", PROJECT / "target" / "tests" / "logs")
-    declared = {source.name: source.columns for source in manifest.sources.values() if source.source_name == "raw"}
     for table, columns in TABLES.items():
-        types = {name: SQL_TYPES[kind] for name, kind in columns.items()}
-        assert {name: column.data_type for name, column in declared[table].items()} == types
+        assert models_of().sources[f"raw.{table}"] == {name: SQL_TYPES[kind] for name, kind in columns.items()}
 
 
 def test_a_slowdown_is_read_through_few_models(arrows: list[Arrow]) -> None:
@@ -90,3 +90,39 @@ def test_a_slowdown_is_read_through_few_models(arrows: list[Arrow]) -> None:
     while more := {arrow.parent for arrow in arrows if arrow.model in found and arrow.parent_layer in PREFIXES} - found:
         found |= more
     assert len(found) <= 11, sorted(found)
+
+
+def test_a_table_of_each_build_reads_no_table_of_each_day() -> None:
+    """Else an alert would be a day old. What people decide from reads both, and is a view."""
+    models = models_of()
+    late = {node.relation for node in models if node.made in ("each_day", "when_asked", "by_day_when_asked")}
+    wrong = []
+    for node in models:
+        if node.made in ("each_build", "with_inventory", "with_days", "by_day"):
+            read = set(models.above(node.parents))
+            wrong += [(node.name, relation) for relation in sorted(read & late)]
+    assert wrong == []
+
+
+def test_only_hours_decisions_and_publications_are_views() -> None:
+    """A mart is a table, so that reading it costs nothing; a view reads the store's files or what people decide at any time."""
+    views = {node.name for node in models_of() if node.schema == "marts" and node.made == VIEW}
+    assert views == {
+        "fct_drive_hours", "fct_drive_hour_io", "fct_raid_hours", "fct_drive_samples",
+        "fct_drive_decisions", "fct_drive_decision_states", "replacement_candidates", "drive_actions", "publication",
+    }  # fmt: skip
+
+
+def test_what_is_stored_has_a_day() -> None:
+    assert not [node.name for node in models_of() if node.made in STORED and "day_utc" not in node.columns]
+
+
+def test_a_relation_that_is_made_by_week_reads_nothing_that_is_made_of_all_weeks() -> None:
+    """Else a week that is left as it was would be of another day than those made again."""
+    models = models_of()
+    wrong = []
+    for node in models:
+        if node.week_column:
+            read = [models.by_relation[relation] for relation in models.above(node.parents) if relation in models.by_relation]
+            wrong += [(node.name, parent.name) for parent in read if parent.made == "each_day" and parent.week_column is None]
+    assert wrong == []

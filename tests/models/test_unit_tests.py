@@ -1,46 +1,71 @@
-"""The dbt unit tests: worked examples and edges of every model, each small enough to check by eye (beside the models, in their .yml)."""
+"""The unit tests: worked examples and edges of every model, each small enough to check by eye (beside the models, in their .yml)."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
 import pytest
 
-from engine.build import build
-from engine.dbt import Project
+from engine.build import Build, build, make_study, only_builder
+from engine.compiled import models_of
+from engine.nodes import WITH_DAYS
 from engine.warehouse import Warehouse
+from lab.statistics import register
+from workbench.unit_tests import Project, UnitTest, run
 
 pytestmark = pytest.mark.xdist_group("models")
 
 
 @pytest.fixture(scope="module")
-def nothing(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """A warehouse in which nothing has landed: the relations exist, empty."""
-    warehouse = Warehouse(tmp_path_factory.mktemp("nothing") / "warehouse")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("project"))
+
+
+def test_every_model_holds_its_worked_examples(project: Project) -> None:
+    tests = project.unit_tests()
+    assert len(tests) >= 300
+    with duckdb.connect() as connection:
+        register(connection)
+        failed = {f"{test.model}, {test.name}": said for test in tests if (said := run(connection, test)) is not None}
+    assert failed == {}
+
+
+def test_a_row_that_is_not_expected_and_one_that_is_missing_are_shown(project: Project) -> None:
+    (test,) = project.unit_tests(lambda model: model == "plan_classes")
+    broken = UnitTest(test.model, test.name, test.path, test.sql.replace("' | '", "' ! '"))
+    with duckdb.connect() as connection:
+        assert run(connection, test) is None
+        said = run(connection, broken)
+    assert said is not None and "\n- " in said and "\n+ " in said and " ! " in said
+
+
+def test_all_data_tests_hold_of_an_empty_warehouse(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse")
     build(warehouse)
-    return warehouse
+    make_study(warehouse)
+    in_memory = {node.relation for node in models_of().made(WITH_DAYS)}
+    with only_builder(warehouse), Build(warehouse) as made:
+        of_fleet = {node.relation for node in made.models if not node.is_of_lab} - in_memory
+        held = [test for test in made.models.tests if set(test.nodes) <= of_fleet | set(made.models.sources)]
+        for test in held:
+            made.executor.run_test(test)
+    assert len(held) > 100
 
 
-def test_every_model_holds_its_worked_examples(nothing: Warehouse) -> None:
-    result = Project(nothing, with_unit_tests=True).run("test", "--select", "test_type:unit")
-    assert len(result) >= 60
-
-
-def test_sums_that_must_hold_hold_of_nothing(nothing: Warehouse) -> None:
-    """The generic tests find nothing in no rows; test_dbt_from_the_root runs them all."""
-    assert Project(nothing).run("test", "--select", "test_type:singular")
-
-
-@pytest.mark.parametrize("test", ["unique_grain(rows, ['drive_id', 'hour_utc'])"])
-def test_a_row_too_many_and_a_null_are_found(nothing: Warehouse, test: str) -> None:
+def test_a_row_too_many_and_a_null_are_found_by_unique_grain() -> None:
     """d1 has two rows in one hour, d2 two hours, d3 none; one row has no drive, one no hour."""
-    rows = ", ".join(
-        f"({drive}, cast({hour} as timestamp))"
-        for drive, hour in [
-            ("'d1'", "'2026-01-05 00:00'"),
-            ("'d1'", "'2026-01-05 00:00'"),
-            ("'d2'", "'2026-01-05 00:00'"),
-            ("'d2'", "'2026-01-05 23:00'"),
-            ("null", "'2026-01-05 01:00'"),
-            ("'d4'", "null"),
-        ]
-    )
-    told = f'{{% set rows = "(select * from (values {rows}) as given (drive_id, hour_utc))" %}}select drive_id from ({{{{ test_{test} }}}})'
-    (shown,) = Project(nothing).run("show", "--inline", told)
-    assert {row[0] for row in shown.agate_table.rows} == {"d1", "d4", None}
+    (test,) = (test for test in models_of().tests if test.name == "unique_grain_int_drive_hours__slow_drive_id__hour_utc")
+    rows = [
+        ("d1", "2026-01-05 00:00"),
+        ("d1", "2026-01-05 00:00"),
+        ("d2", "2026-01-05 00:00"),
+        ("d2", "2026-01-05 23:00"),
+        (None, "2026-01-05 01:00"),
+        ("d4", None),
+    ]
+    with duckdb.connect() as connection:
+        connection.execute("create schema intermediate")
+        connection.execute("create table intermediate.int_drive_hours__slow (drive_id varchar, hour_utc timestamp)")
+        connection.executemany("insert into intermediate.int_drive_hours__slow values (?, ?)", rows)
+        assert {row[0] for row in connection.execute(test.sql).fetchall()} == {"d1", "d4", None}

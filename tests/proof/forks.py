@@ -1,7 +1,7 @@
-"""A server that runs the `drivetail` command in forks: imports and the parsed project are warm, everything else is the real command.
+"""A server that runs the `drivetail` command in forks: imports and the compiled models are warm, everything else is the real command.
 
-A cold `drivetail build` spends 10 s on importing dbt and parsing the models before it does anything worth killing. This process does
-that once and forks; the child runs the command's own entry point in a process group of its own, so kill -9 hits what it hits for real.
+This process imports and reads them once and forks; the child runs the command's own entry point in a process group of its own, so kill -9
+hits what it hits for real.
 
 A request may name a step to die at: the n-th operation on files (from 0) after a phase has been noted in the log. The child then
 kills itself right before that operation, which reaches phases of a millisecond, every step of them, repeatably.
@@ -24,7 +24,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.once import parse_project
 from tests.proof.support import ROOT, environment
 
 OPERATIONS = {"open", "os.mkdir", "os.remove", "os.rename", "os.link", "os.rmdir", "os.scandir", "shutil.rmtree"}
@@ -55,7 +54,7 @@ def move_clock(by: timedelta) -> None:
     import time
 
     import drivetail.feeds.inbox
-    import engine.publish
+    import engine.build
     import engine.warehouse
 
     class Moved(datetime):
@@ -65,7 +64,7 @@ def move_clock(by: timedelta) -> None:
 
     right = time.time
     time.time = lambda: right() + by.total_seconds()
-    for module in (drivetail.feeds.inbox, engine.publish, engine.warehouse):
+    for module in (drivetail.feeds.inbox, engine.build, engine.warehouse):
         module.datetime = Moved  # type: ignore[attr-defined]
 
 
@@ -124,9 +123,9 @@ class Forks:
 
 def serve(folder: Path) -> None:
     """Answer requests from standard input until it closes."""
-    parse_project()  # connects to nothing, so that no thread of an engine is lost in a fork
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what commands print goes to the log of the server
+    warm()
     say(answers, ready=True)
     steps_file = folder / "steps.json"
     for line in sys.stdin:
@@ -145,6 +144,17 @@ def serve(folder: Path) -> None:
         os.close(prints)
         status = wait_for(child, printed)
         say(answers, code=os.waitstatus_to_exitcode(status), steps=json.loads(steps_file.read_text()))
+
+
+def warm() -> None:
+    """Import and read what every command needs; connect to nothing and import no dbt, or a fork would lack a thread of theirs."""
+    import drivetail.cli  # noqa: F401
+    import engine.build
+    import engine.compiled
+
+    # where the models have changed
+    subprocess.run([sys.executable, "-m", "engine.compiled"], cwd=ROOT, stdin=subprocess.DEVNULL, check=True)
+    engine.compiled.models_of()
 
 
 def wait_for(child: int, printed: int) -> int:

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import duckdb
 
-from engine.read import SLOW_OPTIMIZER
-
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 DUCKDB_CLI = Path(sys.executable).parent / "duckdb"
@@ -78,10 +76,6 @@ select '5: slow drive-hours = arrivals + slow drives', slow, arrivals + slow_dri
 # What the way of delivery may change: the file a record lay in (and how its format spells NaN), how it was judged, instants.
 NOT_COMPARED = {
     "publication": None,
-    # looked at through many views, seconds each time: compared with the reference of the study instead
-    "study_results": None,
-    "study_curves": None,
-    "study_variants": None,
     # no fleet that is compared so lasts the weeks that these need: test_candidates.py has one that does
     "replacement_candidates": None,
     "candidate_evidence": None,
@@ -127,17 +121,38 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)}
 
 
+def refusing_dbt(folder: Path) -> Path:
+    """A folder for the front of a child's PYTHONPATH: there every import of dbt fails."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        """import sys
+
+
+class Refusing:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.startswith("dbt"):
+            raise ImportError(f"{name}: nothing that runs in production may import dbt")
+
+
+sys.meta_path.insert(0, Refusing)
+""",
+        encoding="utf-8",
+    )
+    return folder
+
+
 def broken_sums(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Sums 1 to 5 of the contract that do not hold in an open publication."""
     return [f"{what}: {left} and {right}" for what, left, right in connection.execute(SUMS).fetchall() if left != right]
 
 
 def marts(connection: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, list[str]]:
-    """Columns of every relation of schema marts, by its name."""
+    """Columns of every relation of schema marts, by its name; in which order they stand, the two ways of running need not agree."""
     rows = connection.execute(
         """
         select table_name, column_name from duckdb_columns()
-        where database_name = ? and schema_name = 'marts' order by table_name, column_index
+        where database_name = ? and schema_name = 'marts' order by table_name, column_name
         """,
         [catalog],
     ).fetchall()
@@ -147,24 +162,35 @@ def marts(connection: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, list
     return found
 
 
+def study(connection: duckdb.DuckDBPyConnection, catalog: str) -> set[str]:
+    """The relations of the study that somebody has asked for; the others cannot be read."""
+    query = "select table_name from duckdb_tables() where database_name = ? and schema_name = 'marts' and starts_with(table_name, 'study_')"
+    return {name for (name,) in connection.execute(query, [catalog]).fetchall()}
+
+
 def marts_differences(left: Path, *others: Path) -> list[str]:
-    """What differs between the marts of a published file and those of others, row for row and both ways; [] when they are the same."""
-    with duckdb.connect(config={"disabled_optimizers": SLOW_OPTIMIZER}) as connection:
+    """What differs between the marts of a published file and those of others, row for row and both ways; [] when they are the same.
+
+    The study is compared where it has been made, in all of them or in none.
+    """
+    with duckdb.connect() as connection:
         connection.execute(f"attach '{left}' as one (read_only)")
         relations = marts(connection, "one")
+        asked = study(connection, "one")
         assert "fct_drive_hours" in relations, f"{left} has no marts"
         catalogs = {f"other_{number}": other for number, other in enumerate(others)}
         for catalog, other in catalogs.items():
             connection.execute(f"attach '{other}' as {catalog} (read_only)")
             if relations != (found := marts(connection, catalog)):
                 return [f"relations or columns differ: {sorted(set(relations) ^ set(found))}"]
+            assert study(connection, catalog) == asked, f"the study is made in only one of {left} and {other}"
         differences = []
         for relation, columns in relations.items():
             left_out = NOT_COMPARED.get(relation, ())
-            if left_out is None:
+            if left_out is None or (relation.startswith("study_") and relation not in asked):
                 continue
             listed = ", ".join(f'"{column}"' for column in columns if column not in left_out)
-            for catalog, other in {"one": left, **catalogs}.items():  # a view is computed once, not once for each way
+            for catalog, other in {"one": left, **catalogs}.items():
                 connection.execute(f'create or replace temp table side_{catalog} as select {listed} from {catalog}.marts."{relation}"')
                 for name, first, second in ((left, "one", catalog), (other, catalog, "one")):
                     rows = connection.execute(f"(from side_{first}) except all (from side_{second})").fetchall()

@@ -119,7 +119,7 @@ def test_every_hour_with_a_build(deliveries: list[Path], bulk: Path, forks: Fork
         assert code == int("latency_of_reads" in (folder / next(folder.iterdir()).name).read_text()), said
         if number in (0, 5, 8, 13, 14):
             forks.run("build", "--warehouse", root)
-    forks.run("build", "--warehouse", root)
+    forks.run("build", "--daily", "--warehouse", root)
     assert marts_differences(root / "warehouse.duckdb", bulk) == []
 
 
@@ -141,7 +141,7 @@ def test_two_at_once_out_of_order_while_builds_run(deliveries: list[Path], bulk:
             said, _ = process.communicate(timeout=600)
             # a build may come before anything has landed
             assert process.returncode == 0 or b"could not be read" in said or b"nothing has landed there" in said, said.decode()
-    last = run("build")
+    last = run("build", "--daily")
     said, _ = last.communicate(timeout=600)
     assert last.returncode == 0, said.decode()
     # of two that send the same, one lands it

@@ -26,7 +26,6 @@ from ingest.contract.values import RAW_KINDS
 from ingest.raw.landing import Landing
 from ingest.reading.files import SourceFile
 from ingest.sources import module_of
-from tests.once import parse_project
 from tests.proof.support import broken_sums, drivetail, marts_differences
 
 START = datetime(2026, 1, 5)
@@ -66,7 +65,6 @@ def _kind(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 @pytest.fixture(autouse=True)
 def plain_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sources that deliver their records as they are: what is looked at here is what becomes of them."""
-    parse_project()
     module: Any = SimpleNamespace(EXPECTED="", recognise=_kind, identity=lambda file: file.file, land=_land)
     monkeypatch.setattr(ingest.run, "module_of", lambda source: module if source in SOURCES else module_of(source))
 
@@ -146,7 +144,7 @@ def built(path: Path, order: list[tuple[str, Path]], builds_after: set[int]) -> 
         land(source, [folder], path)
         if number in builds_after:
             build(warehouse)
-    build(warehouse)
+    build(warehouse, daily=True)
     return warehouse
 
 

@@ -1,5 +1,6 @@
 """kill -9 at any instant: run again, and the marts are those of an undisturbed run; readers never notice.
 
+Builds make every mart (`--daily`), or what is made once a day would differ from the reference of now.
 Where a phase takes long (landing, computing days, writing a publication) the process group is killed at a random instant of it. Phases of a
 millisecond (the commit of a delivery, the swap, the clean-up) are killed before each of their steps (tests/proof/forks.py).
 DRIVETAIL_KILLS is the number of kills of the fleet's commands, over six phases; 6 unless given, 50 in `make soak`. Each of the four phases
@@ -17,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import cycle
 from pathlib import Path
 
@@ -164,7 +165,7 @@ class Site(Killer):
         for folder in self.delivered[self._twin_has :]:
             self.forks.run("ingest", "bundle", folder, "--warehouse", self.twin)
         self._twin_has = len(self.delivered)
-        self.forks.run("build", "--warehouse", self.twin)
+        self.forks.run("build", "--daily", "--warehouse", self.twin)
         assert marts_differences(self.published, self.twin / "warehouse.duckdb") == []
 
     def close(self) -> None:
@@ -222,7 +223,7 @@ def test_a_killed_ingest_leaves_a_delivery_whole_or_absent(site: Site) -> None:
         site.check_readers()
         if site.has_killed("landing") == ROUNDS:
             break
-    site.forks.run("build", *site.option)
+    site.forks.run("build", "--daily", *site.option)
     site.check_end("landing")
 
 
@@ -230,7 +231,7 @@ def test_a_killed_ingest_leaves_a_delivery_whole_or_absent(site: Site) -> None:
 @pytest.mark.xdist_group("killed-1")
 def test_a_killed_build_is_simply_done_again(site: Site) -> None:
     """Killed while it computes days."""
-    build = ("build", *site.option)
+    build = ("build", "--daily", *site.option)
     site.deliver()
     seconds = site.seconds(build)["days"]
     for attempt in range(ROUNDS + ATTEMPTS):
@@ -269,18 +270,57 @@ def test_what_a_killed_build_changed_and_a_later_delivery_undid_is_computed_agai
         folders.append(write_bundle(([] if minute else hours, drives, []), tmp_path / f"delivery-{minute}", "parquet"))
         forks.run("ingest", "bundle", folders[-1], "--warehouse", warehouse)
         # the second is killed when the day is stored
-        forks.start("build", "--warehouse", warehouse, phase="summarize" if minute == 1 else None, step=0)
+        forks.start("build", "--daily", "--warehouse", warehouse, phase="stored" if minute == 1 else None, step=0)
         assert forks.finish()[0] == (-signal.SIGKILL if minute == 1 else 0)
         assert minute != 1 or len(list(warehouse.glob("store/int_drive_hours/*/*.parquet"))) == 2
     forks.close()
     assert compare(compute([Delivery(folder) for folder in folders]), warehouse / "warehouse.duckdb") == []
 
 
+def test_what_is_made_once_a_day_is_made_by_the_build_after_a_killed_one_that_had_to(tmp_path: Path) -> None:
+    """A day that is over changes, by a row or an event that came late, or drives change their kind; the builds are the hourly ones."""
+
+    def hour(at: datetime, latency_us: float) -> list[dict]:
+        said = {"raid_group_id": "g", "read_ios": 10, "write_ios": 0}
+        return [
+            dict.fromkeys(SCHEMAS["drive_hours"])
+            | {**said, "hour_utc": at, "drive_id": f"d{drive}", "read_latency_us": 500.0 if drive else latency_us}
+            for drive in range(5)
+        ]
+
+    def drives(kind: str, minute: int) -> list[dict]:
+        said = {"raid_group_id": "g", "role": "data", "kind": kind, "collected_at": datetime(2026, 1, 6, 3, minute)}
+        return [dict.fromkeys(SCHEMAS["drives"]) | {**said, "drive_id": f"d{drive}"} for drive in range(5)]
+
+    hours = [row for number in range(21, 27) for row in hour(datetime(2026, 1, 5) + timedelta(hours=number), 500.0 * (1 + number % 3))]
+    event = {"drive_id": "d0", "event_type": "media_error", "occurred_at": datetime(2026, 1, 5, 21, 30)}
+    late: list[tuple[str, Records]] = [
+        ("made", (hour(datetime(2026, 1, 5, 20), 5000.0), [], [])),
+        ("made", ([], [], [dict.fromkeys(SCHEMAS["drive_events"]) | event])),
+        ("made", ([], drives("ssd", 1), [])),
+        ("relations", (hour(datetime(2026, 1, 5, 19), 5000.0), [], [])),
+        ("swap", (hour(datetime(2026, 1, 5, 18), 5000.0), [], [])),
+    ]
+    option = ("--warehouse", tmp_path / "warehouse")
+    folders = [write_bundle((hours, drives("disk", 0), []), tmp_path / "first", "parquet")]
+    forks = Forks(tmp_path / "forks")
+    forks.run("ingest", "bundle", folders[0], *option)
+    forks.run("build", *option)
+    for number, (phase, records) in enumerate(late):
+        folders.append(write_bundle(records, tmp_path / f"late-{number}", "parquet"))
+        forks.run("ingest", "bundle", folders[-1], *option)
+        forks.start("build", *option, phase=phase, step=0)
+        assert forks.finish()[0] == -signal.SIGKILL, number
+        forks.run("build", *option)
+        assert compare(compute([Delivery(folder) for folder in folders]), tmp_path / "warehouse/warehouse.duckdb") == [], number
+    forks.close()
+
+
 @pytest.mark.soak
 @pytest.mark.xdist_group("killed-1")
 def test_a_build_without_room_or_over_a_damaged_file_is_done_again(site: Site) -> None:
     """A full disk, then a file of raw that was cut off: said, nothing published, and done when it can be."""
-    build = ("build", *site.option)
+    build = ("build", "--daily", *site.option)
     site.forks.run(*build)
     before = site.expected()
     site.deliver()
@@ -312,7 +352,7 @@ def test_a_build_without_room_or_over_a_damaged_file_is_done_again(site: Site) -
 @pytest.mark.xdist_group("killed-2")
 def test_a_killed_publication_is_the_last_one_or_the_next(site: Site) -> None:
     """Killed while it is written, the same build again in the swap, and again in the clean-up; then run to the end."""
-    build = ("build", *site.option)
+    build = ("build", "--daily", *site.option)
     site.deliver()
     seconds = site.seconds(build)["publish"]
     for _ in range(4):

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from engine.build import build
+from engine.build import build, make_study
 from engine.warehouse import Warehouse
 from ingest import ingest
 from tests.proof.support import seeds
@@ -32,6 +32,7 @@ class Study:
     def __init__(self, records: Records, folder: Path, warehouse: Warehouse) -> None:
         ingest("bundle", [write_bundle(records, folder / "bundle", "parquet")], warehouse.root)
         build(warehouse)
+        make_study(warehouse)
         with duckdb.connect() as connection:
             connection.execute(f"attach '{warehouse.published}' as published (read_only)")
             connection.execute("use published.marts")

@@ -18,6 +18,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from engine.compiled import models_of
 from tests.drivetail.conftest import drivetail
 from tests.proof.support import SHARED, broken_sums
 
@@ -198,7 +199,7 @@ def published_scores() -> pl.DataFrame:
     )
 
 
-def test_events_of_cluster_c_have_the_published_risks(connection: duckdb.DuckDBPyConnection) -> None:
+def test_events_of_cluster_c_have_the_published_risks() -> None:
     """Its samples are not here, only its hours: events and their mean ratio are taken as published, what follows is the product's SQL.
 
     Every risk is the same. The published sum is the same on every row of a drive: that of the whole set of 15 days, later ones too. Ours
@@ -206,7 +207,8 @@ def test_events_of_cluster_c_have_the_published_risks(connection: duckdb.DuckDBP
     """
     golden = published_scores()
     assert golden.height == 16_716
-    ((view,),) = connection.execute("select sql from duckdb_views() where view_name = 'int_drive_days__at_risk'").fetchall()
+    models = models_of()
+    at_risk = models.by_relation["intermediate.int_drive_days__at_risk"]
     with duckdb.connect() as ours:
         ours.execute("create schema intermediate")
         ours.execute(
@@ -217,7 +219,7 @@ def test_events_of_cluster_c_have_the_published_risks(connection: duckdb.DuckDBP
             from golden
             """
         )
-        ours.execute(view)
+        ours.execute(f"create view {at_risk.relation} as {models.with_thresholds({})(at_risk.sql)}")
         rows = ours.execute(
             """
             select

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import random
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -13,8 +14,9 @@ import duckdb
 import numpy as np
 import pytest
 
-from engine.build import build
-from engine.dbt import ModelError, Project
+from engine.build import build, make_study
+from engine.errors import ModelError
+from engine.publish import Publication
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
 from tests.proof.test_marts_equal_reference import counts
@@ -70,7 +72,7 @@ def test_without_the_extra_a_build_of_samples_says_what_to_install(tmp_path: Pat
 
 
 @pytest.mark.soak
-def test_verdicts_equal_the_reference_whatever_came_when(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_equal_the_reference_whatever_came_when(tmp_path: Path) -> None:
     """Hours without samples, four days of two hosts, then a drive of a day that was fitted: that RAID group's day alone is fitted again."""
     draw = random.Random(11)
     alone = host_day("host_3", DAYS[1], ["disk1"], draw)
@@ -86,28 +88,23 @@ def test_verdicts_equal_the_reference_whatever_came_when(tmp_path: Path, monkeyp
     most += host_day("host_3", DAYS[1], ["disk2", "disk3"], draw)
     late = [(host, "disk9", *rest) for host, _, *rest in host_day("host_1", DAYS[1], ["disk2"], draw)]
     warehouse = Warehouse(tmp_path / "warehouse")
-    with monkeypatch.context() as patch:
-        asked: list[str] = []
-        run = Project.run
-        patch.setattr(
-            Project, "run", lambda self, *arguments, **days: (asked.append(" ".join(arguments)), run(self, *arguments, **days))[1]
-        )
-        ingest("perseus", write(alone, tmp_path / "alone"), warehouse.root)
-        build(warehouse)
+    ingest("perseus", write(alone, tmp_path / "alone"), warehouse.root)
+    first = build(warehouse).publication
     # who has no samples does not pay for the libraries, and is told nothing
-    assert any(MODEL.stem in arguments.partition("--exclude")[2] for arguments in asked)
+    assert MODEL.stem not in models_run(first)
     assert pairs_of_perseus(warehouse) == {(0, 0, 0, None)}
     delivered: list[perseus.Sample] = []
     for name, samples in (("samples", most), ("late", late)):
         ingest("perseus", write(samples, tmp_path / name, name), warehouse.root, source_options={"resolution": "1m"})
-        build(warehouse)
+        last = build(warehouse, daily=True).publication
+        assert MODEL.stem in models_run(last)
         delivered += samples
         expected = perseus.verdicts([(f"cluster_A/{host}", *rest) for host, *rest in delivered], 60)
         assert compare_rows("fct_detector_verdicts", expected, published(warehouse)) == []
-    with duckdb.connect(str(warehouse.build_database), read_only=True) as connection:
-        again = connection.execute(f"select raid_group_id, day_utc from intermediate.{MODEL.stem}").fetchall()
     # the day of the late samples is fitted again, whole, and no other
-    assert {day for _, day in again} == {DAYS[1]}
+    notes = [json.loads(line) for line in warehouse.log.read_text(encoding="utf-8").splitlines()]
+    *_, again = (note for note in notes if note["phase"] == "days")
+    assert (again["first"], again["last"]) == (f"{DAYS[1]}", f"{DAYS[1]}")
     # every part of the rule is there: flagged at once, by the days before, a day that is over after 15, too mild, and too short
     told = {(row["drive_id"].removeprefix("cluster_A/"), row["day_utc"]): (row["score"], row["is_flagged"]) for row in expected}
     assert [told[("host_1/disk2", day)] for day in DAYS] == [(25.0, False), (50.0, True), (75.0, True), (75.0, True)]
@@ -121,7 +118,15 @@ def test_verdicts_equal_the_reference_whatever_came_when(tmp_path: Path, monkeyp
     ingest("perseus", write(alone, tmp_path / "alone"), at_once.root)
     ingest("perseus", write(delivered, tmp_path / "all"), at_once.root, source_options={"resolution": "1m"})
     build(at_once)
+    for each in (at_once, warehouse):
+        make_study(each)
     assert counts(at_once) == counts(warehouse)
+
+
+def models_run(publication: Publication) -> set[str]:
+    """The models that ran for a publication."""
+    record = json.loads(publication.path.with_suffix(".json").read_text(encoding="utf-8"))
+    return set(record["model_seconds"])
 
 
 def pairs_of_perseus(warehouse: Warehouse) -> set[tuple[Any, ...]]:

@@ -220,7 +220,7 @@ def test_a_throttled_drive_of_a_real_array_is_the_slow_one_whatever_else_is_told
     ingest("smartctl", sorted((SAMPLES.parent / "qemu_md_raid6").glob("smartctl_sd*.json")), warehouse.root)
     ingest("kernel-log", kernel_log, warehouse.root)
     ingest("mapping", mapped, warehouse.root)
-    build(warehouse)
+    build(warehouse, daily=True)
     assert asked(slow) == [("SER0003", True, "array")]
     # the NVMe drive is left alone
     assert asked("select raid_group_id, count(*), count(slowdown) from marts.fct_drive_hours group by all") == [("array", 6, 6)]

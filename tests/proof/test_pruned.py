@@ -20,8 +20,8 @@ import pytest
 
 from drivetail.ask.status import collect_status
 from drivetail.service.maintenance import check_sums, expire, reconcile
-from engine.build import build
-from engine.dbt import ModelError
+from engine.build import build, make_study
+from engine.errors import ModelError
 from engine.prune import LEAST_DAYS, prune
 from engine.warehouse import Warehouse
 from ingest import drive_hour_files, ingest, list_deliveries
@@ -164,7 +164,7 @@ def test_no_number_moves(seed: int, tmp_path: Path) -> None:
     wrong = [{**row, "read_ios": 7, "write_ios": 0, "read_latency_us": 1e6, "coverage": None, "collected_at": horizon} for row in old_rows]
     told = ingest("bundle", [write_bundle((wrong, [], []), tmp_path / "wrong", "parquet")], warehouse.root)
     assert told.rows_rejected == len(wrong) and {row["reason"] for row in told.rejected} == {PRUNED}
-    build(warehouse)
+    build(warehouse, daily=True)
     marts = expected(folders, horizon)
     known = {name: rows for name, rows in marts.items() if name not in ("rejected_records", "ingested_files")}
     assert compare(known, warehouse.published) == []
@@ -178,6 +178,7 @@ def test_no_number_moves(seed: int, tmp_path: Path) -> None:
     if references is not None:
         deliveries = [Delivery(folder) for folder in folders]
         counted = compute(deliveries)
+        make_study(warehouse)
         assert compare_study(study(counted, read_references(references), timezones(deliveries)), warehouse.published) == []
     # again, nearer: the rest of what was moved back goes
     assert prune(warehouse, LEAST_DAYS).row_count
@@ -234,7 +235,7 @@ def test_a_killed_prune_is_simply_done_again(tmp_path: Path) -> None:
         assert code == -signal.SIGKILL, f"{phase} has no step {step}"
         for following in rng.sample((("build", *option), ("ingest", "bundle", folders[1], *option)), 2):
             forks.run(*following)
-        forks.run("build", *option)
+        forks.run("build", "--daily", *option)
         forks.run("prune", "--older-than", f"{days_to(horizon, warehouse)}d", "--yes", *option)
         assert compare(ends[1], warehouse.published) == [], f"killed in {phase}, step {step}"
         assert one(warehouse.published, "select pruned_before_utc from marts.publication") == [(horizon,)]

@@ -12,6 +12,9 @@ from shutil import which
 
 import pytest
 
+from engine.compiled import models_of
+from tests.proof.support import refusing_dbt
+
 ROOT = Path(__file__).resolve().parents[2]
 UV = which(str(ROOT / ".uv" / "bin" / "uv")) or which("uv")
 FOREIGN = ("engine", "ingest", "quality", "report", "simulate", "toleraid", "lab", "models")
@@ -37,10 +40,12 @@ class Installed:
     wheel: Path
     prefix: Path
     folder: Path
+    no_dbt: Path
 
-    def drivetail(self, *arguments: object) -> tuple[int, str]:
-        """Exit code and output of a command that is run there."""
-        environment = {"PYTHONPATH": str(self.folder), "DRIVETAIL_WAREHOUSE": "warehouse"}
+    def drivetail(self, *arguments: object, no_dbt: bool = False) -> tuple[int, str]:
+        """Exit code and output of a command that is run there. no_dbt: it can import no dbt."""
+        path = os.pathsep.join(map(str, [self.folder, *([self.no_dbt] if no_dbt else [])]))
+        environment = {"PYTHONPATH": path, "DRIVETAIL_WAREHOUSE": "warehouse"}
         done = run(self.prefix / "bin" / "drivetail", *arguments, cwd=self.folder, **environment)
         return done.returncode, done.stdout + done.stderr
 
@@ -48,6 +53,7 @@ class Installed:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     root = tmp_path_factory.mktemp("wheel")
+    models_of()  # compiles the models, as `make wheel` does
     uv("build", "--quiet", "--wheel", "--out-dir", root / "dist")
     (wheel,) = (root / "dist").glob("*.whl")
     locked = root / "locked.txt"
@@ -58,7 +64,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     for name in FOREIGN:
         (folder / name).mkdir(parents=True)
         (folder / name / "__init__.py").write_text("raise SystemExit('a package of somebody else')\n")
-    return Installed(wheel, root / "venv", folder)
+    return Installed(wheel, root / "venv", folder, refusing_dbt(root / "no-dbt"))
 
 
 def test_it_brings_one_package_and_no_model_of_the_user(installed: Installed) -> None:
@@ -81,6 +87,7 @@ def test_it_brings_one_package_and_no_model_of_the_user(installed: Installed) ->
         "tests/assert_",
     )
     ours = {name for name in tracked if name.startswith(folders) or name in (".dbtignore", "dbt_project.yml", "profiles.yml")}
+    ours.add("target/compiled/duckdb.json")
     assert {name.removeprefix("drivetail/_project/") for name in names if "/_project/" in name} == ours
     share = installed.prefix / "share"
     for name in (
@@ -93,7 +100,8 @@ def test_it_brings_one_package_and_no_model_of_the_user(installed: Installed) ->
     assert os.access(share / "drivetail/deploy/airflow.sh", os.X_OK)
 
 
-def test_its_commands_work_where_others_have_packages_of_these_names(installed: Installed) -> None:
+def test_its_commands_work_without_dbt_where_others_have_packages_of_these_names(installed: Installed) -> None:
+    """The wheel brings the models compiled, as they are."""
     for command, said in {
         "simulate --out fleet --disk-groups 3 --ssd-groups 1 --days 8": "Next: drivetail ingest",
         "ingest bundle fleet": "0 rejected",
@@ -106,7 +114,7 @@ def test_its_commands_work_where_others_have_packages_of_these_names(installed: 
         "what-if --worst 1": "",
         "metrics": "drivetail_problems",
     }.items():
-        code, output = installed.drivetail(*command.split())
+        code, output = installed.drivetail(*command.split(), no_dbt=True)
         assert code == 0 and said in output, f"{command}: {code}: {output}"
     code, output = installed.drivetail("sql", "--format", "csv", "select count(*) as days from marts.fct_fleet_coverage")
     assert (code, output.splitlines()[0]) == (0, "days")

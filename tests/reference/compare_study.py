@@ -10,8 +10,6 @@ from typing import Any
 
 import duckdb
 
-from engine.read import SLOW_OPTIMIZER
-
 from .compare import MOST, has_type
 from .reference import columns_of_types
 from .study import Study, is_in_scope
@@ -39,7 +37,6 @@ def compare_study(rows: Study, published: Path, schema: str = "marts") -> list[s
     """
     differences = []
     with duckdb.connect(str(published), read_only=True) as connection:
-        connection.execute(f"set disabled_optimizers = '{SLOW_OPTIMIZER}'")
         for relation, of in STUDY_RELATIONS.items():
             got, found = _read(connection, schema, relation, of)
             if got is not None:

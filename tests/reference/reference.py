@@ -164,7 +164,7 @@ RELATIONS: dict[str, dict[str, str]] = {
         varchar="raid_group_id kind slowest_drive_id transition",
         timestamp="hour_utc",
         bigint="data_drive_count reporting_drive_count slow_drive_count raid_io_count",
-        double="median_latency_us tail_1 tail_2 tail_3 rio_degradation group_slowdown",
+        double="median_latency_us tail_1 tail_2 tail_3 rio_degradation",
         boolean="is_tail_hour is_tail_hour_15",
     ),
     "fct_slowdown_intervals": columns_of_types(
@@ -237,8 +237,8 @@ RELATIONS: dict[str, dict[str, str]] = {
         bigint="rows_delivered rows_accepted rows_rejected rows_duplicate rows_superseded",
     ),
 }
-# of fct_drive_hours, no columns of the mart: the study tells exact multiples by them
-BESIDE = {"read_latencies_us", "write_latencies_us"}
+# of fct_drive_hours and fct_raid_hours, no columns of the marts: the study tells exact multiples by the first, alerts are made of the last
+BESIDE = {"read_latencies_us", "write_latencies_us", "group_slowdown"}
 KEYS: dict[str, tuple[str, ...]] = {
     "dim_drives": ("drive_id",),
     "dim_drive_periods": ("drive_id", "valid_from_utc"),
@@ -945,8 +945,8 @@ def fct_raid_hours(fleet: Fleet, drive_hours: list[Record]) -> list[Record]:
 
 
 def group_slowdown(valid: dict[tuple[str, datetime], list[Record]], group: str, h: datetime) -> float | None:
-    """The hour's median over the median of the group's own at the same hour of the week, one to four weeks before (no column of the
-    contract; PI-18)."""
+    """The hour's median over the median of the group's own at the same hour of the week, one to four weeks before (PI-18). No
+    column of the mart: fct_slow_group_hours, alerts and causes are made of it."""
     past = [valid[cell][0]["median_latency_us"] for weeks in (1, 2, 3, 4) if (cell := (group, h - timedelta(weeks=weeks))) in valid]
     return valid[(group, h)][0]["median_latency_us"] / median(past) if past else None
 

@@ -15,7 +15,7 @@ from hostile import GROUP, MODEL, SLOW, attacked_fleet
 
 from drivetail.ask.decisions import decide
 from drivetail.demo import run_demo
-from engine.build import build
+from engine.build import build, make_study
 from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
@@ -62,6 +62,13 @@ def decided(warehouse: Warehouse) -> None:
         slowest = connection.execute("select drive_id from marts.fct_drive_slowness order by slow_hours desc, drive_id limit 3").fetchall()
     for (drive,), verdict in zip(slowest, ("replace", "watch", "dismiss"), strict=True):
         decide(warehouse, [drive], verdict, by="ada", note=f"{verdict}: <b>seen</b> & told")
+
+
+@pytest.fixture(scope="session")
+def studied(eventful: Warehouse) -> Warehouse:
+    """The same fleet after somebody has asked for its study."""
+    make_study(eventful)
+    return eventful
 
 
 @pytest.fixture(scope="session")

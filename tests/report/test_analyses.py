@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from reference.study import MEASURES, Populations
 from drivetail.ask.sql import run_query
 from drivetail.ask.study import FINDINGS
 from drivetail.ask.what_if import POLICY_QUERY, QUERY
+from engine.build import make_study
 from engine.read import fetch, open_published
 from engine.warehouse import PROJECT, Warehouse
 from tests.once import awkward_fleet
@@ -121,11 +123,14 @@ def of_finding(number: int) -> Path:
 
 @pytest.fixture(scope="module")
 def awkward(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Warehouse:
-    """A fleet in which every finding has something to count."""
-    return awkward_fleet(tmp_path_factory, worker_id)
+    """A fleet in which every finding has something to count; a copy, with its study."""
+    warehouse = Warehouse(tmp_path_factory.mktemp("awkward") / "warehouse")
+    shutil.copytree(awkward_fleet(tmp_path_factory, worker_id).root, warehouse.root)
+    make_study(warehouse)
+    return warehouse
 
 
-@pytest.fixture(scope="module", params=["eventful", "awkward"])
+@pytest.fixture(scope="module", params=["studied", "awkward"])
 def fleet(request: pytest.FixtureRequest) -> Warehouse:
     """Each of the fleets whose marts are counted."""
     found: Warehouse = request.getfixturevalue(request.param)

@@ -48,12 +48,6 @@ def page_of_nothing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def studied(eventful: Warehouse) -> Warehouse:
-    """The built warehouse that the page is compared with, number by number."""
-    return eventful
-
-
-@pytest.fixture(scope="module")
 def page_file(studied: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_study(studied, tmp_path_factory.mktemp("page") / "study.html")
 

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
-from engine.dbt import QUIET, Project, options, runner
+from engine.compiled import models_of
+from engine.nodes import SEED, STORED
+from engine.publish import current_publication
 from engine.read import configure_reader
+from engine.sources import TOLERAID, RawFiles
+from engine.spark import SparkExecutor
+from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse
+from ingest import list_deliveries
 
 RELATIVE = 1e-9
 """Doubles are the same that differ by no more of themselves."""
 
 LEFT_OUT = {"publication": {"publication_id", "published_at"}, "detector_scores": {"not_run_because"}}
 """Columns of marts that name one publication, or say what the engine leaves out."""
+
+NO_FILES_OF_DELIVERIES = {f"raw.{name}" for name in ("publication", "decisions", *TOLERAID)}
+"""Sources of schema raw that no delivery holds."""
 
 
 @dataclass
@@ -35,68 +41,78 @@ class Comparison:
     """Greatest relative difference by relation.column, of those that are not the same double."""
 
 
-@contextmanager
-def environment(**values: str) -> Iterator[None]:
-    """Variables of the environment for as long as a block runs, without DRIVETAIL_* of anybody else."""
-    before = dict(os.environ)
-    for name in [name for name in os.environ if name.startswith("DRIVETAIL_") and not name.startswith("DRIVETAIL_SPARK_")]:
-        del os.environ[name]
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+class OnSpark:
+    """Every model on the running Spark session, over the raw of a warehouse as its publication sees it. folder: for the tables."""
+
+    def __init__(self, warehouse: Warehouse, folder: Path) -> None:
+        self.warehouse = warehouse
+        self.folder = folder
+        self.models = models_of("spark")
+        self.failures: list[str] = []
+        """A sentence for each model and data test that failed, or was left out because what it reads had failed."""
+        self.executor = self.new_executor()
+
+    def new_executor(self) -> SparkExecutor:
+        """One over the same tables, with the settings of the environment as it is now."""
+        return SparkExecutor(self.models, self.folder, own_thresholds(self.warehouse))
+
+    def show(self, days: Sequence[date] | None = None) -> None:
+        """Have the models see what has landed and what is stored: of what is by day some days, or all."""
+        publication = current_publication(self.warehouse)
+        assert publication is not None
+        horizon = publication.pruned_before_utc and publication.pruned_before_utc.date()
+        landed = [
+            name.removeprefix("raw.") for name in self.models.sources if name.startswith("raw.") and name not in NO_FILES_OF_DELIVERIES
+        ]
+        self.executor.show_raw(landed, RawFiles(list_deliveries(self.warehouse.root)), days, horizon)
+        self.executor.show_store(days)
+
+    def build(self) -> None:
+        """Make every model, and test them with every data test."""
+        clear_catalog()
+        self.executor = self.new_executor()
+        self.show()
+        seeds = [node.relation for node in self.models.made(SEED)]
+        given = [name for name in self.models.sources if name in NO_FILES_OF_DELIVERIES or name.startswith("plan.")]
+        with duckdb.connect(str(self.warehouse.build_database), read_only=True) as connection:
+            self.executor.take(connection, [*seeds, *given])
+        failed: set[str] = set()
+        for node in self.models:
+            if node.made != SEED and not self._try(node.relation, node.parents, failed, lambda node=node: self.executor.make([node])):
+                failed.add(node.relation)
+        for test in self.models.tests:
+            self._try(f"test {test.name}", test.nodes, failed, lambda test=test: self.executor.run_test(test))
+
+    def _try(self, name: str, reads: Sequence[str], failed: set[str], work: Callable[[], None]) -> bool:
+        if failed & set(reads):
+            self.failures.append(f"{name}: left out, for {', '.join(sorted(failed & set(reads)))}")
+            return False
+        try:
+            work()
+        except Exception as error:
+            self.failures.append(f"{name}: {str(error)[:500]}")
+            return False
+        return True
 
 
-def spark_dbt(folder: Path, raw: Path, *command: str, **more: str) -> list[Any]:
-    """Run a dbt command on Spark, in this process and its one session. folder: for the tables and what dbt writes.
+def clear_catalog() -> None:
+    """Have the running session forget every table and view: nothing is to come from what was run before. The files stay."""
+    from pyspark.sql import SparkSession
 
-    Returns: dbt's results, one per node. Raises: AssertionError when dbt does not get as far as running nodes.
-    """
-    values = {"DRIVETAIL_RAW": str(raw), "DRIVETAIL_STORE": str(folder / "store"), **more}
-    with environment(
-        **{"DRIVETAIL_SPARK_MASTER": "local[2]", **{k: v for k, v in os.environ.items() if k.startswith("DRIVETAIL_SPARK_")}, **values}
-    ):
-        (folder / "store").mkdir(parents=True, exist_ok=True)
-        done = runner(Project.parsed("spark", folder / "target", folder / "logs")).invoke(
-            [*QUIET, *command, *options("spark", folder / "target", folder / "logs")]
-        )
-    assert hasattr(done.result, "results"), done.exception
-    return list(done.result.results)
-
-
-def last_hour(published: Path) -> dict[str, str]:
-    """What a run on Spark has to be told of a publication, so that its marts are those of it."""
-    with duckdb.connect(str(published), read_only=True) as connection:
-        ((last, horizon),) = connection.execute("select last_hour_utc, pruned_before_utc from marts.publication").fetchall()
-    return {name: str(at) for name, at in (("DRIVETAIL_LAST_HOUR", last), ("DRIVETAIL_HORIZON", horizon)) if at}
-
-
-def build_on_spark(warehouse: Warehouse, folder: Path) -> list[Any]:
-    """`dbt build` of every model, over the raw of a warehouse as its publication sees it. Returns: dbt's results.
-
-    Unit tests are left out, and but in a soak generic ones too: every row is compared with a publication that has passed them.
-    """
-    left_out = ("test_type:unit",) if "DRIVETAIL_FLEETS" in os.environ else ("test_type:unit", "test_type:generic")
-    return spark_dbt(folder, warehouse.raw, "build", "--exclude", *left_out, **last_hour(warehouse.published))
-
-
-def failures(results: list[Any]) -> list[str]:
-    """A sentence for each node that failed or was left out because another failed."""
-    bad = [each for each in results if str(each.status) in {"error", "fail", "runtime error", "skipped"}]
-    return [f"{each.node.name}: {each.status} {' '.join(str(each.message).split())[:500]}" for each in bad]
+    session = SparkSession.builder.getOrCreate()
+    for database in session.catalog.listDatabases():
+        if database.name != "default":
+            session.sql(f"drop schema {database.name} cascade")
 
 
 def compared(published: Path) -> list[str]:
     """The relations of a publication that Spark's are compared with: the marts and the stored models, as schema.name."""
-    query = """
-        select schema_name || '.' || view_name from duckdb_views()
-        where not internal and (schema_name = 'marts' or sql like '%day_utc=%') and schema_name in ('marts', 'intermediate')
-        union select schema_name || '.' || table_name from duckdb_tables() where schema_name = 'marts' order by 1
-    """
+    wanted = [node.relation for node in models_of() if node.schema == "marts" or node.made in STORED]
+    query = "select schema_name || '.' || view_name from duckdb_views() union select schema_name || '.' || table_name from duckdb_tables()"
     with duckdb.connect(str(published), read_only=True) as connection:
-        return [name for (name,) in connection.execute(query).fetchall()]
+        there = {name for (name,) in connection.execute(query).fetchall()}
+    assert set(wanted) <= there, set(wanted) - there
+    return sorted(wanted)
 
 
 def compare(published: Path, relations: list[str] | None = None) -> Comparison:
@@ -106,7 +122,7 @@ def compare(published: Path, relations: list[str] | None = None) -> Comparison:
     """
     from pyspark.sql import SparkSession
 
-    session = SparkSession.builder.getOrCreate()  # dbt's, of another thread
+    session = SparkSession.builder.getOrCreate()
     found = Comparison()
     with duckdb.connect() as connection:
         configure_reader(connection)

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from drivetail.cli import main
 from engine.build import build
-from engine.dbt import ModelError
+from engine.errors import ModelError
 from engine.prune import prune
 from engine.spark import require_spark
 from engine.warehouse import Warehouse
@@ -50,7 +50,7 @@ def test_builds_on_both_engines_in_turn_with_a_prune_between_equal_the_reference
     warehouse = Warehouse(tmp_path / "warehouse")
     for number, target in enumerate(("spark", "duckdb", "spark")):
         ingest("bundle", [folders[number]], warehouse.root)
-        build(warehouse, target=target, master="local[2]" if target == "spark" else None)
+        build(warehouse, target=target, master="local[2]" if target == "spark" else None, daily=True)
         assert differences(folders[: number + 1], warehouse, horizon if number == 2 else None) == [], f"seed {seed}, build {number + 1}"
         if number == 1:
             prune(warehouse, days_to(horizon, warehouse))

@@ -58,7 +58,7 @@ class Site:
         """Start a build. Returns: when it has begun to compute days on the cluster."""
         begun = self.lines_of("days")
         process = subprocess.Popen(
-            command("build", "--target", "spark", "--master", master, "--warehouse", self.warehouse.root),
+            command("build", "--daily", "--target", "spark", "--master", master, "--warehouse", self.warehouse.root),
             env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         written = self.warehouse.spark / "int_drive_hours"

@@ -2,7 +2,7 @@
 
 One random awkward fleet a run (DRIVETAIL_SEEDS="5" repeats it): corrections, conflicts, late and bad records, inventory that
 changes. `drivetail build` computes its first half on DuckDB, the rest on Spark. Then come health readings, samples and
-labels, and `dbt build` computes everything on Spark. One Spark session for all: it takes half a minute to start. Skipped where pyspark or
+labels, and every model is computed on Spark. One Spark session for all: it takes half a minute to start. Skipped where pyspark or
 Java is not installed: `make .venv/.spark`.
 """
 
@@ -13,7 +13,7 @@ import random
 import re
 import shutil
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ import duckdb
 import pytest
 
 from drivetail.ask.decisions import decide
-from engine.build import build
+from engine.build import build, make_study
+from engine.compile import compiled_manifest, nodes_of
+from engine.compiled import models_of
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
 from tests.proof.support import seeds
@@ -29,7 +31,7 @@ from tests.proof.test_health import awkward_fleet
 from tests.reference.compare import compare as compare_reference
 from tests.reference.fleets import deliveries, random_fleet
 from tests.reference.reference import Delivery, compute
-from tests.spark.on_spark import build_on_spark, compare, compared, failures, spark_dbt
+from tests.spark.on_spark import OnSpark, compare, compared
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -56,19 +58,15 @@ PARTS = 2
 
 @dataclass
 class Run:
-    """A fleet's publication, how it differs from the reference, and what `dbt build` of the same raw on Spark did."""
+    """A fleet's publication, how it differed from the reference when Spark had computed its last days, and all of it on Spark."""
 
     warehouse: Warehouse
-    folder: Path
     differences: list[str]
-    results: list[Any]
-    macros: set[str]
+    on_spark: OnSpark
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    from dbt_common.clients.jinja import BaseMacroGenerator
-
     (seed,) = seeds(1)
     print(f"repeat with DRIVETAIL_SEEDS={seed}")
     folder = tmp_path_factory.mktemp("spark")
@@ -78,29 +76,20 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         ingest("bundle", [bundle], warehouse.root)
         if number == len(bundles) // 2:
             build(warehouse)
-    macros: set[str] = set()
-    call = BaseMacroGenerator.call_macro
-
-    def noted(generator: Any, *arguments: Any, **named: Any) -> Any:
-        if hasattr(generator, "macro"):  # text of a query has none
-            macros.add(generator.macro.name)
-        return call(generator, *arguments, **named)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BaseMacroGenerator, "call_macro", noted)
-        build(warehouse, target="spark", master="local[2]")
-        differences = compare_reference(compute([Delivery(bundle) for bundle in bundles]), warehouse.published)
-        with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-            drives = [
-                drive for (drive,) in connection.execute("select drive_id from marts.dim_drives order by drive_id limit 2").fetchall()
-            ]
-        decide(warehouse, drives, "watch", by="o'hara", note="noisy \\ {loud}")
-        with warehouse.decisions.open("a", encoding="utf-8") as register:
-            register.write('{"drive_id": "half a li')  # of a writer that was killed
-        land_the_rest(warehouse, folder, drives)
-        build(warehouse)
-        results = build_on_spark(warehouse, folder)
-    return Run(warehouse, folder, differences, results, macros)
+    build(warehouse, target="spark", master="local[2]", daily=True)
+    make_study(warehouse)
+    differences = compare_reference(compute([Delivery(bundle) for bundle in bundles]), warehouse.published)
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        drives = [drive for (drive,) in connection.execute("select drive_id from marts.dim_drives order by drive_id limit 2").fetchall()]
+    decide(warehouse, drives, "watch", by="o'hara", note="noisy \\ {loud}")
+    with warehouse.decisions.open("a", encoding="utf-8") as register:
+        register.write('{"drive_id": "half a li')  # of a writer that was killed
+    land_the_rest(warehouse, folder, drives)
+    build(warehouse, daily=True)
+    make_study(warehouse)
+    on_spark = OnSpark(warehouse, folder / "spark")
+    on_spark.build()
+    return Run(warehouse, differences, on_spark)
 
 
 def land_the_rest(warehouse: Warehouse, folder: Path, drives: list[str]) -> None:
@@ -124,7 +113,7 @@ def test_a_build_on_spark_over_one_on_duckdb_equals_the_reference(run: Run) -> N
 
 
 def test_every_model_and_data_test_passes_on_spark(run: Run) -> None:
-    assert failures(run.results) == []
+    assert run.on_spark.failures == []
 
 
 def test_every_row_is_that_of_the_publication(run: Run) -> None:
@@ -152,13 +141,40 @@ def test_spark_says_why_perseus_was_not_run(run: Run) -> None:
         assert connection.execute("select distinct not_run_because from marts.detector_scores").fetchall() == [(None,)]
 
 
-def test_every_macro_of_spark_has_been_run(run: Run) -> None:
-    """What the engines do not share is a macro in two arms; an arm that nothing runs is a guess."""
+def test_every_macro_of_spark_has_been_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the engines do not share is a macro in two arms; an arm that nothing runs is a guess. Macros are used while models are compiled;
+    what was run is compiled here once more.
+    """
+    from dbt.compilation import Compiler
+    from dbt_common.clients.jinja import BaseMacroGenerator
+
+    called: set[str] = set()
+    is_compiling = False
+    call_macro, compile_node = BaseMacroGenerator.call_macro, Compiler.compile_node
+
+    def noted(generator: Any, *arguments: Any, **named: Any) -> Any:
+        if is_compiling and hasattr(generator, "macro"):  # text of a query has none
+            called.add(generator.macro.name)
+        return call_macro(generator, *arguments, **named)
+
+    def compiled(*arguments: Any, **named: Any) -> Any:
+        nonlocal is_compiling
+        is_compiling = True
+        try:
+            return compile_node(*arguments, **named)
+        finally:
+            is_compiling = False
+
+    monkeypatch.setattr(BaseMacroGenerator, "call_macro", noted)
+    monkeypatch.setattr(Compiler, "compile_node", compiled)
+    manifest = compiled_manifest("spark", tmp_path)
+    assert {node.relation: node.sql for node in nodes_of(manifest)} == {node.relation: node.sql for node in models_of("spark")}
     arms = {
         name for file in (PROJECT / "macros").rglob("*.sql") for name in re.findall(r"\{% macro (spark_\w+)\(", file.read_text("utf-8"))
     }
     assert len(arms) > 20
-    assert arms - run.macros == set()
+    assert arms - called == set()
+    assert run.on_spark.failures == []
 
 
 def test_nothing_is_left_in_the_working_directory(run: Run) -> None:
@@ -179,7 +195,8 @@ class Again:
 def again(run: Run) -> Again:
     from pyspark.sql import SparkSession
 
-    table = run.folder / "store/int_drive_days"
+    on_spark = run.on_spark
+    table = on_spark.folder / "int_drive_days"
     days = sorted(path.name.removeprefix("day_utc=") for path in table.glob("day_utc=*"))
     chosen = days[len(days) // 2]
     before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
@@ -192,24 +209,22 @@ def again(run: Run) -> Again:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SparkSession, "sql", noted)
-        environment = {"DRIVETAIL_DAYS": chosen, "DRIVETAIL_SPARK_PARTITIONS": str(PARTS)}
-        results = spark_dbt(run.folder, run.warehouse.raw, "run", "--select", *MADE_IN_A_DAY, **environment)
-        assert failures(results) == []
+        patch.setenv("DRIVETAIL_SPARK_PARTITIONS", str(PARTS))
+        only = [date.fromisoformat(chosen)]
+        on_spark.show(only)
+        on_spark.new_executor().make([node for node in on_spark.models if node.name in MADE_IN_A_DAY], only)
+    on_spark.show()
     return Again(chosen, before, {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}, statements)
 
 
 def test_only_the_days_of_a_run_are_replaced(run: Run, again: Again) -> None:
-    from pyspark.sql import SparkSession
-
     assert {path.parent.name for path, _ in set(again.before.items()) ^ set(again.after.items())} == {f"day_utc={again.day}"}
-    # the run has left a view of its own day
-    SparkSession.builder.getOrCreate().sql("create or replace view intermediate.int_drive_days as select * from store.int_drive_days")
     assert compare(run.warehouse.published, ["intermediate.int_drive_days"]).differences == []
 
 
 def test_drive_hours_are_compared_where_they_lie_however_many_raid_hours_there_are(again: Again) -> None:
-    (made,) = (text for text in again.statements if re.search(r"create table \S*int_drive_hours__compared\s", text))
-    query = re.split(r"\n\s*as\n", made, maxsplit=1)[1]
+    (made,) = (text for text in again.statements if text.startswith("create table intermediate.int_drive_hours__compared "))
+    query = re.split(r" location '[^']*' as ", made, maxsplit=1)[1]
     plan = planned(query)
     assert "SortMergeJoin" in plan and "Exchange" not in plan, plan
     # as Spark would have it: drive-hours to their RAID-hours, and back to lie by RAID group

@@ -16,9 +16,10 @@ import pytest
 from click.testing import CliRunner
 
 from drivetail.cli import main
-from engine.build import build
+from engine.build import build, make_study
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
+from report.page.tolerance import tolerance_words
 from tests.once import awkward_fleet
 from tests.tolerance import plain
 
@@ -30,7 +31,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Warehouse
     """A copy, which runs are added to."""
     warehouse = Warehouse(tmp_path_factory.mktemp("tolerance") / "warehouse")
     shutil.copytree(awkward_fleet(tmp_path_factory, worker_id).root, warehouse.root)
-    build(warehouse)
+    make_study(warehouse)
     return warehouse
 
 
@@ -74,6 +75,26 @@ def test_the_papers_numbers_agree_or_the_reason_is_said(whole: Warehouse, seed: 
     assert all((row["verdict"] == "agrees") is (row["reason"] is None) for row in results)
     compared = {row["id"] for row in results if row["verdict"] == "agrees"}
     assert len(compared) == 69 and not {"TOL-21", "TOL-22", "F12A-Nopolicy-5", "F12A-Proactive2-P99", "F12B-Nopolicy-MAX"} & compared
+
+
+def test_the_report_computes_what_the_study_says_of_the_fleet_where_nobody_has_asked(
+    tmp_path_factory: pytest.TempPathFactory, worker_id: str, tmp_path: Path
+) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse")
+    shutil.copytree(awkward_fleet(tmp_path_factory, worker_id).root, warehouse.root)
+    build(warehouse)
+    out = tmp_path / "tolerance.html"
+    report = ["toleraid", "report", "--out", out, "--warehouse", warehouse.root]
+    assert "nothing is simulated yet" in said(*report, code=1)
+    said("toleraid", "run", "--slowdowns", "rare", "--jitter", "paper", "--requests", 20_000, "--warehouse", warehouse.root)
+    said(*report)
+    page = out.read_text()
+    totals = rows(warehouse, "select * from marts.study_tolerance order by kind")
+    assert sum(row["tail_hours"] for row in totals) > 0
+    for sentence in tolerance_words(totals):
+        assert sentence in page
+    (run_id,) = {row["run_id"] for row in rows(warehouse, "select run_id from lab.fct_tolerance_runs")}
+    assert f"20,000 requests of 6 data drives and 2 parity, run {run_id}." in page
 
 
 def test_apply_equals_the_plain_reference(tmp_path: Path) -> None:

@@ -1,0 +1,49 @@
+"""dbt is for who writes models: nothing that runs every hour imports it, while the compiled models are those of the project."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from engine.compiled import models_of
+from tests.proof.support import command, environment, refusing_dbt
+
+COMMANDS = (
+    "simulate --out fleet --disk-groups 2 --ssd-groups 1 --days 8 --seed 3",
+    "ingest bundle fleet",
+    "build",
+    "build --daily",
+    "build --full-refresh",
+    "report",
+    "alerts",
+    "candidates",
+    "status",
+    "study",
+    "metrics",
+    "maintain",
+    "export fleet.duckdb",
+    "prune --older-than 100d --dry-run",
+)
+
+
+@pytest.fixture
+def refusing(tmp_path: Path) -> dict[str, str]:
+    """The environment of a process in which dbt cannot be imported."""
+    path = os.pathsep.join([str(refusing_dbt(tmp_path / "no-dbt")), environment()["PYTHONPATH"]])
+    return {**environment(), "PYTHONPATH": path, "DRIVETAIL_WAREHOUSE": "warehouse"}
+
+
+def test_what_runs_in_production_works_where_dbt_cannot_be_imported(refusing: dict[str, str], tmp_path: Path) -> None:
+    models_of()  # compiles the models where they have changed
+    for line in COMMANDS:
+        done = subprocess.run(command(*line.split()), cwd=tmp_path, env=refusing, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, f"{line}: {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def test_the_documentation_which_dbt_makes_fails_there(refusing: dict[str, str], tmp_path: Path) -> None:
+    """Else the test above would prove nothing."""
+    done = subprocess.run(command("docs", "--out", "tables.html"), cwd=tmp_path, env=refusing, capture_output=True, text=True, timeout=600)
+    assert done.returncode != 0 and "nothing that runs in production may import dbt" in done.stderr, done.stdout + done.stderr
