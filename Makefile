@@ -27,7 +27,7 @@ docs: .venv/.ready  ## what the tables mean, with lineage: target/docs.html
 check: .venv/.ready  ## what an edit may have broken, in seconds: MODEL=name for one model, ALL=1 for everything
 	@$(RUN)/python -m workbench.check $(if $(MODEL),--model $(MODEL)) $(if $(ALL),--all)
 
-test: .venv/.spark  ## everything that must hold: lint, types, models, marts against the reference (about 16 minutes)
+test: .venv/.spark  ## everything that must hold: lint, types, models, marts against the reference (about 14 minutes)
 	@$(MAKE) --no-print-directory --jobs=2 lint tests
 
 # many of them wait for servers and schedulers, so lint and types go beside them
