@@ -137,9 +137,9 @@ def decide(
     carried = "" if ticket is None else f", ticket {ticket}"
     new, repeated = record(warehouse, drives, verdict, by=who, note=note, until=until, ticket=ticket)
     for decision in (*new, *repeated):
-        told = f"; recorded already, at {decision.at:%Y-%m-%d %H:%M} UTC" if decision in repeated else ""
+        again = f"; recorded already, at {decision.at:%Y-%m-%d %H:%M} UTC" if decision in repeated else ""
         alerts = "shown" if verdict == "watch" else "muted"
-        say(f"{decision.drive_id}: {verdict}{ends}, by {who}{carried}; its alerts are {alerts}{told}")
+        say(f"{decision.drive_id}: {verdict}{ends}, by {who}{carried}; its alerts are {alerts}{again}")
 
 
 @click.command()
