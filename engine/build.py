@@ -3,8 +3,7 @@
 Python decides what to run and where files are; every definition is in models/. A build, in one connection,
 1. asks models/plan/ which days the deliveries change that no build has finished with (engine/plan.py),
 2. computes those days from raw, a batch of whole days at a time; each stored model gets a new file per day (engine/store.py),
-3. makes the relations of each build, those of each day where a day that is over has changed, and the counts by kind where a drive counts as
-   another kind now,
+3. makes the relations of each build, and those of each day where a day that is over has changed,
 4. builds the analysts' own models (engine/custom.py),
 5. publishes (engine/publish.py), and only then marks the deliveries as finished: a killed build is simply done again.
 """
@@ -30,7 +29,7 @@ from engine.compiled import models_of
 from engine.custom import CustomModels, build_custom, custom_digest
 from engine.earlier_past import convert_earlier_past
 from engine.errors import FailedModel, Hindered, ModelError
-from engine.execute import Executor, configure
+from engine.execute import Executor, begin, configure
 from engine.experiments import make_empty
 from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Node
 from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, row_count, write_plan_inputs
@@ -220,6 +219,11 @@ class Build:
         """The files of raw that the models see: of the deliveries that were there when the build began."""
         return RawFiles(self.deliveries)
 
+    @cached_property
+    def new_files(self) -> RawFiles:
+        """Those of the deliveries to take in."""
+        return RawFiles(self.new)
+
     @property
     def version(self) -> str:
         """Changes when a definition does, or a threshold of this warehouse: then all relations are made again."""
@@ -269,7 +273,7 @@ class Build:
             if self.past is not None and is_of_others and versions != [self.models.store_version] and not keep_pruned:
                 raise ModelError(_cannot_compute(self.warehouse, self.past, "drivetail build --keep-pruned"))
             if versions in ([], [self.models.store_version]):
-                Executor(self.warehouse, self.models, connection, self.thresholds).begin()
+                begin(connection, self.models)
                 (defined,) = connection.execute("select max(version) from state.defined").fetchone() or (None,)
                 finished = {row[0] for row in connection.execute("select delivery_seq from state.finished_deliveries").fetchall()}
                 if not versions:
@@ -470,7 +474,7 @@ class Build:
             select cast(occurred_at as date) from raw.drive_events where delivery_seq in (select delivery_seq from plan.new_deliveries)
             union select unnest(?::date[])
         """
-        self.connection.execute(query, [list(RawFiles(self.new).by_day.get("drive_health", ()))])
+        self.connection.execute(query, [list(self.new_files.by_day.get("drive_health", ()))])
 
     def _made_of(self) -> tuple[str, str]:
         """What relations of each day look at beside the days: how drives are grouped, and how they are described and placed, as digests."""
@@ -498,15 +502,14 @@ class Build:
         self.warehouse.note("study")
         self.count_days()
         self._make(self.executor.stages.asked, publication_id)
-        self.connection.execute("create or replace table state.asked as select ? as of_state", [self._state_of_days()])
+        self.connection.execute("delete from state.asked")
+        self.connection.execute("insert into state.asked values (?)", [self._state_of_days()])
 
     @property
     def is_study_up_to_date(self) -> bool:
         """Whether the relations of the study are of all that is stored, and of these models."""
-        query = "select count(*) from duckdb_tables() where schema_name = 'state' and table_name = 'asked'"
-        if self.connection.execute(query).fetchall() == [(0,)] or self.defined != self.version:
-            return False
-        return self.connection.execute("select of_state from state.asked").fetchall() == [(self._state_of_days(),)]
+        made_of = self.connection.execute("select of_state from state.asked").fetchall()
+        return self.defined == self.version and made_of == [(self._state_of_days(),)]
 
     def _state_of_days(self) -> str:
         """Changes when what is stored does."""
@@ -546,8 +549,7 @@ class Build:
         open_day = (last + timedelta(hours=1)).date()
         query = "select count(*) > 0 from state.days_not_in_marts where day_utc < ?"
         (has_changed,) = self.connection.execute(query, [open_day]).fetchone() or (False,)
-        new = RawFiles(self.new)
-        has_labels = bool(new.of("labels") or new.of("retired_labels"))
+        has_labels = bool(self.new_files.of("labels") or self.new_files.of("retired_labels"))
         return bool(has_changed) or has_labels
 
     def count_days(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -60,14 +60,30 @@ create table if not exists state.made (relation varchar primary key, as_of_hour_
 create table if not exists state.days_not_in_marts (day_utc date);
 create table if not exists state.counted_days (day_utc date primary key, computed_as varchar);
 create table if not exists state.made_of (classes varchar, descriptions varchar);
+create table if not exists state.asked (of_state varchar);
 """
 """What a build database remembers between builds, beside the sources of schema `plan`."""
 
 
-def configure(connection: duckdb.DuckDBPyConnection) -> None:
+def limit_memory(connection: duckdb.DuckDBPyConnection) -> None:
     """Give a connection as much memory as a process may take."""
     connection.execute(f"set memory_limit = {quoted(os.environ.get('DRIVETAIL_MEMORY_LIMIT', MEMORY_LIMIT))}")
+
+
+def configure(connection: duckdb.DuckDBPyConnection) -> None:
+    """Set a connection up for a build."""
+    limit_memory(connection)
     connection.execute("set preserve_insertion_order = false; set parquet_metadata_cache = true")
+
+
+def begin(connection: duckdb.DuckDBPyConnection, models: Models) -> None:
+    """Make the schemas, what is remembered between builds, and the sources that are tables."""
+    schemas = dict.fromkeys(name.split(".")[0] for name in (*models.sources, *models.by_relation))
+    connection.execute(";".join(f"create schema if not exists {schema}" for schema in schemas))
+    connection.execute(STATE)
+    for name, columns in models.sources.items():
+        if name.split(".")[0] in ("plan", "lab_raw") or name == "raw.publication":
+            connection.execute(f"create table if not exists {name} as {no_rows(columns)}")
 
 
 class Stages:
@@ -114,29 +130,18 @@ class Executor:
         self.connection = connection
         self.seconds: dict[str, float] = defaultdict(float)
         """How long each model took that was run, all runs together."""
-        self._types: dict[str, str] = {}
         self._with_thresholds = models.with_thresholds(own)
 
     def sql_of(self, node: Node) -> str:
         """The SQL of a node as it runs here."""
         return self._with_thresholds(node.sql)
 
-    def begin(self) -> None:
-        """Make the schemas, what is remembered between builds, and the sources that are tables."""
-        schemas = dict.fromkeys(["raw", "intermediate", *(name.split(".")[0] for name in (*self.models.sources, *self.models.by_relation))])
-        self.connection.execute(";".join(f"create schema if not exists {schema}" for schema in schemas))
-        self.connection.execute(STATE)
-        for name, columns in self.models.sources.items():
-            if name.split(".")[0] in ("plan", "lab_raw") or name == "raw.publication":
-                self.connection.execute(f"create table if not exists {name} as {no_rows(columns)}")
-
     def show_raw(self, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None) -> None:
         """Have the models see the files of raw: of what is measured some days, or all from the horizon on."""
         sources = self.models.sources
         if days is not None:
             sources = {name: columns for name, columns in sources.items() if name.split(".")[1] in MEASURED}
-        rows = source_rows(sources, files, self.warehouse.raw, days, horizon)
-        show_sources(self.connection, rows if days is None else {name: text for name, text in rows.items() if name in sources})
+        show_sources(self.connection, source_rows(sources, files, self.warehouse.raw, days, horizon))
 
     def show_store(self, days: Iterable[date] | None = None, names: Collection[str] | None = None) -> None:
         """Make the stored models, or those of some names, views over their live files, of all days or of some.
@@ -155,14 +160,12 @@ class Executor:
 
     def stored_rows(self, node: Node, days: Iterable[date] | None = None) -> str:
         """SQL for the rows of a stored model's live files."""
-        store = str(self.warehouse.store)
-        given = [self.models.store_version, node.name]
+        given: list[Any] = [str(self.warehouse.store), self.models.store_version, node.name]
         query = "select ? || '/' || file, models_version = ? from build.plan.files where model = ?"
         if days is not None:
             query += " and day_utc in (select unnest(?::date[]))"
-            found = self.connection.execute(f"{query} order by day_utc, file", [store, *given, list(days)]).fetchall()
-        else:
-            found = self.connection.execute(f"{query} order by day_utc, file", [store, *given]).fetchall()
+            given.append(list(days))
+        found = self.connection.execute(f"{query} order by day_utc, file", given).fetchall()
         return stored_rows(node, [file for file, _ in found], are_of_these_models=all(same for _, same in found))
 
     def load_seeds(self) -> None:
@@ -281,13 +284,13 @@ class Executor:
         began = time.monotonic()
         try:
             python_rows(node, self.connection).create_view("python_model_rows", replace=True)
+            self.seconds[node.name] += time.monotonic() - began
             self._replace(node, "table", "select * from python_model_rows")
             self.connection.execute("drop view if exists python_model_rows")
         except (ModelError, duckdb.Error, KeyboardInterrupt):
             raise
         except Exception as error:
             raise FailedModel(f"model {node.name} ({node.path}): {type(error).__name__}: {error}") from error
-        self.seconds[node.name] += time.monotonic() - began
 
     def _execute(self, node: Node, statement: str) -> None:
         began = time.monotonic()
@@ -310,21 +313,7 @@ class Executor:
         """
         found = {name: dict(zip(columns, types, strict=True)) for name, columns, types in self.connection.execute(query).fetchall()}
         for relation, node in promised.items():
-            expected = {column: self._type(kind) for column, kind in node.columns.items() if kind}
-            actual = found.get(relation, {})
-            for column in dict.fromkeys([*expected, *actual]):
-                here, there = actual.get(column), expected.get(column)
-                if here != there:
-                    raise FailedModel(
-                        f"model {node.name} ({node.path}): its contract is broken: column {column} is {here or 'missing'}, "
-                        f"declared {there or 'nowhere'}"
-                    )
-
-    def _type(self, declared: str) -> str:
-        """A declared type as DuckDB names it."""
-        if declared not in self._types:
-            ((self._types[declared],),) = self.connection.execute(f"select typeof(cast(null as {declared}))").fetchall()
-        return self._types[declared]
+            check_contract(node, found.get(relation, {}))
 
     def test(self, made: Iterable[Node], *, shown: Iterable[str] = ()) -> None:
         """Run the data tests of relations that have been made, of which all that they read is there. shown: others that are up to date.
@@ -349,6 +338,20 @@ class Executor:
             count = 1 + len(result.fetchall())
             rows = "1 row breaks it" if count == 1 else f"{count:,} rows break it, such as"
             raise FailedModel(f"test {test.name} of {', '.join(test.nodes)}: {rows}: {first}")
+
+
+def check_contract(node: Node, found: Mapping[str, str]) -> None:
+    """Compare the columns and types that were found with a model's contract. Raises: ModelError naming the first column that differs."""
+    if not node.has_contract:
+        return
+    stated = {column: str(duckdb.sqltype(kind)) for column, kind in node.columns.items() if kind}
+    for column in dict.fromkeys([*stated, *found]):
+        here, there = found.get(column), stated.get(column)
+        if here != there:
+            raise FailedModel(
+                f"model {node.name} ({node.path}): its contract is broken: column {column} is {here or 'missing'}, "
+                f"declared {there or 'nowhere'}"
+            )
 
 
 def python_rows(node: Node, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:

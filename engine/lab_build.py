@@ -16,7 +16,7 @@ import duckdb
 
 from engine.build import Progress, explaining, publish_store
 from engine.compiled import models_of
-from engine.execute import Executor, configure
+from engine.execute import Executor, begin, configure
 from engine.generations import EMPTY, Generation, file_of, generations_root, keep_generation, latest_generation
 from engine.nodes import SEED, Models
 from engine.publish import PUBLISHED, Publication
@@ -88,8 +88,8 @@ def _compute(
         with duckdb.connect(str(scratch / "build.duckdb")) as connection:
             configure(connection)
             register(connection)
+            begin(connection, models)
             executor = Executor(warehouse, models, connection, {})
-            executor.begin()
             _show_experiments(connection, models, lab_root(warehouse.root), computed)
             executor.load_seeds()
             of_lab = [node for node in models if node.is_of_lab]

@@ -122,15 +122,15 @@ def publish(
     horizon = publication.pruned_before_utc
     executor.connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
     try:
-        _Draft(executor, files, custom, horizon).write()
+        made = _Draft(executor, files, custom, horizon)
+        made.write()
     finally:
         executor.connection.execute("use build; detach publication")
-    generation = latest_generation(warehouse, executor.models.lab_version)
     seconds = sorted(executor.seconds.items(), key=lambda item: -item[1])
     record = {
         "root": str(warehouse.root), "store": sorted(live_files(warehouse, executor.connection)),
         "pruned_before_utc": horizon and horizon.isoformat(), **made_by,
-        "lab": generation and generation.name,
+        "lab": made.generation and made.generation.name,
         "custom": {"digest": custom.digest, "failures": custom.failures},
         "build_seconds": round(time.monotonic() - began, 3),
         "model_seconds": {model: round(taken, 3) for model, taken in seconds},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
@@ -15,7 +14,7 @@ from typing import Any
 import duckdb
 
 from engine.compiled import models_version
-from engine.execute import MEMORY_LIMIT
+from engine.execute import limit_memory
 from engine.store import day_folder
 from engine.thresholds import variables
 from engine.warehouse import Warehouse, quoted
@@ -37,11 +36,6 @@ def has_nothing(warehouse: Warehouse) -> bool:
     return not warehouse.published.exists() and not list_deliveries(warehouse.root)
 
 
-def configure_reader(connection: duckdb.DuckDBPyConnection) -> None:
-    """Give a connection as much memory as a process may take."""
-    connection.execute(f"set memory_limit = {quoted(os.environ.get('DRIVETAIL_MEMORY_LIMIT', MEMORY_LIMIT))}")
-
-
 def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.DuckDBPyConnection:
     """Open the current publication, read-only; it stays the one that is seen, whatever is published meanwhile.
 
@@ -53,7 +47,7 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
         raise QueryError(f"{warehouse.published}: no such warehouse; {_first_step(warehouse)}, or name another with --warehouse DIR")
     try:
         connection = duckdb.connect(str(path or warehouse.published), read_only=True)
-        configure_reader(connection)
+        limit_memory(connection)
         ((root,),) = connection.execute("select root from plan.root").fetchall()
     except (duckdb.Error, ValueError) as error:
         raise QueryError(f"{warehouse.published}: cannot be read ({first_line(error)}); `drivetail build` rebuilds it from raw") from error

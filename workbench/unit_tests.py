@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ import duckdb
 from engine.compile import compiled_manifest, models_in, plain, recompiled, relation_of
 from engine.compiled import compiled_file
 from engine.errors import ModelError
-from engine.execute import python_rows
-from engine.nodes import SEED, Models, Node
+from engine.execute import check_contract, python_rows
+from engine.nodes import SEED, Models, Node, read_models, write_models
 from engine.sources import no_rows
 
 ACTUAL, EXPECTED = "dbt_internal_unit_test_actual", "dbt_internal_unit_test_expected"
@@ -56,8 +56,6 @@ class Project:
         folder.mkdir(parents=True, exist_ok=True)
         self._kept = folder / "types.json"
         self._file = folder / "models.json"
-        from engine.nodes import read_models, write_models
-
         try:
             last: Models | None = read_models(self._file)
         except (OSError, ValueError, TypeError):
@@ -66,13 +64,11 @@ class Project:
         self.models = models_in(self.manifest)
         write_models(self.models, self._file)
 
-    @property
+    @cached_property
     def types(self) -> Types:
-        """Columns and types of every relation, by `schema.name`. Raises: ModelError naming a model that does not bind."""
-        return _types(self)
-
-    def made_over_nothing(self) -> Types:
-        """Make every relation once over nothing, but those whose text and whose parents' types are as they were the last time."""
+        """Columns and types of every relation, by `schema.name`: each is made once over nothing, but those whose text and whose parents'
+        types are as they were the last time. Raises: ModelError naming a model that does not bind or breaks its contract.
+        """
         try:
             kept = json.loads(self._kept.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -105,7 +101,7 @@ class Project:
                     for parent in node.parents:
                         make(parent)
                     found[node.relation] = _described(connection, node)
-                    _check_contract(connection, node, found[node.relation])
+                    check_contract(node, found[node.relation])
                 now[node.relation] = {"key": key, "types": found[node.relation]}
         self._kept.write_text(json.dumps(now), encoding="utf-8")
         return found
@@ -146,14 +142,9 @@ class Project:
         """`schema.name` of an input such as ref('int_drives') or source('raw', 'drives')."""
         names = [one or other for one, other in re.findall(r"'([^']+)'|\"([^\"]+)\"", given)]
         if given.strip().startswith("source"):
-            return f"{SCHEMAS.get(names[0], names[0])}.{names[1]}"
+            return relation_of(self.manifest, f"source.drivetail.{names[0]}.{names[1]}")
         kind = "seed" if f"seed.drivetail.{names[-1]}" in self.manifest.nodes else "model"
         return relation_of(self.manifest, f"{kind}.drivetail.{names[-1]}")
-
-
-@cache
-def _types(project: Project) -> Types:
-    return project.made_over_nothing()
 
 
 def _described(connection: duckdb.DuckDBPyConnection, node: Node) -> dict[str, str]:
@@ -165,22 +156,6 @@ def _described(connection: duckdb.DuckDBPyConnection, node: Node) -> dict[str, s
         return {row[0]: row[1] for row in connection.execute(f"describe {node.sql}").fetchall()}
     except duckdb.Error as error:
         raise ModelError(f"{node.path}: {error}") from error
-
-
-def _check_contract(connection: duckdb.DuckDBPyConnection, node: Node, found: Mapping[str, str]) -> None:
-    """Raises: ModelError naming the first column that the contract states otherwise."""
-    if not node.has_contract:
-        return
-    stated = {name: connection.execute(f"select typeof(cast(null as {kind}))").fetchall()[0][0] for name, kind in node.columns.items()}
-    for column in dict.fromkeys([*stated, *found]):
-        if stated.get(column) != found.get(column):
-            raise ModelError(
-                f"{node.path}: column {column} is {found.get(column, 'missing')}, its contract says {stated.get(column, 'nothing of it')}"
-            )
-
-
-SCHEMAS = {"lab": "lab_raw", "toleraid": "raw"}
-"""Schemas of the sources that have other names."""
 
 
 def _rows(test: Any, rows: Any, form: Any) -> list[dict[str, Any]] | str:

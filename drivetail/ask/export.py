@@ -12,7 +12,8 @@ from pathlib import Path
 
 import duckdb
 
-from engine.read import NOT_ASKED, QueryError, configure_reader, fetch, first_line, not_asked, publication_of
+from engine.execute import limit_memory
+from engine.read import NOT_ASKED, QueryError, fetch, first_line, not_asked, publication_of
 from engine.warehouse import Warehouse, quoted
 from ingest.raw.durable import sync, sync_tree
 
@@ -74,7 +75,7 @@ def export(
     row_count = 0
     with _draft_of(out) as draft, duckdb.connect() as connection:
         try:
-            configure_reader(connection)
+            limit_memory(connection)
             connection.execute("set preserve_insertion_order = false")
             connection.execute(f"attach {quoted(warehouse.publications / f'{publication_id}.duckdb')} as publication (read_only)")
             if is_parquet:

@@ -11,9 +11,9 @@ from pathlib import Path
 import duckdb
 
 from engine.compiled import models_of
+from engine.execute import limit_memory
 from engine.nodes import SEED, STORED
 from engine.publish import current_publication
-from engine.read import configure_reader
 from engine.sources import TOLERAID, RawFiles
 from engine.spark import SparkExecutor
 from engine.thresholds import own_thresholds
@@ -125,7 +125,7 @@ def compare(published: Path, relations: list[str] | None = None) -> Comparison:
     session = SparkSession.builder.getOrCreate()
     found = Comparison()
     with duckdb.connect() as connection:
-        configure_reader(connection)
+        limit_memory(connection)
         connection.execute("set timezone = 'UTC'")
         connection.execute(f"attach '{published}' as published (read_only)")
         for relation in relations or compared(published):
@@ -139,7 +139,7 @@ def compare_publications(published: Path, of_spark: Path) -> Comparison:
     """Compare all relations of a publication whose days DuckDB computed with those of one whose days Spark computed, as compare() does."""
     found = Comparison()
     with duckdb.connect() as connection:
-        configure_reader(connection)
+        limit_memory(connection)
         connection.execute("set timezone = 'UTC'")
         connection.execute(f"attach '{published}' as published (read_only)")
         connection.execute(f"attach '{of_spark}' as of_spark (read_only)")
