@@ -8,17 +8,16 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import yaml
-
 from engine.errors import ModelError
 from engine.nodes import (
+    CUSTOM,
     EACH_BUILD,
     LAB,
     PLACEHOLDER,
@@ -35,9 +34,6 @@ from engine.thresholds import variables
 from engine.warehouse import PROJECT
 
 QUIET = ("--log-level", "none", "--log-level-file", "none", "--no-write-json", "--no-populate-cache")
-
-CUSTOM = "custom"
-"""Where dbt finds the custom models: a model path of dbt_project.yml, which a project for compiling may have as a link."""
 
 KEY = "compiled_from"
 """Where a node of a manifest keeps its key (see engine.nodes.Node), which dbt has no place for."""
@@ -100,11 +96,11 @@ def compiled_manifest(
     known: dict[str, str] = {}
     if last is not None:
         known = {node.key: node.sql for node in last.nodes} | {test.key: test.sql for test in last.tests}
-    _compile_nodes(parsed.result, target, what, known, within="" if custom is None else f"{CUSTOM}/")
+    _compile_nodes(parsed.result, what, known, within="" if custom is None else f"{CUSTOM}/")
     return parsed.result
 
 
-def _compile_nodes(manifest: Any, target: str, what: str, known: Mapping[str, str], within: str) -> None:
+def _compile_nodes(manifest: Any, what: str, known: Mapping[str, str], within: str) -> None:
     """Compile models and data tests where they are in a manifest. `dbt compile` would do the same, and start Spark for it.
 
     known: SQL by key (see Node). within: begins the path of the files to compile. Raises: ModelError that names the file of the first that
@@ -114,7 +110,7 @@ def _compile_nodes(manifest: Any, target: str, what: str, known: Mapping[str, st
     from dbt.compilation import Compiler
     from dbt_common.exceptions import DbtBaseException
 
-    kind = profile(target)["type"]
+    kind = manifest.metadata.adapter_type
     adapter = get_adapter_by_type(kind)
     compiler = Compiler(adapter.config)
     macros = hashlib.sha256()
@@ -157,20 +153,14 @@ def recompiled(manifest: Any, unique_id: str, own: Mapping[str, Any]) -> str:
         adapter.config.cli_vars = before
 
 
-def profile(target: str) -> dict[str, Any]:
-    """What profiles.yml says of a target."""
-    stated: dict[str, Any] = yaml.safe_load((PROJECT / "profiles.yml").read_text(encoding="utf-8"))["drivetail"]["outputs"][target]
-    return stated
-
-
-def invoke(arguments: list[str], manifest: Any = None, listen: Callable[[Any], None] | None = None) -> Any:
+def invoke(arguments: list[str]) -> Any:
     """Run a dbt command in this process. Raises: KeyboardInterrupt, which dbt returns with its results."""
     os.environ["DO_NOT_TRACK"] = "1"
     # on a full disk its log cannot be written: a traceback for each line of it would hide what is wrong
     logging.raiseExceptions = False
     from dbt.cli.main import dbtRunner
 
-    result = dbtRunner(manifest=manifest, callbacks=[listen] if listen else []).invoke([*QUIET, *arguments])
+    result = dbtRunner().invoke([*QUIET, *arguments])
     if isinstance(result.exception, KeyboardInterrupt):
         raise result.exception
     return result

@@ -59,7 +59,7 @@ def models_of(target: str = "duckdb") -> Models:
 
     Raises: ModelError where they do not compile.
     """
-    digest, _ = digests()
+    digest, version = digests()
     try:
         models = read_models(compiled_file(target))
         if models.digest == digest:
@@ -68,7 +68,7 @@ def models_of(target: str = "duckdb") -> Models:
         pass
     from engine.compile import compile_project  # imports dbt
 
-    return compile_project(target, compiled_file(target), *digests())
+    return compile_project(target, compiled_file(target), digest, version)
 
 
 def models_version() -> str:

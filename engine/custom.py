@@ -19,11 +19,10 @@ import duckdb
 
 from engine.errors import ModelError
 from engine.execute import Executor
-from engine.nodes import Node, Test
+from engine.nodes import CUSTOM, Node, Test
 from engine.warehouse import PROJECT, Warehouse
 from ingest.raw.durable import replace_file
 
-CUSTOM = "custom"
 TODO = "correct or remove it, then run `drivetail build`"
 
 

@@ -27,6 +27,9 @@ A view is made once, and computed when it is read."""
 LAB = "lab"
 """Tag of the models that `drivetail lab build` makes."""
 
+CUSTOM = "custom"
+"""Where dbt finds the custom models: a model path of dbt_project.yml, which a project for compiling may have as a link."""
+
 PLACEHOLDER = "<<%s>>"
 """Stands in compiled SQL for a threshold that a warehouse may set itself."""
 
