@@ -35,10 +35,7 @@ tests: .venv/.spark
 	$(RUN)/pytest
 
 lint: .venv/.airflow  ## style and types, Python and SQL
-	$(RUN)/ruff check .
-	$(RUN)/ruff format --check .
-	@! grep -rnE '^.{201,}' models --include='*.sql' || { echo 'lines of more than 200 characters, as above'; exit 1; }
-	$(RUN)/mypy & types=$$!; $(RUN)/sqlfluff lint models --processes 2 --disable-progress-bar; sql=$$?; wait $$types && exit $$sql
+	@$(RUN)/python -m workbench.check --lint
 
 bench: .venv/.spark  ## speed and size against their bounds, hours: ONLY=day,hour,... WORK=folder; writes docs/results/bench.md
 	$(RUN)/python -m workbench.bench $(if $(ONLY),--only $(ONLY)) $(if $(WORK),--work $(WORK))

@@ -1,11 +1,11 @@
-"""`make check`: what an edit may have broken, in seconds and without a warehouse.
+"""`make check`: what an edit may have broken, in seconds and without a warehouse; `make lint`: style and types of everything.
 
 1. every model that changed, and all that read it, is planned over nothing: columns, types and contracts;
 2. the unit tests whose query changed are run in DuckDB (workbench/unit_tests.py);
 3. changed files are linted: ruff and mypy for Python, sqlfluff for SQL.
 
 What has passed is remembered by content in target/compiled/check, so that nothing is checked twice. `--model NAME` checks one model, `--all`
-every unit test; `make lint` lints everything.
+every unit test, `--lint` style and types alone, of all files.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 
 import click
@@ -58,44 +59,55 @@ class Passed:
         self.file.write_text(json.dumps(self.known), encoding="utf-8")
 
 
-def changed_files(suffix: str) -> dict[str, str]:
-    """Digests of the files that differ from the last commit, or that git does not know yet, by path."""
+def files_to_lint(suffix: str, *, is_all: bool) -> list[str]:
+    """Paths of the files that differ from the last commit or that git does not know yet, or of all."""
+    changed = ["ls-files"] if is_all else ["diff", "--name-only", "--diff-filter=d", "HEAD"]
     found: set[str] = set()
-    for command in (["diff", "--name-only", "--diff-filter=d", "HEAD"], ["ls-files", "--others", "--exclude-standard"]):
+    for command in (changed, ["ls-files", "--others", "--exclude-standard"]):
         done = subprocess.run(["git", *command], cwd=PROJECT, capture_output=True, text=True, check=True)
         found |= {name for name in done.stdout.split("\n") if name.endswith(suffix)}
-    return {name: hashlib.sha256(name.encode() + (PROJECT / name).read_bytes()).hexdigest() for name in sorted(found)}
+    return sorted(name for name in found if (PROJECT / name).exists())
 
 
-def lint_python(passed: Passed) -> str | None:
-    """Ruff over the files that have changed, and mypy. Returns: what is wrong; None where nothing is."""
-    files = changed_files(".py")
-    changed = [name for name, digest in files.items() if passed.new("python", [digest])]
-    commands = [["ruff", "check", "--quiet", *changed], ["ruff", "format", "--check", "--quiet", *changed], ["mypy", "--no-error-summary"]]
-    for command in commands if changed else ():
+def lint_python(passed: Passed, *, is_all: bool) -> str | None:
+    """Ruff over the files that have changed, or all, and mypy, which remembers by itself. Returns: what is wrong; None where nothing is."""
+    digests = {name: hashlib.sha256((PROJECT / name).read_bytes()).hexdigest() for name in files_to_lint(".py", is_all=is_all)}
+    new = [name for name, digest in digests.items() if is_all or passed.new("python", [digest])]
+    # as few arguments as may be: all files are a folder
+    of = ["."] if is_all else new
+    commands = [["ruff", "check", "--quiet", *of], ["ruff", "format", "--check", "--quiet", *of], ["mypy", "--no-error-summary"]]
+    for command in commands if new else ():
         done = subprocess.run([PYTHON / command[0], *command[1:]], cwd=PROJECT, capture_output=True, text=True, check=False)
         if done.returncode:
             return f"{' '.join(command[:2])}\n{done.stdout}{done.stderr}".rstrip()
-    passed.keep("python", files.values())
+    passed.keep("python", digests.values())
     return None
 
 
-def lint_sql(passed: Passed) -> str | None:
-    """Sqlfluff over the models that have changed. Returns: what is wrong; None where nothing is."""
-    files = {name: digest for name, digest in changed_files(".sql").items() if name.startswith("models/")}
-    changed = [name for name, digest in files.items() if passed.new("sql", [digest])]
-    for name in changed:
-        for number, line in enumerate((PROJECT / name).read_text(encoding="utf-8").splitlines(), start=1):
-            if len(line) > LINE_LENGTH:
-                return f"{name}:{number}: {len(line)} characters; {LINE_LENGTH} at most"
-    said = None
-    for name in changed:
-        done = subprocess.run([PYTHON / "sqlfluff", "lint", name], cwd=PROJECT, capture_output=True, text=True, check=False)
+def lint_sql(passed: Passed, *, is_all: bool) -> str | None:
+    """Sqlfluff over the models that have changed, or all, but those that have passed by these rules. Returns: what is wrong; None where
+    nothing is.
+    """
+    files = [name for name in files_to_lint(".sql", is_all=is_all) if name.startswith("models/")]
+    settings = [PROJECT / ".sqlfluff", *sorted((PROJECT / ".sqlfluff_macros").iterdir())]
+    rules = metadata.version("sqlfluff").encode() + b"".join(file.read_bytes() for file in settings)
+    digests = {name: hashlib.sha256(rules + (PROJECT / name).read_bytes()).hexdigest() for name in files}
+    new = [name for name, digest in digests.items() if passed.new("sql", [digest])]
+    wrong = [
+        f"{name}:{number}: {len(line)} characters; {LINE_LENGTH} at most"
+        for name in new
+        for number, line in enumerate((PROJECT / name).read_text(encoding="utf-8").splitlines(), start=1)
+        if len(line) > LINE_LENGTH
+    ]
+    if new and not wrong:
+        command = [PYTHON / "sqlfluff", "lint", "--processes", "2", "--disable-progress-bar", *new]
+        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
         if done.returncode:
-            said = f"{said or 'sqlfluff lint'}\n{done.stdout}{done.stderr}".rstrip()
-            files.pop(name)
-    passed.keep("sql", files.values())
-    return said
+            wrong.append(f"sqlfluff lint\n{done.stdout}{done.stderr}".rstrip())
+    if wrong:
+        return "\n".join(wrong)
+    passed.keep("sql", {*passed.known.get("sql", ()), *digests.values()} if not is_all else digests.values())
+    return None
 
 
 def unit_tests(project: Project, passed: Passed, model: str | None, *, is_all: bool) -> tuple[list[UnitTest], list[str]]:
@@ -117,28 +129,35 @@ def unit_tests(project: Project, passed: Passed, model: str | None, *, is_all: b
     return chosen, list(failed.values())
 
 
+def check_models(passed: Passed, model: str | None, *, is_all: bool) -> list[str]:
+    """Plan the models and run their unit tests. Returns: what is wrong."""
+    try:
+        project = Project()
+        types = project.types
+        if model and model not in {node.name for node in project.models}:
+            raise ModelError(f"no model is named {model!r}")
+        ran, failures = unit_tests(project, passed, model, is_all=is_all)
+    except ModelError as error:
+        return [re.sub(r"\n\s*\n", "\n", str(error))]
+    click.echo(f"{len(types)} relations planned, {len(ran)} unit tests run, {len(failures)} failed")
+    return failures
+
+
 @click.command()
 @click.option("--model", metavar="NAME", help="Check one model alone: its columns and its unit tests.")
 @click.option("--all", "is_all", is_flag=True, help="Check everything, whatever has passed before.")
-def main(model: str | None, is_all: bool) -> None:
+@click.option("--lint", "is_lint", is_flag=True, help="Check style and types alone, of all files.")
+def main(model: str | None, is_all: bool, is_lint: bool) -> None:
     """Check what an edit may have broken: models, unit tests, lint."""
     began = time.monotonic()
     file = compiled_file("duckdb").parent / "check" / "passed.json"
     passed = Passed(file)
     wrong: list[str] = []
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(2 if is_lint else 1) as beside:
         # mypy and sqlfluff are processes of their own: they run while dbt compiles
-        linted = [] if model else [beside.submit(lint, passed) for lint in (lint_sql, lint_python)]
-        try:
-            project = Project()
-            types = project.types
-            if model and model not in {node.name for node in project.models}:
-                raise ModelError(f"no model is named {model!r}")
-            ran, failures = unit_tests(project, passed, model, is_all=is_all)
-            wrong += failures
-            click.echo(f"{len(types)} relations planned, {len(ran)} unit tests run, {len(failures)} failed")
-        except ModelError as error:
-            wrong.append(re.sub(r"\n\s*\n", "\n", str(error)))
+        linted = [] if model else [beside.submit(lint, passed, is_all=is_lint) for lint in (lint_sql, lint_python)]
+        if not is_lint:
+            wrong += check_models(passed, model, is_all=is_all)
         wrong += [said for each in linted if (said := each.result())]
     passed.write()
     for said in wrong:
