@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import pytest
+
+from tests.needs import missing, require
 
 LONGEST = ("spark", "lab", "proof", "report", "models", "safety", "drivetail")
 """Folders whose tests take minutes, the longest first: the processes of a run then end at about the same time."""
@@ -11,3 +15,20 @@ LONGEST = ("spark", "lab", "proof", "report", "models", "safety", "drivetail")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests first, all else as it was collected."""
     items.sort(key=lambda item: next((place for place, folder in enumerate(LONGEST) if folder in item.path.parts), len(LONGEST)))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a program that is not here."""
+    for mark in item.iter_markers("needs"):
+        require(*mark.args)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    """End with a line that names missing programs."""
+    yield
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and not hasattr(session.config, "workerinput"):
+        line = missing(str(report.longrepr) for report in reporter.stats.get("skipped", ()))
+        if line:
+            reporter.write_line(line)

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
-from shutil import which
 
-import pytest
 import yaml
+
+from tests.needs import require
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "drivetail.rules.yml"
 CASES = Path(__file__).parent / "drivetail.rules.test.yml"
 DASHBOARD = ROOT / "deploy" / "grafana" / "drivetail.json"
-PROMTOOL = which("promtool")
 
 
 def promtool(*arguments: object) -> str:
     """Run promtool, which must succeed."""
-    if PROMTOOL is None and not os.environ.get("CI"):
-        pytest.skip("promtool is not installed (Debian: apt-get install prometheus); in CI this is a failure")
-    done = subprocess.run([str(PROMTOOL), *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    require("promtool")
+    done = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 

@@ -9,12 +9,12 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import which
 from sys import executable
 
 import pytest
 
 from drivetail.host.collect import LSBLK, Collector
+from tests.needs import require
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "deploy" / "membership.sh"
@@ -242,8 +242,7 @@ PLACES = {
 
 @pytest.mark.parametrize("shell", ["sh", "dash", "bash", "busybox sh"])
 def test_a_zfs_vdev_is_a_group(shell: str, tmp_path: Path) -> None:
-    if which(shell.split()[0]) is None:
-        pytest.skip(f"{shell} is not installed")
+    require(*([] if shell == "sh" else [shell.split()[0]]))
     for device in [*(f"sd{d}1" for d in "abcdghi"), "sde", "sdf", *(f"nvme{n}n1p1" for n in range(5))]:
         add_device(tmp_path, device)
     wrapper = tmp_path / "shell"  # `busybox sh` is two words
@@ -280,7 +279,7 @@ def test_the_script_is_short_and_shellcheck_finds_nothing() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.skipif(which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.needs("systemd-analyze")
 @pytest.mark.parametrize("unit", sorted((ROOT / "deploy" / "systemd").iterdir()), ids=lambda path: path.name)
 def test_systemd_reads_the_units(unit: Path, tmp_path: Path) -> None:
     """systemd-analyze wants the programs to exist: /bin/true stands for them."""

@@ -9,8 +9,6 @@ scrapes lies between what these looks give: bounds without any room of their own
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import time
 import urllib.parse
@@ -34,12 +32,8 @@ from ingest.sources import prometheus
 from tests.proof import prometheus_fleet
 from tests.proof.disk_counters import SECTOR_BYTES, Bracket, look, skip_without_drives, work
 
-EXPORTER = next((found for name in ("prometheus-node-exporter", "node_exporter") if (found := shutil.which(name))), None)
 pytestmark = [
-    pytest.mark.skipif(
-        (EXPORTER is None or shutil.which("prometheus") is None) and not os.environ.get("CI"),
-        reason="not installed (Debian: apt-get install prometheus prometheus-node-exporter); in CI this is a failure",
-    ),
+    pytest.mark.needs("prometheus-node-exporter", "prometheus"),
     pytest.mark.xdist_group("prometheus"),
 ]
 RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "drivetail.rules.yml"
@@ -50,10 +44,11 @@ WORK_SECONDS = 3.0
 @contextmanager
 def exporter(folder: Path, address: str, *collector: str) -> Iterator[None]:
     """node_exporter with one collector only, by the options given. At the end it is gone."""
-    assert EXPORTER is not None, "node_exporter is not installed"
     with (folder / "node_exporter.log").open("w") as log:
         process = subprocess.Popen(
-            [EXPORTER, f"--web.listen-address={address}", "--collector.disable-defaults", *collector], stdout=log, stderr=log
+            ["prometheus-node-exporter", f"--web.listen-address={address}", "--collector.disable-defaults", *collector],
+            stdout=log,
+            stderr=log,
         )
         try:
             yield

@@ -9,7 +9,6 @@ of r reads and w writes by less than 2 * RESOLUTION_US / (r + w).
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -36,10 +35,7 @@ START = datetime(2026, 1, 5)
 RESOLUTION_US = 1000.003
 SAMPLES = SHARED / "samples/qemu_md_raid6_throttled"
 pytestmark = [
-    pytest.mark.skipif(
-        shutil.which("prometheus") is None and not os.environ.get("CI"),
-        reason="prometheus is not installed (Debian: apt-get install prometheus); in CI this is a failure",
-    ),
+    pytest.mark.needs("prometheus"),
     pytest.mark.xdist_group("prometheus"),
 ]
 

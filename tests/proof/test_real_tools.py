@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -31,10 +30,7 @@ from tests.proof.disk_counters import SECTOR_BYTES, Bracket, look, skip_without_
 
 SADC = next((path for path in ("/usr/lib/sysstat/sadc", "/usr/lib64/sa/sadc") if Path(path).exists()), None)
 pytestmark = [
-    pytest.mark.skipif(
-        (SADC is None or any(shutil.which(tool) is None for tool in ("sadf", "sar", "iostat", "fio"))) and not os.environ.get("CI"),
-        reason="not installed (Debian: apt-get install sysstat fio); in CI this is a failure",
-    ),
+    pytest.mark.needs("sadf", "fio"),
     pytest.mark.xdist_group("real tools"),
 ]
 SECONDS = 4

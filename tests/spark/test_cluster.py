@@ -5,10 +5,8 @@ A random awkward fleet, shuffled: corrections and inventory come last. DRIVETAIL
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -27,8 +25,7 @@ from workbench.spark_cluster import Cluster
 pytestmark = [
     pytest.mark.soak,
     pytest.mark.xdist_group("spark"),
-    pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="pyspark is not installed: `make .venv/.spark`"),
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17 or later, and there is no `java`"),
+    pytest.mark.needs("java"),
 ]
 
 BUILD_SECONDS = 600

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
-import shutil
 from collections.abc import Callable
 from datetime import date
 from functools import partial
@@ -26,8 +24,7 @@ from tests.spark.on_spark import compare_publications
 pytestmark = [
     pytest.mark.soak,
     pytest.mark.xdist_group("spark"),
-    pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="pyspark is not installed: `make .venv/.spark`"),
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17 or later, and there is no `java`"),
+    pytest.mark.needs("java"),
 ]
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import resource
-import shutil
 import subprocess
 from datetime import date
 
@@ -21,8 +19,7 @@ from tests.proof.support import command, environment
 pytestmark = [
     pytest.mark.soak,
     pytest.mark.xdist_group("spark"),
-    pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="pyspark is not installed: `make .venv/.spark`"),
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17 or later, and there is no `java`"),
+    pytest.mark.needs("java"),
 ]
 
 LARGEST_FILE_BYTES = 3 << 20
