@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from drivetail.cli import main
 from engine.warehouse import Warehouse
-from tests.once import made_once
+from tests.golden import golden
 
 HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
 START = datetime(2026, 1, 5)
@@ -62,14 +62,14 @@ def cell(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def attacked_fleet(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Attacked:
-    """The fleet, built once for all test processes."""
-    root = made_once(tmp_path_factory, worker_id, "attacked_fleet", lambda folder: (folder / "printed").write_text(build_fleet(folder)))
+def attacked_fleet() -> Attacked:
+    """The fleet, built once for all tests."""
+    root = golden("attacked_fleet", build_fleet, also=("drivetail", "report"))
     return Attacked(Warehouse(root / "ware'house"), root / "bundle", (root / "printed").read_text())
 
 
-def build_fleet(root: Path) -> str:
-    """Land with the gate, build, report; a quote in the warehouse's own name, a secret in the environment. Returns: what was printed."""
+def build_fleet(root: Path) -> None:
+    """Land with the gate, build, report, and keep what was printed; a quote in the warehouse's own name, a secret in the environment."""
     bundle = root / "bundle"
     rows = [
         f"{(START + timedelta(hours=hour)).isoformat()},{cell(drive)},{cell(GROUP)},1000,0,"
@@ -99,4 +99,4 @@ def build_fleet(root: Path) -> str:
         assert built.exit_code == 0, built.output
         reported = drivetail("report", "-w", warehouse.root)
     assert reported.exit_code == 0, reported.output
-    return landed.output + built.output + reported.output
+    (root / "printed").write_text(landed.output + built.output + reported.output)

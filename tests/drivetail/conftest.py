@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from drivetail.cli import main
 from engine.warehouse import Warehouse
-from tests.once import made_once
+from tests.golden import golden
 
 START = datetime(2026, 1, 5)
 HOURS = 30
@@ -121,9 +121,9 @@ def write_bundle(folder: Path, files: dict[str, str]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def published(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Published:
-    """The fleet above, built and published once for all test processes. No test changes it."""
-    root = made_once(tmp_path_factory, worker_id, "published_fleet", publish_fleet)
+def published() -> Published:
+    """The fleet above, built and published once for all tests. No test changes it."""
+    root = golden("published_fleet", publish_fleet)
     return Published(Warehouse(root / "warehouse"), root / "bundle")
 
 

@@ -11,24 +11,26 @@ from engine.build import Build, build, make_study, only_builder
 from engine.compiled import models_of
 from engine.nodes import WITH_DAYS
 from engine.warehouse import Warehouse
-from lab.statistics import register
+from tests.golden import CACHE
+from workbench.check import Passed, unit_tests
 from workbench.unit_tests import Project, UnitTest, run
 
 pytestmark = pytest.mark.xdist_group("models")
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("project"))
+def project() -> Project:
+    """The project, of which only what has changed since the last run is compiled."""
+    return Project(CACHE / "project")
 
 
 def test_every_model_holds_its_worked_examples(project: Project) -> None:
-    tests = project.unit_tests()
-    assert len(tests) >= 300
-    with duckdb.connect() as connection:
-        register(connection)
-        failed = {f"{test.model}, {test.name}": said for test in tests if (said := run(connection, test)) is not None}
-    assert failed == {}
+    """Those whose query has passed in an earlier run are not run again."""
+    passed = Passed(CACHE / "project" / "passed.json")
+    assert len(project.unit_tests()) >= 300
+    _, failed = unit_tests(project, passed, None, is_all=False)
+    passed.write()
+    assert failed == []
 
 
 def test_a_row_that_is_not_expected_and_one_that_is_missing_are_shown(project: Project) -> None:

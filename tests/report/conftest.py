@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -19,6 +18,8 @@ from engine.build import build, make_study
 from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
+from tests.golden import copied, golden
+from tests.needs import require
 
 # slow and unplugged often enough that three weeks of a few groups fill every section
 EVENTFUL = {
@@ -35,7 +36,6 @@ EVENTFUL = {
 }
 HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
 MONDAY = datetime(2026, 1, 5)
-CHROMIUM = which("chromium") or which("chromium-browser")
 
 
 def published(warehouse: Warehouse, *deliveries: Path) -> Warehouse:
@@ -48,12 +48,16 @@ def published(warehouse: Warehouse, *deliveries: Path) -> Warehouse:
 
 @pytest.fixture(scope="session")
 def eventful(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """Simulated: disks and SSDs, slow drives, unplugs, rejected rows; two complete weeks and the beginning of a third."""
-    root = tmp_path_factory.mktemp("eventful")
+    """Simulated: disks, SSDs, slow drives, unplugs, rejected rows; two weeks and the beginning of a third; the study is made."""
+    return copied(Warehouse(golden("eventful", build_eventful) / "warehouse"), tmp_path_factory.mktemp("eventful") / "warehouse")
+
+
+def build_eventful(root: Path) -> None:
+    """Simulate, build, decide, and ask for the study."""
     simulated = simulate(root / "fleet", disk_groups=5, ssd_groups=3, days=17, seed=3, awkward=("all",), parameters=EVENTFUL)
     warehouse = published(Warehouse(root / "warehouse"), root / "fleet", *([simulated.late] if simulated.late else []))
     decided(warehouse)
-    return warehouse
+    make_study(warehouse)
 
 
 def decided(warehouse: Warehouse) -> None:
@@ -65,20 +69,20 @@ def decided(warehouse: Warehouse) -> None:
 
 
 @pytest.fixture(scope="session")
-def studied(eventful: Warehouse) -> Warehouse:
-    """The same fleet after somebody has asked for its study."""
-    make_study(eventful)
-    return eventful
-
-
-@pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """What `drivetail demo` leaves, and decisions on its drives."""
-    out = tmp_path_factory.mktemp("demo") / "demo"
-    run_demo(out, date(2026, 2, 1))
-    warehouse = Warehouse(out / "warehouse")
-    decided(warehouse)
-    return warehouse
+    return copied(Warehouse(golden("demo", build_demo) / "demo" / "warehouse"), tmp_path_factory.mktemp("demo") / "warehouse")
+
+
+def demo_bundle() -> Path:
+    """The delivery that the demo simulates."""
+    return golden("demo", build_demo) / "demo" / "fleet"
+
+
+def build_demo(root: Path) -> None:
+    """Run the demo, and decide."""
+    run_demo(root / "demo", date(2026, 2, 1))
+    decided(Warehouse(root / "demo" / "warehouse"))
 
 
 @pytest.fixture(scope="session")
@@ -109,18 +113,17 @@ def hostile_names() -> tuple[str, str, str]:
 
 
 @pytest.fixture(scope="session")
-def hostile_report(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+def hostile_report() -> Path:
     """Names that are markup, on a slow drive that was unplugged."""
-    return attacked_fleet(tmp_path_factory, worker_id).report
+    return attacked_fleet().report
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    if CHROMIUM is None and not os.environ.get("CI"):
-        pytest.skip("Chromium is not installed (Debian: apt-get install chromium); in CI this is a failure")
+    require("chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        chromium = playwright.chromium.launch(executable_path=which("chromium"), args=["--no-sandbox", "--disable-gpu"])
         yield chromium
         chromium.close()

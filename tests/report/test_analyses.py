@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,9 @@ from reference.study import MEASURES, Populations
 from drivetail.ask.sql import run_query
 from drivetail.ask.study import FINDINGS
 from drivetail.ask.what_if import POLICY_QUERY, QUERY
-from engine.build import make_study
 from engine.read import fetch, open_published
 from engine.warehouse import PROJECT, Warehouse
-from tests.once import awkward_fleet
+from tests.golden import awkward_fleet
 
 pytestmark = pytest.mark.xdist_group("report")
 
@@ -122,15 +120,12 @@ def of_finding(number: int) -> Path:
 
 
 @pytest.fixture(scope="module")
-def awkward(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Warehouse:
-    """A fleet in which every finding has something to count; a copy, with its study."""
-    warehouse = Warehouse(tmp_path_factory.mktemp("awkward") / "warehouse")
-    shutil.copytree(awkward_fleet(tmp_path_factory, worker_id).root, warehouse.root)
-    make_study(warehouse)
-    return warehouse
+def awkward() -> Warehouse:
+    """A fleet in which every finding has something to count."""
+    return awkward_fleet()
 
 
-@pytest.fixture(scope="module", params=["studied", "awkward"])
+@pytest.fixture(scope="module", params=["eventful", "awkward"])
 def fleet(request: pytest.FixtureRequest) -> Warehouse:
     """Each of the fleets whose marts are counted."""
     found: Warehouse = request.getfixturevalue(request.param)

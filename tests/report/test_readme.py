@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from drivetail.cli import main
 from engine.warehouse import Warehouse
+from tests.report.conftest import demo_bundle
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
@@ -49,7 +50,7 @@ def mine(demo: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Warehouse
     (root / "raw" / "decisions.jsonl").unlink()
     for command in plain_commands():
         if not command.startswith("drivetail --help"):
-            run(Warehouse(root), command.replace("DELIVERY/", str(demo.root.parent / "fleet")))
+            run(Warehouse(root), command.replace("DELIVERY/", str(demo_bundle())))
     return Warehouse(root)
 
 

@@ -48,8 +48,8 @@ def page_of_nothing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def page_file(studied: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_study(studied, tmp_path_factory.mktemp("page") / "study.html")
+def page_file(eventful: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_study(eventful, tmp_path_factory.mktemp("page") / "study.html")
 
 
 def rows(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ def test_its_appendix_says_which_smart_attributes_differ(page_by_hand: Path, pag
     assert "nothing is known" in empty and "Backblaze" in empty
 
 
-def test_its_appendix_shows_how_the_fleet_is_slow_and_where_detectors_agree(studied: Warehouse, page_file: Path):
+def test_its_appendix_shows_how_the_fleet_is_slow_and_where_detectors_agree(eventful: Warehouse, page_file: Path):
     page = Page(page_file)
     figures = {attrs["id"] for tag, attrs in page.tags if tag == "div" and attrs.get("class") == "plotly-graph-div"}
     assert {f"figure-{name}" for name in APPENDIX} <= figures
@@ -91,7 +91,7 @@ def test_its_appendix_shows_how_the_fleet_is_slow_and_where_detectors_agree(stud
         for row in table.split("<tr>")[1:]
     ]
     names, held = cells[0][1:], {row[0]: row[1:] for row in cells[1:]}
-    judged = [pair for pair in rows(studied, "select * from marts.detector_agreement where span like 'last_%'") if pair["drive_count"]]
+    judged = [pair for pair in rows(eventful, "select * from marts.detector_agreement where span like 'last_%'") if pair["drive_count"]]
     for pair in judged:
         low, high = sorted((pair["detector"], pair["other_detector"]))
         low, high = DETECTOR_WORDS[low], DETECTOR_WORDS[high]
@@ -100,7 +100,7 @@ def test_its_appendix_shows_how_the_fleet_is_slow_and_where_detectors_agree(stud
     assert len(judged) == len(names) * (len(names) - 1) / 2 > 20
 
 
-def test_its_numbers_are_the_marts(studied: Warehouse, page_file: Path):
+def test_its_numbers_are_the_marts(eventful: Warehouse, page_file: Path):
     shown: dict[tuple[str | None, str | None], dict[str, Any]] = {}
     row: dict[str, str | None] = {}
     for tag, attrs in Page(page_file).tags:
@@ -112,33 +112,33 @@ def test_its_numbers_are_the_marts(studied: Warehouse, page_file: Path):
             shown[key] |= {
                 name: float(attrs[f"data-{name}"] or "") for name in ("value", "numerator", "denominator") if f"data-{name}" in attrs
             }
-    held = rows(studied, "select * from marts.study_results")
+    held = rows(eventful, "select * from marts.study_results")
     assert len(held) == len(shown) > 0
     for one in held:
         assert shown[one["id"], one["kind"]] == {name: one[name] for name in ("verdict", "value", "numerator", "denominator")}
 
 
-def test_its_variants_are_the_marts(studied: Warehouse, page_file: Path):
+def test_its_variants_are_the_marts(eventful: Warehouse, page_file: Path):
     shown = {
         (attrs["data-variant"], attrs["data-variant-id"], attrs["data-variant-kind"]): attrs.get("data-value")
         for _, attrs in Page(page_file).tags
         if "data-variant" in attrs
     }
-    held = rows(studied, "select * from marts.study_variants")
+    held = rows(eventful, "select * from marts.study_variants")
     assert {key: value and float(value) for key, value in shown.items()} == {
         (row["variant"], row["id"], row["kind"]): row["value"] for row in held
     }
 
 
-def test_its_header_names_publication_coverage_and_verdicts(studied: Warehouse, page_file: Path):
+def test_its_header_names_publication_coverage_and_verdicts(eventful: Warehouse, page_file: Path):
     page = Page(page_file)
-    (publication,) = rows(studied, "select publication_id from marts.publication")
+    (publication,) = rows(eventful, "select publication_id from marts.publication")
     assert publication["publication_id"] in page.words
     shown = page.metrics()
-    for row in rows(studied, "select * from marts.fct_fleet_coverage"):
+    for row in rows(eventful, "select * from marts.fct_fleet_coverage"):
         assert float(shown[f"reported_ratio_{row['kind']}"] or "nan") == row["reported_ratio"]
     counts = {
-        row["verdict"]: row["count"] for row in rows(studied, "select verdict, count(*) as count from marts.study_results group by 1")
+        row["verdict"]: row["count"] for row in rows(eventful, "select verdict, count(*) as count from marts.study_results group by 1")
     }
     for verdict in ("agrees", "differs", "no data", "not comparable"):
         assert int(shown[verdict.replace(" ", "_")] or -1) == counts.get(verdict, 0)
@@ -247,9 +247,9 @@ def drawn(browser: Any, page_file: Path) -> dict[str, Any]:
     return dict(figures)
 
 
-def test_the_fleets_curves_are_the_marts(studied: Warehouse, drawn: dict[str, Any]):
+def test_the_fleets_curves_are_the_marts(eventful: Warehouse, drawn: dict[str, Any]):
     held: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in rows(studied, "select * from marts.study_curves order by figure, curve, x"):
+    for row in rows(eventful, "select * from marts.study_curves order by figure, curve, x"):
         held.setdefault((row["figure"], row["curve"]), []).append(row)
     seen = {(figure, line["group"]): line for figure, one in drawn.items() for line in one["traces"] if line["dash"] == "solid"}
     assert seen.keys() == held.keys()
@@ -261,9 +261,9 @@ def test_the_fleets_curves_are_the_marts(studied: Warehouse, drawn: dict[str, An
         assert line["y"] == ([1 - share if share < 1 else None for share in shares] if figure == "6a" else shares)
 
 
-def test_the_papers_curves_are_dashed_over_the_fleets(studied: Warehouse, drawn: dict[str, Any]):
+def test_the_papers_curves_are_dashed_over_the_fleets(eventful: Warehouse, drawn: dict[str, Any]):
     held: dict[tuple[str, str], set[tuple[float, float]]] = {}
-    for row in rows(studied, "select * from marts.study_paper_curves"):
+    for row in rows(eventful, "select * from marts.study_paper_curves"):
         if not row["figure"].startswith("12"):
             held.setdefault((row["figure"], row["curve"]), set()).add((row["x"], row["y"]))
     seen: dict[tuple[str, str], set[tuple[float, float]]] = {}
@@ -288,8 +288,8 @@ def test_the_axes_are_the_papers(drawn: dict[str, Any]):
         assert high <= drawn[name]["axes"][1][2] < high + 0.02 * (high - low)
 
 
-def test_a_figure_without_data_says_so(studied: Warehouse, drawn: dict[str, Any]):
-    with_data = {row["figure"] for row in rows(studied, "select distinct figure from marts.study_curves")}
+def test_a_figure_without_data_says_so(eventful: Warehouse, drawn: dict[str, Any]):
+    with_data = {row["figure"] for row in rows(eventful, "select distinct figure from marts.study_curves")}
     assert {name for name, one in drawn.items() if one["says"] != ["<b>no data</b>"]} == with_data
 
 

@@ -16,23 +16,20 @@ import pytest
 from click.testing import CliRunner
 
 from drivetail.cli import main
-from engine.build import build, make_study
+from engine.build import build
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from report.page.tolerance import tolerance_words
-from tests.once import awkward_fleet
+from tests.golden import awkward_fleet, copied
 from tests.tolerance import plain
 
 pytestmark = pytest.mark.xdist_group("tolerance")
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Warehouse:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """A copy, which runs are added to."""
-    warehouse = Warehouse(tmp_path_factory.mktemp("tolerance") / "warehouse")
-    shutil.copytree(awkward_fleet(tmp_path_factory, worker_id).root, warehouse.root)
-    make_study(warehouse)
-    return warehouse
+    return copied(awkward_fleet(), tmp_path_factory.mktemp("tolerance") / "warehouse")
 
 
 def said(*arguments: object, code: int = 0) -> str:
@@ -77,11 +74,9 @@ def test_the_papers_numbers_agree_or_the_reason_is_said(whole: Warehouse, seed: 
     assert len(compared) == 69 and not {"TOL-21", "TOL-22", "F12A-Nopolicy-5", "F12A-Proactive2-P99", "F12B-Nopolicy-MAX"} & compared
 
 
-def test_the_report_computes_what_the_study_says_of_the_fleet_where_nobody_has_asked(
-    tmp_path_factory: pytest.TempPathFactory, worker_id: str, tmp_path: Path
-) -> None:
+def test_the_report_computes_what_the_study_says_of_the_fleet_where_nobody_has_asked(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "warehouse")
-    shutil.copytree(awkward_fleet(tmp_path_factory, worker_id).root, warehouse.root)
+    shutil.copytree(awkward_fleet().raw / "deliveries", warehouse.raw / "deliveries")
     build(warehouse)
     out = tmp_path / "tolerance.html"
     report = ["toleraid", "report", "--out", out, "--warehouse", warehouse.root]
