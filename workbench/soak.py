@@ -19,6 +19,7 @@ from workbench.commit import ROOT, current_commit
 
 RESULT = ROOT / "docs/results/soak.md"
 TESTS = {
+    "proof": ["-m", "not soak"],
     "fleets": [
         "tests/proof/test_marts_equal_reference.py",
         "tests/proof/test_sample_answers.py",
@@ -68,6 +69,7 @@ def main() -> None:
     kill_seed = str(draw.randrange(1, 1_000_000))
     failed, commit = False, current_commit()
     runs = {
+        "proof": ({}, "every test of `make test` and `make proof`, one random fleet"),
         "fleets": (
             {"DRIVETAIL_SEEDS": seeds, "DRIVETAIL_BUILDS": "3"},
             f"{options.fleets} fleets in three ways of delivery, DRIVETAIL_SEEDS={seeds}",

@@ -161,6 +161,7 @@ def test_a_prune_that_died_after_its_commit_is_done_by_the_next_build(site: Site
     assert site.does(*PLAN) == f"Everything before {HORIZON} was already pruned; nothing has changed\n"
 
 
+@pytest.mark.proof
 def test_a_prune_that_died_and_is_repeated_says_what_it_has_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = built(tmp_path)
     with monkeypatch.context() as dying:
@@ -210,6 +211,7 @@ def test_what_comes_later_and_what_is_asked_of_what_went(site: Site) -> None:
     )
 
 
+@pytest.mark.proof
 def test_a_build_database_made_anew_knows_of_drives_that_raw_knows_no_more(site: Site) -> None:
     site.does("prune", "--older-than", "35d", "--yes")
     ((horizon,),) = site.ask("select pruned_before_utc from marts.publication")

@@ -10,21 +10,17 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from engine.build import make_study
-from engine.warehouse import PROJECT, Warehouse
-from tests.once import awkward_fleet
+from engine.warehouse import PROJECT
+from tests.golden import awkward_fleet, copied
 from tests.proof.support import marts_differences
 
 DBT = PROJECT / ".venv/bin/dbt"
 
 
+@pytest.mark.proof
 @pytest.mark.xdist_group("models")
-def test_dbt_build_from_the_root_makes_the_marts_of_the_engine(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str
-) -> None:
-    warehouse = Warehouse(tmp_path / "warehouse")
-    shutil.copytree(awkward_fleet(tmp_path_factory, worker_id).raw, warehouse.raw)
-    make_study(warehouse)
+def test_dbt_build_from_the_root_makes_the_marts_of_the_engine(tmp_path: Path) -> None:
+    warehouse = copied(awkward_fleet(), tmp_path / "warehouse")
     database = tmp_path / "dbt.duckdb"
     shutil.copyfile(warehouse.build_database, database)
     with duckdb.connect(str(database)) as connection:  # what dbt makes is not what it found

@@ -277,6 +277,7 @@ def test_what_a_killed_build_changed_and_a_later_delivery_undid_is_computed_agai
     assert compare(compute([Delivery(folder) for folder in folders]), warehouse / "warehouse.duckdb") == []
 
 
+@pytest.mark.proof
 def test_what_is_made_once_a_day_is_made_by_the_build_after_a_killed_one_that_had_to(tmp_path: Path) -> None:
     """A day that is over changes, by a row or an event that came late, or drives change their kind; the builds are the hourly ones."""
 

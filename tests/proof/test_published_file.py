@@ -274,6 +274,7 @@ def test_a_moved_warehouse_says_so_and_works_after_a_build(fleet: Fleet) -> None
     fleet.check()
 
 
+@pytest.mark.proof
 def test_folders_above_the_warehouse_are_no_columns(fleet: Fleet, tmp_path: Path) -> None:
     """DuckDB reads key=value in a path as a column of the file, instead of the one of that name that is in it."""
     place = Warehouse(tmp_path / "drive_id=x" / "day_utc=2020-01-01" / "warehouse")

@@ -19,7 +19,11 @@ ROOT = Path(__file__).resolve().parents[2]
 UV = which(str(ROOT / ".uv" / "bin" / "uv")) or which("uv")
 FOREIGN = ("engine", "ingest", "quality", "report", "simulate", "toleraid", "lab", "models")
 
-pytestmark = [pytest.mark.xdist_group("wheel"), pytest.mark.skipif(UV is None, reason="uv is not installed; `make` installs it")]
+pytestmark = [
+    pytest.mark.proof,
+    pytest.mark.xdist_group("wheel"),
+    pytest.mark.skipif(UV is None, reason="uv is not installed; `make` installs it"),
+]
 
 
 def run(*command: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -23,7 +23,7 @@ from ingest import ingest
 from tests.proof.support import seeds
 from tests.reference.fleets import Fleet, join, random_fleet, write_bundle
 
-pytestmark = pytest.mark.xdist_group("without")
+pytestmark = [pytest.mark.proof, pytest.mark.xdist_group("without")]
 
 SEED = seeds(1)[0]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ import duckdb
 
 from engine.compiled import models_of
 from engine.execute import limit_memory
-from engine.nodes import SEED, STORED
+from engine.nodes import MADE, SEED, STORED, VIEW
 from engine.publish import current_publication
 from engine.sources import TOLERAID, RawFiles
 from engine.spark import SparkExecutor
@@ -42,12 +42,17 @@ class Comparison:
 
 
 class OnSpark:
-    """Every model on the running Spark session, over the raw of a warehouse as its publication sees it. folder: for the tables."""
+    """Models on the running Spark session, over the raw of a warehouse as its publication sees it. folder: for the tables.
 
-    def __init__(self, warehouse: Warehouse, folder: Path) -> None:
+    relations: those to make, with all that they are made of; by default every model.
+    """
+
+    def __init__(self, warehouse: Warehouse, folder: Path, relations: Iterable[str] | None = None) -> None:
         self.warehouse = warehouse
         self.folder = folder
         self.models = models_of("spark")
+        made = self.models.by_relation if relations is None else self.models.above(relations, through=(*MADE, VIEW))
+        self.nodes = [self.models.by_relation[relation] for relation in made if relation in self.models.by_relation]
         self.failures: list[str] = []
         """A sentence for each model and data test that failed, or was left out because what it reads had failed."""
         self.executor = self.new_executor()
@@ -68,7 +73,7 @@ class OnSpark:
         self.executor.show_store(days)
 
     def build(self) -> None:
-        """Make every model, and test them with every data test."""
+        """Make the models, and test them with every data test of theirs."""
         clear_catalog()
         self.executor = self.new_executor()
         self.show()
@@ -77,10 +82,11 @@ class OnSpark:
         with duckdb.connect(str(self.warehouse.build_database), read_only=True) as connection:
             self.executor.take(connection, [*seeds, *given])
         failed: set[str] = set()
-        for node in self.models:
+        for node in self.nodes:
             if node.made != SEED and not self._try(node.relation, node.parents, failed, lambda node=node: self.executor.make([node])):
                 failed.add(node.relation)
-        for test in self.models.tests:
+        there = {node.relation for node in self.nodes} | set(self.models.sources)
+        for test in (test for test in self.models.tests if set(test.nodes) <= there):
             self._try(f"test {test.name}", test.nodes, failed, lambda test=test: self.executor.run_test(test))
 
     def _try(self, name: str, reads: Sequence[str], failed: set[str], work: Callable[[], None]) -> bool:

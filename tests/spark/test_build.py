@@ -5,10 +5,8 @@ A random awkward fleet with its first hours moved back by weeks; DRIVETAIL_SEEDS
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import random
-import shutil
 import socket
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from drivetail.cli import main
-from engine.build import build
+from engine.build import build, make_study
 from engine.errors import ModelError
 from engine.prune import prune
 from engine.spark import require_spark
@@ -26,14 +24,30 @@ from ingest import ingest
 from tests.proof.support import seeds
 from tests.proof.test_pruned import cut_up, days_to, expected, stretched
 from tests.reference.compare import compare
-from tests.reference.fleets import Records, random_fleet, write_bundle
+from tests.reference.fleets import Records, deliveries, random_fleet, write_bundle
 from tests.reference.reference import Delivery, compute
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
-    pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="pyspark is not installed: `make .venv/.spark`"),
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17 or later, and there is no `java`"),
+    pytest.mark.needs("java"),
 ]
+
+
+@pytest.mark.proof
+def test_a_build_on_spark_over_one_on_duckdb_equals_the_reference(tmp_path: Path) -> None:
+    (seed,) = seeds(1)
+    print(f"repeat with DRIVETAIL_SEEDS={seed}")
+    warehouse = Warehouse(tmp_path / "warehouse")
+    bundles, _ = deliveries(random_fleet(seed), "shuffled", tmp_path / "deliveries", random.Random(seed))
+    for number, bundle in enumerate(bundles):
+        ingest("bundle", [bundle], warehouse.root)
+        if number == len(bundles) // 2:
+            build(warehouse)
+    build(warehouse, target="spark", master="local[2]", daily=True)
+    make_study(warehouse)
+    assert compare(compute([Delivery(bundle) for bundle in bundles]), warehouse.published) == []
+    stored = {path.stat().st_ino for path in warehouse.store.rglob("*.parquet")}
+    assert stored & {path.stat().st_ino for path in warehouse.spark.rglob("part-*.parquet")}, "what Spark wrote is in the store"
 
 
 @pytest.mark.soak
