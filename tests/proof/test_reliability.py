@@ -6,6 +6,8 @@ docs/reliability.md says what is promised; these are the runs behind it that tak
 from __future__ import annotations
 
 import shutil
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -143,3 +145,21 @@ def test_raw_alone_brings_everything_back(site: Site) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     assert site.build()[0] == 0
     site.check()
+
+
+@pytest.mark.parametrize("waited_seconds", [0.0, 0.3, 0.8, 1.5, 2.5])
+def test_a_copy_taken_while_a_build_runs_is_a_warehouse_after_a_build(site: Site, waited_seconds: float, tmp_path: Path) -> None:
+    """Copied file by file, as cp does: the build database may be torn, and then the build says what to do."""
+    site.deliver()
+    copy = tmp_path / "copy"
+    site.forks.start("build", "--daily", "--warehouse", site.warehouse)
+    time.sleep(waited_seconds)
+    subprocess.run(["cp", "-a", site.warehouse, copy], capture_output=True, check=False)  # a file may go while it is copied
+    assert site.forks.finish()[0] == 0
+    build = ("build", "--daily", "--warehouse", copy)
+    code, said = site.forks.said(*build)
+    if code:
+        assert "--full-refresh" in said, said
+        site.forks.run(*build, "--full-refresh")
+    site.check()
+    assert marts_differences(copy / "warehouse.duckdb", site.twin / "warehouse.duckdb") == []
