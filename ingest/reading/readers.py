@@ -150,8 +150,27 @@ def _read_parquet(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawC
         limit = unpacked_limit(path)
         if file.metadata.num_rows * LEAST_ROW_BYTES > limit:
             raise UnreadableFile(too_large(f"the Parquet file ({file.metadata.num_rows:,} rows)", limit))
-        batches = file.iter_batches(batch_size=CHUNK_ROWS, columns=[names[position] for position in columns])
+        wanted = [names[position] for position in columns]
+        # row groups that make a chunk together: one that begins within a row group joins texts of two, which takes as long as reading them
+        batches = (
+            batch for groups in _together(file) for batch in file.iter_batches(batch_size=CHUNK_ROWS, row_groups=groups, columns=wanted)
+        )
         yield from _ahead(_chunks_of(batches))
+
+
+def _together(file: pq.ParquetFile) -> Iterator[list[int]]:
+    """Numbers of row groups that follow each other, of at most `CHUNK_ROWS` rows together."""
+    groups: list[int] = []
+    rows = 0
+    for number in range(file.num_row_groups):
+        more = file.metadata.row_group(number).num_rows
+        if groups and rows + more > CHUNK_ROWS:
+            yield groups
+            groups, rows = [], 0
+        groups.append(number)
+        rows += more
+    if groups:
+        yield groups
 
 
 def _chunks_of(batches: Iterator[pa.RecordBatch]) -> Iterator[RawChunk]:
