@@ -10,13 +10,15 @@ from typing import Any, Protocol, TypeVar
 import polars as pl
 
 from ingest.contract.errors import IngestError, StoreError, UnreadableFile
-from ingest.contract.fleet import IDENTITY, raw_columns
+from ingest.contract.fleet import CONTRACT, IDENTITY, raw_columns
 from ingest.contract.values import DEFAULT_MIN_COVERAGE, RAW_KINDS, TIMED, utc_now
 from ingest.raw.arrivals import Arrivals
+from ingest.raw.copying import Copying
 from ingest.raw.quarantine import GateReport
 from ingest.raw.staging import Part, StagedDelivery
 from ingest.reading.batches import Batch
 from ingest.reading.files import UNREADABLE, FileResult, SourceFile
+from ingest.reading.readers import RawChunk, format_of
 from ingest.reading.text import one_line
 
 T = TypeVar("T")
@@ -130,6 +132,35 @@ class Landing:
             self.derived.add(record_kind)
         else:
             result.rows_accepted += rows.height
+        rows = self._raw(record_kind, rows, result)
+        if record_kind not in TIMED:
+            self.tables[record_kind].append(rows)
+            return
+        parts = self.staged.add_timed(record_kind, rows)
+        if result is not None and result.file_no is not None:
+            self.parts.setdefault(result.file_no, []).extend(parts)
+
+    def copy(self, file: SourceFile, result: FileResult, read: Callable[[RawChunk], Batch]) -> bool:
+        """Stage a whole file as it was delivered, if `read` would change nothing of it; false where it has to be read in batches.
+
+        For a source that names drives and RAID groups itself, whose files hold records of the contract.
+        """
+        if file.record_kind not in TIMED or format_of(file.path.name) != "parquet":
+            return False
+        kind: str = file.record_kind
+        missing = {name: pl.lit(None, dtype) for name, dtype in CONTRACT[kind].items()}
+        copying = Copying(kind, lambda rows: self._raw(kind, rows.with_columns(**missing), result), read)
+        part = copying.copy(file.path, self.staged.scratch / "copy.parquet")
+        if part is None or result.file_no is None:
+            return False
+        self.staged.take_part(part)
+        self.parts.setdefault(result.file_no, []).append(part)
+        result.rows_delivered += part.hashes.size
+        result.rows_accepted += part.hashes.size
+        return True
+
+    def _raw(self, record_kind: str, rows: pl.DataFrame, result: FileResult | None) -> pl.DataFrame:
+        """Records in raw columns: with where they come from, and what the call says of them."""
         if result is not None:
             rows = rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no"))
         rows = rows.with_columns(pl.lit(self.staged.seq, pl.Int64()).alias("delivery_seq"))
@@ -140,13 +171,7 @@ class Landing:
             flags = [name for name in IDENTITY[record_kind] if name != "source"]
             given = [pl.col(name).fill_null(False) if name in rows.columns else pl.lit(False).alias(name) for name in flags]
             rows = rows.with_columns(pl.lit(self.source).alias("source"), *given)
-        rows = rows.select(pl.col(name).cast(dtype) for name, dtype in raw_columns(record_kind, self.staged.source).items())
-        if record_kind not in TIMED:
-            self.tables[record_kind].append(rows)
-            return
-        parts = self.staged.add_timed(record_kind, rows)
-        if result is not None and result.file_no is not None:
-            self.parts.setdefault(result.file_no, []).extend(parts)
+        return rows.select(pl.col(name).cast(dtype) for name, dtype in raw_columns(record_kind, self.staged.source).items())
 
     def withdraw(self, record_kind: str, rows: pl.DataFrame) -> None:
         """Forget the staged events or inventory that were read of the same rows (file_no, row_no) as these."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from ingest.contract.fleet import KEY
 from ingest.contract.values import RAW_KINDS, TIMED
 from ingest.raw.durable import put_folder
 from ingest.raw.store import Delivery, list_deliveries, raw_root, require_plain_path
+from ingest.reading.readers import CHUNK_ROWS
 
 ROW_GROUP_ROWS = 250_000
 WRITERS = 2
@@ -89,7 +90,7 @@ class StagedDelivery:
         self.path.mkdir()
         self.scratch.mkdir()
         self._timed: dict[str, list[Part]] = {record_kind: [] for record_kind in TIMED}
-        self._day_counts: dict[tuple[str, str], int] = {}
+        self._day_counts: dict[tuple[str, date], int] = {}
         self._writer = ThreadPoolExecutor(max_workers=WRITERS)
         self._being_written: deque[Future[None]] = deque()
 
@@ -122,8 +123,6 @@ class StagedDelivery:
         at = TIMED[record_kind]
         if not rows[at].is_sorted():
             rows = rows.sort(at, maintain_order=True)
-        folder = self.path / record_kind
-        folder.mkdir(exist_ok=True)
         added = []
         first, last = rows[at][0], rows[at][-1]
         if first.date() == last.date():
@@ -131,15 +130,25 @@ class StagedDelivery:
         else:
             days = rows.with_columns(pl.col(at).dt.date().alias("\0day")).partition_by("\0day", maintain_order=True, include_key=False)
         for day in days:
-            name = day[at][0].date().isoformat()
-            count = self._day_counts.get((record_kind, name), 0)
-            self._day_counts[record_kind, name] = count + 1
-            path = folder / ((f"{name}.{count}" if count else name) + self._suffix)
+            path = self._next_path(record_kind, day[at][0].date())
             self.settle(left=WRITERS - 1)
             self._being_written.append(self._writer.submit(write_parquet, day, path))
-            added.append(Part(record_kind, path, _hour(day[at][0]), _hour(day[at][-1]), key_hashes(day, record_kind)))
+            added.append(Part(record_kind, path, hour_of(day[at][0]), hour_of(day[at][-1]), key_hashes(day, record_kind)))
         self._timed[record_kind] += added
         return added
+
+    def take_part(self, part: Part) -> None:
+        """Take in a file of scratch that is as raw would write it, of one UTC day."""
+        part.path = part.path.replace(self._next_path(part.record_kind, part.first_hour.date()))
+        self._timed[part.record_kind].append(part)
+
+    def _next_path(self, record_kind: str, day: date) -> Path:
+        """Where the next file of a day goes."""
+        folder = self.path / record_kind
+        folder.mkdir(exist_ok=True)
+        count = self._day_counts.get((record_kind, day), 0)
+        self._day_counts[record_kind, day] = count + 1
+        return folder / ((f"{day}.{count}" if count else str(day)) + self._suffix)
 
     def drop_parts(self, parts: Iterable[Part]) -> None:
         """Take staged parts back, for a file that turned out unreadable half way."""
@@ -152,23 +161,17 @@ class StagedDelivery:
         if not dropped.height:
             return
         gone = np.sort(_record_number(dropped))
-        files = dropped["file_no"].unique().implode()
-        instant = TIMED[record_kind]
         for part in list(self.timed[record_kind]):
-            if not pl.scan_parquet(part.path, glob=False).select(pl.col("file_no").is_in(files).any()).collect().item():
+            scan = pl.scan_parquet(part.path, glob=False)
+            number = _record_number(scan.select("file_no", "row_no").collect())
+            is_kept = gone[np.minimum(np.searchsorted(gone, number), gone.size - 1)] != number
+            if is_kept.all():
                 continue
-            rows = pl.read_parquet(part.path, glob=False)
-            number = _record_number(rows)
-            at = np.minimum(np.searchsorted(gone, number), gone.size - 1)
-            kept = rows.filter(pl.Series(gone[at] != number))
-            if kept.height == rows.height:
-                continue
-            if not kept.height:
-                self.drop_parts([part])
-                continue
-            write_parquet(kept, part.path)
-            part.first_hour, part.last_hour = _hour(kept[instant][0]), _hour(kept[instant][-1])
-            part.hashes = key_hashes(kept, record_kind)
+            for start in range(0, number.size, CHUNK_ROWS):  # a copied file is a whole day
+                piece = pl.Series(is_kept[start : start + CHUNK_ROWS])
+                self.add_timed(record_kind, scan.slice(start, CHUNK_ROWS).collect().filter(piece))
+            self.settle()
+            self.drop_parts([part])
 
     def rows_before(self, hour: datetime) -> pl.DataFrame:
         """The staged drive-hours before an hour: file_no, row_no, hour_utc."""
@@ -205,7 +208,8 @@ class StagedDelivery:
         return Delivery(self.seq, first, last, target)
 
 
-def _hour(instant: datetime) -> datetime:
+def hour_of(instant: datetime) -> datetime:
+    """The hour that an instant is in."""
     return instant.replace(minute=0, second=0, microsecond=0)
 
 
@@ -219,21 +223,23 @@ def write_parquet(rows: pl.DataFrame, path: Path) -> None:
 
     Raises: OSError whatever Arrow calls it; nothing is wrong with the file that the rows were read from.
     """
-    numbers = {name: kind for name, kind in rows.schema.items() if kind.is_numeric() and name not in _CONSTANT}
-    # DuckDB 1.5 reads the bytes of doubles split, not those of whole numbers
-    encodings = {name: "BYTE_STREAM_SPLIT" if kind.is_float() else "DELTA_BINARY_PACKED" for name, kind in numbers.items()}
     try:
-        pq.write_table(
-            rows.to_arrow(),
-            path,
-            compression="zstd",
-            compression_level=1,
-            row_group_size=ROW_GROUP_ROWS,
-            use_dictionary=[name for name in rows.columns if name not in encodings and name != "drive_id"],
-            column_encoding=encodings,
-        )
+        pq.write_table(rows.to_arrow(), path, row_group_size=ROW_GROUP_ROWS, **parquet_options(rows.schema))
     except pa.ArrowException as error:
         raise OSError(str(error)) from error
+
+
+def parquet_options(columns: Mapping[str, pl.DataType]) -> dict[str, Any]:
+    """How raw encodes its columns."""
+    numbers = {name: kind for name, kind in columns.items() if kind.is_numeric() and name not in _CONSTANT}
+    # DuckDB 1.5 reads the bytes of doubles split, not those of whole numbers
+    encodings = {name: "BYTE_STREAM_SPLIT" if kind.is_float() else "DELTA_BINARY_PACKED" for name, kind in numbers.items()}
+    return {
+        "compression": "zstd",
+        "compression_level": 1,
+        "use_dictionary": [name for name in columns if name not in encodings and name != "drive_id"],
+        "column_encoding": encodings,
+    }
 
 
 def key_hashes(rows: pl.DataFrame, record_kind: str) -> NDArray[np.uint64]:

@@ -37,11 +37,12 @@ def identity(file: SourceFile) -> str:
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:
-    """Read, check and stage every file; one that cannot be read lands nothing."""
-    landing.read(files, partial(_batches, landing.kind))
+    """Read, check and stage every file; one that cannot be read lands nothing, one that is as raw would write it is copied."""
+    landing.read(files, partial(_batches, landing))
 
 
-def _batches(kind: str | None, file: SourceFile, result: FileResult) -> Iterator[Batch]:
+def _batches(landing: Landing, file: SourceFile, result: FileResult) -> Iterator[Batch]:
     assert file.record_kind is not None
-    to_records = partial(parse, record_kind=file.record_kind, declared_kind=kind)
-    yield from read_table(file.path, LAYOUT[file.record_kind], result.notes, to_records)
+    to_records = partial(parse, record_kind=file.record_kind, declared_kind=landing.kind)
+    if not landing.copy(file, result, to_records):
+        yield from read_table(file.path, LAYOUT[file.record_kind], result.notes, to_records)

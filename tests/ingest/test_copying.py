@@ -1,0 +1,236 @@
+"""A sound, sorted Parquet file of one UTC day is copied into raw; whatever is not sound is read row by row, with the same result."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+from engine.build import build
+from engine.warehouse import Warehouse
+from ingest import ingest, list_deliveries, table_files
+from ingest.contract.fleet import CONTRACT
+from ingest.raw.landing import Landing
+from ingest.reading.thrift import read_struct, write_struct
+from tests.ingest.conftest import Warehouse as Raw
+
+DAY = datetime(2026, 1, 5)
+GIVEN = [
+    "hour_utc", "drive_id", "raid_group_id", "read_ios", "write_ios", "read_latency_us", "write_latency_us", "block_bytes", "coverage",
+    "collected_at",
+]  # fmt: skip
+TABLES = ("rejected_records", "ingested_files", "retired_drive_hours")
+
+
+def day(seed: int, *, hours: int = 6, drives: int = 12) -> pl.DataFrame:
+    """A sound day in order of time: some drives idle, some values null, drives in any order within an hour."""
+    chance = random.Random(seed)
+    rows: list[dict[str, Any]] = []
+    for hour in range(hours):
+        for drive in chance.sample(range(drives), drives):
+            counts = {side: chance.choice([0, 5, 400, 2**40]) for side in ("read", "write")}
+            rows.append({
+                "hour_utc": DAY + timedelta(hours=hour),
+                "drive_id": f"dé{drive}",
+                "raid_group_id": f"g{drive // 6}",
+                **{f"{side}_ios": count for side, count in counts.items()},
+                **{f"{side}_latency_us": chance.choice([0.0, 0.1, 1e7, 250.0]) if count else None for side, count in counts.items()},
+                "block_bytes": chance.choice([512, 4096, None]),
+                "coverage": chance.choice([None, 0.0, 0.4, 1.0]),
+                "collected_at": DAY + timedelta(hours=hour + 1, microseconds=chance.randrange(10)),
+            })  # fmt: skip
+    return pl.DataFrame(rows, schema={name: CONTRACT["drive_hours"][name] for name in GIVEN})
+
+
+def with_first(column: str, value: object, *, row: int = 40) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """A frame with one value changed."""
+
+    def change(frame: pl.DataFrame) -> pl.DataFrame:
+        values = frame[column].to_list()
+        values[row] = value
+        return frame.with_columns(pl.Series(column, values, dtype=frame[column].dtype))
+
+    return change
+
+
+UNSOUND: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
+    "unsorted": lambda frame: frame.reverse(),
+    "two hours exchanged in the middle": lambda frame: pl.concat([frame[:12], frame[24:36], frame[12:24], frame[36:]]),
+    "a row twice": lambda frame: pl.concat([frame[:20], frame[19:]]),
+    "two days": lambda frame: frame.with_columns(pl.col("hour_utc") + timedelta(hours=20)),
+    "not on the hour": with_first("hour_utc", DAY + timedelta(hours=3, minutes=1), row=37),
+    "an hour missing": with_first("hour_utc", None),
+    "a drive missing": with_first("drive_id", None),
+    "an empty name": with_first("drive_id", ""),
+    "a negative count": with_first("read_ios", -1),
+    "a count beyond 2^53": with_first("write_ios", 2**53 + 1),
+    "a count of one direction alone": with_first("read_ios", None),
+    "a coverage above 1": with_first("coverage", 1.5),
+    "a coverage of -0.0": with_first("coverage", -0.0),
+    "a coverage of NaN": with_first("coverage", float("nan")),
+    "a latency without I/O": lambda frame: with_first("read_latency_us", 3.0)(with_first("read_ios", 0)(frame)),
+    "an infinite latency": lambda frame: with_first("read_latency_us", float("inf"))(with_first("read_ios", 1)(frame)),
+    "times in nanoseconds": lambda frame: frame.with_columns(pl.col("hour_utc").cast(pl.Datetime("ns"))),
+    "times with a zone": lambda frame: frame.with_columns(pl.col("hour_utc").dt.replace_time_zone("UTC")),
+    "counts of 32 bits": lambda frame: frame.with_columns(pl.col("block_bytes").cast(pl.Int32)),
+    "counts as doubles": lambda frame: frame.with_columns(pl.col("block_bytes").cast(pl.Float64)),
+    "coverage as text": lambda frame: frame.with_columns(pl.col("coverage").cast(pl.String)),
+    "a further column": lambda frame: frame.with_columns(pl.lit(1).alias("shelf")),
+    "a column of raw": lambda frame: frame.with_columns(pl.lit(9).alias("delivery_seq")),
+    "a name in capitals": lambda frame: frame.rename({"coverage": "Coverage"}),
+    "without a required column": lambda frame: frame.drop("raid_group_id"),
+}  # fmt: skip
+
+
+def landed(path: Path, into: Path, monkeypatch: pytest.MonkeyPatch, *, may_copy: bool = True) -> tuple[Raw, bool]:
+    """Ingest a file, after another delivery of two of its hours. Returns: the warehouse, and whether the file lies in raw as it came."""
+    earlier = path.parent / f"earlier-{path.stem}" / "drive_hours.csv"
+    if not earlier.exists():
+        earlier.parent.mkdir()
+        day(3, hours=2).with_columns(pl.col("collected_at") - timedelta(minutes=1)).write_csv(earlier)
+    with monkeypatch.context() as patch:
+        if not may_copy:
+            patch.setattr(Landing, "copy", lambda *_: False)
+        ingest("bundle", [earlier], into)
+        ingest("bundle", [path], into)
+    stored = list_deliveries(into)[-1].path.glob("drive_hours/*.parquet")
+    began = path.read_bytes()[:400]
+    return Raw(into), any(file.read_bytes().startswith(began) for file in stored)
+
+
+def content(warehouse: Raw) -> dict[str, list[tuple[Any, ...]]]:
+    """All that raw says, but for when it was."""
+    found = {"drive_hours": warehouse.stored()}
+    for table in TABLES:
+        files = table_files(list_deliveries(warehouse.path), table)
+        frame = pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else pl.DataFrame()
+        found[table] = frame.drop("ingested_at", "rejected_at", strict=False)
+    # NaN is itself here, and -0.0 not 0.0
+    return {table: sorted((tuple(map(repr, row)) for row in frame.iter_rows()), key=repr) for table, frame in found.items()}
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"row_group_size": 500_000, "compression": "snappy", "use_pyarrow": True}], ids=["polars", "pyarrow"]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_sound_day_is_copied_and_raw_holds_what_it_would_of_csv(
+    seed: int, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = day(seed)
+    frame.write_parquet(tmp_path / "drive_hours.parquet", **options)
+    frame.write_csv(tmp_path / "drive_hours.csv")
+    copy, is_copied = landed(tmp_path / "drive_hours.parquet", tmp_path / "copied", monkeypatch)
+    read, _ = landed(tmp_path / "drive_hours.csv", tmp_path / "read", monkeypatch)
+    assert is_copied
+    assert [row[1:] for row in content(copy)["drive_hours"]] == [row[1:] for row in content(read)["drive_hours"]]
+    assert content(copy)["retired_drive_hours"] == content(read)["retired_drive_hours"]
+    files = "read_parquet(?, union_by_name = true)"
+    with duckdb.connect() as connection:  # another reader than the one that checked it
+        totals = f"select count(*), sum(read_ios), count(latency_us), max(drive_id), sum(row_no) from {files} where hour_utc > ?"
+        both = [
+            connection.execute(totals, [str(each / "raw/deliveries/*/drive_hours/*"), DAY]).fetchall() for each in (copy.path, read.path)
+        ]
+    assert both[0] == both[1]
+
+
+@pytest.mark.parametrize("fault", UNSOUND)
+def test_day_that_is_not_sound_is_read_row_by_row(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    UNSOUND[fault](day(3)).write_parquet(tmp_path / "drive_hours.parquet")
+    found, is_copied = landed(tmp_path / "drive_hours.parquet", tmp_path / "warehouse", monkeypatch)
+    assert not is_copied
+    expected, _ = landed(tmp_path / "drive_hours.parquet", tmp_path / "expected", monkeypatch, may_copy=False)
+    assert content(found) == content(expected)
+
+
+def test_day_with_a_record_that_another_supersedes_is_copied_and_judged_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = day(3)
+    pl.concat([frame[:20], with_first("write_ios", 7, row=0)(frame[19:20]), frame[20:]]).write_parquet(tmp_path / "drive_hours.parquet")
+    found, is_copied = landed(tmp_path / "drive_hours.parquet", tmp_path / "warehouse", monkeypatch)
+    assert is_copied
+    expected, _ = landed(tmp_path / "drive_hours.parquet", tmp_path / "expected", monkeypatch, may_copy=False)
+    assert content(found) == content(expected)
+    assert len(content(found)["retired_drive_hours"]) > 1
+
+
+def rewritten(path: Path, change: Callable[[dict[int, tuple[int, Any]]], None]) -> None:
+    """Change the metadata of each column chunk in a Parquet footer."""
+    data = path.read_bytes()
+    begin = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = read_struct(data[begin:])
+    for group in footer[4][1][1]:
+        for column in group[1][1][1]:
+            change(column[3][1])
+    written = write_struct(footer)
+    path.write_bytes(data[:begin] + written + len(written).to_bytes(4, "little") + b"PAR1")
+
+
+@pytest.mark.parametrize("column", ["hour_utc", "drive_id", "read_ios", "write_latency_us"])
+@pytest.mark.parametrize("lie", ["least value", "greatest value", "nulls", "none at all"])
+def test_statistics_that_lie_or_are_not_there_are_not_copied(
+    column: str, lie: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "drive_hours.parquet"
+    day(3).write_parquet(path)
+
+    def change(metadata: dict[int, tuple[int, Any]]) -> None:
+        if metadata[3][1][1] != [column.encode()]:
+            return
+        statistics = metadata[12][1]
+        if lie == "none at all":
+            del metadata[12]
+        elif lie == "nulls":
+            statistics[3] = (6, statistics[3][1] + 1)
+        else:
+            least, greatest = statistics[6], statistics[5]
+            statistics.update({6: greatest} if lie == "least value" else {5: least})
+
+    rewritten(path, change)
+    found, is_copied = landed(path, tmp_path / "warehouse", monkeypatch)
+    assert not is_copied
+    (delivered,) = (row for row in found.table("ingested_files").iter_rows(named=True) if row["file"] == str(path))
+    assert delivered["rows_delivered"] == day(3).height
+
+
+def test_small_row_groups_and_slow_codecs_are_read_row_by_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    several: dict[str, dict[str, Any]] = {
+        "many": {"row_group_size": 10}, "gzip": {"compression": "gzip"}, "plain": {"compression": "uncompressed"},
+    }  # fmt: skip
+    for name, options in several.items():
+        path = tmp_path / name / "drive_hours.parquet"
+        path.parent.mkdir()
+        day(3).write_parquet(path, **options)
+        assert not landed(path, tmp_path / f"{name}-warehouse", monkeypatch)[1], name
+
+
+def test_rows_that_a_later_look_drops_leave_a_copied_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.raw.copying.LEAST_GROUP_ROWS", 5)
+    monkeypatch.setattr("ingest.raw.staging.CHUNK_ROWS", 25)  # the day is written again in pieces
+    monkeypatch.setattr("ingest.run.pruned_before", lambda _: DAY + timedelta(hours=3))
+    path = tmp_path / "drive_hours.parquet"
+    day(3).write_parquet(path, row_group_size=12)
+    found, is_copied = landed(path, tmp_path / "warehouse", monkeypatch)
+    assert not is_copied
+    expected, _ = landed(path, tmp_path / "expected", monkeypatch, may_copy=False)
+    assert content(found) == content(expected)
+    assert len(content(found)["drive_hours"]) == day(3).height // 2
+
+
+def test_marts_have_as_many_rows_of_a_copied_day_as_of_an_unsorted_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = day(5, hours=24, drives=18)
+    frame.write_parquet(tmp_path / "drive_hours.parquet")
+    frame.reverse().write_parquet(tmp_path / "drive_hours-reverse.parquet")
+    counts = []
+    for name in ("drive_hours.parquet", "drive_hours-reverse.parquet"):
+        warehouse = tmp_path / name.replace(".", "-")
+        ingest("bundle", [tmp_path / name], warehouse)
+        build(Warehouse(warehouse))
+        with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as connection:
+            names = connection.execute("select table_name from duckdb_tables() where schema_name = 'marts' order by 1").fetchall()
+            counts.append({mart: connection.execute(f"select count(*) from marts.{mart}").fetchall() for (mart,) in names})
+    assert counts[0] == counts[1]
