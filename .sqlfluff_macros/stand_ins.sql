@@ -27,6 +27,7 @@
 {% macro nanoseconds(a) %}floor({{ a }}){% endmacro %}
 {% macro is_multiple(a, b) %}{{ a }} = {{ b }}{% endmacro %}
 {% macro is_in_ticks(a) %}{{ a }} = 0{% endmacro %}
+{% macro is_multiple_in_ticks(a, b) %}{{ a }} = {{ b }}{% endmacro %}
 {% macro as_decimal(a) %}{{ a }}{% endmacro %}
 {% macro mean_of_group(a) %}avg({{ a }}){% endmacro %}
 {% macro first_of_rows(n, keys, order_by) %}partition by {{ keys }} order by {{ order_by }} rows between 1 preceding and 1 preceding{% endmacro %}

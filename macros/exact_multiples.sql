@@ -15,3 +15,8 @@
 
 {#- A whole number of the firmware's ticks. -#}
 {% macro is_in_ticks(latency_us) %}{{ nanoseconds(latency_us) }} % (1000 * {{ var('latency_quantum_us') }}) = 0{% endmacro %}
+
+{#- Such a multiple, with both latencies in whole ticks. -#}
+{% macro is_multiple_in_ticks(latency_us, median_us) -%}
+    {{ is_multiple(latency_us, median_us) }} and {{ is_in_ticks(latency_us) }} and {{ is_in_ticks(median_us) }}
+{%- endmacro %}

@@ -7,11 +7,7 @@ with slow_hours as (
         slow.raid_group_id,
         slow.rate_imbalance,
         slow.size_imbalance,
-        slow.is_side_in_ticks or (
-            {{ is_multiple('slow.latency_us', 'slow.median_latency_us') }}
-            and {{ is_in_ticks('slow.latency_us') }}
-            and {{ is_in_ticks('slow.median_latency_us') }}
-        ) as is_in_ticks,
+        slow.is_side_in_ticks or ({{ is_multiple_in_ticks('slow.latency_us', 'slow.median_latency_us') }}) as is_in_ticks,
         -- an interval begins at every slow hour that does not follow another
         max(case when not coalesce(slow.was_slow, false) then slow.hour_utc end) over (
             partition by slow.drive_id order by slow.hour_utc rows between unbounded preceding and current row

@@ -28,26 +28,7 @@ with drive_days as (
 {%- for edge in var('slowdown_edges') %}
         {{ counted('slowdown >= ' ~ edge) }} as slowdown_hours_{{ edge_name(edge) }},
 {%- endfor %}
-        max(slowdown) as max_slowdown,
-        {{ counted('slowdown is not null and rate_imbalance is not null') }} as rate_hours,
-        {{ counted('slowdown is not null and rate_imbalance >= ' ~ var('imbalanced')) }} as rate_imbalanced_hours,
-        {{ counted('slowdown >= ' ~ var('slow_threshold') ~ ' and rate_imbalance >= ' ~ var('imbalanced')) }} as rate_imbalanced_slow_hours,
-        {{ counted('slowdown is not null and size_imbalance is not null') }} as size_hours,
-        {{ counted('slowdown is not null and size_imbalance >= ' ~ var('imbalanced')) }} as size_imbalanced_hours,
-        {{ counted('slowdown >= ' ~ var('slow_threshold') ~ ' and size_imbalance >= ' ~ var('imbalanced')) }} as size_imbalanced_slow_hours,
-        {{ counted('read_slowdown is not null') }} as read_hours,
-        {{ counted('read_slowdown >= ' ~ var('slow_threshold')) }} as read_slow_hours,
-        {{ counted('write_slowdown is not null') }} as write_hours,
-        {{ counted('write_slowdown >= ' ~ var('slow_threshold')) }} as write_slow_hours,
-{%- for side in ('read', 'write') %}
-        {{ counted('is_' ~ side ~ '_multiple') }} as {{ side }}_multiple_hours,
-        {{ counted('is_' ~ side ~ '_multiple_in_ticks') }} as {{ side }}_tick_hours,
-{%- endfor %}
-        {{ counted('is_slow_by_mean') }} as mean_slow_hours
-{%- for floor in var('io_count_floors') %},
-        {{ counted('is_slow_from_' ~ floor ~ '_ios is not null') }} as io_{{ floor }}_hours,
-        {{ counted('is_slow_from_' ~ floor ~ '_ios') }} as io_{{ floor }}_slow_hours
-{%- endfor %}
+        max(slowdown) as max_slowdown
     from {{ ref('int_drive_hours__compared') }}
     group by day_utc, drive_id, raid_group_id
 ),

@@ -29,14 +29,5 @@ select
     {%- if not loop.last %},{% endif %}
 {%- endfor %}
 {%- endfor %}
-{%- for variant in ('read', 'write', 'io_10', 'io_100') %},
-    {{ counted(variant ~ '_drive_count > 0') }} as {{ variant }}_raid_hours
-{%- endfor %}
-{%- for variant in ('read', 'write', 'io_10', 'io_100', 'mean') %}
-{%- for rank in (1, 2, 3) %},
-    {{ counted(variant ~ '_mild_drive_count >= ' ~ rank) }} as {{ variant }}_tail_{{ rank }}_{{ edge_name(var('mild_threshold')) }},
-    {{ counted(variant ~ '_slow_drive_count >= ' ~ rank) }} as {{ variant }}_tail_{{ rank }}_{{ edge_name(var('slow_threshold')) }}
-{%- endfor %}
-{%- endfor %}
 from {{ ref('int_raid_hours') }}
 group by day_utc, raid_group_id, data_drive_count, reporting_drive_count = data_drive_count

@@ -9,10 +9,6 @@ with drive_hours as (
         raid_hours.data_drive_count,
         case when raid_hours.is_valid then raid_hours.median_latency_us end as median_latency_us,
         raid_hours.max_latency_us,
-        raid_hours.mean_latency_us,
-{%- for floor in var('io_count_floors') %}
-        raid_hours.median_latency_{{ floor }}_us,
-{%- endfor %}
         raid_hours.median_io_count,
         raid_hours.median_io_size_bytes,
         raid_hours.median_read_latency_us,
@@ -27,12 +23,6 @@ slowdowns as (
     select
         drive_hours.*,
         {{ ratios.slowdown }} as slowdown
-{%- for side in ('read', 'write') %},
-        case
-            when is_peer and median_{{ side }}_latency_us > 0
-                then {{ is_multiple(side ~ '_latency_us', 'median_' ~ side ~ '_latency_us') }}
-        end as is_{{ side }}_multiple
-{%- endfor %}
     from drive_hours
 )
 
@@ -59,23 +49,9 @@ select
     {{ side }}_latency_us,
     median_{{ side }}_latency_us,
     {{ ratios[side ~ '_slowdown'] }} as {{ side }}_slowdown,
-    is_{{ side }}_multiple,
-    case
-        when is_{{ side }}_multiple then {{ is_in_ticks(side ~ '_latency_us') }} and {{ is_in_ticks('median_' ~ side ~ '_latency_us') }}
-    end as is_{{ side }}_multiple_in_ticks,
 {%- endfor %}
     -- ties at the top: every drive that is as slow as the slowest
     coalesce(slowdown = max_latency_us / median_latency_us, false) as is_slowest,
-    -- the same hour compared with other measures of its peers: the study says what depends on the choice
-{%- for degree in ('slow', 'mild') %}
-    case when slowdown is not null then latency_us / mean_latency_us >= {{ var(degree ~ '_threshold') }} end as is_{{ degree }}_by_mean,
-{%- for floor in var('io_count_floors') %}
-    case
-        when is_peer and coalesce(io_count, {{ floor }}) >= {{ floor }}
-            then latency_us / median_latency_{{ floor }}_us >= {{ var(degree ~ '_threshold') }}
-    end as is_{{ degree }}_from_{{ floor }}_ios,
-{%- endfor %}
-{%- endfor %}
     is_in_notable_hour,
     declared_kind,
     is_group_guessed,

@@ -12,8 +12,9 @@ select
     rate_imbalance,
     size_imbalance,
 {%- for side in ('read', 'write') %}
+    {{ side }}_latency_us,
+    median_{{ side }}_latency_us,
     {{ side }}_slowdown,
-    is_{{ side }}_multiple_in_ticks,
 {%- endfor %}
     day_utc
 from {{ ref('int_drive_hours__compared') }}

@@ -19,7 +19,8 @@ select
     -- slow in one direction by an exact multiple of its peers, in whole ticks of the firmware's timer
 {%- for side in ('read', 'write') %}
     coalesce(
-        drive_hours.is_{{ side }}_multiple_in_ticks and drive_hours.{{ side }}_slowdown >= {{ var('slow_threshold') }}, false
+        drive_hours.{{ side }}_slowdown >= {{ var('slow_threshold') }}
+        and {{ is_multiple_in_ticks('drive_hours.' ~ side ~ '_latency_us', 'drive_hours.median_' ~ side ~ '_latency_us') }}, false
     ){{ " or" if not loop.last else " as is_side_in_ticks," }}
 {%- endfor %}
     -- null: the drive had no slowdown in this group the hour before

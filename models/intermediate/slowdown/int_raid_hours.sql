@@ -7,20 +7,7 @@ with tails as (
         count(slowdown) as reporting_drive_count,
         {{ largest('slowdown', 3) }} as longest,
         min(case when is_slowest then drive_id end) as slowest_drive_id,
-        count(case when slowdown >= {{ var('slow_threshold') }} then 1 end) as slow_drive_count,
-        -- the same hour by other slowdowns: the number of slow drives says which tails are slow
-{%- for side in ('read', 'write') %}
-        count({{ side }}_slowdown) as {{ side }}_drive_count,
-        count(case when {{ side }}_slowdown >= {{ var('slow_threshold') }} then 1 end) as {{ side }}_slow_drive_count,
-        count(case when {{ side }}_slowdown >= {{ var('mild_threshold') }} then 1 end) as {{ side }}_mild_drive_count,
-{%- endfor %}
-{%- for floor in var('io_count_floors') %}
-        count(is_slow_from_{{ floor }}_ios) as io_{{ floor }}_drive_count,
-        count(case when is_slow_from_{{ floor }}_ios then 1 end) as io_{{ floor }}_slow_drive_count,
-        count(case when is_mild_from_{{ floor }}_ios then 1 end) as io_{{ floor }}_mild_drive_count,
-{%- endfor %}
-        count(case when is_slow_by_mean then 1 end) as mean_slow_drive_count,
-        count(case when is_mild_by_mean then 1 end) as mean_mild_drive_count
+        count(case when slowdown >= {{ var('slow_threshold') }} then 1 end) as slow_drive_count
     from {{ ref('int_drive_hours__compared') }}
     group by raid_group_id, hour_utc
 ),
@@ -77,13 +64,6 @@ select
             || '_to_'
             || case when {{ nth('tails.longest', 1) }} >= {{ var('slow_threshold') }} then 'tail' else 'stable' end
     end as transition,
-{%- for variant in ('read', 'write', 'io_10', 'io_100') %}
-    tails.{{ variant }}_drive_count,
-    tails.{{ variant }}_slow_drive_count,
-    tails.{{ variant }}_mild_drive_count,
-{%- endfor %}
-    tails.mean_slow_drive_count,
-    tails.mean_mild_drive_count,
     cast(raid_hours.hour_utc as date) as day_utc
 from {{ ref('int_raid_hours__medians') }} as raid_hours
 inner join tails

@@ -23,10 +23,8 @@ reported as (
         count(peer_latency_us) as latency_count,
         {{ median_of_group('peer_latency_us') }} as median_latency_us,
         max(peer_latency_us) as max_latency_us,
-        {{ mean_of_group('peer_latency_us') }} as mean_latency_us,
         -- exact sums of squares cost much: doubles, with room for their rounding, say where they may be needed
         max({{ latency_ns }}) - avg({{ latency_ns }}) >= 0.99 * {{ var('sigma_multiple') }} * stddev_pop({{ latency_ns }}) as is_spread_out,
-        min(peer_io_count) as least_io_count,
         count(peer_io_count) as io_count_count,
         cast(sum(peer_io_count) as bigint) as known_io_count,
         {{ median_of_group('cast(peer_io_count as double)') }} as median_io_count,
@@ -37,22 +35,6 @@ reported as (
         {{ median_of_group('peer_write_latency_us') }} as median_write_latency_us
     from drive_hours
     group by raid_group_id, hour_utc
-),
-
--- in most RAID-hours no drive has so few I/Os that it counts only in the plain median
-partly_idle as (
-    select
-        drive_hours.raid_group_id,
-        drive_hours.hour_utc
-{%- for floor in var('io_count_floors') %},
-        count(case when coalesce(peer_io_count >= {{ floor }}, true) then peer_latency_us end) as latency_count_{{ floor }},
-        {{ median_of_group('case when coalesce(peer_io_count >= ' ~ floor ~ ', true) then peer_latency_us end') }} as median_latency_{{ floor }}_us
-{%- endfor %}
-    from drive_hours
-    inner join reported
-        on drive_hours.raid_group_id = reported.raid_group_id and drive_hours.hour_utc = reported.hour_utc
-    where reported.least_io_count < {{ var('io_count_floors') | max }}
-    group by drive_hours.raid_group_id, drive_hours.hour_utc
 ),
 
 -- drives that inventory counts here but that report from another group
@@ -66,13 +48,6 @@ absent as (
 raid_hours as (
     select
         reported.*,
-{%- for floor in var('io_count_floors') %}
-        coalesce(partly_idle.latency_count_{{ floor }}, reported.latency_count) as latency_count_{{ floor }},
-        case
-            when partly_idle.raid_group_id is null then reported.median_latency_us
-            else partly_idle.median_latency_{{ floor }}_us
-        end as median_latency_{{ floor }}_us,
-{%- endfor %}
         coalesce(steps.expected_drive_count, 0) + reported.unexpected_drive_count
         - coalesce(absent.absent_drive_count, 0) as data_drive_count,
         reported.latency_count >= {{ var('min_reporting_drives') }} and reported.median_latency_us > 0 as is_valid,
@@ -82,8 +57,6 @@ raid_hours as (
         on reported.raid_group_id = steps.raid_group_id
         and steps.from_hour_utc <= reported.hour_utc
         and steps.to_hour_utc > reported.hour_utc
-    left join partly_idle
-        on reported.raid_group_id = partly_idle.raid_group_id and reported.hour_utc = partly_idle.hour_utc
     left join absent
         on reported.raid_group_id = absent.raid_group_id and reported.hour_utc = absent.hour_utc
 )
@@ -98,7 +71,6 @@ select
     raid_hours.latency_count,
     raid_hours.median_latency_us,
     raid_hours.max_latency_us,
-    raid_hours.mean_latency_us,
     -- some drive is at least mildly slow, or was in the hour before, or may be an outlier by another rule (int_drive_hours__outlying)
     raid_hours.is_valid
     and (
@@ -106,12 +78,6 @@ select
         or raid_hours.is_spread_out
     )
     or coalesce(previous.is_valid and previous.max_latency_us / previous.median_latency_us >= {{ var('mild_threshold') }}, false) as is_notable,
-{%- for floor in var('io_count_floors') %}
-    case
-        when raid_hours.latency_count_{{ floor }} >= {{ var('min_reporting_drives') }} and raid_hours.median_latency_{{ floor }}_us > 0
-            then raid_hours.median_latency_{{ floor }}_us
-    end as median_latency_{{ floor }}_us,
-{%- endfor %}
     raid_hours.raid_io_count,
     raid_hours.median_io_count,
     raid_hours.median_io_size_bytes,

@@ -1,36 +1,15 @@
 -- The headlines under other rules, so that what depends on a rule can be seen: hits of total by RAID group.
 -- Grain: variant, id, kind, cluster_id.
 {%- set slow, mild = edge_name(var('slow_threshold')), edge_name(var('mild_threshold')) %}
-{#- how slowdowns are made otherwise: variant, columns of tails and of RAID-hours, columns of drive-hours -#}
+{#- how slowdowns are made otherwise: variant, and how the columns of int_variant_days begin that count it -#}
 {%- set made_otherwise = [
-    ('read only', 'read_tail', 'read_raid_hours', 'read_slow_hours', 'read_hours'),
-    ('write only', 'write_tail', 'write_raid_hours', 'write_slow_hours', 'write_hours'),
-    ('mean instead of median', 'mean_tail', 'raid_hours', 'mean_slow_hours', 'slowdown_hours'),
-    ('minimum I/O 10', 'io_10_tail', 'io_10_raid_hours', 'io_10_slow_hours', 'io_10_hours'),
-    ('minimum I/O 100', 'io_100_tail', 'io_100_raid_hours', 'io_100_slow_hours', 'io_100_hours')
+    ('read only', 'read'), ('write only', 'write'), ('mean instead of median', 'mean'), ('minimum I/O 10', 'io_10'), ('minimum I/O 100', 'io_100')
 ] %}
 with drive_groups as (
     select
         drives.kind,
         days.raid_group_id,
-        sum(days.slowdown_hours) as slowdown_hours,
-        sum(days.mean_slow_hours) as mean_slow_hours,
-        sum(days.read_hours) as read_hours,
-        sum(days.read_slow_hours) as read_slow_hours,
-        sum(days.write_hours) as write_hours,
-        sum(days.write_slow_hours) as write_slow_hours,
-        sum(days.read_multiple_hours) as read_multiple_hours,
-        sum(days.read_tick_hours) as read_tick_hours,
-        sum(days.write_multiple_hours) as write_multiple_hours,
-        sum(days.write_tick_hours) as write_tick_hours,
-        sum(days.rate_hours) as rate_hours,
-        sum(days.rate_imbalanced_hours) as rate_imbalanced_hours,
-        sum(days.size_hours) as size_hours,
-        sum(days.size_imbalanced_hours) as size_imbalanced_hours
-{%- for floor in var('io_count_floors') %},
-        sum(days.io_{{ floor }}_hours) as io_{{ floor }}_hours,
-        sum(days.io_{{ floor }}_slow_hours) as io_{{ floor }}_slow_hours
-{%- endfor %}
+        sum(days.slowdown_hours) as slowdown_hours
 {%- for edge in var('variant_thresholds') %},
         sum(days.slowdown_hours_{{ edge_name(edge) }}) as slowdown_hours_{{ edge_name(edge) }}
 {%- endfor %}
@@ -69,18 +48,14 @@ raid_groups as (
         width_class,
         is_complete,
         sum(drive_hours) as drive_hours,
-        sum(slow_drive_hours) as slow_drive_hours
-{%- for raid_hours in ['raid_hours'] + made_otherwise | map(attribute=2) | reject('equalto', 'raid_hours') | list %},
-        sum({{ raid_hours }}) as {{ raid_hours }}
-{%- endfor %}
+        sum(slow_drive_hours) as slow_drive_hours,
+        sum(raid_hours) as raid_hours
 {%- for edge in var('variant_thresholds') %},
         sum(tail_1_{{ edge_name(edge) }}) as tail_1_{{ edge_name(edge) }}
 {%- endfor %}
-{%- for tail in ['tail'] + made_otherwise | map(attribute=1) | list %}
-{%- for rank in (1, 2, 3) %}
-{%- for edge in (mild, slow) if tail != 'tail' or rank > 1 %},
-        sum({{ tail }}_{{ rank }}_{{ edge }}) as {{ tail }}_{{ rank }}_{{ edge }}
-{%- endfor %}
+{%- for rank in (2, 3) %}
+{%- for edge in (mild, slow) %},
+        sum(tail_{{ rank }}_{{ edge }}) as tail_{{ rank }}_{{ edge }}
 {%- endfor %}
 {%- endfor %}
     from raid_days
@@ -137,7 +112,7 @@ arrival_groups as (
 ),
 
 {#- what each relation answers, in one pass over it: variant (none: the relation says), question, hits, total -#}
-{%- set of_drives, of_groups, of_some, of_intervals, of_arrivals = [], [], [(none, 'slow', 'slow_drive_hours', 'drive_hours')], [
+{%- set of_drives, of_groups, of_variants, of_some, of_intervals, of_arrivals = [], [], [], [(none, 'slow', 'slow_drive_hours', 'drive_hours')], [
     ('interval end to start', 'arrivals', 'later_by_end', 'later_intervals'),
     ('interval start to start', 'arrivals', 'later_by_start', 'later_intervals'),
     ('intervals at 1.5x', 'long_intervals', 'mild_long_intervals', 'mild_intervals'),
@@ -149,24 +124,41 @@ arrival_groups as (
 {%- do of_drives.append((variant, 'slow', 'slowdown_hours_' ~ edge_name(edge), 'slowdown_hours')) %}
 {%- do of_groups.append((variant, 'tail_1', 'tail_1_' ~ edge_name(edge), 'raid_hours')) %}
 {%- endfor %}
-{%- for variant, tail, raid_hours, slow_hours, hours in made_otherwise %}{% do of_drives.append((variant, 'slow', slow_hours, hours)) %}{% endfor %}
+{%- for variant, made in made_otherwise %}{% do of_variants.append((variant, 'slow', made ~ '_slow_hours', made ~ '_hours')) %}{% endfor %}
 {%- for side in ('read', 'write') %}
-{%- do of_drives.append((side ~ ' only', 'multiple', side ~ '_multiple_hours', side ~ '_hours')) %}
-{%- do of_drives.append((side ~ ' only', 'ticks', side ~ '_tick_hours', side ~ '_multiple_hours')) %}
+{%- do of_variants.append((side ~ ' only', 'multiple', side ~ '_multiple_hours', side ~ '_hours')) %}
+{%- do of_variants.append((side ~ ' only', 'ticks', side ~ '_tick_hours', side ~ '_multiple_hours')) %}
 {%- endfor %}
-{%- for ratio in ('rate', 'size') %}{% do of_drives.append(('unconditional', ratio, ratio ~ '_imbalanced_hours', ratio ~ '_hours')) %}{% endfor %}
-{%- for variant, tail, raid_hours, slow_hours, hours in made_otherwise + [(none, 'tail', 'raid_hours', none, none)] %}
+{%- for ratio in ('rate', 'size') %}{% do of_variants.append(('unconditional', ratio, ratio ~ '_imbalanced_hours', ratio ~ '_hours')) %}{% endfor %}
+{%- for variant, made in made_otherwise + [(none, none)] %}
+{%- set tail, raid_hours = (made ~ '_tail', made ~ '_raid_hours') if made else ('tail', 'raid_hours') %}
 {%- for rank in (1, 2, 3) %}
-{%- set answers = of_groups if variant else of_some %}
+{%- set answers = of_variants if variant else of_some %}
 {%- do answers.append((variant, 'tail_' ~ rank, tail ~ '_' ~ rank ~ '_' ~ slow, raid_hours)) %}
 {#- of the second and third the paper prints the share below -#}
 {%- do answers.append((variant, 'mild_tail_' ~ rank, (raid_hours ~ ' - ' if rank > 1 else '') ~ tail ~ '_' ~ rank ~ '_' ~ mild, raid_hours)) %}
 {%- endfor %}
 {%- endfor %}
 
+{#- each column once -#}
+{%- set counts = [] %}
+{%- for answer in of_variants %}{% for count in answer[2:] %}{% for part in count.split(' - ') if part not in counts %}{% do counts.append(part) %}{% endfor %}{% endfor %}{% endfor %}
+
+variant_groups as (
+    select
+        kind,
+        raid_group_id
+{%- for count in counts %},
+        sum({{ count }}) as {{ count }}
+{%- endfor %}
+    from {{ ref('int_variant_days') }}
+    group by kind, raid_group_id
+),
+
 counted as (
 {%- for relation, answers in [
-    ('drive_groups', of_drives), ('raid_groups', of_groups), ('some_raid_groups', of_some), ('interval_groups', of_intervals), ('arrival_groups', of_arrivals)
+    ('drive_groups', of_drives), ('raid_groups', of_groups), ('variant_groups', of_variants), ('some_raid_groups', of_some),
+    ('interval_groups', of_intervals), ('arrival_groups', of_arrivals)
 ] %}
     select
         {{ 'answers' if answers[0][0] else 'of_group' }}.variant,
