@@ -456,6 +456,7 @@ class Build:
         by_week: list[Node] = []
         is_due = is_redefined or daily or [row[0] for row in before] != [now[0]] or self.has_changed_past()
         if is_due and not is_redefined:
+            self.warehouse.note("each_day")
             of_each_day = [node for node in all_nodes if node.made == EACH_DAY]
             by_week = [node for node in of_each_day if node.week_column] if before == [now] else []
             self._remake_weeks(by_week)

@@ -7,6 +7,7 @@ import fcntl
 import json
 import logging
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -94,7 +95,8 @@ class Warehouse:
 
     def note(self, phase: str, **progress: object) -> None:
         """Append one line to the log. Never fails the work it reports on."""
-        line = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "pid": os.getpid(), "phase": phase, **progress}
+        spent = {"pid": os.getpid(), "cpu_s": round(time.process_time(), 3)}
+        line = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **spent, "phase": phase, **progress}
         try:
             with self.log.open("a", encoding="utf-8") as handle:
                 handle.write(json.dumps(line, default=str) + "\n")
