@@ -1,6 +1,6 @@
 """What the warehouse promises on speed and size, measured: `make bench`.
 
-    python -m workbench.bench --work FOLDER --only day,hour,scale,questions,commands,study,sources,tolerance,lab,spark,spark-day
+    python -m workbench.bench --work FOLDER --only day,hour,scale,relations,questions,commands,check,study,sources,tolerance,lab,spark,spark-day
 
 Each part writes its own sections of docs/results/bench.md, with commit, date, command and machine, and says whether its bounds hold.
 The machine is shared: ratios are taken within one run, and CPU seconds stand beside wall seconds. Exits 1 when a bound fails.
@@ -24,10 +24,12 @@ import duckdb
 from workbench.commit import ROOT, current_commit
 from workbench.measure import measure_module
 from workbench.parts import PAPER_DAYS, Section, Setting
+from workbench.parts.check import bench_check
 from workbench.parts.day import bench_day
 from workbench.parts.hour import bench_hour
 from workbench.parts.lab import bench_lab
 from workbench.parts.questions import bench_commands, bench_questions
+from workbench.parts.relations import bench_relations
 from workbench.parts.scale import bench_scale
 from workbench.parts.sources import bench_sources
 from workbench.parts.spark import bench_spark, bench_spark_day
@@ -40,8 +42,10 @@ PARTS: dict[str, Callable[[Setting], list[Section]]] = {
     "hour": bench_hour,
     "scale": bench_scale,
     "study": bench_study,
+    "relations": bench_relations,
     "questions": bench_questions,
     "commands": bench_commands,
+    "check": bench_check,
     "sources": bench_sources,
     "tolerance": bench_tolerance,
     "lab": bench_lab,
@@ -54,9 +58,11 @@ TITLES = (
     "One more hour of the paper's fleet",
     "One more hour at 46,000 drives",
     "The paper's whole scale",
+    "Published relations",
     "The study",
     "The cookbook's questions",
     "Commands on the demo",
+    "The inner loop",
     "A month of 60 drives from Prometheus",
     "Parsers",
     "Four million requests around slow drives",

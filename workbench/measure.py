@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
@@ -34,13 +36,13 @@ class Cost:
         return f"{self.seconds:.1f} | {self.cpu_seconds:.1f} | {self.peak_mib:,.0f}"
 
 
-def measure(*command: object) -> Cost:
+def measure(*command: object, cwd: Path | None = None) -> Cost:
     """Run a process to its end. Raises: RuntimeError with its output when it fails."""
     # Python keeps compiled modules, as it does for users: else every process would compile all that it imports
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
-        process = subprocess.Popen([str(part) for part in command], stdout=output, stderr=output, env=environment)
+        process = subprocess.Popen([str(part) for part in command], stdout=output, stderr=output, env=environment, cwd=cwd)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -59,6 +61,18 @@ def measure_sql(text: str) -> Cost:
     """Run SQL in a fresh DuckDB process."""
     code = "import duckdb, sys; c = duckdb.connect(); [c.execute(q).fetchall() for q in sys.argv[1].split(';') if q.strip()]"
     return measure(sys.executable, "-c", code, text)
+
+
+def phases(warehouse: Path) -> dict[str, Cost]:
+    """Wall and CPU seconds of each phase of a warehouse's last build, as its log has them; no memory."""
+    with (warehouse / "drivetail.log").open(encoding="utf-8") as log:
+        notes = [json.loads(line) for line in log]
+    begun = max(number for number, note in enumerate(notes) if note["phase"] == "plan")
+    found: dict[str, Cost] = {}
+    for note, then in zip(notes[begun:], notes[begun + 1 :], strict=False):
+        wall = (datetime.fromisoformat(then["at"]) - datetime.fromisoformat(note["at"])).total_seconds()
+        found[note["phase"]] = found.get(note["phase"], Cost(0, 0, 0)) + Cost(wall, then["cpu_s"] - note["cpu_s"], 0)
+    return found
 
 
 def folder_mib(*paths: Path) -> float:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from workbench.measure import Cost
 
 PAPER_DAYS = 74
 """Days of the paper's fleet that make the paper's 870 million drive-hours."""
@@ -37,6 +41,20 @@ class Setting:
     def histories(self) -> tuple[int, ...]:
         """Days of history before one more hour."""
         return (1, 3) if self.small else (1, 7, 28)
+
+    @property
+    def relation_days(self) -> tuple[int, int]:
+        """Days of the smaller fleet whose relations are made: full size gives 9 and 38 million drive-hours."""
+        return (2, 4) if self.small else (8, 34)
+
+
+def middle(costs: Sequence[Cost]) -> Cost:
+    """Medians of wall and CPU seconds, and the greatest peak."""
+    return Cost(
+        statistics.median(each.seconds for each in costs),
+        statistics.median(each.cpu_seconds for each in costs),
+        max(each.peak_mib for each in costs),
+    )
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,7 @@ from (
     select raid_group_id, hour_utc, count(*) as drive_count, count(latency_us) as latency_count,
         median(latency_us) as median_latency_us, median(io_count) as median_io_count, median(io_size_bytes) as median_io_size_bytes,
         median(read_latency_us) as median_read_latency_us, median(write_latency_us) as median_write_latency_us,
-        median(case when io_count >= 10 then latency_us end) as median_latency_10_us,
-        median(case when io_count >= 100 then latency_us end) as median_latency_100_us,
-        avg(latency_us) as mean_latency_us, sum(io_count) as raid_io_count
+        sum(io_count) as raid_io_count
     from measured where is_peer group by all
 )
 """
@@ -63,10 +61,7 @@ select m.drive_id, m.raid_group_id, m.hour_utc,
     case when is_peer then m.io_count / nullif(r.median_io_count, 0) end as rate_imbalance,
     case when is_peer then m.io_size_bytes / nullif(r.median_io_size_bytes, 0) end as size_imbalance,
     case when is_peer then m.read_latency_us / nullif(r.median_read_latency_us, 0) end as read_slowdown,
-    case when is_peer then m.write_latency_us / nullif(r.median_write_latency_us, 0) end as write_slowdown,
-    case when is_peer then m.latency_us / nullif(r.mean_latency_us, 0) end as slowdown_by_mean,
-    case when is_peer then m.latency_us / nullif(r.median_latency_10_us, 0) end as slowdown_from_10_ios,
-    case when is_peer then m.latency_us / nullif(r.median_latency_100_us, 0) end as slowdown_from_100_ios
+    case when is_peer then m.write_latency_us / nullif(r.median_write_latency_us, 0) end as write_slowdown
 from measured as m left join medians as r using (raid_group_id, hour_utc)
 """
 HOUR_BEFORE = """
@@ -80,16 +75,7 @@ _COUNTS = ", ".join(f"count(*) filter (slowdown >= {edge}) as hours_from_{int(ed
 DRIVE_DAYS = f"""
 create temp table drive_days as
 select drive_id, raid_group_id, cast(hour_utc as date) as day_utc, bit_or(1::bigint << hour(hour_utc)) as reported_hours,
-    count(slowdown) as drive_hours, {_COUNTS},
-    count(rate_imbalance) as rate_hours, count(*) filter (rate_imbalance >= {SLOW}) as high_rate_hours,
-    count(*) filter (rate_imbalance >= {SLOW} and slowdown >= {SLOW}) as high_rate_slow_hours,
-    count(size_imbalance) as size_hours, count(*) filter (size_imbalance >= {SLOW}) as high_size_hours,
-    count(*) filter (size_imbalance >= {SLOW} and slowdown >= {SLOW}) as high_size_slow_hours,
-    count(read_slowdown) as read_hours, count(*) filter (read_slowdown >= {SLOW}) as slow_read_hours,
-    count(write_slowdown) as write_hours, count(*) filter (write_slowdown >= {SLOW}) as slow_write_hours,
-    count(*) filter (slowdown_by_mean >= {SLOW}) as slow_hours_by_mean,
-    count(*) filter (slowdown_from_10_ios >= {SLOW}) as slow_hours_from_10_ios,
-    count(*) filter (slowdown_from_100_ios >= {SLOW}) as slow_hours_from_100_ios
+    count(slowdown) as drive_hours, {_COUNTS}
 from slowdowns group by all
 """
 RAID_HOURS = f"""
@@ -147,10 +133,10 @@ def main(folder: Path, out: Path, keys: str) -> None:
         **landing(folder, out, keys),
         "one row per drive and hour": "select count(*) from (select 1 from raw group by drive_id, hour_utc having count(*) > 1)",
         "measured, data drives": MEASURED,
-        "seven medians": MEDIANS,
+        "five medians": MEDIANS,
         "slowdowns and imbalance": SLOWDOWNS,
         "the hour before": HOUR_BEFORE,
-        "35 counts by drive and day": DRIVE_DAYS,
+        "counts by drive and day": DRIVE_DAYS,
         "tails by RAID-hour": RAID_HOURS,
         **{f"write {name}": f"copy ({query}) to '{out}/{name}.parquet' {PARQUET}" for name, query in WRITTEN.items()},
     }

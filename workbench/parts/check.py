@@ -1,0 +1,51 @@
+"""The inner loop: `make check` of a checkout after an edit of one model, and of everything."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+from workbench.commit import ROOT
+from workbench.measure import measure
+from workbench.parts import Bound, Section, Setting, middle
+
+EDITED = ("models/marts/weekly/fct_weekly_tails.sql", "models/intermediate/slowdown/int_raid_hours__medians.sql")
+"""A mart that few read, and a model that most are made of."""
+
+
+def bench_check(setting: Setting) -> list[Section]:
+    """A checkout in which everything has passed once; what each command then costs."""
+    checkout = setting.work / "checkout"
+    shutil.rmtree(checkout, ignore_errors=True)
+    measure("git", "clone", "--quiet", "--shared", ROOT, checkout)
+    command = (sys.executable, "-m", "workbench.check")
+    costs = {"everything, the first time": [measure(*command, "--all", cwd=checkout)]}
+    for name in EDITED:
+        path = checkout / name
+        runs = []
+        for repetition in range(setting.repetitions):
+            # other SQL, of the same meaning
+            path.write_text(f"{path.read_text(encoding='utf-8').rstrip()}\n-- {repetition}\n", encoding="utf-8")
+            runs.append(measure(*command, cwd=checkout))
+        costs[f"after an edit of `{path.stem}`"] = runs
+    costs["everything again"] = [measure(*command, "--all", cwd=checkout) for _ in range(setting.repetitions)]
+    shutil.rmtree(checkout)
+    rows = {what: middle(runs) for what, runs in costs.items()}
+    lines = [
+        f"A clone of the checkout. Medians of {setting.repetitions}.",
+        "",
+        "| `make check` | wall (s) | CPU (s) | peak memory (MiB) |",
+        "|---|--:|--:|--:|",
+        *(f"| {what} | {cost.cells} |" for what, cost in rows.items()),
+    ]
+    edits = [cost.seconds for what, cost in rows.items() if what.startswith("after")]
+    return [
+        Section(
+            "The inner loop",
+            lines,
+            [
+                Bound("`make check` after an edit of one model", max(edits), 10, aim=3),
+                Bound("`make check ALL=1`", rows["everything again"].seconds, 40, aim=20),
+            ],
+        )
+    ]
