@@ -44,7 +44,7 @@ def test_spark_gives_equal_slowdowns(setting: Setting) -> None:
 def test_commands_and_their_bounds(setting: Setting) -> None:
     (section,) = PARTS["commands"](setting)
     assert section.title in TITLES
-    assert len(section.bounds) == 5
+    assert len(section.bounds) == 9
     assert "| `drivetail status` |" in written(section, "now")
 
 
