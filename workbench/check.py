@@ -100,7 +100,7 @@ def lint_sql(passed: Passed, *, is_all: bool) -> str | None:
         if len(line) > LINE_LENGTH
     ]
     if new and not wrong:
-        command = [PYTHON / "sqlfluff", "lint", "--processes", "2", "--disable-progress-bar", *new]
+        command: list[str | Path] = [PYTHON / "sqlfluff", "lint", "--processes", "2", "--disable-progress-bar", *new]
         done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
         if done.returncode:
             wrong.append(f"sqlfluff lint\n{done.stdout}{done.stderr}".rstrip())
