@@ -221,6 +221,7 @@ def test_rows_that_a_later_look_drops_leave_a_copied_day(tmp_path: Path, monkeyp
     assert len(content(found)["drive_hours"]) == day(3).height // 2
 
 
+@pytest.mark.proof
 def test_marts_have_as_many_rows_of_a_copied_day_as_of_an_unsorted_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = day(5, hours=24, drives=18)
     frame.write_parquet(tmp_path / "drive_hours.parquet")
