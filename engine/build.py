@@ -27,7 +27,6 @@ import duckdb
 
 from engine.compiled import models_of
 from engine.custom import CustomModels, build_custom, custom_digest
-from engine.earlier_past import convert_earlier_past
 from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor, begin, configure
 from engine.experiments import make_empty
@@ -145,7 +144,6 @@ def explaining(warehouse: Warehouse, read: Callable[[], Iterable[Path]] = list) 
 def only_builder(warehouse: Warehouse) -> Iterator[None]:
     """Hold the builder's lock."""
     with warehouse.only_builder():
-        convert_earlier_past(warehouse)
         yield
 
 

@@ -292,8 +292,8 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
         elif needs.exists():
             record = json.loads(needs.read_text())
             kept.update(record["store"])
-            horizons.add(record.get("pruned_before_utc"))
-            generations.add(record.get("lab"))
+            horizons.add(record["pruned_before_utc"])
+            generations.add(record["lab"])
         else:
             horizons.add(None)
     for record in warehouse.publications.glob("*-*.json"):

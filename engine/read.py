@@ -95,7 +95,7 @@ def publication_of(
 
 def published_by(warehouse: Warehouse, publication_id: str) -> str | None:
     """The version of the models that made a publication, with the warehouse's thresholds (engine/build.py, Build.version); None where its
-    record does not say, as of an early release.
+    record cannot be read.
     """
     version: str | None = _record(warehouse, publication_id).get("models")
     return version

@@ -59,15 +59,12 @@ class Past:
 
 
 def read_past(warehouse: Warehouse) -> Past | None:
-    """What was pruned; None where nothing was.
-
-    Of a past that an earlier release wrote, the files are unknown until a build has converted it (engine/earlier_past.py).
-    """
+    """What was pruned; None where nothing was."""
     try:
         record: dict[str, Any] = json.loads(pruned_record(warehouse.root).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    files = [Kept(**{**kept, "day_utc": date.fromisoformat(kept["day_utc"])}) for kept in record.get("files", [])]
+    files = [Kept(**{**kept, "day_utc": date.fromisoformat(kept["day_utc"])}) for kept in record["files"]]
     return Past(datetime.fromisoformat(record["before_utc"]), record["row_count"], files)
 
 

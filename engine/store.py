@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import date
 from pathlib import Path
 
@@ -21,24 +20,15 @@ def day_folder(store: Path, model: str, day: date) -> Path:
 
 
 def live_files(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Paths of the files that hold what is stored now; none in a build database of a release that stored batches."""
-    if not connection.execute("select 1 from duckdb_tables() where schema_name = 'plan' and table_name = 'files'").fetchall():
-        return set()
+    """Paths of the files that hold what is stored now."""
     return {str(warehouse.store / file) for (file,) in connection.execute("select file from plan.files").fetchall()}
 
 
 def remove_files(warehouse: Warehouse, kept: set[str]) -> None:
-    """Remove every file of the store but those in `kept`, and folders that are empty then.
-
-    kept: paths of files; of releases that stored batches, names of folders.
-    """
+    """Remove every file of the store but those of the paths in `kept`, and folders that are empty then."""
     for folder in warehouse.store.glob("*/day_utc=*"):
         for path in folder.iterdir():
             if str(path) not in kept:
                 path.unlink()
         if not any(folder.iterdir()):
             folder.rmdir()
-    # folders of releases that stored batches
-    for folder in warehouse.store.glob("batch-*"):
-        if folder.name not in kept:
-            shutil.rmtree(folder)
