@@ -29,7 +29,6 @@ from engine.compiled import models_of
 from engine.custom import CustomModels, build_custom, custom_digest
 from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor, begin, configure
-from engine.experiments import make_empty
 from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Node
 from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, row_count, write_plan_inputs
 from engine.publish import Publication, current_publication, next_publication_id, publish
@@ -191,9 +190,8 @@ class Build:
         self.thresholds = own_thresholds(warehouse)
         self.deliveries = list_deliveries(warehouse.root)
         self.past = read_past(warehouse)
-        # a decision or an experiment counts at once, without a build: what publications read is there from the first on
+        # a decision counts at once, without a build: what publications read is there from the first on
         warehouse.decisions.touch()
-        make_empty(warehouse)
         self.connection, finished, self.defined = self._open(keep_pruned=keep_pruned)
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
         self.name = f"{1 + self._last_build():06d}"

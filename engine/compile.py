@@ -19,7 +19,6 @@ from engine.errors import ModelError
 from engine.nodes import (
     CUSTOM,
     EACH_BUILD,
-    LAB,
     PLACEHOLDER,
     SEED,
     STORED,
@@ -42,8 +41,8 @@ _RELATION = re.compile(r'"(?:dbt|memory)"\."(\w+)"\."(\w+)"')
 """A relation as dbt-duckdb writes it."""
 
 
-def compile_project(target: str, file: Path, digest: str, version: str) -> Models:
-    """Compile every model of a target and keep the result in a file. digest, version: the project's (engine/compiled.py).
+def compile_project(target: str, project: Path, file: Path, digest: str, version: str) -> Models:
+    """Compile every model of a project for a target and keep the result in a file. digest, version: the project's (engine/compiled.py).
 
     Raises: ModelError where they do not compile.
     """
@@ -54,7 +53,7 @@ def compile_project(target: str, file: Path, digest: str, version: str) -> Model
             last = read_models(file)
         if last is not None and last.digest == digest:  # another process may just have done so
             return last
-        manifest = compiled_manifest(target, folder, last=last)
+        manifest = compiled_manifest(target, folder, project, last=last)
         models = models_in(manifest, digest, version)
         if place is not None:
             write_models(models, file)
@@ -75,7 +74,13 @@ def _only_one(place: Path | None) -> Iterator[Path]:
 
 
 def compiled_manifest(
-    target: str, folder: Path, *, custom: Path | None = None, own: dict[str, Any] | None = None, last: Models | None = None
+    target: str,
+    folder: Path,
+    project: Path = PROJECT,
+    *,
+    custom: Path | None = None,
+    own: dict[str, Any] | None = None,
+    last: Models | None = None,
 ) -> Any:
     """Dbt's manifest with the SQL of every model, seed and data test compiled. folder: where dbt keeps what it remembers.
 
@@ -83,24 +88,26 @@ def compiled_manifest(
     placeholders do. last: what an earlier call has compiled, which is taken over where nothing that it was compiled from has changed.
     Raises: ModelError where something does not parse or compile; its message names the file.
     """
-    settable = variables()["settable"]
-    thresholds = {name: PLACEHOLDER % name for name in settable} if own is None else own
+    thresholds = {name: PLACEHOLDER % name for name in variables(project).get("settable", ())} if own is None else own
     what = "the models" if custom is None else "the custom models"
     options = [
-        "--project-dir", str(_project(folder / "project", custom)), "--profiles-dir", str(PROJECT), "--target", target,
+        "--project-dir", str(_linked(folder / "project", custom) if project == PROJECT else project), "--profiles-dir", str(project),
+        "--target", target,
         "--target-path", str(folder / f"{target}-dbt"), "--log-path", str(folder / "logs"), "--vars", json.dumps(thresholds),
     ]  # fmt: skip
     parsed = invoke(["parse", *options])
     if not parsed.success:
         raise ModelError(f"{what} do not parse: {parsed.exception}")
+    for node in (*parsed.result.nodes.values(), *parsed.result.unit_tests.values()):
+        node.original_file_path = str(project.relative_to(PROJECT) / node.original_file_path)
     known: dict[str, str] = {}
     if last is not None:
         known = {node.key: node.sql for node in last.nodes} | {test.key: test.sql for test in last.tests}
-    _compile_nodes(parsed.result, what, known, within="" if custom is None else f"{CUSTOM}/")
+    _compile_nodes(parsed.result, what, variables(project), known, within="" if custom is None else f"{CUSTOM}/")
     return parsed.result
 
 
-def _compile_nodes(manifest: Any, what: str, known: Mapping[str, str], within: str) -> None:
+def _compile_nodes(manifest: Any, what: str, stated_vars: Mapping[str, Any], known: Mapping[str, str], within: str) -> None:
     """Compile models and data tests where they are in a manifest. `dbt compile` would do the same, and start Spark for it.
 
     known: SQL by key (see Node). within: begins the path of the files to compile. Raises: ModelError that names the file of the first that
@@ -117,7 +124,7 @@ def _compile_nodes(manifest: Any, what: str, known: Mapping[str, str], within: s
     for unique_id, macro in sorted(manifest.macros.items()):
         if macro.package_name == manifest.metadata.project_name:
             macros.update(f"{unique_id} {macro.macro_sql}".encode())
-    common = [kind, macros.hexdigest(), variables(), adapter.config.cli_vars]
+    common = [kind, macros.hexdigest(), stated_vars, adapter.config.cli_vars]
     for _, node in sorted(manifest.nodes.items()):
         # what a Python model is compiled into asks the database, and Spark runs none
         is_left_out = kind == "spark" and getattr(node, "language", "sql") == "python"
@@ -166,8 +173,11 @@ def invoke(arguments: list[str]) -> Any:
     return result
 
 
-def _project(folder: Path, custom: Path | None) -> Path:
-    """Make a folder of links to the dbt project without models/custom; custom: those models are there as `custom`. Returns: the folder."""
+def _linked(folder: Path, custom: Path | None) -> Path:
+    """Make a folder of links to the fleet's dbt project without models/custom. custom: those models are there as `custom`.
+
+    Returns: the folder.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     links = {name: PROJECT / name for name in ("dbt_project.yml", "profiles.yml", "models", "macros", "seeds", "tests")}
     if custom is not None:
@@ -193,10 +203,7 @@ def models_in(manifest: Any, digest: str = "", version: str = "") -> Models:
         for unique_id in exposure.depends_on.nodes
         if unique_id in manifest.nodes
     }
-    return Models(
-        digest, version, _store_version(manifest), _lab_version(manifest), nodes, dict(sorted(sources.items())), tests_of(manifest),
-        sorted(exposed),
-    )  # fmt: skip
+    return Models(digest, version, _store_version(manifest), nodes, dict(sorted(sources.items())), tests_of(manifest), sorted(exposed))
 
 
 def nodes_of(manifest: Any) -> list[Node]:
@@ -245,7 +252,6 @@ def _node(manifest: Any, node: Any) -> Node:
         description=" ".join(node.description.split()),
         is_python=getattr(node, "language", "sql") == "python",
         has_contract=bool(not is_seed and node.config.contract.enforced),
-        tags=list(node.config.tags),
         meta=dict(node.config.meta),
         ratios=dict(node.config.meta.get("ratios", {})),
         key=node.unrendered_config.get(KEY, ""),
@@ -265,21 +271,6 @@ def tests_of(manifest: Any) -> list[Test]:
             nodes = sorted(relation_of(manifest, unique_id) for unique_id in _parents(node))
             found.append(Test(node.name, node.original_file_path, plain(node.compiled_code), nodes, node.unrendered_config[KEY]))
     return found
-
-
-def _lab_version(manifest: Any) -> str:
-    """Changes when a definition of the lab does: then every experiment is computed again."""
-    of_lab = {uid: node for uid, node in manifest.nodes.items() if node.resource_type == "model" and LAB in node.config.tags}
-    stated = [
-        [uid, node.checksum.checksum, [(column.name, column.data_type) for column in node.columns.values()]]
-        for uid, node in sorted(of_lab.items())
-    ]
-    made_of = {parent for node in of_lab.values() for parent in _parents(node)}
-    seeds = [node.checksum.checksum for uid, node in sorted(manifest.nodes.items()) if node.resource_type == "seed" and uid in made_of]
-    functions = (PROJECT / "lab" / "statistics.py").read_text(encoding="utf-8")
-    macros = [macro.macro_sql for _, macro in sorted(manifest.macros.items()) if macro.original_file_path.startswith("macros/lab/")]
-    thresholds = {name: value for name, value in variables().items() if name.startswith("lab_")}
-    return hashlib.sha256(json.dumps([stated, seeds, functions, macros, thresholds], sort_keys=True).encode()).hexdigest()
 
 
 def _store_version(manifest: Any) -> str:

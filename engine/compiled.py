@@ -1,4 +1,4 @@
-"""The compiled models: what dbt makes of the project, one file per target, which all else runs (docs/decisions/0015-compiled-models.md).
+"""The compiled models: what dbt makes of a project, one file per target, which all else runs (docs/decisions/0015-compiled-models.md).
 
 dbt compiles when the models change (engine/compile.py). The wheel ships the file; a checkout makes it again when a file of the project has
 changed. What runs in production reads it and never imports dbt.
@@ -12,6 +12,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import yaml
+
 from engine.nodes import Models, read_models
 from engine.warehouse import PROJECT
 
@@ -23,22 +25,23 @@ _DESCRIPTION = re.compile(
 SUFFIXES = {".sql", ".py", ".csv", ".yml", ".md"}
 
 
-def project_files() -> list[Path]:
-    """The files that the compiled models are made of, in order; custom models are not among them."""
-    custom = PROJECT / "models" / "custom"
-    found = [PROJECT / "dbt_project.yml", PROJECT / "lab" / "statistics.py"]
-    for name in ("models", "macros", "seeds", "tests"):
-        for file in (PROJECT / name).rglob("*"):
-            if file.suffix in SUFFIXES and custom not in file.parents and (name != "tests" or file.suffix == ".sql"):
-                found.append(file)
+def project_files(project: Path = PROJECT) -> list[Path]:
+    """The files that the compiled models of a project are made of, in order; custom models are not among them."""
+    custom, stated = PROJECT / "models" / "custom", project / "dbt_project.yml"
+    paths = yaml.safe_load(stated.read_text(encoding="utf-8")) or {}
+    found = {stated}
+    for kind in ("model-paths", "macro-paths", "seed-paths", "test-paths"):
+        for file in (file for name in paths.get(kind, ()) for file in (project / name).resolve().rglob("*")):
+            if file.suffix in SUFFIXES and custom not in file.parents and (kind != "test-paths" or file.suffix == ".sql"):
+                found.add(file)
     return sorted(found)
 
 
-def digests() -> tuple[str, str]:
-    """Two digests of the project: of its files as they are, and of their definitions, which descriptions and unit tests are no part of."""
+def digests(project: Path = PROJECT) -> tuple[str, str]:
+    """Two digests of a project: of its files as they are, and of their definitions, which descriptions and unit tests are no part of."""
     whole, stated = hashlib.sha256(), hashlib.sha256()
     whole.update((PROJECT / "engine" / "compile.py").read_bytes())
-    for file in project_files():
+    for file in project_files(project):
         name, content = str(file.relative_to(PROJECT)).encode() + b"\0", file.read_bytes()
         whole.update(name + content)
         if file.suffix == ".yml":
@@ -48,27 +51,27 @@ def digests() -> tuple[str, str]:
     return whole.hexdigest(), stated.hexdigest()
 
 
-def compiled_file(target: str) -> Path:
-    """Where the compiled models of a target are."""
-    return PROJECT / "target" / "compiled" / f"{target}.json"
+def compiled_file(target: str, project: Path = PROJECT) -> Path:
+    """Where the compiled models of a project are, for a target."""
+    return PROJECT / "target" / "compiled" / project.relative_to(PROJECT) / f"{target}.json"
 
 
 @cache
-def models_of(target: str = "duckdb") -> Models:
-    """The compiled models of a target; compiled now where a file of the project has changed since.
+def models_of(target: str = "duckdb", project: Path = PROJECT) -> Models:
+    """The compiled models of a project for a target; compiled now where a file of the project has changed since.
 
     Raises: ModelError where they do not compile.
     """
-    digest, version = digests()
+    digest, version = digests(project)
     try:
-        models = read_models(compiled_file(target))
+        models = read_models(compiled_file(target, project))
         if models.digest == digest:
             return models
     except (OSError, ValueError, TypeError):
         pass
     from engine.compile import compile_project  # imports dbt
 
-    return compile_project(target, compiled_file(target), digest, version)
+    return compile_project(target, project, compiled_file(target, project), digest, version)
 
 
 def models_version() -> str:
@@ -76,6 +79,6 @@ def models_version() -> str:
     return digests()[1]
 
 
-if __name__ == "__main__":  # TARGET ...: compile the models where they have changed
-    for name in sys.argv[1:] or ["duckdb"]:
-        models_of(name)
+if __name__ == "__main__":  # FOLDER ...: compile the models of these projects where they have changed
+    for name in sys.argv[1:] or ["."]:
+        models_of("duckdb", (PROJECT / name).resolve())

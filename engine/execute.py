@@ -82,7 +82,7 @@ def begin(connection: duckdb.DuckDBPyConnection, models: Models) -> None:
     connection.execute(";".join(f"create schema if not exists {schema}" for schema in schemas))
     connection.execute(STATE)
     for name, columns in models.sources.items():
-        if name.split(".")[0] in ("plan", "lab_raw") or name == "raw.publication":
+        if not name.startswith("raw.") or name == "raw.publication":
             connection.execute(f"create table if not exists {name} as {no_rows(columns)}")
 
 
@@ -106,7 +106,7 @@ class Stages:
             for parent in (models.by_relation[name] for name in node.parents if name in models.by_relation):
                 found |= {parent.made} | (set() if parent.made in STORED else above[parent.relation])
             above[node.relation] = found
-            if node.is_of_lab or node.made == SEED:
+            if node.made == SEED:
                 continue
             if node.made == WHEN_ASKED or (node.made == VIEW and WHEN_ASKED in found):
                 self.asked.append(node)
@@ -171,9 +171,7 @@ class Executor:
     def load_seeds(self) -> None:
         """Load the seeds."""
         for node in self.models.made(SEED):
-            columns = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in node.columns.items())
-            read = f"read_csv({quoted(PROJECT / node.path)}, header = true, columns = {{{columns}}}, hive_partitioning = false)"
-            self._execute(node, f"create or replace table {node.relation} as select * from {read}")
+            self._execute(node, f"create or replace table {node.relation} as {seed_rows(node)}")
 
     def make(self, nodes: Iterable[Node], advance: Callable[[int], object] = lambda done: None) -> None:
         """Make views and tables, in order, and check their contracts. advance: is called with the number of those that are made.
@@ -338,6 +336,12 @@ class Executor:
             count = 1 + len(result.fetchall())
             rows = "1 row breaks it" if count == 1 else f"{count:,} rows break it, such as"
             raise FailedModel(f"test {test.name} of {', '.join(test.nodes)}: {rows}: {first}")
+
+
+def seed_rows(node: Node) -> str:
+    """SQL for the rows of a seed."""
+    columns = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in node.columns.items())
+    return f"select * from read_csv({quoted(PROJECT / node.path)}, header = true, columns = {{{columns}}}, hive_partitioning = false)"
 
 
 def check_contract(node: Node, found: Mapping[str, str]) -> None:

@@ -24,9 +24,6 @@ with_days: in memory, while days are computed;
 with_inventory: when inventory has landed; each_build; each_day: when a day that is over has changed; when_asked: by a command.
 A view is made once, and computed when it is read."""
 
-LAB = "lab"
-"""Tag of the models that `drivetail lab build` makes."""
-
 CUSTOM = "custom"
 """Where dbt finds the custom models: a model path of dbt_project.yml, which a project for compiling may have as a link."""
 
@@ -52,8 +49,8 @@ class Test:
 class Node:
     """One model or seed. made: VIEW, SEED or one of MADE. columns: types by name, as declared; a type may be missing where no contract is.
 
-    parents: `schema.name` of what it reads. ratios: SQL of the columns that are worked out when a stored model is read.
-    key: changes when what its SQL was compiled from does.
+    path: of its file, below the checkout. parents: `schema.name` of what it reads. ratios: SQL of the columns that are worked out when a
+    stored model is read. key: changes when what its SQL was compiled from does.
     """
 
     name: str
@@ -67,7 +64,6 @@ class Node:
     description: str = ""
     is_python: bool = False
     has_contract: bool = False
-    tags: list[str] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)
     ratios: dict[str, str] = field(default_factory=dict)
     key: str = ""
@@ -89,25 +85,18 @@ class Node:
         weeks: int = self.meta.get("by_week", {}).get("look_back", 0)
         return weeks
 
-    @property
-    def is_of_lab(self) -> bool:
-        """Whether `drivetail lab build` makes it."""
-        return LAB in self.tags
-
 
 @dataclass(frozen=True)
 class Models:
     """All models of a target in an order in which each comes after what it reads, with the sources and tests.
 
     digest: of every file that they are made of. version: changes when a definition does. store_version: when a definition of what is stored
-    by day does. lab_version: when a definition of the lab does. sources: columns of each by `schema.name`. exposed: relations that commands
-    and pages read beside the marts.
+    by day does. sources: columns of each by `schema.name`. exposed: relations that commands and pages read beside the marts.
     """
 
     digest: str
     version: str
     store_version: str
-    lab_version: str
     nodes: list[Node]
     sources: dict[str, dict[str, str]]
     tests: list[Test]
@@ -121,9 +110,9 @@ class Models:
         """The nodes by their name in SQL."""
         return {node.relation: node for node in self.nodes}
 
-    def made(self, *when: str, lab: bool = False) -> list[Node]:
-        """The nodes that are made at these times, in order. lab: those of the lab, and no others."""
-        return [node for node in self.nodes if node.made in when and node.is_of_lab == lab]
+    def made(self, *when: str) -> list[Node]:
+        """The nodes that are made at these times, in order."""
+        return [node for node in self.nodes if node.made in when]
 
     def above(self, relations: Iterable[str], *, through: Container[str] = (VIEW,)) -> list[str]:
         """These relations and those that they are made of, in order; what is made in another way than `through` stands for itself."""

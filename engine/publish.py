@@ -12,6 +12,7 @@ import os
 import stat
 import struct
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,8 +22,8 @@ import duckdb
 
 from engine.custom import CustomModels
 from engine.execute import Executor
-from engine.generations import latest_generation, remove_generations, rows_of_generation
 from engine.nodes import STORED, VIEW, WHEN_ASKED, Node
+from engine.projects import projects
 from engine.read import NOT_ASKED
 from engine.retention import files_needed, read_past, remove_from_raw
 from engine.sources import RawFiles, source_rows
@@ -37,9 +38,8 @@ STORAGE_VERSION = "v1.5.0"
 KEEP_SECONDS = 3600
 """A publication that nobody holds open is kept this long after it was replaced: copies and readers on other hosts show no lock."""
 
-PUBLISHED = ("marts", "lab")
-"""The schemas that people query: every model of them is published, with what its view reads."""
-
+PUBLISHED = "marts"
+"""The schema that people query: every model of it is published, with what its view reads."""
 
 IS_IN_ITS_PLACE = """
     select
@@ -130,7 +130,7 @@ def publish(
     record = {
         "root": str(warehouse.root), "store": sorted(live_files(warehouse, executor.connection)),
         "pruned_before_utc": horizon and horizon.isoformat(), **made_by,
-        "lab": made.generation and made.generation.name,
+        "attached": {name: {"state": each.state, "folders": list(map(str, each.folders))} for name, each in made.attached.items()},
         "custom": {"digest": custom.digest, "failures": custom.failures},
         "build_seconds": round(time.monotonic() - began, 3),
         "model_seconds": {model: round(taken, 3) for model, taken in seconds},
@@ -167,7 +167,7 @@ class _Draft:
         self.models = executor.models
         self.sources = source_rows(self.models.sources, files, self.warehouse.raw, horizon=horizon and horizon.date())
         self.custom = custom
-        self.generation = latest_generation(self.warehouse, self.models.lab_version)
+        self.attached = {project.NAME: project.attached(self.warehouse) for project in projects()}
         self.shown: set[str] = set()
         query = "select relation, as_of_hour_utc from state.made"
         self.made: dict[str, datetime | None] = dict(self.connection.execute(query).fetchall())
@@ -176,17 +176,25 @@ class _Draft:
         """Write all of it."""
         # one transaction: DuckDB would write each of 2,000 comments to the file's log
         self.connection.execute("use publication; begin")
-        schemas = ("raw", "plan", "seeds", "staging", "intermediate", *PUBLISHED, "custom")
+        others = (shown.relation.split(".")[0] for each in self.attached.values() for shown in each.relations)
+        schemas = dict.fromkeys(("raw", "plan", "seeds", "staging", "intermediate", PUBLISHED, "custom", *others))
         self.connection.execute(";".join(f"create schema {schema}" for schema in schemas))
         self.connection.execute("create table plan.root as select ? as root", [str(self.warehouse.root)])
         self.connection.execute(f"comment on table plan.root is {quoted(self.warehouse.root)}")
-        wanted = [node.relation for node in self.models if node.schema in PUBLISHED or node.made in STORED]
+        wanted = [node.relation for node in self.models if node.schema == PUBLISHED or node.made in STORED]
         sources = [name for name in self.models.sources if name.startswith("raw.")]
         for relation in self.models.above([*sources, *wanted, *self.models.exposed]):
             self._show(relation)
+        for shown in (shown for each in self.attached.values() for shown in each.relations):
+            if shown.is_table:
+                self.connection.execute(f"create table {shown.relation} as {shown.rows}")
+            else:
+                self._view(shown.relation, shown.rows)
+            if shown.node is not None:
+                self._describe("table" if shown.is_table else "view", shown.node)
         # what `show tables` lists: a few of them, by names to start with
         for node in self.models:
-            if node.schema in PUBLISHED and (short_name := node.meta.get("short_name")):
+            if node.schema == PUBLISHED and (short_name := node.meta.get("short_name")):
                 self.connection.execute(f"create view main.{short_name} as from {node.relation}")
                 self._describe("view", node, f"main.{short_name}")
         self.connection.execute("commit")
@@ -214,27 +222,28 @@ class _Draft:
         node = node or self.models.by_relation.get(relation)
         if node is None:
             self._show_source(relation)
-        elif node.is_of_lab:
-            self._view(node, rows_of_generation(node, self.generation))
-        elif node.made in STORED:
-            self._view(node, self.executor.stored_rows(node))
+            return
+        kind = "view"
+        if node.made in STORED:
+            self._view(relation, self.executor.stored_rows(node))
         elif node.made == VIEW:
-            self._view(node, self.executor.sql_of(node))
+            self._view(relation, self.executor.sql_of(node))
         elif node.made == WHEN_ASKED and relation not in self.made:
-            self._view(node, not_computed(node))
+            self._view(relation, not_computed(node))
         else:
+            kind = "table"
             self.connection.execute(f"create table {relation} as select * from build.{relation}")
-            self._describe("table", node)
+        if node.schema in (PUBLISHED, "custom"):
+            self._describe(kind, node)
 
     def _show_source(self, relation: str) -> None:
         if relation == "raw.publication":
             self.connection.execute("create table raw.publication as select * from build.raw.publication")
         else:
-            self.connection.execute(f"create view {relation} as {self._in_its_place(self.sources[relation])}")
+            self._view(relation, self.sources[relation])
 
-    def _view(self, node: Node, rows: str) -> None:
-        self.connection.execute(f"create view {node.relation} as {self._in_its_place(rows)}")
-        self._describe("view", node)
+    def _view(self, relation: str, rows: str) -> None:
+        self.connection.execute(f"create view {relation} as {self._in_its_place(rows)}")
 
     def _in_its_place(self, rows: str) -> str:
         """SQL of a view, which fails in a copy of the warehouse where it reads files: it names them by absolute path, and a copy elsewhere
@@ -255,8 +264,6 @@ class _Draft:
         """
         comments = []
         relation = name or node.relation
-        if node.schema not in (*PUBLISHED, "custom") or (node.is_of_lab and self.generation is None):
-            return
         said = node.description
         if node.relation in self.made:
             said = f"{said} As of {self.made[node.relation] or 'nothing'}, UTC.".strip()
@@ -281,7 +288,7 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
     """
     kept: set[str] = set()
     horizons: set[str | None] = set()
-    generations: set[str | None] = set()
+    states: dict[str, set[str | None]] = defaultdict(set)
     paths = sorted(warehouse.publications.glob("*-*.duckdb"))
     for path, successor in zip(paths, [*paths[1:], None], strict=True):
         needs = path.with_suffix(".json")
@@ -293,7 +300,8 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
             record = json.loads(needs.read_text())
             kept.update(record["store"])
             horizons.add(record["pruned_before_utc"])
-            generations.add(record["lab"])
+            for name, each in record["attached"].items():
+                states[name].add(each["state"])
         else:
             horizons.add(None)
     for record in warehouse.publications.glob("*-*.json"):
@@ -303,7 +311,8 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
     past = read_past(warehouse)
     kept |= live_files(warehouse, connection) | files_needed(warehouse, past)
     remove_files(warehouse, kept)
-    remove_generations(warehouse, generations)
+    for project in projects():
+        project.clean_up(warehouse, states[project.NAME])
     if past is not None:
         remove_from_raw(warehouse, past)
     reach = [datetime.fromisoformat(horizon) for horizon in horizons if horizon is not None]

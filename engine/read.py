@@ -58,15 +58,7 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
 
 def _first_step(warehouse: Warehouse) -> str:
     """What to do where nothing is published."""
-    from lab.landing import list_experiments
-
-    if not has_nothing(warehouse):
-        return "run `drivetail build`"
-    if list_experiments(warehouse.root):
-        return "experiments have landed there: run `drivetail lab build`"
-    return (
-        "nothing has landed there: `drivetail ingest`, then `drivetail build` (experiments: `drivetail lab ingest`, `drivetail lab build`)"
-    )
+    return "nothing has landed there: `drivetail ingest`, then `drivetail build`" if has_nothing(warehouse) else "run `drivetail build`"
 
 
 @contextmanager
@@ -176,7 +168,9 @@ def open_for_questions(warehouse: Warehouse, out: Path | None = None) -> duckdb.
     connection = open_published(warehouse)
     files = ", ".join(quoted(path) for path in (warehouse.decisions, *([out.resolve()] if out is not None else [])))
     connection.execute(f"set allowed_paths = [{files}]")
-    folders = ", ".join(quoted(folder) for folder in (warehouse.raw / "deliveries", warehouse.raw / "toleraid", warehouse.store))
+    ((publication_id,),) = connection.execute("select publication_id from raw.publication").fetchall()
+    attached = [folder for each in _record(warehouse, publication_id).get("attached", {}).values() for folder in each["folders"]]
+    folders = ", ".join(quoted(folder) for folder in (warehouse.raw / "deliveries", warehouse.store, *attached))
     connection.execute(f"set allowed_directories = [{folders}]")
     connection.execute("set enable_external_access = false; set lock_configuration = true")
     return connection

@@ -1,4 +1,4 @@
-"""The sources of the models as views over the files of a raw folder: what has landed, decisions, runs of ToleRAID."""
+"""The sources of the models as views over the files of a raw folder: what has landed, and decisions."""
 
 from __future__ import annotations
 
@@ -133,7 +133,6 @@ def _spans(days: Iterable[date], *, looks_back: bool) -> list[tuple[datetime, da
 
 
 DECIDED = "raw.decisions"
-TOLERAID = ("slowdown_distributions", "slowdown_vectors", "tolerance_runs", "tolerance_curves")
 
 
 def source_rows(
@@ -145,8 +144,6 @@ def source_rows(
         schema, table = source.split(".")
         if source == DECIDED:
             found[source] = DECISIONS.format(path=quoted(raw / "decisions.jsonl"))
-        elif schema == "raw" and table in TOLERAID:  # a run counts at once, without a build
-            found[source] = f"select * from {parquet([raw / 'toleraid' / '*' / f'{table}.parquet'])}"
         elif schema == "raw" and table != "publication":
             found[source] = raw_rows(table, columns, files, days, horizon)
     return found
@@ -154,8 +151,8 @@ def source_rows(
 
 def landed_rows(sources: Mapping[str, Columns], files: RawFiles, raw: Path) -> dict[str, str]:
     """SQL for the rows of what has landed but the drive-hours: of sources whose files are in deliveries."""
-    others = {DECIDED, "raw.drive_hours", *(f"raw.{table}" for table in TOLERAID)}
-    return source_rows({name: columns for name, columns in sources.items() if name not in others}, files, raw)
+    wanted = {name: columns for name, columns in sources.items() if name not in (DECIDED, "raw.drive_hours")}
+    return source_rows(wanted, files, raw)
 
 
 def show_sources(connection: duckdb.DuckDBPyConnection, rows: Mapping[str, str]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -19,9 +20,9 @@ class ThresholdError(ValueError):
 
 
 @cache
-def variables() -> dict[str, Any]:
-    """The models' thresholds and lists as dbt_project.yml has them, by name."""
-    stated: dict[str, Any] = yaml.safe_load((PROJECT / "dbt_project.yml").read_text(encoding="utf-8"))["vars"]
+def variables(project: Path = PROJECT) -> dict[str, Any]:
+    """The models' thresholds and lists as dbt_project.yml has them, by name. project: folder of that file."""
+    stated: dict[str, Any] = yaml.safe_load((project / "dbt_project.yml").read_text(encoding="utf-8"))["vars"]
     return stated
 
 

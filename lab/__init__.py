@@ -6,7 +6,7 @@
     bundle.py     a folder or archive -> experiment.toml and the rows of runs.csv, checked
     landing.py    a bundle -> `WAREHOUSE/raw/lab/experiment_id=ID/NNNNNN/`, whole or not at all
 
-`engine/experiments.py` runs the models of the tag `lab` in a database of their own, over the experiments that have changed, and keeps each
+`lab/kept.py` runs the models of the tag `lab` in a database of their own, over the experiments that have changed, and keeps each
 relation as a Parquet file per experiment. Publications show those files; the hourly build runs none of these models.
 
 To add a tool

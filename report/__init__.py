@@ -1,4 +1,4 @@
-"""The weekly fleet report, the study page and the pages of experiments: marts in, one self-contained HTML file out.
+"""The weekly fleet report and the study page: marts in, one self-contained HTML file out.
 
 They select and draw, and compute no metric.
 """
@@ -9,8 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from report.lab.write import write_lab
-    from report.study.tolerance import write_tolerance
     from report.study.write import write_study
     from report.weekly.due import due_weeks
     from report.weekly.write import write_report
@@ -18,13 +16,11 @@ if TYPE_CHECKING:
 # imported on first use: the words of the study need no library that draws
 _MODULES = {
     "due_weeks": "report.weekly.due",
-    "write_lab": "report.lab.write",
     "write_report": "report.weekly.write",
     "write_study": "report.study.write",
-    "write_tolerance": "report.study.tolerance",
 }
 
-__all__ = ["due_weeks", "write_lab", "write_report", "write_study", "write_tolerance"]
+__all__ = ["due_weeks", "write_report", "write_study"]
 
 
 def __getattr__(name: str) -> object:

@@ -182,14 +182,6 @@ def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
         fill(connection, f"candidate_forecasts ({forecasts}, skill_ratio double)", [] if is_empty else FORECASTS)
         band = "mean_probability double, slow_ratio double"
         fill(connection, f"candidate_forecast_reliability ({forecasts}, {band})", [] if is_empty else RELIABILITY)
-        connection.execute(
-            """
-            create schema lab;
-            create table lab.dim_slowdown_distributions (distribution_id varchar, name varchar);
-            create table lab.fct_tolerance_runs (run_id varchar, distribution_id varchar, jitter varchar, created_at timestamp);
-            create table lab.fct_tolerance_curves (run_id varchar, policy varchar, x double, y double);
-            """
-        )
         points = [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)]
         fill(connection, "study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)", points)
         connection.execute("create schema raw; create table raw.publication as from marts.publication")

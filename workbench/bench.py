@@ -21,20 +21,19 @@ from pathlib import Path
 
 import duckdb
 
+from engine.projects import projects
 from workbench.commit import ROOT, current_commit
 from workbench.measure import measure_module
 from workbench.parts import PAPER_DAYS, Section, Setting
 from workbench.parts.check import bench_check
 from workbench.parts.day import bench_day
 from workbench.parts.hour import bench_hour
-from workbench.parts.lab import bench_lab
 from workbench.parts.questions import bench_commands, bench_questions
 from workbench.parts.relations import bench_relations
 from workbench.parts.scale import bench_scale
 from workbench.parts.sources import bench_sources
 from workbench.parts.spark import bench_spark, bench_spark_day
 from workbench.parts.study import bench_study
-from workbench.parts.tolerance import bench_tolerance
 
 RESULTS = ROOT / "docs" / "results" / "bench.md"
 PARTS: dict[str, Callable[[Setting], list[Section]]] = {
@@ -47,8 +46,7 @@ PARTS: dict[str, Callable[[Setting], list[Section]]] = {
     "commands": bench_commands,
     "check": bench_check,
     "sources": bench_sources,
-    "tolerance": bench_tolerance,
-    "lab": bench_lab,
+    **{name: part for project in projects() for name, part in project.benches().items()},
     "spark": bench_spark,
     "spark-day": bench_spark_day,
 }

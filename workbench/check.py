@@ -24,10 +24,10 @@ from pathlib import Path
 import click
 import duckdb
 
-from engine.compiled import compiled_file
+from engine.compiled import compiled_file, digests
 from engine.errors import ModelError
 from engine.warehouse import PROJECT
-from workbench.unit_tests import Project, UnitTest, run
+from workbench.unit_tests import Project, UnitTest, prepare, project_folders, run
 
 LINE_LENGTH = 200
 """Of SQL: sqlfluff counts what Jinja makes of a line."""
@@ -88,7 +88,7 @@ def lint_sql(passed: Passed, *, is_all: bool) -> str | None:
     """Sqlfluff over the models that have changed, or all, but those that have passed by these rules. Returns: what is wrong; None where
     nothing is.
     """
-    files = [name for name in files_to_lint(".sql", is_all=is_all) if name.startswith("models/")]
+    files = [name for name in files_to_lint(".sql", is_all=is_all) if "models" in Path(name).parts]
     settings = [PROJECT / ".sqlfluff", *sorted((PROJECT / ".sqlfluff_macros").iterdir())]
     rules = metadata.version("sqlfluff").encode() + b"".join(file.read_bytes() for file in settings)
     digests = {name: hashlib.sha256(rules + (PROJECT / name).read_bytes()).hexdigest() for name in files}
@@ -113,34 +113,45 @@ def lint_sql(passed: Passed, *, is_all: bool) -> str | None:
 def unit_tests(project: Project, passed: Passed, model: str | None, *, is_all: bool) -> tuple[list[UnitTest], list[str]]:
     """Run the unit tests of one model, or those whose query has changed. Returns: those that ran, and what differs, by test."""
     tests = project.unit_tests(lambda name: model in (None, name))
-    new = passed.new("unit_tests", (test.digest for test in tests))
+    new = passed.new(f"unit tests of {project.name}", (test.digest for test in tests))
     chosen = [test for test in tests if model or is_all or test.digest in new]
     failed: dict[str, str] = {}
     with duckdb.connect() as connection:
-        from lab.statistics import register
-
-        register(connection)
+        prepare(connection)
         for test in chosen:
             difference = run(connection, test)
             if difference is not None:
                 failed[test.digest] = f"{test.path}: {test.model}, {test.name}: - expected, + actual\n{difference}"
     if model is None:
-        passed.keep("unit_tests", (test.digest for test in tests if test.digest not in failed))
+        passed.keep(f"unit tests of {project.name}", (test.digest for test in tests if test.digest not in failed))
     return chosen, list(failed.values())
 
 
 def check_models(passed: Passed, model: str | None, *, is_all: bool) -> list[str]:
-    """Plan the models and run their unit tests. Returns: what is wrong."""
+    """Plan the models of the projects that have changed and run their unit tests. Returns: what is wrong."""
+    planned, ran = 0, 0
+    wrong: list[str] = []
     try:
-        project = Project()
-        types = project.types
-        if model and model not in {node.name for node in project.models}:
+        for place in project_folders():
+            if not model and not is_all and not passed.new("projects", [digests(place)[0]]):
+                continue
+            project = Project(place)
+            if model and model not in {node.name for node in project.models}:
+                continue
+            planned += len(project.types)
+            run_now, failures = unit_tests(project, passed, model, is_all=is_all)
+            ran += len(run_now)
+            wrong += failures
+            if model:
+                break
+        if model and not planned:
             raise ModelError(f"no model is named {model!r}")
-        ran, failures = unit_tests(project, passed, model, is_all=is_all)
     except ModelError as error:
         return [re.sub(r"\n\s*\n", "\n", str(error))]
-    click.echo(f"{len(types)} relations planned, {len(ran)} unit tests run, {len(failures)} failed")
-    return failures
+    click.echo(f"{planned} relations planned, {ran} unit tests run, {len(wrong)} failed")
+    if not model and not wrong:
+        passed.keep("projects", [digests(place)[0] for place in project_folders()])
+    return wrong
 
 
 @click.command()

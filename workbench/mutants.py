@@ -33,9 +33,8 @@ import sqlglot
 import yaml
 from sqlglot import exp
 
-from lab.statistics import register
 from workbench.commit import ROOT, current_commit
-from workbench.unit_tests import ACTUAL, FIXTURE, Project, UnitTest
+from workbench.unit_tests import ACTUAL, FIXTURE, Project, UnitTest, prepare, project_folders
 
 RESULT = ROOT / "docs/results/mutants.md"
 VERDICTS = ("killed", "equivalent", "invalid", "survived")
@@ -73,8 +72,9 @@ class Fault:
 def capture(folder: Path, models: Sequence[str]) -> dict[str, list[UnitTest]]:
     """Unit tests of the models (all: empty), by model. folder: for dbt's files."""
     tests: dict[str, list[UnitTest]] = defaultdict(list)
-    for test in Project(folder).unit_tests(lambda model: not models or model in models):
-        tests[test.model].append(test)
+    for place in project_folders():
+        for test in Project(place, folder / place.name).unit_tests(lambda model: not models or model in models):
+            tests[test.model].append(test)
     return dict(tests)
 
 
@@ -287,7 +287,7 @@ def run_models(tests: dict[str, list[UnitTest]], per_model: int, seed: int) -> I
     """Plant the faults of each model, or a seeded sample of `per_model` of them (0: all)."""
     equivalent = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or []
     with duckdb.connect(config={"threads": 1}) as connection:
-        register(connection)
+        prepare(connection)
         for model, of_model in sorted(tests.items()):
             begun = time.monotonic()
             compiled = [Compiled(test.sql) for test in of_model]
@@ -374,7 +374,9 @@ def product_files(root: Path) -> dict[Path, str]:
     """The text of the product's files: no tests, no workbench, nothing that is made."""
     skipped = {"tests", "workbench", "docs", "target", "demo", "logs"}
     folders = [path for path in root.iterdir() if path.is_dir() and path.name not in skipped and not path.name.startswith(".")]
-    files = (path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".sql", ".csv"})
+    files = (
+        path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".sql", ".csv"} and "tests" not in path.parts
+    )
     return {path: path.read_text(encoding="utf-8") for path in files}
 
 

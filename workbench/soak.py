@@ -49,7 +49,7 @@ TESTS = {
         "tests/drivetail/test_upgrade.py",
     ],
     "servers": ["tests/proof/test_prometheus_answers.py", "tests/drivetail/test_pulls.py"],
-    "parsers": ["tests/ingest", "tests/lab/test_any_output.py", "-k", "any_ or no_row_is_lost", "-s", "-n", "0"],
+    "parsers": ["tests/ingest", "lab/tests/test_any_output.py", "-k", "any_ or no_row_is_lost", "-s", "-n", "0"],
     "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],
     "machine": ["tests/proof/test_qemu_machine.py"],
     "spark": ["tests/spark", "-n", "0", "-s"],

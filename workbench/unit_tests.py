@@ -24,7 +24,9 @@ from engine.compiled import compiled_file
 from engine.errors import ModelError
 from engine.execute import check_contract, python_rows
 from engine.nodes import SEED, Models, Node, read_models, write_models
+from engine.projects import projects
 from engine.sources import no_rows
+from engine.warehouse import PROJECT
 
 ACTUAL, EXPECTED = "dbt_internal_unit_test_actual", "dbt_internal_unit_test_expected"
 FIXTURE = "fixture__"
@@ -48,11 +50,22 @@ class UnitTest:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
-class Project:
-    """The project as it is now, compiled; what an earlier call has compiled is taken over."""
+def project_folders() -> list[Path]:
+    """The dbt projects: the fleet's, and those beside it."""
+    return [PROJECT, *(project.FOLDER for project in projects())]
 
-    def __init__(self, folder: Path | None = None) -> None:
-        folder = folder or compiled_file("duckdb").parent / "check"
+
+def prepare(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give a connection the functions that models call."""
+    for project in projects():
+        project.prepare(connection)
+
+
+class Project:
+    """A dbt project as it is now, compiled; what an earlier call has compiled is taken over. place: its folder."""
+
+    def __init__(self, place: Path = PROJECT, folder: Path | None = None) -> None:
+        folder = folder or compiled_file("duckdb", place).parent / "check"
         folder.mkdir(parents=True, exist_ok=True)
         self._kept = folder / "types.json"
         self._file = folder / "models.json"
@@ -60,7 +73,8 @@ class Project:
             last: Models | None = read_models(self._file)
         except (OSError, ValueError, TypeError):
             last = None
-        self.manifest = compiled_manifest("duckdb", folder, own={}, last=last)
+        self.manifest = compiled_manifest("duckdb", folder, place, own={}, last=last)
+        self.name = self.manifest.metadata.project_name
         self.models = models_in(self.manifest)
         write_models(self.models, self._file)
 
@@ -76,9 +90,7 @@ class Project:
         found: Types = {name: dict(columns) for name, columns in self.models.sources.items()}
         now: dict[str, Any] = {}
         with duckdb.connect() as connection:
-            from lab.statistics import register
-
-            register(connection)
+            prepare(connection)
             made: set[str] = set()
 
             def make(relation: str) -> None:
@@ -112,7 +124,7 @@ class Project:
         return [UnitTest(test.model, test.name, test.original_file_path, self._sql(test)) for test in wanted]
 
     def _sql(self, test: Any) -> str:
-        unique_id = f"model.drivetail.{test.model}"
+        unique_id = f"model.{self.name}.{test.model}"
         node = self.models.by_relation[relation_of(self.manifest, unique_id)]
         own = (test.overrides.vars if test.overrides is not None else None) or {}
         sql = plain(recompiled(self.manifest, unique_id, own)) if own else node.sql
@@ -142,9 +154,9 @@ class Project:
         """`schema.name` of an input such as ref('int_drives') or source('raw', 'drives')."""
         names = [one or other for one, other in re.findall(r"'([^']+)'|\"([^\"]+)\"", given)]
         if given.strip().startswith("source"):
-            return relation_of(self.manifest, f"source.drivetail.{names[0]}.{names[1]}")
-        kind = "seed" if f"seed.drivetail.{names[-1]}" in self.manifest.nodes else "model"
-        return relation_of(self.manifest, f"{kind}.drivetail.{names[-1]}")
+            return relation_of(self.manifest, f"source.{self.name}.{names[0]}.{names[1]}")
+        kind = "seed" if f"seed.{self.name}.{names[-1]}" in self.manifest.nodes else "model"
+        return relation_of(self.manifest, f"{kind}.{self.name}.{names[-1]}")
 
 
 def _described(connection: duckdb.DuckDBPyConnection, node: Node) -> dict[str, str]:

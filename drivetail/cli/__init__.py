@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from drivetail.cli import ask, lab, operate, run, tell, toleraid
+from drivetail.cli import ask, operate, run, tell
+from engine.projects import projects
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C: as shells have it, 128 and the number of the signal."""
@@ -50,5 +51,6 @@ def main() -> None:
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # a line for each time that a server is asked again
 
 
-for command in (*run.COMMANDS, *ask.COMMANDS, *toleraid.COMMANDS, *lab.COMMANDS, *tell.COMMANDS, *operate.COMMANDS):
+of_projects = (command for project in projects() for command in project.commands())
+for command in (*run.COMMANDS, *ask.COMMANDS, *tell.COMMANDS, *operate.COMMANDS, *of_projects):
     main.add_command(command)

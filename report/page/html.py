@@ -17,11 +17,13 @@ from plotly.offline import get_plotlyjs
 
 from report.page import numbers
 
+REPORT = Path(__file__).parents[1]
 
-def render(template: str, **content: Any) -> str:
-    """The whole HTML file of a template, named from the folder `report`."""
+
+def render(template: str, folder: Path = REPORT, **content: Any) -> str:
+    """The whole HTML file of a template in a folder; what it extends and imports is named from there or from the folder `report`."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parents[1]),
+        loader=jinja2.FileSystemLoader([folder, REPORT]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -18,7 +18,6 @@ from report.study import curves
 from report.study.figures import FIGURES, Figure, redrawn
 from report.study.foretold import foretold_figure, foretold_words
 from report.study.health import health_rows, health_words
-from report.study.tolerance import tolerance_figures
 from report.study.words import (
     FINDINGS,
     OPERATORS,
@@ -54,7 +53,7 @@ class StudyFacts:
     health_warnings: list[Row]
     forecasts: list[Row]
     forecast_reliability: list[Row]
-    tolerance: dict[str, list[Row]]
+    tolerance: list[Row]
 
 
 IN_WORDS = {
@@ -116,8 +115,7 @@ def render_page(facts: StudyFacts) -> str:
         ],
         variants=variants(facts),
         figures=figures(facts),
-        tolerance_figures=tolerance_figures(facts.tolerance),
-        tolerance_words=tolerance_words(facts.tolerance["totals"]),
+        tolerance_words=tolerance_words(facts.tolerance),
         this_fleet=this_fleet,
         counted=counts_of,
         interval=interval,

@@ -8,7 +8,6 @@ from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
 from report.study.page import StudyFacts, render_page
-from report.study.tolerance import fetch_tolerance
 from report.study.words import fetch_results
 
 LAST_COMPLETE_WEEK = "week_utc = (select week_utc from marts.dim_weeks where is_complete order by week_utc desc limit 1)"
@@ -46,6 +45,6 @@ def write_study(warehouse: Warehouse, out: Path, *, kind: str | None = None) -> 
             forecasts=of_kind("candidate_forecasts", "kind, horizon_days, rule"),
             forecast_reliability=of_kind("candidate_forecast_reliability", "kind, horizon_days, rule, mean_probability"),
             paper_curves=fetch(connection, "select * from marts.study_paper_curves order by figure, curve, seq"),
-            tolerance=fetch_tolerance(connection),
+            tolerance=fetch(connection, "select * from marts.study_tolerance order by kind"),
         )
     return replace_file(out, render_page(facts))

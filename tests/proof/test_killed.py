@@ -24,11 +24,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.generations import Generation, latest_generation
-from engine.lab_build import build_lab
 from engine.read import open_published
 from engine.warehouse import Warehouse
 from ingest import list_deliveries
+from lab.build import build_lab
+from lab.generations import Generation, latest_generation
 from lab.landing import ingest_bundle, list_experiments
 from lab.simulate import simulate
 from tests.proof.forks import Forks, Strain

@@ -22,9 +22,6 @@ from report.study.words import FINDINGS
 pytestmark = pytest.mark.xdist_group("report")
 
 SECTIONS = ["digest", "findings", "variants", "figures", "others", "fleet", "words"]
-TOLERANCE = ("12a", "12b")
-"""Figures of the paper's section 5, drawn without a run too."""
-
 APPENDIX = ["distribution", "interval-hours", "gap-hours", "wait-hours", "outage-hours", "recur-hours"]
 """Figures of the fleet by itself."""
 
@@ -298,7 +295,7 @@ def test_it_opens_offline_without_a_complaint(browser: Any, page_file: Path, wid
     page, troubles = opened(browser, page_file, width)
     assert troubles == []
     sizes = page.eval_on_selector_all(".plotly-graph-div", "all => all.map(one => [one.id, one._fullLayout.width, one.clientWidth])")
-    assert len(sizes) == len(FIGURES) + len(APPENDIX) + len(TOLERANCE)
+    assert len(sizes) == len(FIGURES) + len(APPENDIX)
     for name, drawn_width, room in sizes:
         assert abs(drawn_width - room) <= 1, f"{name} is {drawn_width} wide in {room}"
     assert page.evaluate("document.documentElement.scrollWidth") <= width

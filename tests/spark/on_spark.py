@@ -14,7 +14,7 @@ from engine.compiled import models_of
 from engine.execute import limit_memory
 from engine.nodes import MADE, SEED, STORED, VIEW
 from engine.publish import current_publication
-from engine.sources import TOLERAID, RawFiles
+from engine.sources import RawFiles
 from engine.spark import SparkExecutor
 from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse
@@ -26,7 +26,7 @@ RELATIVE = 1e-9
 LEFT_OUT = {"publication": {"publication_id", "published_at"}, "detector_scores": {"not_run_because"}}
 """Columns of marts that name one publication, or say what the engine leaves out."""
 
-NO_FILES_OF_DELIVERIES = {f"raw.{name}" for name in ("publication", "decisions", *TOLERAID)}
+NO_FILES_OF_DELIVERIES = {f"raw.{name}" for name in ("publication", "decisions")}
 """Sources of schema raw that no delivery holds."""
 
 

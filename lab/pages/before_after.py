@@ -1,0 +1,126 @@
+"""Before and after on the page of an experiment: is the drive slower than it was, by how much, and is that more than noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+import plotly.graph_objects as go
+
+from engine.read import Row, fetch
+from lab.read import size
+from report.page.look import COLOURS, QUIET, SLOW, drawn, safe, styled
+
+INKS = {"before_better": SLOW, "after_better": COLOURS["disk"], "inconclusive": QUIET}
+"""Colour of a verdict."""
+NAMES = {"before_better": "worse after", "after_better": "better after", "inconclusive": "inconclusive"}
+
+CELLS = """
+select * from lab.fct_phase_cells where experiment_id = ?
+order by loss_percent desc nulls last, config_id, benchmark, test, parameter, size_bytes
+"""
+STRESS = "select * from lab.fct_stress_runs where experiment_id = ? order by config_id, phase, run_number, file, operation, test"
+AMPLIFICATION = "select * from lab.fct_write_amplification where experiment_id = ? order by all"
+
+
+def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | None) -> dict[str, Any]:
+    """What the page of such an experiment holds."""
+    name = experiment["experiment_id"]
+    cells = fetch(connection, CELLS, [name])
+    shown = [row for row in cells if row["verdict"] != "no data"]
+    drawings = [(f"Experiment {name}", shown)] if other is not None else [("Every cell", shown)]
+    if other is not None:
+        beside = [row for row in fetch(connection, CELLS, [other["experiment_id"]]) if row["verdict"] != "no data"]
+        drawings.append((f"Experiment {other['experiment_id']}", beside))
+    return {
+        "template": "before_after.html.j2",
+        "question": "Is it slower than it was before?",
+        "answer": _answer(cells),
+        "cells": cells,
+        "names": {**NAMES, "no data": "no data"},
+        "worse": [row for row in cells if row["verdict"] == "before_better"],
+        "called": called,
+        "dots": [
+            (heading, drawn(_dots(rows), f"cells-{number}", "Change of every cell"))
+            for number, (heading, rows) in enumerate(drawings)
+            if rows
+        ],
+        "stress": fetch(connection, STRESS, [name]),
+        "amplification": fetch(connection, AMPLIFICATION, [name]),
+        "size": size,
+    }
+
+
+def called(row: Row) -> str:
+    """A cell in words."""
+    parameter = row["parameter"]
+    of = "" if not parameter else f" {size(parameter)}" if parameter >= 1024 else f" by {parameter}"
+    return f"{row['benchmark']} {row['test']}{of}"
+
+
+def _answer(cells: Sequence[Row]) -> list[str]:
+    """The answer in a sentence, with the interval of the worst cell."""
+    of = {verdict: [row for row in cells if row["verdict"] == verdict] for verdict in (*NAMES, "no data")}
+    judged = len(cells) - len(of["no data"])
+    if not judged:
+        return ["No cell has two results before and two after, so nothing can be said."]
+    worse, better = of["before_better"], of["after_better"]
+    if not worse:
+        first = f"No: none of {judged} cells got worse by more than the spread of its results"
+    else:
+        first = f"Yes, in places: {len(worse)} of {judged} cells got worse by more than the spread of their results"
+    said = [f"{first}, {len(better)} got better, {len(of['inconclusive'])} are inconclusive."]
+    if worse:
+        worst = worse[0]
+        bounds = (
+            "" if worst["loss_percent_low"] is None else f" (95%: {worst['loss_percent_low']:.1f} to {worst['loss_percent_high']:.1f}%)"
+        )
+        unit = "lost" if worst["higher_is_better"] else "grew by"
+        said.append(
+            f"The worst is {called(worst)} of {worst['config_id']}: it {unit} {worst['loss_percent']:.1f}% of the mean before{bounds}."
+        )
+    return said
+
+
+def labels(rows: Sequence[Row]) -> list[str]:
+    """Names of cells as short as tells them apart, so that a phone has room for the dots: the unit says which benchmark, mostly."""
+    several = len({row["config_id"] for row in rows}) > 1
+    full = [called(row) for row in rows]
+    short = [f"{name.removeprefix(row['benchmark']).strip()}, {row['unit']}" for name, row in zip(full, rows, strict=True)]
+    benchmarks: dict[str, set[str]] = {}
+    for label, row in zip(short, rows, strict=True):
+        benchmarks.setdefault(label, set()).add(row["benchmark"])
+    chosen = [name if len(benchmarks[label]) > 1 else label for name, label in zip(full, short, strict=True)]
+    return [safe(f"{row['config_id']}: {label}" if several else label) for label, row in zip(chosen, rows, strict=True)]
+
+
+def _dots(rows: Sequence[Row]) -> go.Figure:
+    """A dot for each cell with its interval, the worst above."""
+    drawing = go.Figure()
+    for verdict, ink in INKS.items():
+        mine = [(place, row) for place, row in enumerate(rows) if row["verdict"] == verdict]
+        drawing.add_scatter(
+            x=[row["loss_percent"] for _, row in mine], y=[place for place, _ in mine], mode="markers", name=NAMES[verdict],
+            marker={"color": ink, "size": 7}, customdata=[safe(f"{row['config_id']}: {called(row)}") for _, row in mine],
+            error_x={
+                "type": "data", "symmetric": False, "thickness": 1.5, "width": 0,
+                "array": [0 if row["loss_percent_high"] is None else row["loss_percent_high"] - row["loss_percent"] for _, row in mine],
+                "arrayminus": [0 if row["loss_percent_low"] is None else row["loss_percent"] - row["loss_percent_low"] for _, row in mine],
+            },
+            hovertemplate="%{customdata}: %{x:.2f}%<extra></extra>",
+        )  # fmt: skip
+    names = labels(rows)
+    styled(drawing, 90 + 15 * len(rows), hovermode="closest")
+    drawing.update_yaxes(
+        range=[len(rows) - 0.3, -0.7],
+        tickvals=[*range(len(rows))],
+        ticktext=names,
+        tickfont={"size": 10},
+        showgrid=False,
+        automargin=False,
+    )
+    drawing.update_xaxes(title_text="percent worse after", zeroline=True)
+    # a letter of ten pixels is about 5.6 wide
+    drawing.update_layout(margin={"l": 12 + min(218, int(5.6 * max(map(len, names)))), "r": 16, "t": 30, "b": 46})
+    return drawing

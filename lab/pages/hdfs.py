@@ -1,0 +1,204 @@
+"""Disks under many clients on the page of an experiment: what more writers, scheduling and faster task starts would change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+import plotly.graph_objects as go
+
+from engine.read import Row, fetch
+from lab.pages.sync_writes import INKS
+from lab.read import size
+from report.page.look import COLOURS, SLOW, drawn, safe, styled
+
+SCALING = "select * from lab.fct_writer_scaling where experiment_id = ? order by writers"
+TRACE = "config_id, phase, run_number, file, device"
+PATTERNS = f"""
+select patterns.*, periods.bins, counts.lost_events from lab.fct_access_patterns as patterns
+left join lab.fct_access_periods as periods using (experiment_id, {TRACE})
+left join lab.fct_trace_counts as counts using (experiment_id, {TRACE})
+where experiment_id = ? order by {TRACE}
+"""
+SECONDS = """
+select bin, busy_ratio, is_idle from lab.fct_busy_seconds
+where experiment_id = ? and config_id = ? and phase = ? and run_number = ? and file = ? and device = ? order by bin limit ?
+"""
+TASKS = """
+select node, slot, started_s, ended_s from lab.fct_tasks
+where experiment_id = ? and config_id = ? and phase = ? and run_number = ? order by node, slot, started_s, ended_s limit ?
+"""
+PERIODS = """
+select * from lab.fct_access_periods where experiment_id = ? and period_seconds is not null
+order by config_id, phase, run_number, file, device
+"""
+DEVICES = "select * from lab.fct_device_utilisation where experiment_id = ? order by config_id, phase, run_number, device"
+FILES = "select * from lab.fct_file_fragments where experiment_id = ? order by config_id, phase, run_number, file_name limit ?"
+REPLAYS = "select * from lab.fct_schedule_replays where experiment_id = ? order by config_id, phase, run_number, file, device, direction"
+NODES = "select * from lab.fct_task_utilisation where experiment_id = ? order by config_id, phase, run_number, node"
+MODELS = "select * from lab.fct_task_start_models where experiment_id = ? order by config_id"
+MOST_FIGURES, MOST_SECONDS, MOST_TASKS, MOST_FILES = 6, 20_000, 5_000, 200
+"""Greatest numbers of figures of a kind, of points in one, and of rows of files. The page says where it leaves some out."""
+LINES = {
+    "bandwidth": "bandwidth", "mean_run": "run length", "seeks_per_mib": "seeks per MiB", "extents_per_file": "extents per file",
+}  # fmt: skip
+"""Ratio to one writer -> its words."""
+GAINS = {
+    "gain_if_heartbeat_300ms": "a heartbeat of 0.3 s", "gain_if_jvm_reused": "reused JVMs", "gain_if_5gb_tasks": "tasks of 5 GiB",
+}  # fmt: skip
+
+
+def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | None) -> dict[str, Any]:
+    """What the page of such an experiment holds."""
+    name = experiment["experiment_id"]
+    scaling, replays, models = (fetch(connection, query, [name]) for query in (SCALING, REPLAYS, MODELS))
+    beside = fetch(connection, SCALING, [other["experiment_id"]]) if other is not None else []
+    files = fetch(connection, FILES, [name, MOST_FILES + 1])
+    patterns, nodes = fetch(connection, PATTERNS, [name]), fetch(connection, NODES, [name])
+    # within one second there is no time to show
+    timed = [row for row in patterns if (row["bins"] or 0) > 1]
+    runs = list(dict.fromkeys((row["config_id"], row["phase"], row["run_number"]) for row in nodes))
+    is_scaled = any(row[f"{line}_ratio"] is not None for row in scaling for line in LINES)
+    return {
+        "template": "hdfs.html.j2",
+        "question": "What keeps the disks from being used: concurrent writers, seeks, or waiting for tasks?",
+        "answer": _answer(scaling, replays, models),
+        "scaling": scaling,
+        "lines": LINES,
+        "beside": beside,
+        "against": other["experiment_id"] if other is not None else None,
+        "drawing": drawn(_ratios(scaling), "writers", "Change with the number of writers") if is_scaled else None,
+        "patterns": patterns,
+        "timelines": [
+            (
+                f"{_run(*_key(row))}, {row['file']}, device {row['device']}",
+                drawn(
+                    _busy(fetch(connection, SECONDS, [name, *_key(row), row["file"], row["device"], MOST_SECONDS])),
+                    f"busy-{number}",
+                    "Busy share by second",
+                ),
+            )
+            for number, row in enumerate(timed[:MOST_FIGURES])
+        ],
+        "left_timelines": max(len(timed) - MOST_FIGURES, 0),
+        "periods": fetch(connection, PERIODS, [name]),
+        "devices": fetch(connection, DEVICES, [name]),
+        "files": files[:MOST_FILES],
+        "has_more_files": len(files) > MOST_FILES,
+        "replays": replays,
+        "nodes": nodes,
+        "slots": [
+            (_run(*run), drawn(_gantt(fetch(connection, TASKS, [name, *run, MOST_TASKS])), f"tasks-{number}", "Tasks by slot"))
+            for number, run in enumerate(runs[:MOST_FIGURES])
+        ],
+        "left_slots": max(len(runs) - MOST_FIGURES, 0),
+        "models": models,
+        "size": size,
+    }
+
+
+def _key(row: Row) -> tuple[str, str, int]:
+    return row["config_id"], row["phase"], row["run_number"]
+
+
+def _run(config: str, phase: str, number: int) -> str:
+    """A run in words."""
+    return f"{config} {phase}, run {number}" if phase else f"{config}, run {number}"
+
+
+def _answer(scaling: Sequence[Row], replays: Sequence[Row], models: Sequence[Row]) -> list[str]:
+    said = []
+    for row in scaling[-1:] if len(scaling) > 1 else []:
+        parts = [
+            f"{words} {row[f'{name}_ratio']:.2f} times{_verdict(row, name)}"
+            for name, words in LINES.items()
+            if row[f"{name}_ratio"] is not None
+        ]
+        if parts:
+            said.append(f"With {row['writers']} writers against one: {', '.join(parts)}.")
+    helped = [row for row in replays if row["clients"] > 1]
+    if helped:
+        most = max(helped, key=lambda row: row["seeks_before"])
+        said.append(
+            f"Scheduling by file would leave {most['seeks_after']:,} of {most['seeks_before']:,} seeks of the {most['direction']}s "
+            f"of {most['config_id']}, run {most['run_number']} (simulated)."
+        )
+    for row in models:
+        if row["predicted_utilisation"] is None:
+            continue
+        best = max((name for name in GAINS if row[name] is not None), key=lambda name: row[name], default=None)
+        said.append(
+            f"{row['config_id']}: slots are busy for {row['observed_utilisation']:.0%} of the time. The model says "
+            f"{row['predicted_utilisation']:.0%}"
+            + (f", and that {GAINS[best]} would add most, {100 * row[best]:.0f} points." if best is not None else ".")
+        )
+    return said or ["No trace, map of files or list of tasks was given, so nothing can be said."]
+
+
+def _verdict(row: Row, line: str) -> str:
+    low, high = row[f"low_{line}_ratio"], row[f"high_{line}_ratio"]
+    return f" ({row[f'{line}_verdict']}" + ("" if low is None else f"; 95%: {low:.2f} to {high:.2f}") + ")"
+
+
+def _ratios(rows: Sequence[Row]) -> go.Figure:
+    """Each measure over that of one writer."""
+    drawing = go.Figure()
+    for number, (line, words) in enumerate(LINES.items()):
+        drawing.add_scatter(
+            x=[row["writers"] for row in rows], y=[row[f"{line}_ratio"] for row in rows], mode="lines+markers", name=words,
+            customdata=[_verdict(row, line) if row[f"{line}_verdict"] else "" for row in rows],
+            line={"color": INKS[number], "width": 2}, hovertemplate="%{x} writers: %{y:.3g} times%{customdata}" + f"<extra>{words}</extra>",
+        )  # fmt: skip
+    styled(drawing, 320, hovermode="closest")
+    drawing.update_xaxes(title_text="writers", tickvals=[row["writers"] for row in rows])
+    drawing.update_yaxes(title_text="times one writer", type="log", automargin=False)
+    drawing.update_layout(margin={"l": 60, "r": 16, "t": 30, "b": 46})
+    return drawing
+
+
+def _busy(rows: Sequence[Row]) -> go.Figure:
+    """Busy share by second, idle seconds marked below."""
+    drawing = go.Figure()
+    drawing.add_scatter(
+        x=[row["bin"] for row in rows], y=[100 * row["busy_ratio"] for row in rows], mode="lines", name="busy", fill="tozeroy",
+        line={"color": COLOURS["disk"], "width": 1, "shape": "hv"}, hovertemplate="second %{x}: %{y:.1f}%<extra></extra>",
+    )  # fmt: skip
+    idle: list[float | None] = []
+    for row in rows:
+        # the gap keeps idle seconds apart from busy ones
+        idle += [row["bin"], row["bin"] + 1, None] if row["is_idle"] else []
+    drawing.add_scatter(
+        x=idle, y=[None if second is None else -3 for second in idle], mode="lines", name="idle", line={"color": SLOW, "width": 5},
+        hoverinfo="skip",
+    )  # fmt: skip
+    styled(drawing, 220, hovermode="closest")
+    drawing.update_xaxes(title_text="seconds from the first request")
+    drawing.update_yaxes(title_text="busy, %", automargin=False, range=[-7, 104], tickvals=[0, 50, 100])
+    drawing.update_layout(margin={"l": 60, "r": 16, "t": 30, "b": 46})
+    return drawing
+
+
+def _gantt(rows: Sequence[Row]) -> go.Figure:
+    """A line for each task in the row of its slot; nodes by colour."""
+    # a job history counts from 1970, which no reader wants on an axis
+    zero = min(row["started_s"] for row in rows)
+    labels = list(dict.fromkeys((row["node"], row["slot"]) for row in rows))
+    names = {label: safe(f"{label[0]} {label[1]}") for label in labels}
+    drawing = go.Figure()
+    for number, node in enumerate(dict.fromkeys(row["node"] for row in rows)):
+        x: list[float | None] = []
+        y: list[str | None] = []
+        for row in (row for row in rows if row["node"] == node):
+            # the gap keeps tasks apart
+            x += [row["started_s"] - zero, row["ended_s"] - zero, None]
+            y += [names[node, row["slot"]]] * 2 + [None]
+        drawing.add_scatter(
+            x=x, y=y, mode="lines", line={"color": INKS[number % len(INKS)], "width": 7}, showlegend=False,
+            hovertemplate="%{y}: %{x:,.1f} s<extra></extra>",
+        )  # fmt: skip
+    styled(drawing, 90 + 18 * len(labels), hovermode="closest")
+    drawing.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=[names[label] for label in labels], showgrid=False)
+    drawing.update_xaxes(title_text="seconds from the first task")
+    drawing.update_layout(margin={"l": 120, "r": 16, "t": 8, "b": 46})
+    return drawing

@@ -1,0 +1,65 @@
+"""`drivetail lab report`: one page for an experiment. Each kind has its module, which asks, draws and words its part."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from engine.read import QueryError, fetch
+from engine.warehouse import Warehouse
+from ingest.raw.durable import replace_file
+from lab.read import experiment_of, published_lab
+from report.page.html import render
+
+KINDS = {"before_after": "before_after", "hdfs": "hdfs", "read_variability": "reads", "sync_writes": "sync_writes"}
+"""Kind -> module of this folder with `part(connection, experiment, against)`, which returns a dict: `question`, `answer`, `template`
+and what the template draws. Of any other kind the page has what all have.
+"""
+
+REFUSED = "select file, reason, message from lab.ingested_files where experiment_id = ? and status = 'rejected' order by all"
+MISSING = """
+select config_id, phase, benchmark, missing_runs, expected_runs, list(distinct parameter order by parameter) as parameters
+from lab.fct_missing_results where experiment_id = ? group by all order by all
+"""
+CONFIGS = """
+select configs.config_id, configs.device_id, devices.kind, devices.model, filesystems.type, filesystems.mount_options, configs.writers
+from lab.dim_configs as configs
+left join lab.dim_devices as devices on configs.experiment_id = devices.experiment_id and configs.device_id = devices.device_id
+left join lab.dim_filesystems as filesystems
+    on configs.experiment_id = filesystems.experiment_id and configs.filesystem_id = filesystems.filesystem_id
+where configs.experiment_id = ? order by all
+"""
+FACTORS = "select config_id, factor, value from lab.dim_config_factors where experiment_id = ? order by all"
+
+
+def write_lab(warehouse: Warehouse, experiment_id: str | None = None, out: Path | None = None, against: str | None = None) -> Path:
+    """Write the page of an experiment, or of the only one. Returns: the file, by default DIR/reports/lab-EXPERIMENT.html.
+
+    against: another experiment of the same kind to show beside it. Raises: QueryError where there is no such experiment.
+    """
+    with published_lab(warehouse) as connection:
+        if experiment_id is None:
+            names = [row["experiment_id"] for row in fetch(connection, "select experiment_id from lab.dim_experiments order by all")]
+            if len(names) != 1:
+                raise QueryError(f"name an experiment: there are {', '.join(names)}" if names else "no experiment is published")
+            (experiment_id,) = names
+        experiment = experiment_of(connection, experiment_id)
+        other = experiment_of(connection, against) if against is not None else None
+        if other is not None and other["kind"] != experiment["kind"]:
+            raise QueryError(f"{against} is of kind {other['kind']}, {experiment_id} of kind {experiment['kind']}; give two of one kind")
+        part: dict[str, Any] = {"question": "What was measured?", "answer": [], "template": "other.html.j2"}
+        if experiment["kind"] in KINDS:
+            part = import_module(f"lab.pages.{KINDS[experiment['kind']]}").part(connection, experiment, other)
+        page = render(
+            part.pop("template"),
+            Path(__file__).parent,
+            experiment=experiment,
+            refused=fetch(connection, REFUSED, [experiment_id]),
+            missing=fetch(connection, MISSING, [experiment_id]),
+            configs=fetch(connection, CONFIGS, [experiment_id]),
+            factors=fetch(connection, FACTORS, [experiment_id]),
+            publication=fetch(connection, "select publication_id, published_at from marts.publication")[0],
+            **part,
+        )
+    return replace_file(out or warehouse.root / "reports" / f"lab-{experiment_id}.html", page)

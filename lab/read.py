@@ -1,0 +1,108 @@
+"""Questions to the experiments that the commands and the pages share. What they select among is defined in lab/models/."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import duckdb
+
+from engine.read import QueryError, Row, fetch, publication_of
+from engine.warehouse import Warehouse
+from lab.landing import list_experiments
+
+CHOSEN, INFEASIBLE = "chosen", "infeasible"
+
+
+@contextmanager
+def published_lab(warehouse: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The publication, of these models. Raises: QueryError that says what to do where there is none."""
+    if not warehouse.published.exists() and list_experiments(warehouse.root):
+        raise QueryError(f"{warehouse.published}: no such warehouse; experiments have landed there: run `drivetail lab build`")
+    with publication_of(warehouse, must_be_of_these_models=True) as connection:
+        yield connection
+
+
+def experiment_of(connection: duckdb.DuckDBPyConnection, experiment_id: str) -> Row:
+    """The row of dim_experiments. Raises: QueryError where it is not published."""
+    found = fetch(connection, "select * from lab.dim_experiments where experiment_id = ?", [experiment_id])
+    if not found:
+        names = [row["experiment_id"] for row in fetch(connection, "select experiment_id from lab.dim_experiments order by all")]
+        hint = f"there are {', '.join(names)}" if names else "there is none"
+        raise QueryError(f"experiment {experiment_id!r} is not published; {hint}; `drivetail lab build` publishes what has landed")
+    return found[0]
+
+
+def points_of(connection: duckdb.DuckDBPyConnection, experiment_id: str) -> dict[str, list[Row]]:
+    """The points of synchronous writes of each configuration, from the smallest buffer to the largest."""
+    query = "select * from lab.fct_sync_write_points where experiment_id = ? order by config_id, buffer_bytes"
+    found: dict[str, list[Row]] = {}
+    for row in fetch(connection, query, [experiment_id]):
+        found.setdefault(row["config_id"], []).append(row)
+    return found
+
+
+def choose(
+    connection: duckdb.DuckDBPyConnection,
+    experiment_id: str,
+    config: str | None = None,
+    floor: float | None = None,
+    ceiling: float | None = None,
+    *,
+    is_conservative: bool = False,
+) -> list[Row]:
+    """The buffer of each configuration, or of one; see chosen().
+
+    Raises: QueryError for an experiment without synchronous writes, or a configuration that it does not have.
+    """
+    experiment = experiment_of(connection, experiment_id)
+    if experiment["kind"] != "sync_writes":
+        raise QueryError(f"experiment {experiment_id!r} is of kind {experiment['kind']}; a buffer is chosen of one of kind sync_writes")
+    points = points_of(connection, experiment_id)
+    if config is not None and config not in points:
+        raise QueryError(f"experiment {experiment_id!r} has no synchronous writes of {config!r}; there are {', '.join(points) or 'none'}")
+    return [
+        _answer(name, chosen(rows, floor, ceiling, is_conservative=is_conservative))
+        for name, rows in points.items()
+        if config in (None, name)
+    ]
+
+
+def chosen(points: Sequence[Row], floor: float | None, ceiling: float | None, *, is_conservative: bool = False) -> Row | None:
+    """Of the points of one configuration, from the smallest buffer: the smallest that reaches a floor (kB/s), the largest that keeps a
+    ceiling (us), the smallest that does both; without either the one with the greatest ratio. None where none does.
+
+    is_conservative: hold the limits against the mean less, or plus, one standard deviation.
+    """
+    before = "conservative_" if is_conservative else ""
+    throughput, latency = f"{before or 'mean_'}throughput_kb_per_s", f"{before or 'mean_'}latency_us"
+    if floor is None and ceiling is None:
+        rated = [row for row in points if row[f"{before}ratio"] is not None]
+        return max(rated, key=lambda row: row[f"{before}ratio"], default=None)  # of equals the first, which is the smallest
+    kept = [
+        row
+        for row in points
+        if (floor is None or (row[throughput] is not None and row[throughput] >= floor))
+        and (ceiling is None or (row[latency] is not None and row[latency] <= ceiling))
+    ]
+    return (kept[0] if floor is not None else kept[-1]) if kept else None
+
+
+def _answer(config_id: str, point: Row | None) -> Row:
+    return {
+        "config_id": config_id,
+        "buffer_bytes": point and point["buffer_bytes"],
+        "verdict": INFEASIBLE if point is None else CHOSEN,
+        "mean_throughput_kb_per_s": point and point["mean_throughput_kb_per_s"],
+        "mean_latency_us": point and point["mean_latency_us"],
+    }
+
+
+def size(value: int | None) -> str | None:
+    """Bytes as people write the size of a buffer: 64 KiB."""
+    if value is None:
+        return None
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if value >= unit and not value % unit:
+            return f"{value // unit} {name}"
+    return f"{value} B"
