@@ -62,7 +62,7 @@ spark-cluster-stop:  ## end it
 	$(RUN)/python -m workbench.spark_cluster --stop
 
 wheel: .venv/.ready  ## a wheel that installs anywhere: dist/ (docs/install.md)
-	$(RUN)/python -m engine.compiled
+	$(RUN)/python -m engine.compiled . lab
 	$(UV) build --quiet --wheel --out-dir dist
 
 clean:  ## remove what the targets above made

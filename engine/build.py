@@ -2,7 +2,7 @@
 
 Python decides what to run and where files are; every definition is in models/. A build, in one connection,
 1. asks models/plan/ which days the deliveries change that no build has finished with (engine/plan.py),
-2. computes those days from raw, a batch of whole days at a time; each stored model gets a new file per day (engine/store.py),
+2. computes those days from raw, a batch of whole days at a time; each stored model gets a new file per day (engine/execute.py),
 3. makes the relations of each build, and those of each day where a day that is over has changed,
 4. builds the analysts' own models (engine/custom.py),
 5. publishes (engine/publish.py), and only then marks the deliveries as finished: a killed build is simply done again.

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -142,22 +141,6 @@ def _compile_nodes(manifest: Any, what: str, stated_vars: Mapping[str, Any], kno
                     compiler.compile_node(node, manifest, write=False)
             except DbtBaseException as error:
                 raise ModelError(f"{what} do not compile: {node.original_file_path}: {' '.join(str(error).split())}") from error
-
-
-def recompiled(manifest: Any, unique_id: str, own: Mapping[str, Any]) -> str:
-    """SQL of one model of a compiled manifest of DuckDB with some variables of its own, as a unit test may state."""
-    from dbt.adapters.factory import get_adapter_by_type
-    from dbt.compilation import Compiler
-
-    adapter = get_adapter_by_type("duckdb")
-    before = adapter.config.cli_vars
-    adapter.config.cli_vars = {**before, **own}
-    try:
-        with adapter.connection_named("compile"):
-            node = Compiler(adapter.config).compile_node(copy(manifest.nodes[unique_id]), manifest, write=False)
-        return str(node.compiled_code)
-    finally:
-        adapter.config.cli_vars = before
 
 
 def invoke(arguments: list[str]) -> Any:

@@ -34,8 +34,7 @@ from engine.nodes import (
     Test,
 )
 from engine.sources import MEASURED, RawFiles, no_rows, show_sources, source_rows
-from engine.store import day_folder
-from engine.warehouse import PROJECT, Warehouse, quoted
+from engine.warehouse import PROJECT, Warehouse, day_folder, quoted
 
 MEMORY_LIMIT = "4GB"
 """Of one process that builds or reads; what does not fit is written to a temporary folder."""

@@ -16,7 +16,7 @@ from engine.read import QueryError, publication_of, published_files
 from engine.retention import PRUNED_MODEL, Kept, Past, enter_past, keep_in_raw, write_past
 from engine.thresholds import variables
 from engine.warehouse import Warehouse, quoted
-from engine.words import counted_noun, human
+from engine.words import counted_noun
 from ingest.raw.quarantine import list_quarantine
 from ingest.raw.staging import ingest_lock
 from ingest.raw.store import pruned_files
@@ -182,28 +182,3 @@ def _write_reached(connection: duckdb.DuckDBPyConnection, file: Path, target: Pa
         """
     )
     return row_count([target])
-
-
-def sentence(pruned: Pruned, *, is_dry_run: bool) -> str:
-    """What a prune did, or would do, for the terminal."""
-    day = f"{pruned.before_utc:%Y-%m-%d}"
-    if pruned.is_there and pruned.publication:
-        return (
-            f"Finished the prune of everything before {day}, which had been interrupted: {human(pruned.row_count)} drive-hours are gone; "
-            f"published {pruned.publication.publication_id}"
-        )
-    if pruned.is_there:
-        return f"Everything before {day} was already pruned; nothing has changed"
-    if not pruned.row_count:
-        return f"Nothing to prune: no drive-hour is before {day}"
-    went = (
-        f"{human(pruned.row_count)} drive-hours before {day} (about {human(pruned.stored_bytes)} bytes), and of raw "
-        f"{human(pruned.raw_row_count)} rows in {counted_noun(pruned.raw_file_count, 'file')} ({human(pruned.raw_bytes)} bytes)"
-    )
-    if is_dry_run:
-        return f"Would prune {went}. Afterwards records of those hours are rejected. Nothing has changed"
-    published = f"; published {pruned.publication.publication_id}" if pruned.publication else ""
-    return (
-        f"Pruned {went}{published}. The files are deleted once no reader can need them: after an hour, by the next build that "
-        "publishes, `drivetail maintain` or this command"
-    )

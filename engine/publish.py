@@ -27,7 +27,6 @@ from engine.projects import projects
 from engine.read import NOT_ASKED
 from engine.retention import files_needed, read_past, remove_from_raw
 from engine.sources import RawFiles, source_rows
-from engine.store import live_files, remove_files
 from engine.warehouse import Warehouse, quoted
 from ingest.raw.durable import sync
 from ingest.raw.store import list_deliveries, pruned_files
@@ -310,7 +309,12 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
             record.unlink()
     past = read_past(warehouse)
     kept |= live_files(warehouse, connection) | files_needed(warehouse, past)
-    remove_files(warehouse, kept)
+    for folder in warehouse.store.glob("*/day_utc=*"):
+        for path in folder.iterdir():
+            if str(path) not in kept:
+                path.unlink()
+        if not any(folder.iterdir()):
+            folder.rmdir()
     for project in projects():
         project.clean_up(warehouse, states[project.NAME])
     if past is not None:
@@ -320,6 +324,11 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
         for delivery in list_deliveries(warehouse.root):
             for path in pruned_files(delivery, min(reach)):
                 path.unlink()
+
+
+def live_files(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Paths of the files that hold what is stored now."""
+    return {str(warehouse.store / file) for (file,) in connection.execute("select file from plan.files").fetchall()}
 
 
 def _is_open(path: Path) -> bool:

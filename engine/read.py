@@ -15,9 +15,8 @@ import duckdb
 
 from engine.compiled import models_version
 from engine.execute import limit_memory
-from engine.store import day_folder
 from engine.thresholds import variables
-from engine.warehouse import Warehouse, quoted
+from engine.warehouse import Warehouse, day_folder, quoted
 from ingest.raw.store import list_deliveries
 
 Row = dict[str, Any]

@@ -32,9 +32,8 @@ from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor
 from engine.nodes import STORED, VIEW, Models, Node, Test
 from engine.sources import RawFiles, raw_files
-from engine.store import day_folder
 from engine.thresholds import own_thresholds
-from engine.warehouse import Warehouse, quoted
+from engine.warehouse import Warehouse, day_folder, quoted
 from ingest.raw.trouble import NO_ROOM
 
 LOCAL = "local[*]"

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from ingest.raw.store import require_plain_path
@@ -36,7 +36,7 @@ class Warehouse:
 
     @property
     def store(self) -> Path:
-        """What is computed, one Parquet file per model and UTC day; made from raw."""
+        """What is computed, immutable files by model and UTC day; table `plan.files` of the build database names the live ones."""
         return self.root / "store"
 
     @property
@@ -102,6 +102,11 @@ class Warehouse:
                 handle.write(json.dumps(line, default=str) + "\n")
         except OSError:
             logging.getLogger(__name__).warning("cannot write %s", self.log)
+
+
+def day_folder(store: Path, model: str, day: date) -> Path:
+    """Where the files of a model's day are in the store, or in Spark's folder."""
+    return store / model / f"day_utc={day.isoformat()}"
 
 
 def quoted(text: object) -> str:

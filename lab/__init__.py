@@ -1,13 +1,18 @@
-"""The lab: experiments on drives, filesystems and settings. Bundles in, raw Parquet out; what they say is defined in models/lab/.
+"""The lab: experiments on drives, filesystems and settings, and ToleRAID. What they say is defined in lab/models/.
 
-    contract.py   what a bundle may say; the columns of the raw tables; LabError (the call fails) and Refused (one file is left out)
-    tools/        one module for each tool whose output is read
-    statistics.py functions of SciPy that the models call in SQL, such as student_two_sided_p(t, freedom)
-    bundle.py     a folder or archive -> experiment.toml and the rows of runs.csv, checked
-    landing.py    a bundle -> `WAREHOUSE/raw/lab/experiment_id=ID/NNNNNN/`, whole or not at all
+    contract.py    what a bundle may say; the columns of the raw tables; LabError (the call fails) and Refused (one file is left out)
+    tools/         one module for each tool whose output is read
+    bundle.py      a folder or archive -> experiment.toml and the rows of runs.csv, checked
+    landing.py     a bundle -> `WAREHOUSE/raw/lab/experiment_id=ID/NNNNNN/`, whole or not at all
+    statistics.py  functions of SciPy that the models call in SQL, such as student_two_sided_p(t, freedom)
+    build.py       runs the models over the experiments that have changed, in a database of their own
+    generations.py keeps each relation as a Parquet file per experiment, which publications show
+    run/, simulate/  experiments on this machine, and with known truth
+    toleraid/      the simulation, with NumPy alone; kept.py keeps its runs
+    ask/, pages/, cli/  what the commands answer, draw and are
+    plugin.py      what drivetail knows of all this
 
-`lab/kept.py` runs the models of the tag `lab` in a database of their own, over the experiments that have changed, and keeps each
-relation as a Parquet file per experiment. Publications show those files; the hourly build runs none of these models.
+Nothing outside this folder imports it, and no model of the fleet reads one of its relations. `drivetail build` runs none of its models.
 
 To add a tool
 1. `lab/tools/NAME.py` (`-` of the tool is `_` of the module) with
@@ -17,13 +22,13 @@ To add a tool
    It raises Refused(UNREADABLE | NO_RESULT | NO_CLOCK, message) for a file it cannot use, and calls `reading.reject(line)` for a line
    that does not parse. `reading.listing` is the row of runs.csv. tools/text.py reads text, packed or not. tools/bench.py is the shortest.
 2. Its line in TOOLS of `lab/tools/__init__.py`.
-3. Tables that are new: `models/lab/SUBJECT/_SUBJECT__sources.yml`, source `lab`, with the columns that every table has
+3. Tables that are new: `lab/models/SUBJECT/_SUBJECT__sources.yml`, source `lab`, with the columns that every table has
    (experiment_id, delivery_seq, listing) and its own. A test compares them with TABLES.
-4. A test on real output in tests/lab/, and a good file in tests/lab/test_any_output.py, which mutates it.
+4. A test on real output in lab/tests/, and a good file in lab/tests/test_any_output.py, which mutates it.
 
 To add a model
-1. `models/lab/SUBJECT/NAME.sql` and `.yml`, as everywhere: grain in the first comment, contract, unique_grain, a unit test. The folder
-   has the schema `lab`, tables, the tag `lab` (dbt_project.yml); `models/lab/SUBJECT/steps/` has the schema `lab_steps`, unpublished.
+1. `lab/models/SUBJECT/NAME.sql` and `.yml`, as everywhere: grain in the first comment, contract, unique_grain, a unit test. A model
+   is a table of schema `lab` (lab/dbt_project.yml); one of `lab/models/SUBJECT/steps/` is of schema `lab_steps`, unpublished.
    A model that is not published takes the name `step_...`. What SQL cannot (p values, quantiles of t) is a function of
    lab/statistics.py that SQL calls, or a Python model in steps/.
 2. Rows of a tool come from `source('lab', TABLE)`; join `ref('step_lab__listings')` by experiment_id, delivery_seq, listing: it holds the

@@ -61,7 +61,8 @@ def attached(warehouse: Warehouse) -> Attached:
             files = toleraid_root(warehouse) / "*" / f"{relation.split('.')[1]}.parquet"
             shown.append(Shown(relation, f"select * from {parquet([files])}"))
         else:
-            shown.append(Shown(relation, seed_rows(node) if node.made == SEED else node.sql, node, is_table=node.made == SEED))
+            is_seed = node.made == SEED
+            shown.append(Shown(relation, seed_rows(node) if is_seed else node.sql, None if is_seed else node, is_table=is_seed))
     for node in models:
         if node.schema == "lab" and node.made != VIEW:
             # without a row nobody needs the descriptions, and each build would write a thousand

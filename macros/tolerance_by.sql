@@ -1,5 +1,5 @@
 {#- What reading around slow drives would save, by the keys of a mart: exact, from the tails of each RAID-hour, with two parities as fast as the
-    median. A drive is late at `slow_threshold` (docs/toleraid.md). -#}
+    median. A drive is late at `slow_threshold` (lab/docs/toleraid.md). -#}
 {% macro tolerance_by(keys) -%}
 with raid_hours as (
     select

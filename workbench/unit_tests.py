@@ -12,6 +12,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 
 import duckdb
 
-from engine.compile import compiled_manifest, models_in, plain, recompiled, relation_of
+from engine.compile import compiled_manifest, models_in, plain, relation_of
 from engine.compiled import compiled_file
 from engine.errors import ModelError
 from engine.execute import check_contract, python_rows
@@ -157,6 +158,22 @@ class Project:
             return relation_of(self.manifest, f"source.{self.name}.{names[0]}.{names[1]}")
         kind = "seed" if f"seed.{self.name}.{names[-1]}" in self.manifest.nodes else "model"
         return relation_of(self.manifest, f"{kind}.{self.name}.{names[-1]}")
+
+
+def recompiled(manifest: Any, unique_id: str, own: Mapping[str, Any]) -> str:
+    """SQL of one model of a compiled manifest of DuckDB with some variables of its own, as a unit test may state."""
+    from dbt.adapters.factory import get_adapter_by_type
+    from dbt.compilation import Compiler
+
+    adapter = get_adapter_by_type("duckdb")
+    before = adapter.config.cli_vars
+    adapter.config.cli_vars = {**before, **own}
+    try:
+        with adapter.connection_named("compile"):
+            node = Compiler(adapter.config).compile_node(copy(manifest.nodes[unique_id]), manifest, write=False)
+        return str(node.compiled_code)
+    finally:
+        adapter.config.cli_vars = before
 
 
 def _described(connection: duckdb.DuckDBPyConnection, node: Node) -> dict[str, str]:

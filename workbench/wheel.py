@@ -11,14 +11,17 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-COMPILED = "target/compiled/duckdb.json"
+COMPILED = ("target/compiled/duckdb.json", "target/compiled/lab/duckdb.json")
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]  # hatchling is there only while a wheel is built
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add them to a wheel that is to be installed elsewhere. Raises: FileNotFoundError where they are not compiled."""
         if version != "editable":
-            file = Path(self.root) / COMPILED
-            if not file.exists():
-                raise FileNotFoundError(f"{file}: the models are not compiled; `make wheel` does, or `python -m engine.compiled` before it")
-            build_data["force_include"][str(file)] = f"drivetail/_project/{COMPILED}"
+            for name in COMPILED:
+                file = Path(self.root) / name
+                if not file.exists():
+                    raise FileNotFoundError(
+                        f"{file}: the models are not compiled; `make wheel` does, or `python -m engine.compiled . lab` before it"
+                    )
+                build_data["force_include"][str(file)] = f"drivetail/_project/{name}"

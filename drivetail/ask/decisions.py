@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from drivetail.ask.explain.question import known_drive
 from drivetail.console import Columns, table
 from engine.read import publication_of
-from engine.register import Record, Register
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, to_minute
 from ingest.contract.values import utc_now
+from ingest.raw.register import Record, Register
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +67,7 @@ def decide(
         for drive in drives:
             known_drive(connection, drive)
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
-    register = Register(warehouse, "decisions")
+    register = Register(warehouse.raw, "decisions")
     with register.locked():
         last = {record.get("drive_id"): record for record in register.read(skips_damaged=True)}
         new, repeated = [], []
@@ -91,7 +91,7 @@ def _is_of(decision: Decision, record: Record) -> bool:
 def latest_decisions(warehouse: Warehouse) -> dict[str, Decision]:
     """The last decision on each drive that has any."""
     found = {}
-    for record in Register(warehouse, "decisions").read():
+    for record in Register(warehouse.raw, "decisions").read():
         until = None if record["until"] is None else datetime.fromisoformat(record["until"])
         found[record["drive_id"]] = Decision(**{**record, "at": datetime.fromisoformat(record["at"]), "until": until})
     return found
@@ -103,7 +103,7 @@ def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bo
     is_pending: only replacements not done yet. is_all: also decisions that a later one has superseded.
     Raises: QueryError when there is no publication, it cannot be read, or the register is damaged.
     """
-    Register(warehouse, "decisions").read()
+    Register(warehouse.raw, "decisions").read()
     states = {"pending"} if is_pending else {"pending", "standing", "expired", "replaced", *(["superseded"] if is_all else [])}
     with publication_of(warehouse) as connection:
         found: pl.DataFrame = connection.sql(

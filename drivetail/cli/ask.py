@@ -208,7 +208,7 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
 @click.option(
     "--policy",
     type=click.Choice([*POLICIES, "all"]),
-    help="Assume reads go around slow drives by a policy of ToleRAID (docs/toleraid.md).",
+    help="Assume reads go around slow drives by a policy of ToleRAID (lab/docs/toleraid.md).",
 )
 @click.option(
     "--st",

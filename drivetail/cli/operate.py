@@ -23,12 +23,13 @@ from drivetail.cli.options import (
 )
 from drivetail.console import as_csv, as_json, progress, say
 from engine.warehouse import Warehouse
-from engine.words import counted_noun
+from engine.words import counted_noun, human
 from ingest.sources import COLLECTED, SOURCES
 
 if TYPE_CHECKING:
     from drivetail.feeds.inbox import Entry
     from drivetail.feeds.pulls import Pulled
+    from engine.prune import Pruned
 
 
 @click.command()
@@ -249,7 +250,7 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> No
     drivetail prune --older-than 400d              asks
     drivetail prune --older-than 400d --yes        from cron
     """
-    from engine.prune import LEAST_DAYS, sentence
+    from engine.prune import LEAST_DAYS
     from engine.prune import prune as run
 
     match = re.fullmatch(r"(\d{1,5})d", older_than)
@@ -261,7 +262,7 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> No
     if dry_run or not yes:
         planned = run(warehouse, days, is_dry_run=True)
         if dry_run or planned.row_count:
-            say(sentence(planned, is_dry_run=True))
+            say(pruned_in_words(planned, is_dry_run=True))
         if dry_run:
             return
         if planned.row_count and not sys.stdin.isatty():
@@ -270,7 +271,32 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> No
             raise Failure("nothing was pruned")
     with progress("Pruning") as advance:
         pruned = run(warehouse, days, on_progress=advance)
-    say(sentence(pruned, is_dry_run=False))
+    say(pruned_in_words(pruned, is_dry_run=False))
+
+
+def pruned_in_words(pruned: Pruned, *, is_dry_run: bool) -> str:
+    """What a prune did, or would do, for the terminal."""
+    day = f"{pruned.before_utc:%Y-%m-%d}"
+    if pruned.is_there and pruned.publication:
+        return (
+            f"Finished the prune of everything before {day}, which had been interrupted: {human(pruned.row_count)} drive-hours are gone; "
+            f"published {pruned.publication.publication_id}"
+        )
+    if pruned.is_there:
+        return f"Everything before {day} was already pruned; nothing has changed"
+    if not pruned.row_count:
+        return f"Nothing to prune: no drive-hour is before {day}"
+    went = (
+        f"{human(pruned.row_count)} drive-hours before {day} (about {human(pruned.stored_bytes)} bytes), and of raw "
+        f"{human(pruned.raw_row_count)} rows in {counted_noun(pruned.raw_file_count, 'file')} ({human(pruned.raw_bytes)} bytes)"
+    )
+    if is_dry_run:
+        return f"Would prune {went}. Afterwards records of those hours are rejected. Nothing has changed"
+    published = f"; published {pruned.publication.publication_id}" if pruned.publication else ""
+    return (
+        f"Pruned {went}{published}. The files are deleted once no reader can need them: after an hour, by the next build that "
+        "publishes, `drivetail maintain` or this command"
+    )
 
 
 COMMANDS = (init, inbox, hour, release, drop, maintain, prune)

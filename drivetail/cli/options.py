@@ -38,7 +38,7 @@ class Instant(click.ParamType[datetime]):
 INSTANT = Instant()
 
 POLICIES = ("none", "reactive", "proactive1", "proactive2", "adaptive")
-"""How reads may go around slow drives (docs of ToleRAID: lab/docs/toleraid.md)."""
+"""How reads may go around slow drives (lab/docs/toleraid.md)."""
 
 
 class Failure(click.ClickException):

@@ -24,10 +24,10 @@ import polars as pl
 from drivetail.feeds.outcomes import BEGUN, HINDERED, NOT_LANDED, REFUSED, UNANSWERED, Outcome, outcome_of, outcomes, write_down
 from drivetail.feeds.pulls import span_of
 from drivetail.service.settings import Inbox, Server, Settings, SettingsError
-from engine.register import Record
 from engine.warehouse import Warehouse
 from ingest import GateError, IngestError, StoreError, calls_of, ingest, list_quarantine
 from ingest.contract.values import utc_now
+from ingest.raw.register import Record
 from ingest.sources import COLLECTED
 
 NEW, SETTLING, AHEAD, DONE, FAILED, MISSING = "new", "settling", "ahead", "done", "failed", "missing"

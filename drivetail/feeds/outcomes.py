@@ -10,10 +10,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from engine.register import Record, Register
 from engine.warehouse import Warehouse
 from engine.words import human
 from ingest import IngestSummary
+from ingest.raw.register import Record, Register
 
 LANDED, NOTHING_NEW, HELD, UNREADABLE, REFUSED, UNANSWERED = "landed", "nothing new", "held", "unreadable", "refused", "unanswered"
 """What became of it. All but the first two need an operator; an entry is retried when it changes, a server every hour."""
@@ -74,7 +74,7 @@ class Outcome:
 
 def register(warehouse: Warehouse) -> Register:
     """Where it is written down."""
-    return Register(warehouse, "inbox")
+    return Register(warehouse.raw, "inbox")
 
 
 def outcomes(warehouse: Warehouse) -> list[Record]:

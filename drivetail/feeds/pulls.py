@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 
 from drivetail.feeds.outcomes import HELD, LANDED, NOTHING_NEW, Outcome, outcomes
 from drivetail.service.settings import Server, Settings, this_hour
-from engine.register import Record
 from engine.warehouse import Warehouse
+from ingest.raw.register import Record
 
 HOUR = timedelta(hours=1)
 BROUGHT = (LANDED, NOTHING_NEW, HELD)

@@ -16,10 +16,10 @@ import duckdb
 from drivetail.ask.decisions import DISMISS, Decision, latest_decisions
 from drivetail.console import Columns, as_csv, table
 from engine.read import Row, fetch, publication_of
-from engine.register import Record, Register
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, to_minute
 from ingest.contract.values import utc_now
+from ingest.raw.register import Record, Register
 
 SAME_WITHIN = timedelta(hours=24)
 """Two alerts of one subject and reason are at least as far apart (alert_clear_hours); closer, late data have moved the one."""
@@ -133,7 +133,7 @@ def report_once(
     tell: called with them (if there are any) before they count as reported. When it fails, or the process dies in it, they are new again.
     receiver: name of a receiver; None is the terminal. Calls at the same time wait for each other: each alert is returned by one of them.
     """
-    register = Register(warehouse, "alerts")
+    register = Register(warehouse.raw, "alerts")
     with register.locked():
         said = [record for record in register.read() if record.get("receiver") == receiver]
         fresh = [alert for alert in shown.alerts if not any(_is_same(alert, record) for record in said)]

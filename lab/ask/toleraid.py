@@ -1,6 +1,6 @@
-"""`drivetail toleraid`: what reading around slow drives would gain (docs/toleraid.md).
+"""`drivetail toleraid`: what reading around slow drives would gain (lab/docs/toleraid.md).
 
-The simulation is in toleraid/; here its runs are set up and kept.
+The simulation is in lab/toleraid/; here its runs are set up and kept.
 """
 
 from __future__ import annotations

@@ -14,13 +14,13 @@ from typing import Any
 
 import duckdb
 
-from engine.as_known import built_as_known_at, landed_by
 from engine.publish import Publication, kept_publications
 from engine.read import QueryError, publication_of
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
 from report.page.numbers import week_name
 from report.page.pdf import print_page
+from report.weekly.as_known import built_as_known_at, landed_by
 from report.weekly.due import report_file
 from report.weekly.page import render_page
 from report.weekly.queries import Row, WeekFacts, fetch_publication, fetch_week, fetch_weeks

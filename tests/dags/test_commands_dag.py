@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.register import Register
+from ingest.raw.register import Register
 from tests.dags.hours import HOURS, WEEK, make_site
 from tests.proof.support import ROOT, environment
 
@@ -41,7 +41,7 @@ def test_a_command_of_the_hour_does_what_the_dag_does(tmp_path: Path):
     done = subprocess.run([sys.executable, "-c", call, *names], env=variables, capture_output=True, text=True, timeout=900)
     assert "ended success success" in done.stdout.replace("DagRunState.", "").lower(), done.stdout + done.stderr
     assert (site.warehouse.root / "reports" / f"{WEEK}.html").exists()
-    assert [record["subject_id"] for record in Register(site.warehouse, "alerts").read()] == [site.slow_drive]
+    assert [record["subject_id"] for record in Register(site.warehouse.raw, "alerts").read()] == [site.slow_drive]
 
 
 def test_the_file_imports_nothing_of_drivetail():

@@ -10,9 +10,9 @@ import pytest
 from drivetail.feeds.inbox import FAILED, list_entries
 from drivetail.service.settings import load_settings
 from engine.build import build
-from engine.register import Register
 from engine.warehouse import Warehouse
 from ingest import drop, ingest, list_quarantine
+from ingest.raw.register import Register
 from report import due_weeks
 from tests.dags.hours import HOURS, WEEK, Site, make_site
 from tests.proof.support import ROOT, marts_differences
@@ -41,7 +41,7 @@ def run(site: Site, dag_id: str, hour: datetime | None, monkeypatch: pytest.Monk
 
 def reported(warehouse: Warehouse) -> list[str]:
     """The drives whose alerts were reported."""
-    return [record["subject_id"] for record in Register(warehouse, "alerts").read()]
+    return [record["subject_id"] for record in Register(warehouse.raw, "alerts").read()]
 
 
 def test_three_hours_end_in_the_marts_of_one_load(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

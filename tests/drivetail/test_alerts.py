@@ -14,8 +14,8 @@ from conftest import Published, drivetail, hour
 
 from drivetail.ask.decisions import decide
 from drivetail.tell.alerts import Alert, new_alerts, open_alerts
-from engine.register import Register
 from engine.warehouse import Warehouse
+from ingest.raw.register import Register
 
 
 def ids(alerts: list[Alert]) -> list[str]:
@@ -73,7 +73,7 @@ def test_new_is_told_once(settled: Warehouse) -> None:
     assert drivetail("alerts", "--new", "-w", settled.root).stdout == "No new alert\n"
     assert drivetail("alerts", "--new", "--format", "json", "-w", settled.root).stdout == "[]\n"
     assert "d15" in drivetail("alerts", "-w", settled.root).stdout
-    said = Register(settled, "alerts").read()
+    said = Register(settled.raw, "alerts").read()
     assert [(record["subject_id"], record["raised_at"]) for record in said] == [("d15", hour(14).isoformat()), ("v1", hour(14).isoformat())]
 
 
@@ -90,7 +90,7 @@ def test_what_could_not_be_told_stays_new(settled: Warehouse) -> None:
     with pytest.raises(RuntimeError, match="no network"):
         new_alerts(settled, fail)
     # a writer was killed within its line
-    register = Register(settled, "alerts")
+    register = Register(settled.raw, "alerts")
     register.path.write_text('{"alert_id": "drive d15 acute 20')
     told: list[Any] = []
     assert ids(new_alerts(settled, told.extend)) == ids(told) == ["d15", "v1"]
@@ -110,7 +110,7 @@ def test_late_data_that_move_an_alert_do_not_tell_it_again(
     settled: Warehouse, raised_at: datetime, first: datetime, last: datetime, is_told: bool
 ) -> None:
     new_alerts(settled)
-    register = Register(settled, "alerts")
+    register = Register(settled.raw, "alerts")
     said, other = register.read()
     register.path.unlink()
     with register.locked():
@@ -137,7 +137,7 @@ def test_a_dismissed_drive_is_not_told_until_then(settled: Warehouse) -> None:
     # the latest decision counts
     assert drivetail("decide", "d15", "watch", "--by", "bob", "--note", "swapped, still slow", "-w", root).exit_code == 0
     assert ids(new_alerts(settled)) == ["d15"]
-    kept = Register(settled, "decisions").read()
+    kept = Register(settled.raw, "decisions").read()
     assert [(record["verdict"], record["by"], record["note"]) for record in kept] == [
         ("dismiss", "ada", "swap on Friday"), ("watch", "bob", "swapped, still slow"),
     ]  # fmt: skip
@@ -154,8 +154,8 @@ def test_wrong_decisions_are_refused(settled: Warehouse) -> None:
         blank = drivetail("decide", "d15", "dismiss", "--by", by, "--note", note, "-w", settled.root)
         assert blank.exit_code == 2 and "is blank" in blank.stderr
     assert drivetail("alerts", "--new", "--all", "-w", settled.root).exit_code == 2
-    assert Register(settled, "decisions").read() == []
-    Register(settled, "decisions").path.write_text("{}\nnot json\n")
+    assert Register(settled.raw, "decisions").read() == []
+    Register(settled.raw, "decisions").path.write_text("{}\nnot json\n")
     broken = drivetail("alerts", "-w", settled.root)
     assert broken.exit_code == 1 and "decisions.jsonl: line 2" in broken.stderr
 

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from drivetail.cli import main
 from drivetail.host.collect import CollectError, Collector, run
-from engine.register import Register
 from engine.warehouse import Warehouse
 from ingest import drive_hour_files, ingest, list_deliveries, table_files
+from ingest.raw.register import Register
 
 T0 = 1_767_607_200
 AT = datetime(2026, 1, 5, 10)  # that
@@ -186,12 +186,12 @@ def test_an_inbox_takes_every_part_of_what_hosts_deliver(host: Host, tmp_path: P
     done = CliRunner().invoke(main, ["ingest", "collected", str(tmp_path / "out"), "--warehouse", str(at_once)])
     assert done.exit_code == 0, done.output
     assert of_host(tmp_path) == of_host(at_once)
-    lines = [line for line in Register(Warehouse(tmp_path), "inbox").read() if line["outcome"] != "begun"]
+    lines = [line for line in Register(Warehouse(tmp_path).raw, "inbox").read() if line["outcome"] != "begun"]
     # 4 drives, 4 aliases or more, 3 looks of 4 drives each, and one event when sdb failed
     assert [(line["outcome"], line["rows_delivered"] > 12) for line in lines] == [("landed", True)] * 2
 
     count = len(list_deliveries(tmp_path))
-    Register(Warehouse(tmp_path), "inbox").path.unlink()
+    Register(Warehouse(tmp_path).raw, "inbox").path.unlink()
     done = CliRunner().invoke(main, landing)
     assert done.exit_code == 0 and done.output.count("nothing new") == 2, done.output
     assert len(list_deliveries(tmp_path)) == count

@@ -11,7 +11,7 @@ import pytest
 
 from engine.warehouse import Warehouse
 from tests.drivetail.conftest import drivetail
-from tests.proof.support import command, environment, refusing_dbt
+from tests.proof.support import command, environment, refusing
 
 GOOD = "select drive_id, slow_hours from {{ ref('fct_drive_slowness') }}"
 TESTED = "models: [{name: slow, columns: [{name: drive_id, data_tests: [unique, not_null]}]}]"
@@ -73,7 +73,7 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     assert not [problem for problem in problems(copied) if str(custom) in problem]
 
     # what was compiled is kept: dbt is not needed until one of them changes
-    path = os.pathsep.join([str(refusing_dbt(custom.parent / "no-dbt")), environment()["PYTHONPATH"]])
+    path = os.pathsep.join([str(refusing("dbt", custom.parent / "no-dbt")), environment()["PYTHONPATH"]])
     daily = command("build", "--daily", "--warehouse", copied.root)
     again = subprocess.run(daily, env={**environment(), "PYTHONPATH": path}, capture_output=True, text=True, timeout=300)
     assert again.returncode == 0 and not again.stderr, again.stderr

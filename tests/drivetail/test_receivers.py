@@ -20,8 +20,8 @@ from conftest import drivetail
 
 from drivetail.service.settings import Receiver, SettingsError, load_settings, settings_file
 from drivetail.tell import notify
-from engine.register import Register
 from engine.warehouse import Warehouse
+from ingest.raw.register import Register
 
 pytest.importorskip("apprise", reason="drivetail[notify] is not installed")
 
@@ -103,7 +103,7 @@ def test_a_receiver_that_fails_is_tried_again_and_the_others_are_not_repeated(se
     second = drivetail("alerts", "--notify", "-w", settled.root)
     assert (second.exit_code, second.stdout) == (1, "well: no new alert\nfailing: 2 new alerts\n")
     assert (len(well.taken), len(failing.taken)) == (1, 2 + notify.RETRIES)
-    assert "SECRET" not in settled.log.read_text() + Register(settled, "alerts").path.read_text()
+    assert "SECRET" not in settled.log.read_text() + Register(settled.raw, "alerts").path.read_text()
     # the terminal is asked by itself
     assert "d15" in drivetail("alerts", "--new", "-w", settled.root).stdout
     assert drivetail("alerts", "--new", "-w", settled.root).stdout == "No new alert\n"
@@ -193,5 +193,5 @@ def test_what_could_not_be_written_is_new_again(settled: Warehouse) -> None:
         os.close(writer)
         _, said = process.communicate(timeout=600)
     assert (process.returncode, said) == (1, "")
-    assert Register(settled, "alerts").read() == []
+    assert Register(settled.raw, "alerts").read() == []
     assert "d15" in drivetail("alerts", "--new", "-w", settled.root).stdout

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-import engine.register
-from engine.read import QueryError
-from engine.register import Register
+import ingest.raw.register
 from engine.warehouse import Warehouse
+from ingest.contract.errors import StoreError
+from ingest.raw.register import Register
 
 
 @pytest.fixture
 def register(tmp_path: Path) -> Register:
     warehouse = Warehouse(tmp_path)
     warehouse.create()
-    return Register(warehouse, "said")
+    return Register(warehouse.raw, "said")
 
 
 @pytest.mark.parametrize("block_bytes", [1, 7, 1 << 16])
@@ -24,7 +24,7 @@ def register(tmp_path: Path) -> Register:
 def test_a_line_that_a_killed_writer_left_never_was(
     before: str, kept: list[int], block_bytes: int, register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine.register, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(ingest.raw.register, "BLOCK_BYTES", block_bytes)
     register.path.write_text(before)
     with register.locked():
         register.append([{"n": 8}, {"n": 9}])
@@ -34,6 +34,6 @@ def test_a_line_that_a_killed_writer_left_never_was(
 
 def test_a_damaged_line_is_told_or_left_out(register: Register) -> None:
     register.path.write_text('{"n": 1}\nnothing\n{"n": 3}\n')
-    with pytest.raises(QueryError, match=r"said.jsonl: line 2: not a JSON record"):
+    with pytest.raises(StoreError, match=r"said.jsonl: line 2: not a JSON record"):
         register.read()
     assert [record["n"] for record in register.read(skips_damaged=True)] == [1, 3]

@@ -1,5 +1,6 @@
 """The layers of models/: sources -> staging -> intermediate -> marts. A model reads its own layer or an earlier one."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ import pytest
 
 from engine.compiled import models_of
 from engine.nodes import SEED, STORED, VIEW
+from engine.projects import projects
 from ingest.contract.fleet import IDENTITY, INGESTED_FILES, RAW, REJECTED_RECORDS, RETIRED
 from ingest.contract.values import RAW_KINDS
 from tests.sql_types import SQL_TYPES
@@ -19,7 +21,7 @@ TABLES: dict[str, dict[str, pl.DataType]] = {
     "ingested_files": INGESTED_FILES,
 }
 
-PREFIXES = {"staging": "stg_", "intermediate": "int_", "marts": "", "plan": "plan_", "lab": ""}
+PREFIXES = {"staging": "stg_", "intermediate": "int_", "marts": "", "plan": "plan_"}
 
 
 class Arrow(NamedTuple):
@@ -67,7 +69,7 @@ def test_a_staging_model_reads_one_raw_table(arrows: list[Arrow]) -> None:
 
 
 def test_only_staging_reads_sources(arrows: list[Arrow]) -> None:
-    assert not [arrow for arrow in arrows if arrow.parent_layer == "source" and arrow.layer not in {"staging", "plan", "lab"}]
+    assert not [arrow for arrow in arrows if arrow.parent_layer == "source" and arrow.layer not in {"staging", "plan"}]
 
 
 def test_only_the_plan_knows_what_a_build_is(arrows: list[Arrow]) -> None:
@@ -111,6 +113,18 @@ def test_only_hours_decisions_and_publications_are_views() -> None:
         "fct_drive_hours", "fct_drive_hour_io", "fct_raid_hours", "fct_drive_samples",
         "fct_drive_decisions", "fct_drive_decision_states", "replacement_candidates", "drive_actions", "publication",
     }  # fmt: skip
+
+
+def test_the_fleet_and_the_lab_read_nothing_of_each_other() -> None:
+    fleet = models_of()
+    for project in projects():
+        own = models_of(project=project.FOLDER)
+        both = {node.relation for node in own} & {node.relation for node in fleet} | set(own.sources) & set(fleet.sources)
+        assert both == set()
+        schemas = {node.schema for node in own if node.made != SEED}
+        assert [node.name for node in fleet if any(re.search(rf"\b{schema}\.", node.sql) for schema in schemas)] == []
+        named = {node.schema for node in fleet} - {"seeds"}
+        assert [node.name for node in own if any(re.search(rf"\b{schema}\.", node.sql) for schema in named)] == []
 
 
 def test_what_is_stored_has_a_day() -> None:

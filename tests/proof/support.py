@@ -121,18 +121,18 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)}
 
 
-def refusing_dbt(folder: Path) -> Path:
-    """A folder for the front of a child's PYTHONPATH: there every import of dbt fails."""
+def refusing(package: str, folder: Path) -> Path:
+    """A folder for the front of a child's PYTHONPATH: there a package is missing."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(
-        """import sys
+        f"""import sys
 
 
 class Refusing:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name.startswith("dbt"):
-            raise ImportError(f"{name}: nothing that runs in production may import dbt")
+        if name.split(".")[0] == {package!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}, as this test wants it", name=name)
 
 
 sys.meta_path.insert(0, Refusing)

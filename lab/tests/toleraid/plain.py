@@ -1,4 +1,4 @@
-"""The policies of ToleRAID one request after the other, in plain Python, written from the paper's words: nothing of toleraid/ is used."""
+"""The policies of ToleRAID one request after the other, in plain Python, written from the paper's words: without lab/toleraid/."""
 
 from __future__ import annotations
 

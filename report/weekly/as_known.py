@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from engine.read import QueryError
-from engine.register import Register
 from engine.retention import read_past
 from engine.warehouse import Warehouse
+from ingest.raw.register import Register
 from ingest.raw.store import Delivery, list_deliveries
 
 
@@ -51,7 +51,7 @@ def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Wareh
             then.settings.symlink_to(warehouse.settings)
         for delivery in landed:
             (then.raw / "deliveries" / delivery.path.name).symlink_to(delivery.path)
-        decided = [record for record in Register(warehouse, "decisions").read() if datetime.fromisoformat(record["at"]) <= instant]
-        Register(then, "decisions").append(decided)
+        decided = [record for record in Register(warehouse.raw, "decisions").read() if datetime.fromisoformat(record["at"]) <= instant]
+        Register(then.raw, "decisions").append(decided)
         build(then)
         yield then

@@ -11,10 +11,10 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, BinaryIO
 
-from engine.read import QueryError
-from engine.warehouse import Warehouse
+from ingest.contract.errors import StoreError
 from ingest.raw.durable import sync
 
 Record = dict[str, Any]
@@ -22,10 +22,10 @@ BLOCK_BYTES = 1 << 16
 
 
 class Register:
-    """One such file. Instants are ISO texts in it, UTC without zone."""
+    """One such file below the folder of raw. Instants are ISO texts in it, UTC without zone."""
 
-    def __init__(self, warehouse: Warehouse, name: str) -> None:
-        self.path = warehouse.raw / f"{name}.jsonl"
+    def __init__(self, raw: Path, name: str) -> None:
+        self.path = raw / f"{name}.jsonl"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -35,7 +35,7 @@ class Register:
             yield
 
     def read(self, *, skips_damaged: bool = False) -> list[Record]:
-        """Every record, oldest first. Raises: QueryError for a line that is none, unless such lines may be left out."""
+        """Every record, oldest first. Raises: StoreError for a line that is none, unless such lines may be left out."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
@@ -47,7 +47,7 @@ class Register:
             except ValueError as error:
                 if skips_damaged:
                     continue
-                raise QueryError(
+                raise StoreError(
                     f"{self.path}: line {number}: not a JSON record ({error}); lines are only ever added, restore the file from a copy"
                 ) from error
         return records
