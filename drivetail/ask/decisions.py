@@ -101,7 +101,7 @@ def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bo
     """Decisions and what became of them, the latest first: rows of marts.fct_drive_decisions with what a ticket says of the drive.
 
     is_pending: only replacements not done yet. is_all: also decisions that a later one has superseded.
-    Raises: QueryError when there is no publication, it cannot be read, or the register is damaged.
+    Raises: QueryError when there is no publication or it cannot be read, StoreError where the register is damaged.
     """
     Register(warehouse.raw, "decisions").read()
     states = {"pending"} if is_pending else {"pending", "standing", "expired", "replaced", *(["superseded"] if is_all else [])}
