@@ -19,13 +19,19 @@ def write_docs(out: Path) -> Path:
     Raises: ModelError when dbt cannot make it.
     """
     with tempfile.TemporaryDirectory(prefix="drivetail-docs-") as name:
-        warehouse, folder = Warehouse(Path(name) / "warehouse"), Path(name) / "docs"
+        warehouse = Warehouse(Path(name) / "warehouse")
         build(warehouse)
-        os.environ["DRIVETAIL_DBT_DATABASE"] = str(warehouse.build_database)
-        places = ["--project-dir", PROJECT, "--profiles-dir", PROJECT, "--target-path", folder, "--log-path", folder / "logs"]
+        return docs_of(PROJECT, warehouse.build_database, out)
+
+
+def docs_of(project: Path, database: Path, out: Path) -> Path:
+    """Write the documentation of a dbt project over a database. Returns: the file. Raises: ModelError when dbt cannot make it."""
+    with tempfile.TemporaryDirectory(prefix="drivetail-docs-") as folder:
+        os.environ["DRIVETAIL_DBT_DATABASE"] = str(database)
+        places = ["--project-dir", project, "--profiles-dir", project, "--target-path", folder, "--log-path", Path(folder) / "logs"]
         done = invoke(["docs", "generate", "--static", *map(str, places)])
         if not done.success:
             raise ModelError(f"dbt docs generate: {done.exception or 'failed'}")
         out.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(folder / "static_index.html", out)
+        shutil.copyfile(Path(folder) / "static_index.html", out)
     return out

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -302,3 +303,22 @@ def study_papers(warehouse: Warehouse, output: str) -> None:
     with published_lab(warehouse) as connection:
         rows = printed_numbers(connection)
     say({"table": study_table, "csv": as_csv, "json": as_json}[output](rows))
+
+
+@lab.command("docs")
+@click.option("--out", metavar="FILE", required=True, type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
+@lab_command
+def write_documentation(out: Path) -> None:
+    """Write the documentation of the lab's tables as one HTML file.
+
+    Every model with its columns, units, tests and lineage; `drivetail docs` has those of the fleet.
+    """
+    from drivetail.ask.docs import docs_of
+    from engine.errors import ModelError
+    from lab.version import LAB
+
+    with TemporaryDirectory() as folder:
+        try:
+            say(f"Documentation: {docs_of(LAB, Path(folder) / 'lab.duckdb', out)}")
+        except ModelError as error:
+            raise Failure(str(error)) from error
