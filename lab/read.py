@@ -17,8 +17,11 @@ CHOSEN, INFEASIBLE = "chosen", "infeasible"
 @contextmanager
 def published_lab(warehouse: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
     """The publication, of these models. Raises: QueryError that says what to do where there is none."""
-    if not warehouse.published.exists() and list_experiments(warehouse.root):
-        raise QueryError(f"{warehouse.published}: no such warehouse; experiments have landed there: run `drivetail lab build`")
+    if not warehouse.published.exists():
+        steps = "experiments have landed there: run `drivetail lab build`"
+        if not list_experiments(warehouse.root):
+            steps = "no experiment has landed there: `drivetail lab ingest BUNDLE`, then `drivetail lab build`"
+        raise QueryError(f"{warehouse.published}: no such warehouse; {steps}")
     with publication_of(warehouse, must_be_of_these_models=True) as connection:
         yield connection
 

@@ -137,7 +137,7 @@ def test_a_bundle_without_its_two_files_lands_nothing(missing: str, tmp_path: Pa
 
 
 def test_a_question_before_the_build_names_the_next_step(tmp_path: Path) -> None:
-    assert "(experiments: `drivetail lab ingest`" in lab("choose", "e1", "-w", tmp_path / "w").output
+    assert "no experiment has landed there: `drivetail lab ingest BUNDLE`" in lab("choose", "e1", "-w", tmp_path / "w").output
     ingest_bundle(tmp_path / "w", write_bundle(tmp_path / "b", FILES, ROWS))
     assert "run `drivetail lab build`" in lab("choose", "e1", "-w", tmp_path / "w").output
 

@@ -18,7 +18,7 @@ from lab.tests.bundles import lab
 pytestmark = pytest.mark.xdist_group("lab")
 
 REFERENCE = Path(__file__).parents[3] / "shared" / "spec" / "other_seeds_reference.csv"
-NUMBERS = Path(__file__).parents[2] / "seeds" / "experiment_numbers.csv"
+NUMBERS = Path(__file__).parents[1] / "seeds" / "experiment_numbers.csv"
 
 
 @pytest.fixture(scope="module")
