@@ -37,7 +37,7 @@ TESTS = {
         "soak",
     ],
     "moved": ["tests/proof/test_metamorphic.py"],
-    "kills": ["tests/proof/test_killed.py"],
+    "kills": ["tests/proof/test_killed.py", "lab/tests/test_lab_killed.py"],
     "prunes": ["tests/proof/test_pruned.py", "tests/drivetail/test_prune.py"],
     "strains": [
         "tests/proof/test_reliability.py",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from engine.warehouse import PROJECT
 
-ROOMS = ("drivetail", "report", "quality", "dags")
+ROOMS = ("drivetail", "report", "quality", "dags", "lab/ask", "lab/cli", "lab/pages")
 SQL = re.compile(r"\bselect\b.*\bfrom\b|^\s*from\s+\w+\.\w+|\bcast\(|\bcoalesce\(", re.S)
 OF_FILES = re.compile(r"\b(raw|store)\.|\b(landed_files|lost_later|rolled_up|parquet_file_metadata)\b")
 OF_MODELS = re.compile(r"\b(marts|intermediate|staging)\.")
