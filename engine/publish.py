@@ -299,7 +299,7 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
             record = json.loads(needs.read_text())
             kept.update(record["store"])
             horizons.add(record["pruned_before_utc"])
-            for name, each in record["attached"].items():
+            for name, each in record.get("attached", {}).items():
                 states[name].add(each["state"])
         else:
             horizons.add(None)

@@ -28,11 +28,11 @@ def compiled(place: Path) -> Project:
     return Project(place, CACHE / "projects" / place.name)
 
 
-@pytest.mark.parametrize("place", project_folders(), ids=lambda place: place.name)
+@pytest.mark.parametrize("place", project_folders(), ids=lambda place: "fleet" if place == PROJECT else place.name)
 def test_every_model_holds_its_worked_examples(place: Path) -> None:
     """Those whose query has passed in an earlier run are not run again."""
     project, passed = compiled(place), Passed(CACHE / "projects" / place.name / "passed.json")
-    assert len(project.unit_tests()) >= 80
+    assert len(project.unit_tests()) >= 70
     _, failed = unit_tests(project, passed, None, is_all=False)
     passed.write()
     assert failed == []
