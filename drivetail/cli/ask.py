@@ -306,7 +306,7 @@ def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtes
 def docs(out: Path) -> None:
     """Write the documentation of all tables as one HTML file.
 
-    Every model with its columns, units, tests and lineage. Takes half a minute.
+    Every model of the fleet with its columns, units, tests and lineage. Takes half a minute.
     """
     from drivetail.ask.docs import write_docs
     from engine.errors import ModelError
