@@ -23,7 +23,7 @@ from engine.nodes import MADE, PLACEHOLDER, SEED, STORED, VIEW, Models
 from engine.thresholds import ThresholdError, checked, own_thresholds, variables
 from engine.warehouse import PROJECT, Warehouse
 from tests.drivetail.conftest import drivetail
-from tests.proof.support import command, environment, refusing
+from tests.proof.support import command, compile_models, environment, refusing
 from workbench.unit_tests import recompiled
 
 ALERTS = "select subject_id from marts.fct_slow_alerts where subject_type = 'drive' and reason = 'acute' order by all"
@@ -101,7 +101,7 @@ def test_thresholds_views_and_custom_models_change_and_compute_no_day(
 
 
 def test_a_build_with_thresholds_of_its_own_imports_no_dbt(settled: Warehouse, tmp_path: Path) -> None:
-    models_of()  # compiles the models where they have changed
+    compile_models()
     settled.settings.write_text("[thresholds]\nalert_slow_hours = 4\n")
     path = os.pathsep.join([str(refusing("dbt", tmp_path / "no-dbt")), environment()["PYTHONPATH"]])
     without = {**environment(), "PYTHONPATH": path}

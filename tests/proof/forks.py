@@ -151,10 +151,12 @@ def warm() -> None:
     import drivetail.cli  # noqa: F401
     import engine.build
     import engine.compiled
+    from workbench.unit_tests import project_folders
 
     # where the models have changed
-    subprocess.run([sys.executable, "-m", "engine.compiled"], cwd=ROOT, stdin=subprocess.DEVNULL, check=True)
-    engine.compiled.models_of()
+    subprocess.run([sys.executable, "-m", "engine.compiled", *map(str, project_folders())], cwd=ROOT, stdin=subprocess.DEVNULL, check=True)
+    for place in project_folders():
+        engine.compiled.models_of(project=place)
 
 
 def wait_for(child: int, printed: int) -> int:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import duckdb
 
+from engine.compiled import models_of
+from workbench.unit_tests import project_folders
+
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 DUCKDB_CLI = Path(sys.executable).parent / "duckdb"
@@ -119,6 +122,12 @@ def command(*arguments: object) -> list[str]:
 def environment() -> dict[str, str]:
     """This process's environment, with this checkout first on the path of a child in any folder."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)}
+
+
+def compile_models() -> None:
+    """Compile the models of every project where they have changed, as `make wheel` does: what runs without dbt needs them."""
+    for place in project_folders():
+        models_of(project=place)
 
 
 def refusing(package: str, folder: Path) -> Path:

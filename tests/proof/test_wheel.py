@@ -12,9 +12,7 @@ from shutil import which
 
 import pytest
 
-from engine.compiled import models_of
-from tests.proof.support import refusing
-from workbench.unit_tests import project_folders
+from tests.proof.support import compile_models, refusing
 
 ROOT = Path(__file__).resolve().parents[2]
 UV = which(str(ROOT / ".uv" / "bin" / "uv")) or which("uv")
@@ -58,8 +56,7 @@ class Installed:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     root = tmp_path_factory.mktemp("wheel")
-    for project in project_folders():  # compiles the models, as `make wheel` does
-        models_of(project=project)
+    compile_models()
     uv("build", "--quiet", "--wheel", "--out-dir", root / "dist")
     (wheel,) = (root / "dist").glob("*.whl")
     locked = root / "locked.txt"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.compiled import models_of
-from tests.proof.support import command, environment, refusing
+from tests.proof.support import command, compile_models, environment, refusing
 
 COMMANDS = (
     "simulate --out fleet --disk-groups 2 --ssd-groups 1 --days 8 --seed 3",
@@ -37,7 +36,7 @@ def without_dbt(tmp_path: Path) -> dict[str, str]:
 
 
 def test_what_runs_in_production_works_where_dbt_cannot_be_imported(without_dbt: dict[str, str], tmp_path: Path) -> None:
-    models_of()  # compiles the models where they have changed
+    compile_models()
     for line in COMMANDS:
         done = subprocess.run(command(*line.split()), cwd=tmp_path, env=without_dbt, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, f"{line}: {done.returncode}\n{done.stdout}{done.stderr}"

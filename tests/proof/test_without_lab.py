@@ -9,8 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from engine.compiled import models_of
-from tests.proof.support import command, environment, refusing
+from tests.proof.support import command, compile_models, environment, refusing
 
 COMMANDS = (
     "--help",
@@ -25,7 +24,7 @@ COMMANDS = (
 
 
 def test_all_but_the_lab_works_where_the_lab_cannot_be_imported(tmp_path: Path) -> None:
-    models_of()  # compiles the models where they have changed
+    compile_models()
     path = os.pathsep.join([str(refusing("lab", tmp_path / "no-lab")), environment()["PYTHONPATH"]])
     variables = {**environment(), "PYTHONPATH": path, "DRIVETAIL_WAREHOUSE": "warehouse"}
 
