@@ -30,9 +30,9 @@ from engine.custom import CustomModels, build_custom, custom_digest
 from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor, begin, configure
 from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Node
-from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, row_count, write_plan_inputs
+from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, lost_deliveries, lost_sentence, row_count, write_plan_inputs
 from engine.publish import Publication, current_publication, next_publication_id, publish
-from engine.read import first_line, published_by, published_custom
+from engine.read import first_line, published_by, published_custom, published_deliveries
 from engine.retention import Past, bring_back, enter_past, read_past
 from engine.sources import RawFiles
 from engine.spark import SparkStore
@@ -98,7 +98,10 @@ def build(
             if past is not None and not keep_pruned:
                 raise ModelError(_cannot_compute(warehouse, past, "drivetail build --full-refresh --keep-pruned"))
             forget(warehouse)
-        with Build(warehouse, report, spark, keep_pruned=keep_pruned) as made, explaining(warehouse, made.raw_files):
+        with (
+            Build(warehouse, report, spark, keep_pruned=keep_pruned, accepts_lost=full_refresh) as made,
+            explaining(warehouse, made.raw_files),
+        ):
             return made.run(daily=daily)
 
 
@@ -181,7 +184,9 @@ class Build:
         spark: SparkStore | None = None,
         *,
         keep_pruned: bool = False,
+        accepts_lost: bool = False,
     ) -> None:
+        """accepts_lost: raw may have lost deliveries that an earlier build took in."""
         self.started = time.monotonic()
         self.warehouse = warehouse
         self.report = report
@@ -192,7 +197,11 @@ class Build:
         self.past = read_past(warehouse)
         # a decision counts at once, without a build: what publications read is there from the first on
         warehouse.decisions.touch()
+        self.digests = {delivery.seq: delivery.digest() for delivery in self.deliveries}
+        """What each delivery is, whatever its number."""
         self.connection, finished, self.defined = self._open(keep_pruned=keep_pruned)
+        if not accepts_lost:
+            self._refuse_lost(finished)
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
         self.name = f"{1 + self._last_build():06d}"
         """Name of the files that this build writes."""
@@ -247,15 +256,28 @@ class Build:
         self.deliveries = [delivery for delivery in self.deliveries if delivery not in new]
         self.new = []
 
+    def _digests_taken_in(self) -> dict[int, str]:
+        """Number and digest of the deliveries that this build knows of."""
+        return {delivery.seq: self.digests[delivery.seq] for delivery in self.deliveries}
+
     def _last_build(self) -> int:
         """The greatest number that names a file of the store."""
         names = (path.name.split(".")[0] for path in self.warehouse.store.glob("*/day_utc=*/*.parquet"))
         return max((int(name) for name in names if name.isdigit()), default=0)
 
-    def _open(self, *, keep_pruned: bool) -> tuple[duckdb.DuckDBPyConnection, set[int], str | None]:
+    def _refuse_lost(self, finished: dict[int, str | None]) -> None:
+        """Raises: ModelError where raw has lost deliveries: what was computed of them would stay, or go, without a word."""
+        last = None if finished else current_publication(self.warehouse)
+        known = finished if last is None else published_deliveries(self.warehouse, last.publication_id) or {}
+        lost = lost_deliveries(self.digests, known)
+        if lost:
+            self.connection.close()
+            raise ModelError(lost_sentence(self.warehouse.raw, lost))
+
+    def _open(self, *, keep_pruned: bool) -> tuple[duckdb.DuckDBPyConnection, dict[int, str | None], str | None]:
         """Open the build database. One whose days other definitions made is forgotten: its numbers would mix with new ones.
 
-        Returns: the connection, sequence numbers of the finished deliveries, and the version of the models that are defined, none where
+        Returns: the connection, number and digest of the finished deliveries, and the version of the models that are defined, none where
         none are. Raises: ModelError where other models than these made what was pruned, unless that may stay as it is.
         """
         if not self.warehouse.build_database.exists():
@@ -271,7 +293,7 @@ class Build:
             if versions in ([], [self.models.store_version]):
                 begin(connection, self.models)
                 (defined,) = connection.execute("select max(version) from state.defined").fetchone() or (None,)
-                finished = {row[0] for row in connection.execute("select delivery_seq from state.finished_deliveries").fetchall()}
+                finished = dict(connection.execute("select delivery_seq, digest from state.finished_deliveries").fetchall())
                 if not versions:
                     connection.execute("insert into state.project values (?)", [self.models.store_version])
                 if self.past is not None:
@@ -332,7 +354,7 @@ class Build:
                 self.make_asked(publication_id)
             file = self.warehouse.publications / f"{publication_id}.duckdb"
             last = Publication(publication_id, published_at, self.last_hour, horizon, file)
-            made_by = {"models": self.version, "thresholds": self.thresholds}
+            made_by = {"models": self.version, "thresholds": self.thresholds, "deliveries": self._digests_taken_in()}
             publish(last, self.executor, self.files, self.built_custom(), made_by=made_by, began=self.started)
         counts = self.computed_hours()
         if self.new or is_redefined:
@@ -349,7 +371,11 @@ class Build:
             if self.has_inventory:
                 self.connection.execute("create or replace table plan.last_places as select * from plan.plan_places")
             self.connection.execute("delete from plan.unfinished_days")
-            self.connection.execute("insert or ignore into state.finished_deliveries select delivery_seq from plan.new_deliveries")
+            known = self._digests_taken_in()
+            rows = [list(known), list(known.values())]
+            self.connection.execute(
+                "insert or replace into state.finished_deliveries select unnest(?::bigint[]), unnest(?::varchar[])", rows
+            )
         self.connection.execute("commit")
 
     def show(self, *, is_redefined: bool) -> None:

@@ -98,6 +98,12 @@ def published_thresholds(warehouse: Warehouse, publication_id: str) -> dict[str,
     return variables() | own
 
 
+def published_deliveries(warehouse: Warehouse, publication_id: str) -> dict[int, str | None] | None:
+    """The deliveries that a publication was made of, number -> digest; None where its record does not say, as of an early release."""
+    found = _record(warehouse, publication_id).get("deliveries")
+    return None if found is None else {int(number): digest for number, digest in found.items()}
+
+
 def published_custom(warehouse: Warehouse, publication_id: str) -> tuple[str, list[str]]:
     """The digest of the custom models that a publication was made with, empty without any, and one sentence for each that failed."""
     custom = _record(warehouse, publication_id).get("custom", {})

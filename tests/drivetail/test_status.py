@@ -141,6 +141,7 @@ def test_json_holds_the_same(published: Published) -> None:
         "problems",
         "publication",
         "unbuilt",
+        "lost_deliveries",
         "landed",
         "rejected",
         "unreadable_files",

@@ -12,7 +12,8 @@ from drivetail.ask.status.collect_raw import collect_landed, collect_turned_away
 from drivetail.ask.status.content import Status
 from drivetail.ask.status.problems import find_problems
 from engine.compiled import models_of
-from engine.read import QueryError, first_line
+from engine.publish import current_publication
+from engine.read import QueryError, first_line, published_deliveries
 from engine.retention import read_past
 from engine.sources import RawFiles, landed_rows, show_sources
 from engine.warehouse import Warehouse
@@ -26,9 +27,12 @@ def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
     """
     now = now or datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     status = Status(str(warehouse.root), now)
+    last = current_publication(warehouse)
+    known = None if last is None else published_deliveries(warehouse, last.publication_id)
+    # after it: what lands and is built meanwhile is not lost
     deliveries = list_deliveries(warehouse.root)
     collect_quarantined(status, warehouse)
-    built = collect_published(status, warehouse, deliveries)
+    built = collect_published(status, warehouse, deliveries, known)
     try:
         with duckdb.connect() as raw:
             raw.execute("create schema raw")

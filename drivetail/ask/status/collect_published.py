@@ -8,6 +8,7 @@ from drivetail.ask.status.collect_freshness import collect_freshness
 from drivetail.ask.status.collect_identity import collect_inventory
 from drivetail.ask.status.collect_window import collect_window
 from drivetail.ask.status.content import HOUR, Status, in_hours
+from engine.plan import lost_deliveries
 from engine.read import QueryError, fetch, publication_of, published_custom, published_thresholds
 from engine.warehouse import Warehouse
 from ingest.raw.store import Delivery
@@ -16,11 +17,22 @@ BOUNDS = ("status_window_days", "lagging_hours", "stopped_hours", "silent_hours"
 """The thresholds of what is listed."""
 
 
-def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Delivery]) -> set[int] | None:
-    """Add the status from the publication. Returns: the deliveries it holds, None without a usable one."""
+def collect_published(
+    status: Status, warehouse: Warehouse, deliveries: list[Delivery], known: dict[int, str | None] | None
+) -> set[int] | None:
+    """Add the status from the publication, and what raw has lost. Returns: the deliveries it holds, None without a usable one.
+
+    known: the deliveries that it was made of, None where its record does not say.
+    """
+    landed = {delivery.seq: delivery.digest() for delivery in deliveries}
+    status.lost_deliveries = lost_deliveries(landed, known or {})
     try:
         with publication_of(warehouse) as connection:
-            built = _collect_from(status, connection)
+            if known is None:
+                query = "select distinct delivery_seq, null from raw.ingested_files"
+                known = dict(connection.execute(query).fetchall())
+            built = {seq for seq, digest in known.items() if digest in (None, landed.get(seq))}
+            _collect_from(status, connection, len(known))
         publication_id = status.publication["publication_id"]
         thresholds = published_thresholds(warehouse, publication_id)
         status.thresholds = {name: thresholds[name] for name in BOUNDS}
@@ -36,17 +48,16 @@ def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Del
     return None
 
 
-def _collect_from(status: Status, connection: duckdb.DuckDBPyConnection) -> set[int]:
+def _collect_from(status: Status, connection: duckdb.DuckDBPyConnection, delivery_count: int) -> None:
     (publication,) = fetch(connection, "select publication_id, published_at, last_hour_utc from marts.publication")
     (window,) = fetch(connection, "from marts.fct_status_window")
-    built = {row[0] for row in connection.execute("select distinct delivery_seq from raw.ingested_files").fetchall()}
     last = window["last_hour_utc"]
     status.publication = {
         "state": "published",
         "message": None,
         **publication,
         "last_hour_age_hours": in_hours(status.at - last - HOUR) if last else None,
-        "delivery_count": len(built),
+        "delivery_count": delivery_count,
         "drive_count": window["drive_count"],
         "raid_group_count": window["raid_group_count"],
     }
@@ -54,4 +65,3 @@ def _collect_from(status: Status, connection: duckdb.DuckDBPyConnection) -> set[
     status.freshness = {"last_hour_utc": last or status.at, **collect_freshness(connection)}
     status.inventory = collect_inventory(connection)
     status.window = {"first_hour_utc": window["first_hour_utc"], "last_hour_utc": last, **collect_window(connection)}
-    return built

@@ -28,6 +28,7 @@ class Status:
       last_hour_utc, last_hour_age_hours, delivery_count, drive_count, raid_group_count.
     - unbuilt: listing of deliveries that the publication does not hold: delivery_seq, source, ingested_at, age_hours,
       first_hour_utc, last_hour_utc, rows_delivered; late_count of them are older than UNBUILT_AFTER.
+    - lost_deliveries: numbers of deliveries that raw lacks, or whose number another delivery has now.
     - landed: delivery_count, first_hour_utc, last_hour_utc, last_delivery, files (count by status), rows (over the warehouse:
       delivered, accepted, rejected, duplicate, superseded), stored_rows (live records in raw by kind), rolled_up_superseded, by_source,
       pruned (before_utc, row_count of raw; null without a prune).
@@ -51,6 +52,7 @@ class Status:
     problems: list[str] = field(default_factory=list)
     publication: Row = field(default_factory=dict)
     unbuilt: Row = field(default_factory=dict)
+    lost_deliveries: list[int] = field(default_factory=list)
     landed: Row = field(default_factory=dict)
     rejected: Row = field(default_factory=dict)
     unreadable_files: Row = field(default_factory=dict)

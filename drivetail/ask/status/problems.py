@@ -5,12 +5,14 @@ from __future__ import annotations
 import statistics
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import duckdb
 
 from drivetail.ask.status.collect_quarantine import in_short
 from drivetail.ask.status.collect_raw import DELIVERIES, UNBUILT_AFTER
 from drivetail.ask.status.content import HOUR, Status
+from engine.plan import lost_sentence
 from engine.read import fetch
 from engine.words import counted_noun, duration, human, to_minute
 from ingest.contract.values import COUNTED_KINDS
@@ -42,6 +44,8 @@ AHEAD = timedelta(days=1)
 
 def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> None:
     """What needs an operator, most urgent first."""
+    if status.lost_deliveries:
+        status.problems.append(lost_sentence(Path(status.warehouse) / "raw", status.lost_deliveries))
     if built is None:
         status.problems.append(status.publication["message"])
     else:
