@@ -4,7 +4,7 @@
 |---|---|
 | `expire` | removes publications that no reader can be using any more, and files only they needed |
 | `proofs.sums` | the laws of the domain over everything stored |
-| `proofs.raw_to_warehouse` | every accepted row of raw is stored once |
+| `proofs.raw_to_warehouse` | every accepted row of raw is stored once, with its values; stored files are as they were |
 | `proofs.rebuild` | a day drawn at random, built again from raw alone, is as published |
 
 By hand: `drivetail maintain`. When a proof is red: docs/runbooks/red-task.md.
@@ -52,7 +52,7 @@ def drivetail_maintenance() -> None:
             with shared.no_retry():
                 check_sums(shared.warehouse())
 
-        @task(doc_md="Counts by day, in raw and in what is published.")
+        @task(pool=shared.WRITER, doc_md="A sum over values by day, of raw and of the store; and of each stored file, then and now.")
         def raw_to_warehouse() -> None:
             from drivetail.service.maintenance import reconcile
 

@@ -61,6 +61,7 @@ create table if not exists state.days_not_in_marts (day_utc date);
 create table if not exists state.counted_days (day_utc date primary key, computed_as varchar);
 create table if not exists state.made_of (classes varchar, descriptions varchar);
 create table if not exists state.asked (of_state varchar);
+create table if not exists state.sums (file varchar primary key, row_count bigint, total hugeint, reader varchar);
 """
 """What a build database remembers between builds, beside the sources of schema `plan`."""
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
@@ -16,44 +18,29 @@ import duckdb
 
 from engine.build import Build, explaining, only_builder
 from engine.errors import Hindered, ModelError
-from engine.nodes import WITH_DAYS
+from engine.nodes import STORED, WITH_DAYS
+from engine.plan import MAX_BATCH_DAYS, batches, landed_days
 from engine.publish import clean_up, current_publication
 from engine.read import QueryError, fetch, open_published, publication_of
+from engine.retention import PRUNED_MODEL
 from engine.warehouse import PROJECT, Warehouse, quoted
 from engine.words import counted_noun, human
 from ingest.raw.store import drive_hour_files, list_deliveries, table_files
 
-ACCEPTED_AND_STORED = """
-with delivered as (
-    select hour_utc from raw.drive_hours as own
-    where source is null
-        and not exists (
-            select 1 from raw.retired_drive_hours as retired
-            where retired.delivery_seq = own.delivery_seq and retired.file_no = own.file_no and retired.row_no = own.row_no
-        )
-    union all
-    -- of what several hosts and sources saw, the one that is believed
-    select hour_utc from intermediate.int_drive_hours__identified where source is not null
-),
-
-accepted as (
-    select cast(hour_utc as date) as day_utc, count(*) as row_count from delivered group by day_utc
-),
-
-stored as (
-    select day_utc, count(*) as row_count
-    from intermediate.int_drive_hours
-    -- before it a chronic window's rows alone are left
-    where hour_utc >= coalesce((select pruned_before_utc from marts.publication), hour_utc)
-    group by day_utc
+COMPARED = (
+    "drive_id",
+    "hour_utc",
+    "raid_group_id",
+    "is_data_drive",
+    "declared_kind",
+    "coverage",
+    "latency_us",
+    "io_count",
+    "io_bytes",
+    "read_latency_us",
+    "write_latency_us",
 )
-
-select coalesce(accepted.day_utc, stored.day_utc) as day_utc, accepted.row_count as accepted_count, stored.row_count as stored_count
-from accepted
-full outer join stored on accepted.day_utc = stored.day_utc
-where accepted.row_count is distinct from stored.row_count
-order by day_utc
-"""
+"""What a stored drive-hour has of its own row of raw and of its place; its other columns compare it with its peers."""
 
 COMPUTABLE_DAYS = """
 select distinct cast(hour_utc as date) as day
@@ -90,6 +77,23 @@ def expire(warehouse: Warehouse) -> int:
         return before - len(list(warehouse.publications.glob("*-*.duckdb")))
 
 
+@contextmanager
+def _settled(warehouse: Warehouse) -> Iterator[Build]:
+    """The last build, with what it has taken in and stored.
+
+    Raises: Hindered where it has not finished, QueryError where what is published is of other models.
+    """
+    with publication_of(warehouse, must_be_of_these_models=True):
+        pass
+    with only_builder(warehouse), explaining(warehouse), Build(warehouse) as build:
+        if build.is_unfinished:
+            raise Hindered(f"{warehouse.build_database}: the last build has not finished, so nothing was compared; run `drivetail build`")
+        # what has landed since is not stored yet
+        build.leave_for_later()
+        build.show(is_redefined=False)
+        yield build
+
+
 def check_sums(warehouse: Warehouse) -> None:
     """Run the laws of the domain (tests/assert_*.sql) over everything stored.
 
@@ -98,16 +102,10 @@ def check_sums(warehouse: Warehouse) -> None:
     """
     if not warehouse.published.exists():  # nothing has been built yet
         return
-    with publication_of(warehouse, must_be_of_these_models=True) as connection:
-        ((last_hour,),) = connection.execute("select last_hour_utc from marts.publication").fetchall()
-    with only_builder(warehouse), explaining(warehouse), Build(warehouse) as build:
-        if build.is_unfinished:
-            raise Hindered(f"{warehouse.build_database}: the last build has not finished, so no sum was checked; run `drivetail build`")
-        # what has landed since is not stored yet
-        build.leave_for_later()
-        build.show(is_redefined=False)
+    with _settled(warehouse) as build:
+        last = current_publication(warehouse)
         (stored,) = build.connection.execute("select count(*) from intermediate.int_raid_hours").fetchone() or (0,)
-        if last_hour is not None and not stored:
+        if last is not None and last.last_hour_utc is not None and not stored:
             raise ModelError(f"{warehouse.build_database}: holds no RAID-hour, though some are published; run `drivetail build`")
         laws = [test for test in build.models.tests if test.name.startswith("assert_")]
         if not laws:
@@ -118,17 +116,103 @@ def check_sums(warehouse: Warehouse) -> None:
                 build.executor.run_test(law)
 
 
-def reconcile(warehouse: Warehouse) -> list[str]:
-    """Whether every accepted row of raw that a build has taken in is stored once; a sentence for each day where not."""
+def reconcile(warehouse: Warehouse, say: Callable[[str], object] = lambda line: None) -> list[str]:
+    """Compare all of raw that a build has taken in with the stored drive-hours, day by day, and each stored file with what it was.
+
+    say: is called with a line per comparison, on what was compared. Returns: a sentence for each day and for each file that differs.
+    Raises: as check_sums().
+    """
     if not warehouse.published.exists():
         return []
-    with publication_of(warehouse, must_be_of_these_models=True) as connection:
-        rows = fetch(connection, ACCEPTED_AND_STORED)
-    return [
-        f"{row['day_utc']}: {human(row['accepted_count'] or 0)} drive-hours are accepted in raw, "
-        f"{human(row['stored_count'] or 0)} are stored; run `drivetail build --full-refresh`"
-        for row in rows
-    ]
+    with _settled(warehouse) as build:
+        unequal, rows, days = _unequal_days(build)
+        verdict = "agree" if not unequal else f"differ on {counted_noun(len(unequal), 'day')}"
+        say(f"Raw and store {verdict}: {human(rows)} drive-hours of {counted_noun(days, 'day')}, by a sum over what they measured")
+        changed, known, new = _changed_files(build, remembers=not unequal)
+        found = "as they were" if not changed else f"as they were but {human(len(changed))}"
+        say(f"{counted_noun(known, 'stored file')} {found}, by a sum over their values; {human(new)} seen for the first time")
+    return [*unequal, *changed]
+
+
+def _summed(columns: Iterable[str]) -> str:
+    """SQL for the number of rows, and a sum over some columns of them that no order of the rows changes."""
+    return f"count(*) as row_count, sum(hash({', '.join(columns)})) as total"
+
+
+def _unequal_days(build: Build) -> tuple[list[str], int, int]:
+    """A sentence for each day of which raw says something else than the store; how many drive-hours and days were compared."""
+    executor, summed = build.executor, _summed(COMPARED)
+    days = set(landed_days(build.deliveries, build.horizon)) | {
+        day
+        for (day,) in build.connection.execute("select distinct day_utc from plan.files where model = ?", [PRUNED_MODEL]).fetchall()
+        if build.horizon is None or day >= build.horizon
+    }
+    measured = executor.sql_of(build.models.by_relation["intermediate.int_drive_hours__measured"])
+    query = f"""
+        with measured as (
+            select cast(hour_utc as date) as day_utc, {summed} from ({measured})
+            where cast(hour_utc as date) in (select day_utc from plan.shown_days) group by all
+        ),
+
+        stored as (select day_utc, {summed} from intermediate.{PRUNED_MODEL} group by day_utc)
+
+        select coalesce(measured.day_utc, stored.day_utc), coalesce(measured.row_count, 0), coalesce(stored.row_count, 0),
+            measured.total is distinct from stored.total
+        from measured full outer join stored on measured.day_utc = stored.day_utc order by all
+    """
+    found, rows = [], 0
+    for batch in batches(build.deliveries, days):
+        executor.show_raw(build.files, batch)
+        with executor.computing([], batch):
+            executor.show_store(batch, [PRUNED_MODEL])
+            for day, accepted, stored, is_unequal in build.connection.execute(query).fetchall():
+                rows += stored
+                if accepted != stored:
+                    found.append(
+                        f"{day}: {human(accepted)} drive-hours are accepted in raw, {human(stored)} are stored; "
+                        "run `drivetail build --full-refresh`"
+                    )
+                elif is_unequal:
+                    found.append(
+                        f"{day}: the {human(stored)} stored drive-hours have other values than raw; keep a copy of the warehouse, then run "
+                        "`drivetail build --full-refresh`"
+                    )
+    build.show(is_redefined=False)
+    return found, rows, len(days)
+
+
+def _changed_files(build: Build, *, remembers: bool) -> tuple[list[str], int, int]:
+    """A sentence for each stored file whose values are not what they were when it was first seen; how many were known, and are new.
+
+    remembers: whether those that are new are as they should be, so that they are known from now on.
+    """
+    connection, found, counts = build.connection, [], Counter[bool]()
+    connection.execute("delete from state.sums where file not in (select file from plan.files) or reader <> ?", [duckdb.__version__])
+    for node in build.models.made(*STORED):
+        columns = [f'"{name}"' for name in node.columns if name != "day_utc" and name not in node.ratios]
+        files = _files_of(build, node.name)
+        for at in range(0, len(files), MAX_BATCH_DAYS):
+            listed = ", ".join(quoted(build.warehouse.store / file) for file in files[at : at + MAX_BATCH_DAYS])
+            read = f"read_parquet([{listed}], hive_partitioning = false, filename = true)"
+            query = f"select filename, {_summed(columns)} from {read} group by filename order by filename"
+            for name, rows, total in connection.execute(query).fetchall():
+                file = str(Path(name).relative_to(build.warehouse.store))
+                known = connection.execute("select row_count, total from state.sums where file = ?", [file]).fetchall()
+                counts[bool(known)] += 1
+                if not known and remembers:
+                    connection.execute("insert into state.sums values (?, ?, ?, ?)", [file, rows, total, duckdb.__version__])
+                elif known and known != [(rows, total)]:
+                    found.append(
+                        f"{name}: its values have changed, and no build did that: look at the disk, keep a copy of the warehouse, then run "
+                        "`drivetail build --full-refresh`"
+                    )
+    return found, counts[True], counts[False]
+
+
+def _files_of(build: Build, model: str) -> list[str]:
+    """The live files of a stored model that these models made."""
+    query = "select file from plan.files where model = ? and models_version = ? order by file"
+    return [file for (file,) in build.connection.execute(query, [model, build.models.store_version]).fetchall()]
 
 
 def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date | None, list[str]]:
@@ -206,15 +290,17 @@ def maintain(warehouse: Warehouse, say: Callable[[str], object] = print) -> list
     Raises: QueryError where nothing is published.
     """
     open_published(warehouse).close()
-    problems = []
+    problems: list[str] = []
     say(f"Removed {counted_noun(expire(warehouse), 'publication')}")
     try:
         check_sums(warehouse)
         say("The sums hold")
     except ModelError as error:
         problems.append(str(error))
-    unequal = reconcile(warehouse)
-    say("Raw and warehouse agree" if not unequal else f"Raw and warehouse differ on {counted_noun(len(unequal), 'day')}")
+    try:
+        problems += reconcile(warehouse, say)
+    except ModelError as error:
+        problems += [str(error)] if str(error) not in problems else []
     day, differences = rebuild_check(warehouse)
     say(f"{day}, built again from raw, is as published" if not differences else f"{day}, built again from raw, differs")
-    return [*problems, *unequal, *differences]
+    return [*problems, *differences]

@@ -113,7 +113,7 @@ def test_a_build_that_failed_is_said_and_its_sums_are_not_checked(
             build(hourly)
         landed.write_bytes(whole)
     assert left_off == [[("",)]]
-    with pytest.raises(Hindered, match="the last build has not finished, so no sum was checked; run `drivetail build`"):
+    with pytest.raises(Hindered, match="the last build has not finished, so nothing was compared; run `drivetail build`"):
         check_sums(hourly)
     build(hourly)
     check_sums(hourly)
@@ -187,11 +187,51 @@ def newest_drive_hours(warehouse: Warehouse) -> tuple[Path, date]:
     return warehouse.store / file, day
 
 
-def test_a_stored_file_that_was_touched_is_found(hourly: Warehouse):
+def test_stored_file_that_lost_a_row_is_found(hourly: Warehouse):
     path, day = newest_drive_hours(hourly)
+    whole = path.read_bytes()
     rows = pl.read_parquet(path)
     rows.head(rows.height - 1).write_parquet(path)
-    (told,) = reconcile(hourly)
-    assert str(day) in told and "drivetail build --full-refresh" in told
-    assert len(rebuild_check(hourly, day)[1]) == 1
-    assert isinstance(day, date)
+    try:
+        (told, *_) = reconcile(hourly)
+        assert str(day) in told and "are stored; run `drivetail build --full-refresh`" in told
+        assert len(rebuild_check(hourly, day)[1]) == 1
+    finally:
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("column", ["io_bytes", "latency_us"])
+def test_stored_value_that_changed_is_found_by_comparing_with_raw(hourly: Warehouse, column: str) -> None:
+    """One value of one drive-hour; every count is as it was."""
+    said: list[str] = []
+    assert reconcile(hourly, said.append) == []
+    assert "Raw and store agree: " in said[0] and " of 2 days, by a sum over what they measured" in said[0]
+    path, day = newest_drive_hours(hourly)
+    whole = path.read_bytes()
+    changed = pl.when(pl.int_range(pl.len()) == 3).then(pl.col(column) + 1).otherwise(pl.col(column))
+    pl.read_parquet(path).with_columns(changed).write_parquet(path)
+    try:
+        of_day, of_file = reconcile(hourly, said.append)
+        assert str(day) in of_day and "have other values than raw" in of_day
+        assert of_file.startswith(f"{path}: its values have changed")
+        assert said[-2].startswith("Raw and store differ on 1 day")
+    finally:
+        path.write_bytes(whole)
+    assert reconcile(hourly) == []
+
+
+def test_two_days_of_a_stored_model_that_changed_places_are_found(hourly: Warehouse) -> None:
+    """RAID-hours are computed, so raw has none: their files are compared with what they were the night before."""
+    assert reconcile(hourly) == []
+    with duckdb.connect(str(hourly.build_database), read_only=True) as connection:
+        files = connection.execute("select file from plan.files where model = 'int_raid_hours' order by file").fetchall()
+    first, second = (hourly.store / file for (file,) in files)
+    contents = first.read_bytes(), second.read_bytes()
+    first.write_bytes(contents[1])
+    second.write_bytes(contents[0])
+    try:
+        assert [line.split(": ")[0] for line in reconcile(hourly)] == [str(first), str(second)]
+    finally:
+        first.write_bytes(contents[0])
+        second.write_bytes(contents[1])
+    assert reconcile(hourly) == []
