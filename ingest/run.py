@@ -28,6 +28,7 @@ from ingest.raw.store import drive_hour_files, pruned_before
 from ingest.raw.trouble import explained
 from ingest.reading.files import QUARANTINED, UNREADABLE, FileResult, SourceFile, find_files
 from ingest.reading.resolution import seconds_of
+from ingest.reading.text import file_name
 from ingest.sources import COLLECTED, COLLECTED_SOURCES, SELF_NAMED_SOURCES, SOURCES, module_of
 
 SHOWN_REJECTIONS = 10
@@ -127,9 +128,11 @@ def ingest(
             if hasattr(module, "fetch") and re.fullmatch(r"[\w.-]+:\d+(/.*)?", str(path)):
                 raise IngestError(f"{path}: no such file; a server's address begins with http:// or https://, as in http://{path}")
             raise IngestError(f"{path}: no such file or directory; give a folder, a file or an archive of the delivery")
+        if Path(path).resolve().is_relative_to(Path(warehouse).resolve()):
+            raise IngestError(f"{path}: lies in the warehouse {warehouse}; give what was delivered")
     options = {
         "source": source,
-        "paths": [str(path) for path in paths],
+        "paths": [file_name(path) for path in paths],
         "kind": kind,
         "min_coverage": DEFAULT_MIN_COVERAGE if min_coverage is None else min_coverage,
         **({"source_options": source_options} if source_options else {}),
@@ -139,7 +142,7 @@ def ingest(
         pulled = module.fetch(urls, Path(warehouse), source_options, first, end, on_progress or (lambda phase, done, total: None))
 
     def find(unpack_to: Path) -> tuple[list[SourceFile], list[str]]:
-        files, notes = find_files(places, module.recognise, unpack_to)
+        files, notes = find_files(places, module.recognise, unpack_to, Path(warehouse))
         files, notes = [*pulled[0], *files], [*pulled[1], *notes]
         if not files:
             raise IngestError(f"{', '.join(map(str, paths))}: no file of source {source!r} in it; expected {module.EXPECTED}")

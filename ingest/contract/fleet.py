@@ -113,6 +113,14 @@ KEY: dict[str, tuple[str, ...]] = {
     "labels": ("drive_id",),
 }
 
+LONGEST_NAME_BYTES = 500
+"""Of a drive, a RAID group and whatever else has a name, in UTF-8. No source writes a longer one."""
+
+NAMES: dict[str, tuple[str, ...]] = {
+    kind: tuple(name for name, dtype in columns.items() if dtype == TEXT and name != "detail") for kind, columns in CONTRACT.items()
+}
+"""The columns of names: every text but the free one."""
+
 # Every inner list is one way to be complete: a file needs all the columns of at least one.
 REQUIRED: dict[str, tuple[tuple[str, ...], ...]] = {
     "drive_hours": (

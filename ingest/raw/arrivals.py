@@ -11,12 +11,14 @@ import polars as pl
 from ingest.contract.fleet import INGESTED_FILES
 from ingest.raw.quarantine import DROPPED, Held
 from ingest.raw.store import Delivery
-from ingest.reading.files import ALREADY_LANDED, LANDED, QUARANTINED, UNREADABLE, SourceFile, sha256_of
+from ingest.reading.files import ALREADY_LANDED, LANDED, QUARANTINED, UNREADABLE, SourceFile, is_of_machine, sha256_of
 from ingest.reading.text import one_line
 
 
 class Arrivals:
-    """The files of a call compared with those of earlier ones. `sha256`: by name, empty for a file that cannot be opened."""
+    """The files of a call compared with those of earlier ones. `sha256`: by name, empty for a file that cannot be opened. `may_pass`:
+    the names of those that cannot for a reason of this machine.
+    """
 
     def __init__(
         self,
@@ -35,14 +37,17 @@ class Arrivals:
         self.total = len(files)
         self.sha256: dict[str, str] = {}
         self._identity = identity
+        self.may_pass = {file.file for file in files if file.may_pass}
         self._closed: dict[str, str] = {}
         self._by_hash: dict[str, list[tuple[str, str, str | None]]] = {}
         for number, file in enumerate(files):
             try:
-                self.sha256[file.file] = "" if file.is_outside else sha256_of(file.path)
+                self.sha256[file.file] = "" if file.is_outside or file.may_pass else sha256_of(file.path)
             except OSError as error:
                 self.sha256[file.file] = ""
                 self._closed[file.file] = f"the file cannot be opened: {one_line(error)}"
+                if is_of_machine(error):
+                    self.may_pass.add(file.file)
             on_progress("hash", number + 1, len(files))
         known = known_files(deliveries, source, set(self.sha256.values()))
         # what was refused under other options may be read under these: its message says which to give

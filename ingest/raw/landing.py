@@ -17,7 +17,7 @@ from ingest.raw.copying import Copying
 from ingest.raw.quarantine import GateReport
 from ingest.raw.staging import Part, StagedDelivery
 from ingest.reading.batches import Batch
-from ingest.reading.files import UNREADABLE, FileResult, SourceFile
+from ingest.reading.files import UNREADABLE, FileResult, SourceFile, is_of_machine
 from ingest.reading.readers import RawChunk, format_of
 from ingest.reading.text import one_line
 
@@ -50,6 +50,7 @@ class Landing:
         """Begin a file; null where there is nothing to read of it (already landed, or refused as it was found)."""
         self.on_progress("read", len(self.results), self.arrivals.total)
         result = FileResult(file.file, file.record_kind, sha256=self.arrivals.sha256[file.file])
+        result.may_pass = file.file in self.arrivals.may_pass
         self.results.append(result)
         known = self.arrivals.status_of(file)
         if known is not None:
@@ -71,6 +72,9 @@ class Landing:
             self.staged.settle()
         except UnreadableFile as error:
             self.mark_unreadable(result, str(error))
+            if is_of_machine(error):
+                # by its content it would be known as unreadable, and not be read again
+                result.may_pass, result.sha256 = True, ""
         except (IngestError, StoreError, OSError, MemoryError):  # of the call, or of the warehouse
             raise
         except (Exception, pl.exceptions.PanicException) as error:

@@ -12,8 +12,8 @@ import polars as pl
 import pyarrow as pa
 
 from ingest.contract.errors import UnreadableFile
-from ingest.contract.fleet import CONTRACT, IDENTITY, TEXT, Layout
-from ingest.reading.readers import SHOWN_VALUE_CHARS, RawChunk, read_chunks
+from ingest.contract.fleet import CONTRACT, IDENTITY, LONGEST_NAME_BYTES, NAMES, TEXT, Layout
+from ingest.reading.readers import HALF_A_PAIR, SHOWN_VALUE_CHARS, RawChunk, read_chunks
 from ingest.reading.text import one_line, utf8
 
 T = TypeVar("T")
@@ -24,6 +24,9 @@ Rejection = tuple[int, str, str, str | None]
 
 # What only a broken content can raise out of Polars and Arrow; a full disk is not among them.
 _CONTENT_ERRORS = (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, TypeError, OverflowError)
+
+
+TOO_LONG = f"longer than {LONGEST_NAME_BYTES} bytes, more than any name has"
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,6 @@ def read_table(path: Path, layout: Layout, notes: list[str], convert: Callable[[
         yield guard(partial(convert, chunk))  # type: ignore[arg-type]
 
 
-HALF_A_PAIR = "it contains half a surrogate pair, which is not valid text"
-"""Why a text of JSON cannot be kept as it is."""
-
-
 def rejections(rows: Iterable[Rejection]) -> pl.DataFrame:
     """Rejected rows as a frame of REJECTION, values shortened."""
     shown = [(row, reason, column, None if value is None else utf8(value[:SHOWN_VALUE_CHARS])) for row, reason, column, value in rows]
@@ -77,17 +76,21 @@ def rejections(rows: Iterable[Rejection]) -> pl.DataFrame:
 def batch_of(record_kind: str, records: Iterable[dict[str, Any]], rejected: Iterable[Rejection] = ()) -> Batch:
     """Records one by one as a batch, columns that a record does not name null. Without a `row_no` they are numbered from 1.
 
-    A record with a text that cannot be kept as it is, is rejected.
+    A record with a text that cannot be kept as it is, or with a name that is too long, is rejected.
     """
     flags = {name: dtype for name, dtype in IDENTITY[record_kind].items() if name != "source"}
     good: list[dict[str, Any]] = []
     broken = list(rejected)
     for number, record in enumerate(records, 1):
         numbered = {"row_no": number, **record}
-        torn = next((name for name, value in record.items() if isinstance(value, str) and utf8(value) != value), None)
-        if torn is None:
-            good.append(numbered)
-        else:
+        texts = {name: value for name, value in record.items() if isinstance(value, str)}
+        torn = next((name for name, text in texts.items() if utf8(text) != text), None)
+        long = next((name for name in NAMES[record_kind] if len(texts.get(name, "").encode("utf-8", "replace")) > LONGEST_NAME_BYTES), None)
+        if torn is not None:
             broken.append((numbered["row_no"], HALF_A_PAIR, torn, record[torn]))
+        elif long is not None:
+            broken.append((numbered["row_no"], TOO_LONG, long, record[long]))
+        else:
+            good.append(numbered)
     rows = pl.DataFrame(good, schema={**CONTRACT[record_kind], **flags, "row_no": pl.Int64()})
     return Batch(record_kind, rows, rejections(broken))

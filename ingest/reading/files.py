@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
+import errno
+import gzip
 import hashlib
+import lzma
 import os
 import shutil
+import stat
 import tarfile
 import zipfile
 import zlib
@@ -13,14 +18,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any, cast
 
 from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.reading.limits import too_large, unpacked_limit
-from ingest.reading.text import one_line, utf8
+from ingest.reading.text import file_name, one_line, utf8
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 MAX_MEMBERS = 200_000
+LONGEST_NAME_BYTES, LONGEST_PATH_BYTES = 255, 4095
+"""Of a file and of a path, on any file system of Linux."""
+_OF_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL)
+"""Errors of the system that say something of a file, and not of this machine."""
+
 LANDED, UNREADABLE, ALREADY_LANDED, QUARANTINED = "landed", "unreadable", "already landed", "quarantined"
 
 
@@ -29,6 +39,7 @@ class SourceFile:
     """One delivered file: `path` is where its bytes are now, `file` the name it is known by (absolute path, archive
     members as `/path/a.tar.gz!member`), `name` its path relative to what was given, `record_kind` what it holds.
     `fault` is set where the file cannot be read at all, such as a hostile archive; with `is_outside` it is not even opened.
+    `may_pass`: the fault is one of this machine, such as a permission.
     """
 
     path: Path
@@ -37,12 +48,14 @@ class SourceFile:
     record_kind: str | None
     fault: str | None = None
     is_outside: bool = False
+    may_pass: bool = False
 
 
 @dataclass
 class FileResult:
     """One file of a call. Counts are rows of the file (for `perseus` samples, for `fio` disks of an array), judged as it came:
     delivered = accepted + rejected + duplicate + superseded. A file `already landed`, `quarantined` or `dropped` counts nothing.
+    may_pass: it is unreadable for a reason of this machine; read again, it may land.
     """
 
     file: str
@@ -57,6 +70,7 @@ class FileResult:
     sha256: str = ""
     file_no: int | None = None
     ingested_at: datetime | None = None
+    may_pass: bool = False
 
     @property
     def note(self) -> str | None:
@@ -68,10 +82,13 @@ class FileResult:
 Recognise = Callable[[PurePosixPath, PurePosixPath], str | None]
 
 
-def find_files(paths: Sequence[str | Path], recognise: Recognise, unpack_to: Path) -> tuple[list[SourceFile], list[str]]:
+def find_files(
+    paths: Sequence[str | Path], recognise: Recognise, unpack_to: Path, warehouse: Path | None = None
+) -> tuple[list[SourceFile], list[str]]:
     """Every file under `paths` that the source recognises, sorted by path, each once; and notes on what was left out.
 
-    Archives given as a path are unpacked into `unpack_to`. Raises: IngestError for a path that does not exist.
+    Archives given as a path are unpacked into `unpack_to`. warehouse: where it lies in a folder, its files are no delivery.
+    Raises: IngestError for a path that does not exist.
     """
     found: dict[str, SourceFile] = {}
     notes: list[str] = []
@@ -82,49 +99,79 @@ def find_files(paths: Sequence[str | Path], recognise: Recognise, unpack_to: Pat
         if not root.is_dir() and not root.is_file():
             raise IngestError(f"{given}: neither a file nor a directory; give a folder, a file or an archive of the delivery")
         if root.is_dir():
-            entries = list(_walk(root))
             inside = root.resolve()
-            for path in entries:
-                _take(found, path, str(path), PurePosixPath(path.relative_to(root).as_posix()), PurePosixPath(path.as_posix()), recognise)
+            skipped = []
+            for path, closed in _walk(root, warehouse and warehouse.resolve()):
+                if closed is not None:  # a folder, too: what is in it is not known
+                    found[file_name(path)] = closed
+                    continue
+                file = _take(found, path, file_name(path), file_name(path.relative_to(root)), PurePosixPath(path.as_posix()), recognise)
+                if file is None:
+                    skipped.append(file_name(path.name))
                 # the sender may lay a link, but not choose what this machine reads
-                if str(path) in found and path.is_symlink() and not path.resolve().is_relative_to(inside):
+                elif path.is_symlink() and not path.resolve().is_relative_to(inside):
                     fault = "a link that leads out of the delivery, which is not followed; send the file itself"
-                    found[str(path)] = replace(found[str(path)], fault=fault, is_outside=True)
-            skipped = [path.name for path in entries if str(path) not in found]
+                    found[file.file] = replace(file, fault=fault, is_outside=True)
             if skipped:
                 shown = ", ".join(skipped[:5]) + (f" and {len(skipped) - 5} more" if len(skipped) > 5 else "")
                 notes.append(f"{root}: left out files that do not belong to the source: {shown}")
         elif root.name.lower().endswith(ARCHIVE_SUFFIXES):
             try:
                 for path, member in unpack(root, unpack_to / str(number), recognise):
-                    shown_as = f"{root}!{member}"
-                    _take(found, path, shown_as, PurePosixPath(member), PurePosixPath(root.as_posix()) / member, recognise)
+                    shown_as = f"{file_name(root)}!{file_name(member)}"
+                    _take(found, path, shown_as, file_name(member), PurePosixPath(root.as_posix()) / member, recognise)
             except UnreadableFile as error:
-                found[str(root)] = SourceFile(root, str(root), root.name, None, str(error))
+                name, passes = file_name(root.name), is_of_machine(error)
+                found[file_name(root)] = SourceFile(root, file_name(root), name, None, str(error), may_pass=passes)
         else:
-            _take(found, root, str(root), PurePosixPath(root.name), PurePosixPath(root.as_posix()), recognise)
+            _take(found, root, file_name(root), file_name(root.name), PurePosixPath(root.as_posix()), recognise)
     return [found[file] for file in sorted(found)], notes
 
 
 def _take(
-    found: dict[str, SourceFile], path: Path, file: str, relative: PurePosixPath, absolute: PurePosixPath, recognise: Recognise
-) -> None:
-    record_kind = recognise(relative, absolute)
-    if record_kind is not None:
-        found[file] = SourceFile(path, file, str(relative), record_kind)
+    found: dict[str, SourceFile], path: Path, file: str, name: str, absolute: PurePosixPath, recognise: Recognise
+) -> SourceFile | None:
+    """Add a file that belongs to the source. Returns: it, null for another."""
+    record_kind = recognise(PurePosixPath(name), absolute)
+    if record_kind is None:
+        return None
+    found[file] = SourceFile(path, file, name, record_kind)
+    return found[file]
 
 
-def _walk(root: Path) -> Iterator[Path]:
+def _walk(root: Path, warehouse: Path | None) -> Iterator[tuple[Path, SourceFile | None]]:
     """Regular files below a folder, in order; hidden ones and half-written ones (`_`, `.`) are no delivery.
 
-    A link to a folder is not entered.
+    A link to a folder is not entered. A file or folder that this process may not look at comes with its fault.
     """
-    for folder, folders, names in os.walk(root):
+    closed: list[OSError] = []
+    for folder, folders, names in os.walk(root, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "_")))
+        if warehouse is not None and warehouse.name in folders and Path(folder, warehouse.name).resolve() == warehouse:
+            folders.remove(warehouse.name)
         for name in sorted(names):
             path = Path(folder, name)
-            if not name.startswith((".", "_")) and path.is_file():
-                yield path
+            if not name.startswith((".", "_")):
+                try:
+                    if stat.S_ISREG(path.stat().st_mode):
+                        yield path, None
+                except OSError as error:
+                    if is_of_machine(error):
+                        yield path, _closed(root, path, error)
+    for each in closed:
+        yield Path(each.filename), _closed(root, Path(each.filename), each)
+
+
+def _closed(root: Path, path: Path, error: OSError) -> SourceFile:
+    name = file_name(path.relative_to(root)) if path != root else path.name
+    return SourceFile(path, file_name(path), name, None, f"cannot be opened: {error.strerror}", is_outside=True, may_pass=True)
+
+
+def is_of_machine(error: BaseException | None) -> bool:
+    """Whether an error says something of this machine, such as a permission or its room, and nothing of a file."""
+    if isinstance(error, UnreadableFile):
+        error = error.__cause__
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None and error.errno not in _OF_FILE)
 
 
 def sha256_of(path: Path) -> str:
@@ -134,6 +181,10 @@ def sha256_of(path: Path) -> str:
 
 
 # Archives --------------------------------------------------------------------------------------------------------
+
+
+_BROKEN = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, OSError, EOFError, RuntimeError, ValueError)
+"""What an archive that is not one can raise."""
 
 
 @dataclass
@@ -152,7 +203,7 @@ def unpack(archive: Path, into: Path, recognise: Recognise) -> list[tuple[Path, 
     limit = unpacked_limit(archive)
     taken: list[tuple[Path, str]] = []
     try:
-        with _members(archive) as members:
+        with _members(archive, limit) as members:
             total = 0
             for count, member in enumerate(members):
                 if count >= MAX_MEMBERS:
@@ -161,10 +212,10 @@ def unpack(archive: Path, into: Path, recognise: Recognise) -> list[tuple[Path, 
                 parts = relative.parts
                 if any(part.startswith((".", "_")) for part in parts):
                     continue
-                if recognise(relative, PurePosixPath(archive.as_posix()) / relative) is None:
+                if recognise(PurePosixPath(file_name(member.name)), PurePosixPath(archive.as_posix()) / relative) is None:
                     continue
                 # numbered folders: two members of one name, or names that differ by case only, do not meet on disk
-                target = into / str(count) / relative.name
+                target = into / str(count) / _short(relative.name)
                 target.parent.mkdir(parents=True)
                 with member.open() as source, target.open("wb") as sink:
                     while block := source.read(1 << 20):
@@ -176,13 +227,20 @@ def unpack(archive: Path, into: Path, recognise: Recognise) -> list[tuple[Path, 
     except UnreadableFile:
         shutil.rmtree(into, ignore_errors=True)
         raise
-    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
+    except _BROKEN as error:
         shutil.rmtree(into, ignore_errors=True)
         raise UnreadableFile(f"the archive cannot be read: {one_line(error)}") from error
     return taken
 
 
+def _short(name: str) -> str:
+    """A file's name as it may stand on disk: of a long one the end, which says what is in it."""
+    return os.fsdecode(os.fsencode(name)[-LONGEST_NAME_BYTES:])
+
+
 def _checked(name: str) -> str:
+    if len(os.fsencode(name)) > LONGEST_PATH_BYTES:
+        raise UnreadableFile(f"archive member {name[:60]!r}... has a name of {len(name)} characters; nothing was taken from the archive")
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or "\0" in name or (len(name) > 1 and name[1] == ":"):
         raise UnreadableFile(f"archive member {name!r} would be written outside the archive; nothing was taken from the archive")
@@ -190,13 +248,36 @@ def _checked(name: str) -> str:
 
 
 @contextmanager
-def _members(archive: Path) -> Iterator[Iterator[_Member]]:
+def _members(archive: Path, limit: int) -> Iterator[Iterator[_Member]]:
     if archive.name.lower().endswith(".zip"):
         with zipfile.ZipFile(archive) as zipped:
             yield _zip_members(zipped)
     else:
-        with tarfile.open(archive) as tarred:
+        with _unpacked(archive) as stream, tarfile.open(fileobj=cast(IO[bytes], _Limited(stream, limit)), mode="r|") as tarred:
             yield _tar_members(tarred)
+
+
+def _unpacked(archive: Path) -> IO[bytes]:
+    """The bytes of a tar file, whatever it is compressed with."""
+    with archive.open("rb") as stream:
+        begins = stream.read(6)
+    openers: dict[bytes, Callable[[Path], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+    opener = next((opener for magic, opener in openers.items() if begins.startswith(magic)), None)
+    return archive.open("rb") if opener is None else opener(archive)
+
+
+class _Limited:
+    """A stream of which no more than `limit` bytes are read: what is skipped is unpacked all the same."""
+
+    def __init__(self, stream: IO[bytes], limit: int) -> None:
+        self.stream, self.limit, self.left = stream, limit, limit
+
+    def read(self, size: int) -> bytes:
+        block = self.stream.read(size)
+        self.left -= len(block)
+        if self.left < 0:
+            raise UnreadableFile(too_large("the archive", self.limit))
+        return block
 
 
 def _zip_members(zipped: zipfile.ZipFile) -> Iterator[_Member]:

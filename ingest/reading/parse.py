@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
 
-from ingest.contract.fleet import CONTRACT, DAY, REAL, TEXT, TIME
+from ingest.contract.fleet import CONTRACT, DAY, LONGEST_NAME_BYTES, NAMES, REAL, TEXT, TIME
 from ingest.contract.values import DRIVE_KINDS, EVENT_TYPES, ROLES
-from ingest.reading.batches import REJECTION, Batch
+from ingest.reading.batches import REJECTION, TOO_LONG, Batch
 from ingest.reading.readers import SHOWN_VALUE_CHARS, RawChunk
 
 HOUR_US = 3_600_000_000
@@ -38,7 +39,7 @@ def parse(chunk: RawChunk, record_kind: str, declared_kind: str | None = None) -
     nulled; an unknown event type becomes `other` and is kept in `detail`; a null drive kind takes `declared_kind`.
     """
     frame, unreadable = convert(chunk.frame, CONTRACT[record_kind])
-    checks = _in_contract_order(_CHECKS[record_kind](frame, unreadable), record_kind)
+    checks = _in_contract_order([*_CHECKS[record_kind](frame, unreadable), *_name_checks(record_kind)], record_kind)
     frame, rejected = split(chunk, frame, checks)
     return Batch(record_kind, _NORMALISE[record_kind](frame, declared_kind), rejected)
 
@@ -75,11 +76,25 @@ def _rejections(delivered: pl.DataFrame, frame: pl.DataFrame, checks: list[Check
 
 def completed(rows: pl.DataFrame, record_kind: str) -> pl.DataFrame:
     """Records made by a source that has only some of the contract columns: the missing ones null, then what it is not sure of
-    (`is_alias`, `is_group_guessed`) where it says so, then `file_no` and `row_no`.
+    (`is_alias`, `is_group_guessed`) where it says so, then `file_no` and `row_no`. Of a name that is too long the rest becomes a digest.
     """
+    for name in NAMES[record_kind]:
+        rows = _shortened(rows, name) if name in rows.columns else rows
     missing = [pl.lit(None, dtype).alias(name) for name, dtype in CONTRACT[record_kind].items() if name not in rows.columns]
     unsure = [name for name in ("is_alias", "is_group_guessed") if name in rows.columns]
     return rows.with_columns(missing).select(*CONTRACT[record_kind], *unsure, "file_no", "row_no")
+
+
+def _shortened(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The same where no name is too long, as in all but hostile deliveries."""
+    if (rows[name].cast(TEXT).str.len_bytes().max() or 0) <= LONGEST_NAME_BYTES:  # type: ignore[operator]
+        return rows
+
+    def short(text: str) -> str:
+        is_long = len(text.encode()) > LONGEST_NAME_BYTES
+        return f"{text[: LONGEST_NAME_BYTES // 5]}...{hashlib.sha256(text.encode()).hexdigest()[:16]}" if is_long else text
+
+    return rows.with_columns(pl.col(name).map_elements(short, return_dtype=TEXT))
 
 
 # Types -----------------------------------------------------------------------------------------------------------
@@ -220,6 +235,11 @@ def type_checks(unreadable: dict[str, str], only_where: dict[str, pl.Expr] | Non
 def null_checks(*names: str) -> list[Check]:
     """These columns must be given."""
     return [Check(name, "null, expected a value", pl.col(name).is_null()) for name in names]
+
+
+def _name_checks(record_kind: str) -> list[Check]:
+    """Names are no longer than any that a source writes."""
+    return [Check(name, TOO_LONG, pl.col(name).str.len_bytes() > LONGEST_NAME_BYTES) for name in NAMES[record_kind]]
 
 
 def negative_checks(*names: str) -> list[Check]:

@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -39,6 +40,9 @@ SHOWN_VALUE_CHARS = 200
 # A quoted value may span lines; beyond this many the quote is taken for one that was never closed.
 LONGEST_QUOTED_LINES = 100
 MOST_DIGITS = 20
+NESTED, NOT_UTF8 = "a nested value, expected one text or number", "not valid UTF-8"
+HALF_A_PAIR = "it contains half a surrogate pair, which is not valid text"
+"""Why a text of JSON cannot be kept as it is."""
 
 
 @dataclass
@@ -109,9 +113,9 @@ def contract_columns(names: list[str], layout: Layout, notes: list[str]) -> dict
     Raises: UnreadableFile for a name that comes twice or a missing required column.
     """
     cleaned = [name.strip().lower() for name in names]
-    twice = sorted({name for name in cleaned if name and cleaned.count(name) > 1}) if len(set(cleaned)) < len(cleaned) else []
-    if twice:
-        raise UnreadableFile(f"column {twice[0]!r} appears twice in the header; expected each name once")
+    twice = min((name for name, count in Counter(cleaned).items() if name and count > 1), default=None)
+    if twice is not None:
+        raise UnreadableFile(f"column {twice[:60]!r} appears twice in the header; expected each name once")
     known = layout.columns
     _require(set(cleaned), layout, cleaned)
     extra = [name for name in cleaned if name not in known]
@@ -177,7 +181,7 @@ def _chunks_of(batches: Iterator[pa.RecordBatch]) -> Iterator[RawChunk]:
     done = 0
     for batch in batches:
         if batch.num_rows:
-            yield RawChunk(_from_arrow(batch, done))
+            yield _from_arrow(batch, done)
             done += batch.num_rows
 
 
@@ -190,16 +194,24 @@ def _ahead(chunks: Iterator[RawChunk]) -> Iterator[RawChunk]:
             yield chunk
 
 
-def _from_arrow(batch: pa.RecordBatch, rows_before: int) -> pl.DataFrame:
-    columns = []
-    for name, values in zip(batch.schema.names, batch.columns, strict=True):
-        columns.append(_series(name.strip().lower(), values))
+def _from_arrow(batch: pa.RecordBatch, rows_before: int) -> RawChunk:
+    columns, broken = [], {}
+    for given, values in zip(batch.schema.names, batch.columns, strict=True):
+        name = given.strip().lower()
+        texts, why = _series(values)
+        columns.append(pl.Series(name, pl.from_arrow(texts)))
+        broken.update({row: BrokenRow(rows_before + row + 1, reason, name, value) for row, (reason, value) in why.items()})
     frame = pl.DataFrame(columns)
-    return frame.with_columns(pl.int_range(rows_before + 1, rows_before + frame.height + 1, dtype=pl.Int64).alias("row_no"))
+    frame = frame.with_columns(pl.int_range(rows_before + 1, rows_before + frame.height + 1, dtype=pl.Int64).alias("row_no"))
+    if broken:
+        frame = frame.filter(~pl.int_range(pl.len()).is_in(list(broken)))
+    return RawChunk(frame, [broken[row] for row in sorted(broken)])
 
 
-def _series(name: str, values: pa.Array) -> pl.Series:
+def _series(values: pa.Array) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
+    """A column as polars takes it, and the rows whose value is none, each with why and the value."""
     kind = values.type
+    broken: dict[int, tuple[str, str]] = {}
     if pa.types.is_dictionary(kind):
         values = values.dictionary_decode()
         kind = values.type
@@ -210,18 +222,20 @@ def _series(name: str, values: pa.Array) -> pl.Series:
         try:
             values = values.cast(pa.large_binary()).cast(pa.large_string())
         except pa.ArrowInvalid:
-            values = pa.array([None if v is None else v.decode("utf-8", "replace") for v in values.to_pylist()], pa.large_string())
-    elif (
-        pa.types.is_nested(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_null(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_time(kind)
-    ):
+            texts = [None if value is None else value.decode("utf-8", "backslashreplace") for value in values.to_pylist()]
+            for row, (value, text) in enumerate(zip(values.to_pylist(), texts, strict=True)):
+                if text is not None and text.encode() != value:
+                    broken[row] = (NOT_UTF8, text[:SHOWN_VALUE_CHARS])
+            values = pa.array(texts, pa.large_string())
+    elif pa.types.is_nested(kind):
+        texts = [_as_text(value) for value in values.to_pylist()]
+        broken = {row: (NESTED, text[:SHOWN_VALUE_CHARS]) for row, text in enumerate(texts) if text is not None}
+        values = pa.array(texts, pa.large_string())
+    elif pa.types.is_boolean(kind) or pa.types.is_null(kind) or pa.types.is_decimal(kind) or pa.types.is_time(kind):
         values = pa.array([_as_text(v) for v in values.to_pylist()], pa.large_string())
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
         values.validate(full=True)  # a writer that skips the check leaves bytes that are not UTF-8
-    return pl.Series(name, pl.from_arrow(values))
+    return values, broken
 
 
 def _as_text(value: Any) -> str | None:
@@ -435,7 +449,7 @@ class _CsvParser:
         try:
             return f"{len(_split(line.decode('utf-8')))} fields, expected {self.width}"
         except UnicodeDecodeError:
-            return "not valid UTF-8"
+            return NOT_UTF8
         except csv.Error as error:
             return f"not a CSV line: {one_line(error)}"
 
@@ -528,11 +542,12 @@ def _json_by_line(lines: list[bytes], layout: Layout, done: int) -> RawChunk:
         nested = next((name for name in known if isinstance(record.get(name), dict | list)), None)
         if nested is not None:
             value = json.dumps(record[nested])[:SHOWN_VALUE_CHARS]
-            broken.append(BrokenRow(row_no, "a nested value, expected one text or number", nested, value))
+            broken.append(BrokenRow(row_no, NESTED, nested, value))
             continue
-        rows.append({**{name: _utf8_or_null(_as_text(record.get(name))) for name in known}, "row_no": row_no})
+        texts = {name: _as_text(record.get(name)) for name in known}
+        torn = next((name for name, text in texts.items() if text is not None and utf8(text) != text), None)
+        if torn is not None:
+            broken.append(BrokenRow(row_no, HALF_A_PAIR, torn, utf8(texts[torn] or "")[:SHOWN_VALUE_CHARS]))
+            continue
+        rows.append({**texts, "row_no": row_no})
     return RawChunk(pl.DataFrame(rows, schema={**dict.fromkeys(known, TEXT), "row_no": pl.Int64()}), broken)
-
-
-def _utf8_or_null(text: str | None) -> str | None:
-    return text if text is None else utf8(text)

@@ -19,10 +19,10 @@ import polars as pl
 
 from ingest.contract.errors import UnreadableFile
 from ingest.raw.store import Delivery, drive_hour_files, table_files
-from ingest.reading.batches import HALF_A_PAIR, REJECTION, Batch, rejections
+from ingest.reading.batches import REJECTION, Batch, rejections
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.parse import completed
-from ingest.reading.readers import SHOWN_VALUE_CHARS
+from ingest.reading.readers import HALF_A_PAIR, SHOWN_VALUE_CHARS
 from ingest.reading.text import one_line, utf8
 
 if TYPE_CHECKING:

@@ -166,9 +166,9 @@ def test_nested_values_and_broken_lines_in_ndjson(bundle: Bundle, warehouse: War
         [good, '{"occurred_at":"2026-01-05', '{"occurred_at":"2026-01-05T10:01","drive_id":{"a":[1]},"event_type":"x"}', "[1]", ""]
     )
     summary = land(warehouse, bundle({"drive_events.ndjson": text + good.replace("d1", "d\\ud800") + "\n"}))
-    assert (summary.rows_accepted, summary.rows_rejected) == (2, 3)
-    assert warehouse.table("rejected_records")["row"].to_list() == [2, 3, 4]
-    assert warehouse.live("drive_events")["event_type"].to_list() == ["unplug", "unplug"]
+    assert (summary.rows_accepted, summary.rows_rejected) == (1, 4)
+    assert warehouse.table("rejected_records")["row"].to_list() == [2, 3, 4, 5]
+    assert warehouse.live("drive_events")["event_type"].to_list() == ["unplug"]
 
 
 def test_unknown_event_type_becomes_other(bundle: Bundle, warehouse: Warehouse) -> None:
@@ -278,9 +278,9 @@ def test_a_line_of_ten_megabytes(bundle: Bundle, warehouse: Warehouse) -> None:
     long = "x" * 10_000_000
     text = hours(GOOD_ROW, long, GOOD_ROW.replace("d1", "d2"), GOOD_ROW.replace("d1", long))
     summary = land(warehouse, bundle({"drive_hours.csv": text}))
-    assert (summary.rows_accepted, summary.rows_rejected) == (3, 1)
-    assert len(summary.rejected[0]["value"]) <= 200
-    assert warehouse.live()["row_no"].sort().to_list() == [1, 3, 4]
+    assert (summary.rows_accepted, summary.rows_rejected) == (2, 2)
+    assert all(len(each["value"]) <= 200 for each in summary.rejected)
+    assert warehouse.live()["row_no"].sort().to_list() == [1, 3]
 
 
 def test_bytes_that_are_not_utf8_cost_their_row(bundle: Bundle, warehouse: Warehouse) -> None:

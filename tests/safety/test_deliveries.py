@@ -9,6 +9,7 @@ import pickle
 import socket
 import subprocess
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest import IngestSummary, ingest, list_deliveries, table_files
+from ingest.reading.parse import completed
 from quality import Gate
 
 HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
@@ -249,3 +251,130 @@ def test_no_secret_is_in_the_repository() -> None:
     if found.returncode == 128:
         pytest.skip(f"not a git checkout: {found.stderr.strip()}")
     assert found.stdout == ""
+
+
+# Names, headers and ids that no source writes
+
+
+def test_file_whose_name_is_not_utf8_lands_under_an_escaped_one(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    (bundle / "drive_hours.csv").write_text(GOOD)
+    Path(os.fsdecode(os.fsencode(bundle) + b"/drive_hours_\xe4.csv")).write_text(GOOD.replace("d1", "d2"))
+    Path(os.fsdecode(os.fsencode(bundle) + b"/notes_\xe4.md")).write_text("left out")
+    summary = land(tmp_path, bundle)
+    assert [Path(file.file).name for file in summary.files] == ["drive_hours.csv", "drive_hours_\\xe4.csv"]
+    assert summary.notes == [f"{bundle}: left out files that do not belong to the source: notes_\\xe4.md"]
+    assert sorted(landed(tmp_path)["drive_id"]) == ["d1", "d2"]
+    assert land(tmp_path, bundle).delivery_seq is None  # it is known again
+
+
+@pytest.mark.parametrize("compression", ["", "gz", "bz2", "xz"])
+def test_archive_member_with_an_odd_name_lands(tmp_path: Path, compression: str) -> None:
+    archive = tmp_path / f"a.tar{'.gz' if compression == 'gz' else ''}"
+    with tarfile.open(archive, f"w:{compression}") as tarred:  # type: ignore[call-overload]
+        for number, name in enumerate(["drive_hours_1.csv", "drive_hours_\udce4.csv", f"drive_hours/{'n' * 300}.csv"]):
+            content = GOOD.replace("d1", f"d{number}").encode()
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tarred.addfile(member, io.BytesIO(content))
+    summary = land(tmp_path, archive)
+    assert summary.unreadable == []
+    assert sorted(landed(tmp_path)["drive_id"]) == ["d0", "d1", "d2"]
+
+
+def test_archive_member_with_an_endless_name_is_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "a.tar"
+    with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as tarred:
+        member = tarfile.TarInfo(f"drive_hours/{'n' * 100_000}.csv")
+        tarred.addfile(member, io.BytesIO(b""))
+    (file,) = land(tmp_path, archive).files
+    assert file.note is not None and "has a name of 100016 characters" in file.note and len(file.note) < 300
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_archive_is_measured_with_the_members_that_are_skipped(tmp_path: Path, is_taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zeros of another name come before a good file: unpacking them costs the same."""
+    monkeypatch.setattr("ingest.reading.limits.EXPANSION_FLOOR_BYTES", 1 << 20)
+    archive = tmp_path / "a.tar.gz"
+    with tarfile.open(archive, "w:gz") as tarred:
+        for name, content in (("drive_hours_0.csv" if is_taken else "zeros", bytes(4 << 20)), ("drive_hours.csv", GOOD.encode())):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tarred.addfile(member, io.BytesIO(content))
+    (file,) = land(tmp_path, archive).files
+    assert file.note is not None and file.note.startswith("the archive unpacks to more than 1 MiB")
+
+
+@pytest.mark.parametrize("names", [100_000, 1_000_000])
+def test_header_with_a_name_many_times_is_refused_at_once(tmp_path: Path, names: int) -> None:
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    header = HEADER + "," + ",".join(f"c{number // 2}" for number in range(names))
+    (bundle / "drive_hours_wide.csv").write_text(f"{header}\n")
+    (bundle / "drive_hours.csv").write_text(GOOD)
+    began = time.process_time()
+    summary = land(tmp_path, bundle)
+    assert time.process_time() - began < names / 100_000
+    (file,) = summary.unreadable
+    assert file.note == "column 'c0' appears twice in the header; expected each name once"
+    assert summary.rows_accepted == 1
+
+
+LONG = "x" * 501
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson", "parquet"])
+def test_id_that_no_source_writes_is_rejected_and_its_neighbours_land(tmp_path: Path, form: str) -> None:
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    ids = ["ok", LONG, "y" * 10_000, "z" * 500]
+    path = bundle / f"drive_hours.{form}"
+    if form == "csv":
+        path.write_text("\n".join([HEADER, *(ROW.format(each) for each in ids)]) + "\n")
+    else:
+        numbers = {"read_ios": 10, "write_ios": 0, "read_latency_us": 100.0, "write_latency_us": None}
+        rows = [{"hour_utc": "2026-01-05T10:00:00", "drive_id": each, "raid_group_id": "g1", **numbers} for each in ids]
+        frame = pl.DataFrame(rows)
+        frame.write_parquet(path) if form == "parquet" else frame.write_ndjson(path)
+    summary = land(tmp_path, bundle)
+    assert (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected) == (4, 2, 2)
+    assert {(each["column"], each["reason"]) for each in summary.rejected} == {
+        ("drive_id", "longer than 500 bytes, more than any name has")
+    }
+    assert all(len(each["value"]) <= 200 for each in summary.rejected)
+    assert sorted(landed(tmp_path)["drive_id"]) == ["ok", "z" * 500]
+
+
+@pytest.mark.parametrize(
+    ("ids", "reason"),
+    [
+        (pa.array([b"a", b"\xff\xfe", b"\xff\xfd", b"b"], pa.binary()), "not valid UTF-8"),
+        (pa.array([["a"], ["b", "c"], None, None]), "a nested value, expected one text or number"),
+        (pa.array([{"id": "a"}, {"id": "b"}, None, None]), "a nested value, expected one text or number"),
+    ],
+)
+def test_parquet_id_that_is_no_text_is_rejected_by_row(tmp_path: Path, ids: pa.Array, reason: str) -> None:
+    """Two broken names must not become one drive."""
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    table = pa.table(
+        {
+            "hour_utc": pa.array(["2026-01-05T10:00:00"] * 4),
+            "drive_id": ids,
+            "raid_group_id": pa.array(["g1"] * 4),
+            **{name: pa.array([10] * 4) for name in ("read_ios", "write_ios", "read_latency_us", "write_latency_us")},
+        }
+    )
+    pq.write_table(table, bundle / "drive_hours.parquet")
+    summary = land(tmp_path, bundle)
+    assert summary.rows_delivered == 4
+    found = [(each["row"], each["reason"]) for each in summary.rejected]
+    expected = [(2, reason), (3, reason)] if reason == "not valid UTF-8" else [(1, reason), (2, reason)]
+    assert [each for each in found if each[1] == reason] == expected
+
+
+def test_long_name_of_a_host_source_is_shortened_and_stays_its_own(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"drive_id": [f"h/{LONG}1", f"h/{LONG}2", "h/sda"], "file_no": [1, 1, 1], "row_no": [1, 2, 3]})
+    names = completed(rows, "drive_hours")["drive_id"].to_list()
+    assert names[2] == "h/sda" and len(set(names)) == 3 and max(map(len, names)) < 200
