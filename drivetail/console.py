@@ -9,7 +9,6 @@ import re
 import shutil
 import sys
 import textwrap
-import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -22,6 +21,7 @@ from rich.table import Table
 
 from engine.read import Row
 from engine.words import human, to_minute
+from ingest.reading.text import in_sight
 
 if TYPE_CHECKING:
     from ingest import FileResult
@@ -32,6 +32,9 @@ Columns = dict[str, str | tuple[str, Callable[[Any], Any]]]
 
 PIPED_WIDTH = 180
 """Characters of a line that no terminal shows; more where numbers and names need more."""
+
+LONGEST_WORD = 300
+"""Characters of one word that a table shows; csv and json have all."""
 
 INDENT = "  "
 """What the lines of a titled block begin with."""
@@ -45,20 +48,22 @@ _BOLD = re.compile(r"(\x1b\[[01]m)")
 
 def visible(text: str) -> str:
     """Text that may hold what telemetry sent: its control characters are shown, not obeyed by the terminal. Bold headings stay."""
-    return "".join(part if number % 2 else _escaped(part, "\n\t") for number, part in enumerate(_BOLD.split(text)))
-
-
-def _escaped(text: str, allowed: str = "") -> str:
-    if text.isprintable():
-        return text
-    # control characters, invisible ones that turn the direction of text, separators of lines
-    hidden = {"Cc", "Cf", "Zl", "Zp"}
-    return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in hidden and c not in allowed else c for c in text)
+    return "".join(part if number % 2 else in_sight(part, "\n\t") for number, part in enumerate(_BOLD.split(text)))
 
 
 def say(text: str) -> None:
     """Print an outcome."""
     click.echo(visible(text))
+
+
+def say_line(text: str) -> None:
+    """Print one line, whatever it quotes: a newline in it is shown, or a sender could write lines of its own."""
+    click.echo(in_sight(text))
+
+
+def pass_on(text: str, *, nl: bool = True) -> None:
+    """Print what a program reads as it is, but for a terminal, which would obey it."""
+    click.echo(visible(text) if sys.stdout.isatty() else text, nl=nl)
 
 
 @contextmanager
@@ -142,20 +147,26 @@ def _broken(heading: str, width: int) -> str:
 
 
 def cell(value: Any) -> str:
-    """One value for a table: floats with six significant digits, everything else as it is, in one line."""
-    return f"{value:.6g}" if isinstance(value, float) else _escaped(str(value))
+    """One value for a table: floats with six significant digits, everything else as it is, in one line, long words cut."""
+    return f"{value:.6g}" if isinstance(value, float) else in_sight(shortened(str(value)))
+
+
+def shortened(text: str) -> str:
+    """A text whose words have at most LONGEST_WORD characters: of a longer one its beginning and its end."""
+    half = LONGEST_WORD // 2
+    return " ".join(word if len(word) <= LONGEST_WORD else f"{word[:half]}...{word[-half:]}" for word in text.split(" "))
 
 
 def block(title: str, *parts: str) -> str:
     """A titled block of the text output; parts that are empty are left out."""
-    return "\n".join([title, *(INDENT + line for part in parts if part for line in part.splitlines())])
+    return "\n".join([in_sight(title), *(INDENT + line for part in parts if part for line in part.splitlines())])
 
 
 def facts(pairs: Sequence[tuple[str, object]]) -> str:
     """Names and values, aligned; pairs whose value is None are left out."""
     given = [(name, value) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in given), default=0)
-    return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in given)
+    return "\n".join(f"{name:<{width}}  {in_sight(str(value))}".rstrip() for name, value in given)
 
 
 def table(rows: Sequence[Row], columns: Columns, count: int | None = None) -> str:

@@ -10,10 +10,18 @@ from typing import Any
 import click
 
 from drivetail.cli import ask, operate, run, tell
+from drivetail.console import visible
 from engine.projects import projects
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C: as shells have it, 128 and the number of the signal."""
+
+
+class _Visible(logging.Formatter):
+    """Log lines may quote what telemetry sent."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
 
 
 class Main(click.Group):
@@ -47,7 +55,9 @@ def main() -> None:
     """
     # nearly all that Great Expectations makes lives as long as the command: looking for garbage takes a tenth of its time
     gc.set_threshold(50_000, 20, 20)
-    logging.basicConfig(level=logging.WARNING, format="drivetail: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Visible("drivetail: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # a line for each time that a server is asked again
 
 

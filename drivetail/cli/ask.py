@@ -15,7 +15,7 @@ from drivetail.cli.options import (
     format_option,
     warehouse_option,
 )
-from drivetail.console import as_csv, as_json, progress, say, visible
+from drivetail.console import as_csv, as_json, pass_on, progress, say
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, human
 from ingest.contract.values import DRIVE_KINDS
@@ -57,8 +57,7 @@ def sql(warehouse: Warehouse, query: str | None, output: str, out: Path | None, 
         raise click.UsageError("--format parquet needs --out FILE")
     text = run_query(warehouse, query, output, out, limit)
     if text:
-        # csv and json go out as they are: they are for other programs
-        click.echo(visible(text) if output == "table" else text)
+        say(text) if output == "table" else pass_on(text)
 
 
 @click.command()
@@ -118,7 +117,7 @@ def explain(warehouse: Warehouse, drive: str, hour: str | None, output: str) -> 
     if output == "json":
         from drivetail.ask.explain.exact import as_records
 
-        click.echo(as_json(as_records(warehouse, drive, hour)))
+        pass_on(as_json(as_records(warehouse, drive, hour)))
     elif hour:
         from drivetail.ask.explain.hour import explain_hour  # reads raw, with libraries that a drive does not need
 
@@ -140,7 +139,7 @@ def status(warehouse: Warehouse, output: str, check: bool) -> None:
 
     collected = collect_status(warehouse)
     if output == "json":
-        click.echo(collected.to_json())
+        pass_on(collected.to_json())
     else:
         say(render_status(collected))
     # in a folder that is no warehouse the only problem is that
@@ -189,7 +188,7 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
     if output is None or output == "table":
         say(render_study(rows, is_all=is_all))
     else:
-        click.echo(as_json(rows) if output == "json" else as_csv(rows))
+        pass_on(as_json(rows) if output == "json" else as_csv(rows))
 
 
 @click.command("what-if")

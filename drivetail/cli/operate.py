@@ -21,7 +21,7 @@ from drivetail.cli.options import (
     say_ingested,
     warehouse_option,
 )
-from drivetail.console import as_csv, as_json, progress, say
+from drivetail.console import as_csv, as_json, pass_on, progress, say, say_line
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, human
 from ingest.sources import COLLECTED, SOURCES
@@ -101,7 +101,7 @@ def inbox(warehouse: Warehouse, is_landing: bool, output: str, until: datetime |
         taken, titles = [(each.inbox, each.path) for each in deliveries], {each.path: each.name for each in deliveries}
         for outcome in land_each(warehouse, settings, taken, lambda path: progress_of(warehouse, titles[path])):
             troubled += outcome.needs_somebody
-            say(outcome.sentence)
+            say_line(outcome.sentence)
         if troubled:
             others = others_landed(troubled, len(taken))
             raise Failure(f"{counted_noun(troubled, 'entry', 'entries')} of {len(taken)} did not land (see above){others}")
@@ -114,7 +114,7 @@ def inbox(warehouse: Warehouse, is_landing: bool, output: str, until: datetime |
         _print_inbox(entries, servers)
     else:
         listed = [{**vars(entry), "outcome": (entry.outcome or {}).get("message")} for entry in entries]
-        click.echo(as_csv(listed) if output == "csv" else as_json([*listed, *(vars(each) for each in servers)]))
+        pass_on(as_csv(listed) if output == "csv" else as_json([*listed, *(vars(each) for each in servers)]))
     if missing:
         raise Failure("; ".join((entry.outcome or {})["message"] for entry in missing))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from drivetail.console import ingest_table, progress, say, visible
+from drivetail.console import ingest_table, progress, say, say_line, visible
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, human
 
@@ -168,9 +168,9 @@ def say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_g
     if len(shown) < len(summary.files):
         say(f"... and {human(len(summary.files) - len(shown))} more files; after the next build they are in marts.ingested_files")
     for record in summary.rejected:
-        say(f"rejected: {record['file']} row {record['row']}: {record['column']} = {record['value']!r}: {record['reason']}")
+        say_line(f"rejected: {record['file']} row {record['row']}: {record['column']} = {record['value']!r}: {record['reason']}")
     for note in [*summary.notes, *(f"{file.file}: {file.note}" for file in summary.files if file.note)]:
-        say(f"note: {note}")
+        say_line(f"note: {note}")
     say(
         f"{counted_noun(len(summary.files), 'file')}: {human(summary.rows_delivered)} rows in, {human(summary.rows_accepted)} accepted, "
         f"{human(summary.rows_rejected)} rejected, {human(summary.rows_duplicate)} duplicate, {human(summary.rows_superseded)} superseded"

@@ -20,7 +20,7 @@ from drivetail.cli.options import (
     time_options,
     warehouse_option,
 )
-from drivetail.console import as_csv, as_json, progress, say
+from drivetail.console import as_csv, as_json, pass_on, progress, say
 from engine.warehouse import Warehouse
 from engine.words import counted_noun, human
 from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
@@ -321,7 +321,7 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, output: st
             say(path)
             say(table(shown, {"state": "state", "check": "check", "found": "said"}, len(shown)))
     else:
-        click.echo(as_json(rows) if output == "json" else as_csv(rows))
+        pass_on(as_json(rows) if output == "json" else as_csv(rows))
     missing = sum(row["state"] == MISSING for row in rows)
     if missing:
         raise Failure(f"{counted_noun(missing, 'thing')} missing (see above); {source} cannot be used until that is fixed")

@@ -15,7 +15,7 @@ from drivetail.cli.options import (
     not_blank,
     warehouse_option,
 )
-from drivetail.console import as_json, say
+from drivetail.console import as_json, pass_on, say
 from engine.warehouse import Warehouse
 from engine.words import counted_noun
 
@@ -59,7 +59,7 @@ def alerts(warehouse: Warehouse, is_new: bool, is_notifying: bool, is_hosts: boo
         if output == "table":
             say(render_alerts(found, with_all=is_all) if found else "No new alert" if is_new else "No open alert")
         else:
-            click.echo(alerts_json(found) if output == "json" else alerts_csv(found))
+            pass_on(alerts_json(found) if output == "json" else alerts_csv(found))
         sys.stdout.flush()  # what could not be written all is new again
 
     found = new_alerts(warehouse, tell) if is_new else open_alerts(warehouse, with_all=is_all)
@@ -161,7 +161,7 @@ def decisions(warehouse: Warehouse, is_pending: bool, is_all: bool, output: str)
         raise click.UsageError("--pending and --all cannot be used together")
     found = list_decisions(warehouse, is_pending=is_pending, is_all=is_all)
     if output != "table":
-        click.echo(as_json(found.to_dicts()) if output == "json" else found.write_csv(), nl=output == "json")
+        pass_on(as_json(found.to_dicts()) if output == "json" else found.write_csv(), nl=output == "json")
     elif len(found):
         say(render_decisions(found))
     else:
@@ -187,7 +187,7 @@ def metrics(warehouse: Warehouse, out: Path | None) -> None:
     if not warehouse.raw.exists():
         raise Failure(f"{warehouse.root}: is no warehouse; name one with --warehouse DIR")
     if out is None:
-        click.echo(metrics_text(warehouse), nl=False)
+        pass_on(metrics_text(warehouse), nl=False)
         return
     if out.suffix != METRICS_SUFFIX:
         raise click.UsageError(f"--out {out}: node_exporter reads only files that end in {METRICS_SUFFIX}")

@@ -12,6 +12,7 @@ import hashlib
 import logging
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
@@ -28,6 +29,8 @@ from engine.warehouse import Warehouse
 from ingest import GateError, IngestError, StoreError, calls_of, ingest, list_quarantine
 from ingest.contract.values import utc_now
 from ingest.raw.register import Record
+from ingest.reading.files import is_of_machine
+from ingest.reading.text import file_name
 from ingest.sources import COLLECTED
 
 NEW, SETTLING, AHEAD, DONE, FAILED, MISSING = "new", "settling", "ahead", "done", "failed", "missing"
@@ -74,6 +77,7 @@ def list_entries(warehouse: Warehouse, settings: Settings, *, until: datetime | 
         try:
             for path in _paths(inbox):
                 with suppress(FileNotFoundError):  # moved away since it was listed
+                    path.lstat()
                     entries.append(_entry(inbox, path, known, decided, until, now))
         except OSError as error:
             entries.append(Entry(inbox.name, str(inbox.folder), "", None, None, None, MISSING, {"message": _unreadable(inbox, error)}))
@@ -86,16 +90,21 @@ def _unreadable(inbox: Inbox, error: OSError) -> str:
 
 def _paths(inbox: Inbox) -> Iterator[Path]:
     os.scandir(inbox.folder).close()  # a glob over what is no folder finds nothing, and says nothing
-    for path in sorted(inbox.folder.glob(inbox.entries)):
+    above = Path(inbox.entries).parts[:-1]
+    folders = [path for depth in range(len(above)) for path in inbox.folder.glob("/".join(above[: depth + 1])) if path.is_dir()]
+    # what is in a folder that may not be read is no match, and would never be missed
+    closed = [path for path in folders if not os.access(path, os.R_OK | os.X_OK)]
+    for path in sorted({*closed, *inbox.folder.glob(inbox.entries)}):
         if not any(part.startswith((".", "_")) for part in path.relative_to(inbox.folder).parts):
             yield path
 
 
 def _entry(inbox: Inbox, path: Path, known: Known, decided: set[int], until: datetime | None, now: datetime) -> Entry:
     signature, changed_at = _sign(path)
+    name = file_name(path)
     # what was collected is named by when it was delivered: its hours have ended by then, and those of its name need not have
-    first, last = (None, None) if inbox.source == COLLECTED else hours_of_name(path.relative_to(inbox.folder).as_posix())
-    outcome = _ended(known, path, signature)
+    first, last = (None, None) if inbox.source == COLLECTED else hours_of_name(file_name(path.relative_to(inbox.folder)))
+    outcome = _ended(known, name, signature)
     if outcome is not None:
         then = Outcome.of(outcome)
         state = FAILED if then.needs_somebody and not then.is_decided(decided) else DONE
@@ -105,21 +114,59 @@ def _entry(inbox: Inbox, path: Path, known: Known, decided: set[int], until: dat
         state = AHEAD
     else:
         state = NEW
-    return Entry(inbox.name, str(path), signature, changed_at, first, last, state, outcome)
+    return Entry(inbox.name, name, signature, changed_at, first, last, state, outcome)
 
 
 def _sign(path: Path) -> tuple[str, datetime]:
-    """The signature of an entry, and when it changed last."""
-    digest, newest = hashlib.sha256(), path.stat().st_mtime_ns
-    files = [path] if path.is_file() else sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+    """The signature of an entry, and when it changed last. What a link leads to is not walked: it may lead anywhere."""
+    digest, about = hashlib.sha256(), _stat(path)
+    newest, files = about.st_mtime_ns, [path]
+    if stat.S_ISDIR(about.st_mode) and not path.is_symlink():
+        files = sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names)
     for file in files:
         try:
-            stat = file.stat()
+            about = _stat(file)
         except FileNotFoundError:  # renamed as its upload ended; the next look sees it
             continue
-        newest = max(newest, stat.st_mtime_ns)
-        digest.update(f"{file.relative_to(path.parent)}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+        newest = max(newest, about.st_mtime_ns)
+        digest.update(os.fsencode(file.relative_to(path.parent)) + f"\0{about.st_size}\0{about.st_mtime_ns}\0".encode())
     return digest.hexdigest()[:32], datetime.fromtimestamp(newest / 1e9, UTC).replace(tzinfo=None)
+
+
+def _stat(path: Path) -> os.stat_result:
+    try:
+        return path.stat()
+    except OSError:  # such as a link that leads in a circle, or a folder that may not be searched
+        return path.lstat()
+
+
+def _fault(inbox: Inbox, path: Path) -> str | None:
+    """Why an entry is not even opened: its name, or where it leads; its sender chooses both.
+
+    Raises: OSError where it may not be looked at.
+    """
+    if file_name(path) != str(path):
+        return "its name is not UTF-8; rename it"
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return "a link that leads nowhere; put the file itself there"
+    except OSError as error:
+        if is_of_machine(error):
+            raise
+        return f"{error.strerror}; put the file itself there"
+    if not path.resolve().is_relative_to(inbox.folder.resolve()):
+        return "a link that leads out of the inbox, which is not followed; put the file itself there"
+    return None
+
+
+def _found(inbox: Inbox, name: str) -> Path:
+    """The entry of that name, which is escaped where it is not UTF-8. Raises: SettingsError where there is none any more."""
+    if os.path.lexists(name):
+        return Path(name)
+    with suppress(StopIteration):
+        return next(path for path in _paths(inbox) if file_name(path) == name)
+    raise SettingsError(f"{name}: was removed from the inbox {inbox.name} before it landed; put it back")
 
 
 def hours_of_name(name: str) -> tuple[datetime | None, datetime | None]:
@@ -206,9 +253,8 @@ def land(
             os.scandir(feed.folder).close()
         except OSError as error:
             raise SettingsError(_unreadable(feed, error)) from error
-        if not Path(path).exists():
-            raise SettingsError(f"{path}: was removed from the inbox {name} before it landed; put it back")
-        signature, _ = _sign(Path(path))  # before it is read: what changes meanwhile is new again
+        entry = _found(feed, str(path))
+        signature, _ = _sign(entry)  # before it is read: what changes meanwhile is new again
         then = _ended(_known(warehouse) if known is None else known, path, signature)
         if then is not None:
             return Outcome.of(then)
@@ -216,6 +262,11 @@ def land(
     at = datetime.now(UTC).isoformat(timespec="seconds")
     about: dict[str, Any] = {"at": at, "inbox": name, "path": str(path), "signature": signature}
     if isinstance(feed, Inbox):
+        fault = _fault(feed, entry)
+        if fault is not None:
+            outcome = Outcome(**about, outcome=REFUSED, message=f"{path}: {fault}")
+            write_down(warehouse, asdict(outcome))
+            return outcome
         write_down(warehouse, {**about, "outcome": BEGUN})
     gate = Gate(warehouse.root)
     try:
@@ -234,7 +285,8 @@ def land(
             outcome = Outcome(**about, outcome=REFUSED, message=f"{error}; move it out of {feed.folder}")
     else:
         outcome = outcome_of(warehouse, summaries, **about)
-    write_down(warehouse, asdict(outcome))
+    if not outcome.may_pass:
+        write_down(warehouse, asdict(outcome))
     return outcome
 
 

@@ -14,6 +14,7 @@ from engine.warehouse import Warehouse
 from engine.words import human
 from ingest import IngestSummary
 from ingest.raw.register import Record, Register
+from ingest.reading.text import in_sight
 
 LANDED, NOTHING_NEW, HELD, UNREADABLE, REFUSED, UNANSWERED = "landed", "nothing new", "held", "unreadable", "refused", "unanswered"
 """What became of it. All but the first two need an operator; an entry is retried when it changes, a server every hour."""
@@ -63,9 +64,9 @@ class Outcome:
 
     @property
     def sentence(self) -> str:
-        """What became of it, for a log: what to do, if anything, else how many rows."""
+        """What became of it, one line for a log: what to do, if anything, else how many rows."""
         counts = f"{human(self.rows_delivered)} rows in, {human(self.rows_accepted)} accepted"
-        return self.message or f"{self.path}: {self.outcome}, {counts}"
+        return in_sight(self.message or f"{self.path}: {self.outcome}, {counts}")
 
     def is_decided(self, decided: Collection[int]) -> bool:
         """Whether all it needed was a decision on quarantined deliveries, and that is made: `decided` are their numbers."""
@@ -103,10 +104,12 @@ def outcome_of(warehouse: Warehouse, summaries: Sequence[IngestSummary], **about
             messages.append(f"{about['path']} is held in quarantine {held.number}: {in_short(held.reasons)}; {decide}")
             numbers.append(held.number)
         if summary.unreadable and not undecided:
-            first = summary.unreadable[0]
-            messages.append(f"{first.file} could not be read: {first.note}; send it again")
-            what = UNREADABLE
-    if numbers and what != UNREADABLE:  # a decision alone does not make up for a part that cannot be read
+            passing = [file for file in summary.unreadable if file.may_pass]
+            first = (passing or summary.unreadable)[0]
+            todo = "it is tried again" if passing else "send it again"
+            messages.append(f"{first.file} could not be read: {first.note}; {todo}")
+            what = HINDERED if passing or what == HINDERED else UNREADABLE
+    if numbers and what not in (UNREADABLE, HINDERED):  # a decision alone does not make up for a part that cannot be read
         what = HELD
     return Outcome(
         **about,

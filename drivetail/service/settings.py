@@ -116,6 +116,21 @@ def _path(value: object, info: ValidationInfo) -> Path:
     return (info.context or Path()) / value
 
 
+def _apart(folder: Path, info: ValidationInfo) -> Path:
+    """An inbox that is no part of the warehouse: what lands would arrive again."""
+    if info.context is not None and (why := overlap(folder, info.context)):
+        raise ValueError(f"{why}; give a folder apart from it")
+    return folder
+
+
+def overlap(folder: Path, warehouse: Path) -> str | None:
+    """How an inbox and the warehouse's folder lie in each other; null where they do not."""
+    inner, outer = folder.resolve(), warehouse.resolve()
+    if inner.is_relative_to(outer):
+        return f"it lies in the warehouse {warehouse}"
+    return f"the warehouse {warehouse} lies in it" if outer.is_relative_to(inner) else None
+
+
 def _metrics_file(path: Path) -> Path:
     if path.suffix != METRICS_SUFFIX:
         raise ValueError(f"give a file that ends in {METRICS_SUFFIX}: node_exporter reads no others")
@@ -160,6 +175,7 @@ def _receiver_url(url: str) -> str:
 Text = Annotated[str, Field(min_length=1)]
 Amount = Annotated[float, Field(ge=0)]
 Location = Annotated[Path, BeforeValidator(_path)]
+Folder = Annotated[Location, AfterValidator(_apart)]
 Utc = Annotated[AwareDatetime, AfterValidator(lambda at: at.astimezone(UTC).replace(tzinfo=None))]
 
 
@@ -214,7 +230,7 @@ _OPTIONAL = tuple(name for name in _Feed.model_fields if name not in ("name", "s
 class Inbox(_Feed):
     """A folder where deliveries of one source come in; see TEMPLATE."""
 
-    folder: Location
+    folder: Folder
     entries: Text = "*"
     settle_minutes: Amount = 2
 
@@ -330,8 +346,12 @@ def settings_file(warehouse: Warehouse) -> Path:
 
 
 def write_settings(warehouse: Warehouse, folder: Path | None, source: str, start: datetime, url: str | None = None) -> Path:
-    """Write the settings of a new installation with an inbox, a server, or both. Raises: SettingsError where there are some already."""
+    """Write the settings of a new installation with an inbox, a server, or both. Raises: SettingsError where there are some already, or
+    the inbox and the warehouse lie in each other.
+    """
     path = settings_file(warehouse)
+    if folder is not None and (why := overlap(folder, warehouse.root)):
+        raise SettingsError(f"{folder}: {why}; give an inbox apart from it")
     warehouse.create()
     inbox = ["[[inboxes]]", 'name = "fleet"', f"source = {_text(source)}", f"folder = {_text(str(folder or '/srv/deliveries'))}"]
     server = ["[[servers]]", 'name = "metrics"', f"url = {_text(url or 'http://prometheus:9090')}"]

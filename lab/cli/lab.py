@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drivetail.cli.options import Failure, format_option, os_failure, progress_of, warehouse_option
-from drivetail.console import as_csv, as_json, say
+from drivetail.console import as_csv, as_json, pass_on, say
 from engine.warehouse import Warehouse
 from engine.words import counted_noun
 
@@ -126,7 +126,7 @@ def status(warehouse: Warehouse, experiment: str | None, is_json: bool, check: b
     from lab.ask.status import collect, in_words, troubles
 
     found = collect(warehouse, experiment)
-    click.echo(as_json(found)) if is_json else say(in_words(found))
+    pass_on(as_json(found)) if is_json else say(in_words(found))
     wrong = troubles(found)
     if check and wrong:
         raise Failure(f"{wrong[0]}" + (f"; and {len(wrong) - 1} more" if len(wrong) > 1 else ""))
@@ -245,7 +245,7 @@ def choose_buffer(
 
     with published_lab(warehouse) as connection:
         rows = choose(connection, experiment, config, floor, ceiling, is_conservative=conservative)
-    click.echo(as_json(rows)) if output == "json" else say(choices_table(rows))
+    pass_on(as_json(rows)) if output == "json" else say(choices_table(rows))
 
 
 @lab.command("report")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -13,12 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 import drivetail.feeds.inbox
+import ingest.raw.arrivals
 from drivetail.cli import main
 from drivetail.feeds.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, land_each, list_entries
-from drivetail.feeds.outcomes import BEGUN, HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, Outcome, register
+from drivetail.feeds.outcomes import BEGUN, HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, REFUSED, Outcome, register
 from drivetail.service.settings import Settings, SettingsError, load_settings, settings_file, write_settings
 from engine.warehouse import Warehouse
-from ingest import GateError, IngestSummary, StoreError, list_deliveries
+from ingest import GateError, IngestError, IngestSummary, StoreError, list_deliveries
 
 NOW = datetime(2026, 1, 5, 12)
 
@@ -317,7 +319,7 @@ def test_settings_of_a_server_alone(tmp_path):
 
 def test_an_inbox_that_cannot_be_read_is_named_and_holds_up_no_other(site):
     """A share that is not mounted: the other inbox is listed and landed."""
-    other = site[0].root / "other"
+    other = site[2].parent / "other"
     with settings_file(site[0]).open("a") as handle:
         handle.write(f'\n[[inboxes]]\nname = "other"\nfolder = "{other}"\nsource = "bundle"\n')
     put(other / "drives.csv", "drive_id,raid_group_id\nd1,g1\n")
@@ -330,3 +332,146 @@ def test_an_inbox_that_cannot_be_read_is_named_and_holds_up_no_other(site):
     assert len(list_deliveries(site[0].root)) == 1
     put(site[2])
     assert f"{site[2]}: Not a directory" in CliRunner().invoke(main, ["inbox", "--warehouse", str(site[0].root)]).output
+
+
+HOURS_OF_ONE = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us\n2026-01-05T10:00:00,{},grp,9,0,70,\n"
+
+
+def land_new(site: tuple[Warehouse, Settings, Path]) -> dict[str, Outcome]:
+    """Land what has arrived by NOW; the outcomes by the names of the entries."""
+    entries = arrived(site[0], site[1], now=NOW)
+    landed = land_each(site[0], site[1], [(entry.inbox, entry.path) for entry in entries])
+    return {Path(outcome.path).name: outcome for outcome in landed}
+
+
+def landed_drives(warehouse: Warehouse) -> list[str]:
+    files = sorted(warehouse.raw.glob("deliveries/*/drive_hours/*.parquet"))
+    return sorted(drive for file in files for drive in pl.read_parquet(file, glob=False)["drive_id"])
+
+
+def link(path: Path, target: Path | str) -> None:
+    """A link that was laid an hour ago."""
+    path.symlink_to(target)
+    at = (NOW - timedelta(hours=1)).replace(tzinfo=UTC).timestamp()
+    os.utime(path, (at, at), follow_symlinks=False)
+
+
+def test_names_and_links_of_a_sender_fail_alone_and_show_nothing_of_what_they_lead_to(site, tmp_path):
+    folder = site[2]
+    outside = put(tmp_path / "outside/drive_hours.csv", HOURS_OF_ONE.format("not-yours"))
+    put(tmp_path / "outside/key.txt", "private=0451,word=plugh\n")
+    put(folder / "drive_hours_a.csv", HOURS_OF_ONE.format("first"))
+    put(folder / "drive_hours_z.csv", HOURS_OF_ONE.format("last"))
+    os.rename(put(folder / "m", HOURS_OF_ONE.format("misnamed")), os.fsencode(folder) + b"/drive_hours_m\xfe.csv")
+    link(folder / "drive_hours_n-loop.csv", "drive_hours_n-loop.csv")
+    link(folder / "drive_hours_o-long.csv", "x" * 300)
+    link(folder / "drive_hours_p-gone.csv", "not-there.csv")
+    link(folder / "drive_hours_q-file.csv", outside)
+    link(folder / "drive_hours_r-key.csv", tmp_path / "outside/key.txt")
+    link(folder / "s-folder", tmp_path / "outside")
+    link(folder / "t-root", "/")
+    refused = land_new(site)
+    assert {name: outcome.outcome for name, outcome in refused.items() if outcome.outcome != REFUSED} == {
+        "drive_hours_a.csv": LANDED,
+        "drive_hours_z.csv": LANDED,
+    }
+    assert len(refused) == 10
+    assert refused["drive_hours_m\\xfe.csv"].sentence.endswith("drive_hours_m\\xfe.csv: its name is not UTF-8; rename it")
+    assert "Too many levels of symbolic links" in refused["drive_hours_n-loop.csv"].message
+    assert "File name too long" in refused["drive_hours_o-long.csv"].message
+    assert "leads nowhere" in refused["drive_hours_p-gone.csv"].message
+    for name in ("drive_hours_q-file.csv", "drive_hours_r-key.csv", "s-folder", "t-root"):
+        assert "leads out of the inbox, which is not followed" in refused[name].message
+    assert landed_drives(site[0]) == ["first", "last"]
+    kept = b"".join(path.read_bytes() for path in site[0].root.rglob("*") if path.is_file())
+    assert b"not-yours" not in kept and b"plugh" not in kept
+    # each is said once, and stays failed until it changes
+    assert land_new(site) == {}
+    assert sorted(set(states(site).values())) == [DONE, FAILED]
+
+
+def test_folder_entry_with_odd_names_in_it_lands_what_is_good(site):
+    folder = site[2] / "2026-01-05"
+    put(folder / "drive_hours_1.csv", HOURS_OF_ONE.format("one"))
+    os.rename(put(folder / "x", HOURS_OF_ONE.format("two")), os.fsencode(folder) + b"/drive_hours_\xe9.csv")
+    link(folder / "drive_hours_loop.csv", "drive_hours_loop.csv")
+    link(folder / "drive_hours_long.csv", "y" * 400)
+    assert land_new(site)["2026-01-05"].outcome == LANDED
+    assert landed_drives(site[0]) == ["one", "two"]
+    (recorded,) = site[0].raw.glob("deliveries/*/ingested_files.parquet")
+    assert [Path(name).name for name in pl.read_parquet(recorded)["file"]] == ["drive_hours_1.csv", "drive_hours_\\xe9.csv"]
+
+
+def test_file_that_may_not_be_read_lands_once_it_may(site, monkeypatch):
+    """Whoever runs the tests may read everything, so the system's answer is made here. Size and time stay as they are."""
+    put(site[2] / "drive_hours_a.csv", HOURS_OF_ONE.format("open"))
+    put(site[2] / "drive_hours_b.csv", HOURS_OF_ONE.format("shut"))
+    read = ingest.raw.arrivals.sha256_of
+
+    def refuse(path: Path) -> str:
+        if path.name == "drive_hours_b.csv":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return read(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("ingest.raw.arrivals.sha256_of", refuse)
+        for again in (False, True):
+            outcomes = land_new(site)
+            assert outcomes["drive_hours_b.csv"].outcome == HINDERED
+            assert "Permission denied" in outcomes["drive_hours_b.csv"].message and "tried again" in outcomes["drive_hours_b.csv"].message
+            assert ("drive_hours_a.csv" in outcomes) != again
+    assert len(list_deliveries(site[0].root)) == 2  # the second is the word on the file, once
+    assert land_new(site)["drive_hours_b.csv"].outcome == LANDED
+    assert landed_drives(site[0]) == ["open", "shut"]
+
+
+@pytest.mark.parametrize("entries", ["*", "*/*"])
+def test_folder_that_may_not_be_read_lands_once_it_may(site, monkeypatch, entries: str):
+    warehouse, folder = site[0], site[2]
+    path = settings_file(warehouse)
+    path.write_text(path.read_text().replace('# entries = "*" ', f'entries = "{entries}" '))
+    shut = (warehouse, load_settings(warehouse), folder)
+    put(folder / "array-1/drive_hours.csv", HOURS_OF_ONE.format("one"))
+    put(folder / "array-2/drive_hours.csv", HOURS_OF_ONE.format("two"))
+    at = (NOW - timedelta(hours=1)).replace(tzinfo=UTC).timestamp()
+    for each in folder.iterdir():
+        os.utime(each, (at, at))
+    scan, may = os.scandir, os.access
+
+    def refuse(place: str | Path | int = ".") -> object:
+        if not isinstance(place, int) and Path(place).name == "array-2":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
+        return scan(place)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", refuse)
+        patched.setattr(os, "access", lambda place, mode: Path(place).name != "array-2" and may(place, mode))
+        outcome = land_new(shut)["array-2"]
+        assert (outcome.outcome, "array-2 could not be read: cannot be opened: Permission denied" in outcome.message) == (HINDERED, True)
+        assert landed_drives(warehouse) == ["one"]
+    assert [each.outcome for each in land_new(shut).values()] == [LANDED]
+    assert landed_drives(warehouse) == ["one", "two"]
+
+
+def test_newline_in_an_entrys_name_writes_no_line_of_its_own(site):
+    put(site[2] / "drive_hours_\nfleet.csv: landed, 7 rows in, 7 accepted.csv", HOURS_OF_ONE.format("d"))
+    at = (datetime.now(UTC) - timedelta(hours=1)).timestamp()
+    for path in site[2].iterdir():
+        os.utime(path, (at, at))
+    printed = CliRunner().invoke(main, ["inbox", "--land", "--warehouse", str(site[0].root)]).output
+    assert "drive_hours_\\nfleet.csv: landed, 7 rows in" in printed
+    assert not [line for line in printed.splitlines() if line.startswith("fleet.csv")]
+
+
+@pytest.mark.parametrize("place", [".", "raw/deliveries", ".."])
+def test_inbox_and_warehouse_that_lie_in_each_other_are_refused(tmp_path, place: str):
+    warehouse = Warehouse(tmp_path / "fleet/warehouse")
+    with pytest.raises(SettingsError, match=r"it lies in the warehouse|lies in it"):
+        write_settings(warehouse, warehouse.root / place, "bundle", datetime(2026, 1, 5))
+    write_settings(warehouse, tmp_path / "inbox", "bundle", datetime(2026, 1, 5))
+    path = settings_file(warehouse)
+    path.write_text(path.read_text().replace(str(tmp_path / "inbox"), str(warehouse.root / place)))
+    with pytest.raises(SettingsError, match=r"fleet.folder is .*; give a folder apart from it"):
+        load_settings(warehouse)
+    with pytest.raises(IngestError, match="lies in the warehouse"):
+        ingest.ingest("bundle", [warehouse.root / "raw"], warehouse.root)

@@ -6,6 +6,7 @@ from drivetail.ask.status.content import HOUR, Status
 from drivetail.console import Columns, block, facts, table, table_with_files
 from engine.read import Row
 from engine.words import counted_noun, duration, human, to_minute
+from ingest.reading.text import in_sight
 
 SHOWN = 10
 """Rows that a listing of the text shows."""
@@ -51,7 +52,8 @@ def render_status(status: Status) -> str:
 def _problems_block(status: Status) -> str:
     if not status.problems:
         return f"{status.warehouse}: nothing needs an operator"
-    return block(f"{status.warehouse}: {counted_noun(len(status.problems), 'problem')}", *(f"- {problem}" for problem in status.problems))
+    title = f"{status.warehouse}: {counted_noun(len(status.problems), 'problem')}"
+    return block(title, *(f"- {in_sight(problem)}" for problem in status.problems))
 
 
 def _publication_block(status: Status) -> str:
