@@ -13,6 +13,7 @@ from ingest.contract.values import utc_now
 from ingest.raw.durable import replace_file
 from ingest.raw.quarantine import list_quarantine
 from ingest.raw.store import list_deliveries
+from ingest.reading.text import in_order
 
 
 def write_pages(warehouse: Path, *days: date, now: datetime | None = None) -> Path:
@@ -37,6 +38,7 @@ def _write(warehouse: Path, day: date, deliveries: list[dict[str, Any]]) -> Path
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
+        finalize=in_order,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

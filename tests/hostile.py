@@ -26,6 +26,7 @@ DRIVES = [
     "http://localhost:9/drive.csv",
     "read_text('/etc/passwd')",
     "=cmd|' /C calc'!A0",
+    "d\u202egnp.exe\u2066x",
 ]
 GROUP = "g'\"><img src=x onerror=alert(2)>"
 MODEL = "</td></table><b onmouseover=alert(3)>{{ 7 * 7 }}</b><a href='javascript:alert(4)'>&amp;"

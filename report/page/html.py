@@ -15,6 +15,7 @@ import jinja2
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from ingest.reading.text import in_order
 from report.page import numbers
 
 REPORT = Path(__file__).parents[1]
@@ -25,6 +26,7 @@ def render(template: str, folder: Path = REPORT, **content: Any) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([folder, REPORT]),
         autoescape=True,
+        finalize=in_order,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

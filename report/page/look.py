@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,13 +64,17 @@ def styled(figure: go.Figure, height: int, *, hovermode: str = "x unified") -> g
     return figure
 
 
+_DIRECTION = re.compile(r"(?<!\\)((?:\\\\)*)\\u(061c|200[ef]|202[a-e]|206[6-9])")
+"""A character that turns the direction of text, as JSON escapes it."""
+
+
 def figure_html(figure: go.Figure, div_id: str, label: str) -> str:
     """A figure as data, without plotly.js, which the page holds once; the page draws it when the reader scrolls near it.
 
     label: what it shows, for those who do not see it.
     """
     # a script ends at the first "</script", whatever the language
-    data = str(figure.to_json()).replace("<", "\\u003c")
+    data = _DIRECTION.sub(r"\1\\\\u\2", str(figure.to_json())).replace("<", "\\u003c")
     return (
         f'<div id="{html.escape(div_id)}" class="plotly-graph-div" role="img" aria-label="{html.escape(label)}" '
         f'style="height: {figure.layout.height}px">'

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
+import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,6 +18,7 @@ from study_stand_in import HOSTILE, publish_study
 from engine.read import open_published
 from quality import write_pages
 from report import write_study
+from tests.proof.support import ROOT
 
 pytestmark = pytest.mark.xdist_group("safety")
 
@@ -47,7 +54,9 @@ class Elements(HTMLParser):
 
 
 def check_inert(page: Elements) -> None:
-    """Nothing that was delivered has become an element, an attribute or a script."""
+    """Nothing that was delivered has become an element, an attribute or a script, or turns the direction of text."""
+    assert not set("\u202e\u2066") & set(page.words + repr(page.elements))
+    assert not [script for script in page.scripts if re.search(r"(?<!\\)(\\\\)*\\u20(2e|66)", script[:1_000_000])]
     for tag, attributes in page.elements:
         assert tag not in LIVELY, (tag, attributes)
         for name, value in attributes.items():
@@ -120,3 +129,32 @@ def test_no_secret_of_the_environment_is_kept(attacked: Attacked) -> None:
         if path.is_file():
             assert PASSPHRASE.encode() not in path.read_bytes(), path
     assert PASSPHRASE not in told
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("metrics",),
+        ("sql", "select * from marts.dim_drives", "--format", "csv"),
+        ("sql", "select * from marts.dim_drives", "--format", "json"),
+        ("alerts", "--format", "json"),
+        ("alerts", "--all", "--format", "csv"),
+        ("status", "--format", "json"),
+    ],
+)
+def test_what_programs_read_is_unchanged_in_a_pipe_and_obeyed_by_no_terminal(attacked: Attacked, command: tuple[str, ...]) -> None:
+    arguments = [sys.executable, "-m", "drivetail", *command, "-w", str(attacked.warehouse.root)]
+    piped = subprocess.run(arguments, capture_output=True, check=False, cwd=ROOT).stdout.decode()
+    master, slave = pty.openpty()
+    process = subprocess.Popen(arguments, stdout=slave, stderr=slave, cwd=ROOT)
+    os.close(slave)
+    shown = b""
+    with contextlib.suppress(OSError):  # a terminal ends with an error
+        while block := os.read(master, 1 << 16):
+            shown += block
+    os.close(master)
+    process.wait()
+    check_printable(shown.decode().replace("\r\n", "\n"))
+    if command[-1] == "csv" and command[0] == "sql":
+        assert "\x1b]0;owned\x07" in piped
+        assert "\\x1b]0;owned\\x07" in shown.decode()
