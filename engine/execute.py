@@ -6,7 +6,6 @@ against what has been made, data tests are queries that return no row, and an er
 
 from __future__ import annotations
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,9 +34,7 @@ from engine.nodes import (
 )
 from engine.sources import MEASURED, RawFiles, no_rows, show_sources, source_rows
 from engine.warehouse import PROJECT, Warehouse, day_folder, quoted
-
-MEMORY_LIMIT = "4GB"
-"""Of one process that builds or reads; what does not fit is written to a temporary folder."""
+from ingest.reading.limits import memory_limit
 
 PARQUET = "format parquet, compression zstd, compression_level 1, dictionary_size_limit 1000"
 """Dictionaries are for columns of few values: trying one on every measurement takes a fifth of the time and saves nothing."""
@@ -67,8 +64,8 @@ create table if not exists state.sums (file varchar primary key, row_count bigin
 
 
 def limit_memory(connection: duckdb.DuckDBPyConnection) -> None:
-    """Give a connection as much memory as a process may take."""
-    connection.execute(f"set memory_limit = {quoted(os.environ.get('DRIVETAIL_MEMORY_LIMIT', MEMORY_LIMIT))}")
+    """Give a connection as much memory as a process may take; what does not fit is written to a temporary folder."""
+    connection.execute(f"set memory_limit = {quoted(memory_limit())}")
 
 
 def configure(connection: duckdb.DuckDBPyConnection) -> None:

@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 # Telemetry compresses by 5 to 30. More than this many times a file's size is taken for a bomb; small ones may unpack to the floor.
 MAX_EXPANSION = 200
 EXPANSION_FLOOR_BYTES = 256 << 20
+# A file whose beginning alone is this many times its size is looked at to its end before a row of it is read.
+SUSPECT_EXPANSION = 50
 # What a row weighs at least: an hour and two ids.
 LEAST_ROW_BYTES = 24
+
+
+MEMORY_LIMIT = "4GB"
+"""Of one process, where DRIVETAIL_MEMORY_LIMIT names no other."""
+_UNITS = {
+    **dict.fromkeys(("", "b", "byte", "bytes"), 1),
+    **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)},
+    **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)},
+}
+
+
+def memory_limit() -> str:
+    """How much memory a process may take, as DuckDB takes it."""
+    return os.environ.get("DRIVETAIL_MEMORY_LIMIT") or MEMORY_LIMIT
+
+
+def memory_limit_bytes() -> int:
+    """The same in bytes; the default where it is written in a way that only DuckDB knows."""
+    for text in (memory_limit(), MEMORY_LIMIT):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
+        if found and found[2] in _UNITS:
+            return int(float(found[1]) * _UNITS[found[2]])
+    raise AssertionError(MEMORY_LIMIT)
 
 
 def unpacked_limit(path: Path) -> int:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ingest.contract.errors import UnreadableFile
 from ingest.contract.fleet import TEXT, Layout
-from ingest.reading.limits import LEAST_ROW_BYTES, too_large, unpacked_limit
+from ingest.reading.limits import LEAST_ROW_BYTES, SUSPECT_EXPANSION, too_large, unpacked_limit
 from ingest.reading.text import one_line, utf8
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst")
@@ -272,11 +272,14 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
 
 
-def _blocks(stream: IO[bytes], limit: int) -> Iterator[bytes]:
-    """Blocks of whole lines, each ending in a newline but perhaps the last; of no more than `limit` bytes in all."""
+def _blocks(path: Path, stream: IO[bytes]) -> Iterator[bytes]:
+    """Blocks of whole lines, each ending in a newline but perhaps the last; of no more bytes in all than the file may unpack to."""
     rest: list[bytes] = []
     held = total = 0
+    limit = unpacked_limit(path)
     while block := stream.read(BLOCK_BYTES):
+        if not total and len(block) > SUSPECT_EXPANSION * path.stat().st_size:
+            _count_unpacked(path, limit)
         total += len(block)
         if total > limit:
             raise UnreadableFile(too_large("the file", limit))
@@ -293,11 +296,21 @@ def _blocks(stream: IO[bytes], limit: int) -> Iterator[bytes]:
         yield b"".join(rest)
 
 
+def _count_unpacked(path: Path, limit: int) -> None:
+    """Unpack a file and keep nothing: what is taken for a bomb is refused before the memory is used that its rows need."""
+    with opened(path) as stream:
+        total = 0
+        while block := stream.read(1 << 20):
+            total += len(block)
+            if total > limit:
+                raise UnreadableFile(too_large("the file", limit))
+
+
 def text_blocks(path: Path, expected: str) -> Iterator[bytes]:
     """Blocks of whole lines of a text file, unpacked, without byte order mark. Raises: UnreadableFile where it is no text."""
     with opened(path) as stream:
         first = True
-        for block in _blocks(stream, unpacked_limit(path)):
+        for block in _blocks(path, stream):
             if first:
                 if block[:2] in (b"\xff\xfe", b"\xfe\xff"):
                     raise UnreadableFile(f"the text is UTF-16; expected UTF-8 {expected}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import random
 import time
+import tracemalloc
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -364,6 +366,35 @@ def test_each_servers_words_for_too_much_are_known(said: str, monkeypatch: pytes
     with serving(Server(a_fleet(), lambda *_: (429, HEADERS, body))) as server, pytest.raises(PrometheusError) as caught:
         Client(server.url).ask("query")
     assert not isinstance(caught.value, TooMuch)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip"])
+def test_answer_that_unpacks_beyond_the_memory_is_refused_before_it_is_held(
+    encoding: str, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """64 MB may be taken, so an answer may have 4 MB; 200 MB come in a few kB."""
+    body = b'{"status":"success","data":' + b" " * 200_000_000
+    for _ in encoding.split(", "):
+        body = gzip.compress(body, 5)
+    assert len(body) < 1_000_000
+    monkeypatch.setenv("DRIVETAIL_MEMORY_LIMIT", "64MB")
+    with serving(Server(a_fleet(), lambda *_: (200, {**HEADERS, "Content-Encoding": encoding}, body))) as server:
+        tracemalloc.start()
+        with pytest.raises(TooMuch, match=r"more than 3 MiB, unpacked; .*DRIVETAIL_MEMORY_LIMIT is 64MB"):
+            Client(server.url).ask("query")
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert most < 32 << 20
+
+
+def test_servers_error_text_writes_no_line_of_its_own() -> None:
+    said = {"status": "error", "errorType": "bad_data", "error": "no\nfleet: landed, 9 rows in\x1b[2J\u202e"}
+    with (
+        serving(Server(a_fleet(), lambda *_: (400, HEADERS, json.dumps(said).encode()))) as server,
+        pytest.raises(PrometheusError) as caught,
+    ):
+        Client(server.url).ask("query")
+    assert str(caught.value).endswith("bad_data: no\\nfleet: landed, 9 rows in\\x1b[2J\\u202e")
 
 
 def test_too_much_at_once_is_asked_for_in_smaller_parts(warehouse: Warehouse) -> None:

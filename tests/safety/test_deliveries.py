@@ -8,6 +8,7 @@ import os
 import pickle
 import socket
 import subprocess
+import sys
 import tarfile
 import time
 import zipfile
@@ -378,3 +379,22 @@ def test_long_name_of_a_host_source_is_shortened_and_stays_its_own(tmp_path: Pat
     rows = pl.DataFrame({"drive_id": [f"h/{LONG}1", f"h/{LONG}2", "h/sda"], "file_no": [1, 1, 1], "row_no": [1, 2, 3]})
     names = completed(rows, "drive_hours")["drive_id"].to_list()
     assert names[2] == "h/sda" and len(set(names)) == 3 and max(map(len, names)) < 200
+
+
+@pytest.mark.parametrize("suffix", ["zst", "gz"])
+@pytest.mark.parametrize("content", ["rows", "zeros"])
+def test_bomb_is_refused_before_the_memory_is_used_that_its_rows_need(tmp_path: Path, suffix: str, content: str) -> None:
+    path = tmp_path / f"drive_hours.csv.{suffix}"
+    block = bytes(4 << 20) if content == "zeros" else ROW.format("d1").encode() + b"\n" * 5
+    block *= (4 << 20) // len(block) or 1
+    with pa.CompressedOutputStream(str(path), {"zst": "zstd", "gz": "gzip"}[suffix]) as stream:
+        stream.write(HEADER.encode() + b"\n")
+        for _ in range(70):
+            stream.write(block)
+    # the most that this process has taken; what getrusage says begins with its parent's
+    land_it = "import sys, ingest; print(ingest.ingest('bundle', [sys.argv[1]], sys.argv[2]).files[0].note); "
+    land_it += "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')][0])"
+    arguments = [sys.executable, "-c", land_it, str(path), str(tmp_path / "warehouse")]
+    note, most = subprocess.run(arguments, capture_output=True, check=True, cwd=ROOT, text=True).stdout.splitlines()
+    assert note.startswith("the file unpacks to more than 256 MiB")
+    assert int(most) < 400 << 10  # kB

@@ -20,7 +20,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
 from ingest.contract.errors import ServerError
-from ingest.reading.text import one_line, utf8
+from ingest.reading.limits import memory_limit, memory_limit_bytes
+from ingest.reading.text import in_sight, one_line, utf8
 
 USER, PASSWORD, TOKEN = (f"DRIVETAIL_PROMETHEUS_{name}" for name in ("USER", "PASSWORD", "TOKEN"))
 TENANT, CA, CERTIFICATE, KEY = (f"DRIVETAIL_PROMETHEUS_{name}" for name in ("TENANT", "CA", "CERTIFICATE", "KEY"))
@@ -34,7 +35,8 @@ SILENCE_SECONDS = 120
 # A whole answer, with all that is asked again and however it trickles in; Prometheus itself gives up on a query after two minutes.
 ANSWER_SECONDS = 300.0
 LONGEST_WAIT_SECONDS = 60  # in any server's challenge
-MAX_ANSWER_BYTES = 1 << 30
+# Part of the memory that the process may take: an answer takes eight times its bytes while it is read.
+ANSWERS_IN_MEMORY = 16
 
 
 # Prometheus, Mimir, Thanos and VictoriaMetrics each have their own words for it.
@@ -45,7 +47,8 @@ class PrometheusError(ServerError):
     """Of a Prometheus server. The message says what to do, and never a credential."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(without_secrets(message))
+        # a server writes no line of its own into a log
+        super().__init__(in_sight(without_secrets(message)))
 
 
 class TooMuch(PrometheusError):
@@ -161,11 +164,15 @@ class Client:
         return self._data(body, status, shown)
 
     def _body(self, response: requests.Response) -> bytes:
+        limit = memory_limit_bytes() // ANSWERS_IN_MEMORY
         blocks, held = [], 0
         for block in response.iter_content(1 << 18):
             held += len(block)
-            if held > MAX_ANSWER_BYTES:
-                raise TooMuch(f"{self.url} answers with more than {MAX_ANSWER_BYTES >> 20} MiB; select less with --match")
+            if held > limit:
+                raise TooMuch(
+                    f"{self.url} answers with more than {limit >> 20} MiB, unpacked; select less with --match, or allow more memory "
+                    f"(DRIVETAIL_MEMORY_LIMIT is {memory_limit()})"
+                )
             blocks.append(block)
         return b"".join(blocks)
 
