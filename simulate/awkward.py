@@ -24,7 +24,9 @@ ROW_CASES = ("late", "duplicated", "conflicting", "missing", "idle", "partly_obs
 FLEET_CASES = ("moved", "unlisted", "quantised")
 AWKWARD_CASES = ROW_CASES + FLEET_CASES
 PLANTED_CASES = ("failing", "swapped", "sudden", "mild", "updated")
-"""Drives whose story is known, for a first look: not among `all`, as no telemetry is awkward for them."""
+"""Drives whose story is known, for a first look: not among `all`, as no telemetry is awkward for them. One for which a fleet has too few
+groups or hours is left out; the truth lists those that are there.
+"""
 FAILING_EVERY_HOURS, FAILING_HOURS, FAILING_EXCESS = 31.0, 6.0, 3.5
 """Such a drive is slow this often, for so long, by so much (ratio)."""
 FAILING_DAYS, SWAPPED_DAYS, SWAP_HOURS, SUDDEN_HOURS = 40, 24, 3.0, 16.0
@@ -69,12 +71,11 @@ class Awkward:
             self._move(groups, histories, hours)
         if "failing" in self.cases:
             self._fail(groups, histories, hours, hours - 24.0 * FAILING_DAYS, float(hours), nth=0)
-        if "swapped" in self.cases:
+        if "swapped" in self.cases and hours > 24 * SWAPPED_DAYS:
             self._swap(groups, histories, hours)
         if "sudden" in self.cases:
             self._fail(groups, histories, hours, hours - SUDDEN_HOURS, float(hours), nth=2, case="sudden")
-        if "mild" in self.cases:
-            _, member = self._steady(groups, hours)[3]
+        for _, member in self._steady(groups, hours)[3:4] if "mild" in self.cases else ():
             member.fail_slow_excess = MILD_EXCESS
             self.done.append(("mild", member.drive_id, None, f"{1 + MILD_EXCESS:g} times its latency, for good"))
         self.data_drives = {m.drive_id for g in groups for m in g.members if m.role == "data"}
@@ -102,9 +103,15 @@ class Awkward:
 
     def _fail(
         self, groups: list[Group], histories: list[GroupHistory], hours: int, since: float, until: float, nth: int, case: str = "failing"
-    ) -> tuple[int, Member]:
-        """A data drive of the nth of the disk groups that can spare one is slow again and again, returns its group and itself."""
-        i, member = self._steady(groups, hours)[nth]
+    ) -> tuple[int, Member] | None:
+        """A data drive of the nth of the disk groups that can spare one is slow again and again.
+
+        Returns: its group and itself, null where there are fewer such groups.
+        """
+        steady = self._steady(groups, hours)
+        if nth >= len(steady):
+            return None
+        i, member = steady[nth]
         histories[i].episodes = [(m, e) for m, e in histories[i].episodes if m is not member]
         at, fate = max(since, 0.0) + 7.0, 0
         while at < until:
@@ -130,7 +137,10 @@ class Awkward:
     def _swap(self, groups: list[Group], histories: list[GroupHistory], hours: int) -> None:
         """A drive of the second such group was failing, too, until an operator put another one into its slot."""
         at = hours - 24.0 * SWAPPED_DAYS
-        i, old = self._fail(groups, histories, hours, at - 24.0 * FAILING_DAYS, at, nth=1)
+        failing = self._fail(groups, histories, hours, at - 24.0 * FAILING_DAYS, at, nth=1)
+        if failing is None:
+            return
+        i, old = failing
         new = replace(old, drive_id=f"{old.drive_id[:-1]}Z", active_from=at + SWAP_HOURS, outages=[], frailty=1.0, is_replacement=True)
         old.active_to = at
         groups[i].members.append(new)
@@ -179,7 +189,7 @@ class Awkward:
         is_there = (
             (pl.col("role") == "data") & (pl.col("valid_from") < at) & pl.col("valid_to").is_null() & pl.col("firmware").is_not_null()
         )
-        group = drives.filter(is_there)["raid_group_id"].max()
+        group = drives.filter(is_there)["raid_group_id"].max() or ""
         is_updated = is_there & (pl.col("raid_group_id") == group)
         after = drives.filter(is_updated).with_columns(valid_from=pl.lit(at), firmware=pl.col("firmware") + "U")
         before = drives.with_columns(valid_to=pl.when(is_updated).then(pl.lit(at)).otherwise("valid_to"))

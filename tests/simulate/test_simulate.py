@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import simulate as sim
+from simulate.awkward import PLANTED_CASES
 from simulate.groups import make_group
 from simulate.parameters import MAXIMUM_NUMBERS, meanings, number_count
 from simulate.shelves import shelf_episodes
@@ -345,3 +346,15 @@ def test_planted_drives_are_slow_as_the_truth_says(tmp_path: Path) -> None:
     told = pl.read_parquet(tmp_path / "planted" / "drives.parquet").filter(pl.col("drive_id").is_in(updated["drive_id"].to_list()))
     assert updated.height and told["drive_id"].value_counts()["count"].unique().to_list() == [2]
     assert told.filter(pl.col("firmware").str.ends_with("U"))["valid_to"].null_count() == updated.height
+
+
+@pytest.mark.parametrize(("disk_groups", "ssd_groups"), [(1, 0), (0, 1), (2, 1)])
+@pytest.mark.parametrize("hours", [1, 2, 25])
+def test_awkward_fleet_of_any_size_is_written(tmp_path: Path, disk_groups: int, ssd_groups: int, hours: int) -> None:
+    """Each case for which there is room is planted; the others are left out, and the truth does not name them."""
+    options = {"disk_groups": disk_groups, "ssd_groups": ssd_groups, "hours": hours, "seed": 6}
+    for number, awkward in enumerate((["all"], *([case] for case in PLANTED_CASES), ["all", *PLANTED_CASES])):
+        sim.simulate(tmp_path / str(number), awkward=awkward, **options)
+        rows, truth = drive_hours(tmp_path / str(number)), pl.read_csv(tmp_path / str(number) / "truth/truth_awkward.csv")
+        assert rows.height or truth["what"].str.contains("sent nothing|later").all()
+        assert "swapped" not in truth["case"]
