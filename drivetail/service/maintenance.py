@@ -291,16 +291,20 @@ def maintain(warehouse: Warehouse, say: Callable[[str], object] = print) -> list
     """
     open_published(warehouse).close()
     problems: list[str] = []
+    warehouse.note("expire")
     say(f"Removed {counted_noun(expire(warehouse), 'publication')}")
+    warehouse.note("sums")
     try:
         check_sums(warehouse)
         say("The sums hold")
     except ModelError as error:
         problems.append(str(error))
+    warehouse.note("compare")
     try:
         problems += reconcile(warehouse, say)
     except ModelError as error:
         problems += [str(error)] if str(error) not in problems else []
+    warehouse.note("rebuild")
     day, differences = rebuild_check(warehouse)
     say(f"{day}, built again from raw, is as published" if not differences else f"{day}, built again from raw, differs")
     return [*problems, *differences]

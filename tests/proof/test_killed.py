@@ -3,7 +3,7 @@
 Builds make every mart (`--daily`), or what is made once a day would differ from the reference of now.
 Where a phase takes long (landing, computing days, writing a publication) the process group is killed at a random instant of it. Phases of a
 millisecond (the commit of a delivery, the swap, the clean-up) are killed before each of their steps (tests/proof/forks.py).
-DRIVETAIL_KILLS is the number of kills, over six phases; 6 unless given, 50 in `make soak`. DRIVETAIL_KILL_SEED repeats the draw.
+DRIVETAIL_KILLS is the number of kills, over ten phases; 10 unless given, 50 in `make soak`. DRIVETAIL_KILL_SEED repeats the draw.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tests.reference.compare import compare
 from tests.reference.fleets import Fleet, Records, join, random_fleet, write_bundle
 from tests.reference.reference import SCHEMAS, Delivery, compute
 
-PHASES = 6
-ROUNDS = max(1, -(-int(os.environ.get("DRIVETAIL_KILLS", "6")) // PHASES))
+PHASES = 10
+ROUNDS = max(1, -(-int(os.environ.get("DRIVETAIL_KILLS", "10")) // PHASES))
 """Kills in each phase."""
 ATTEMPTS = 4
 """A random instant may come just after the phase, when the machine has become faster: so many more deliveries are tried."""
@@ -119,7 +119,7 @@ class Site(Killer):
         self.twin = folder / "undisturbed"
         self._twin_has = 0
         self._killed: Counter[str] = Counter()
-        self._coming = pieces(fleet, 2 * (ROUNDS + ATTEMPTS) + 10, folder / "deliveries", rng)
+        self._coming = pieces(fleet, 6 * (ROUNDS + ATTEMPTS) + 12, folder / "deliveries", rng)
         self.deliver()
         self.forks.run("build", *self.option)
         self.readers = [Reader(self.published, mode, folder) for mode in ("poll", "hold")]
@@ -220,25 +220,51 @@ def test_a_killed_ingest_leaves_a_delivery_whole_or_absent(site: Site) -> None:
 
 @pytest.mark.soak
 @pytest.mark.xdist_group("killed-1")
-def test_a_killed_build_is_simply_done_again(site: Site) -> None:
-    """Killed while it computes days."""
+@pytest.mark.parametrize("phase", ["days", "relations"])
+def test_a_killed_build_is_simply_done_again(site: Site, phase: str) -> None:
+    """Killed while it computes days, or the relations that are made of them, with a publication in its place."""
     build = ("build", "--daily", *site.option)
     site.deliver()
-    seconds = site.seconds(build)["days"]
+    seconds = site.seconds(build)[phase]
     for attempt in range(ROUNDS + ATTEMPTS):
         before = site.expected()
         site.deliver()
-        if not site.kill(build, {"days"}, seconds, cold=attempt == 0):
+        if not site.kill(build, {phase}, seconds, cold=attempt == 0):
             site.forks.run(*build)  # it may have died later, before it published
             seconds /= 2
             continue
-        assert compare(before, site.published) == [], "a build that was killed while it computed days has changed what readers see"
+        assert compare(before, site.published) == [], "a build that was killed has changed what readers see"
         site.forks.run(*build)
         assert compare(site.expected(), site.published) == []
         site.check_readers()
-        if site.has_killed("days") == ROUNDS:
+        if site.has_killed(phase) == ROUNDS:
             break
-    site.check_end("days")
+    site.check_end(phase)
+
+
+@pytest.mark.soak
+@pytest.mark.xdist_group("killed-2")
+@pytest.mark.parametrize("phase", ["sums", "compare", "rebuild"])
+def test_a_killed_maintenance_changes_nothing_and_the_next_one_finds_all_well(site: Site, phase: str) -> None:
+    """Killed in each of its proofs. Then a build takes a delivery in over what it left, and it is run to the end."""
+    maintain, build = ("maintain", *site.option), ("build", "--daily", *site.option)
+    site.forks.run(*build)
+    seconds = site.seconds(maintain)[phase]
+    for attempt in range(ROUNDS + ATTEMPTS):
+        if not site.kill(maintain, {phase}, seconds, cold=attempt == 0):
+            seconds /= 2
+            continue
+        assert compare(site.expected(), site.published) == []
+        site.deliver()
+        site.forks.run(*build)
+        code, said = site.forks.said(*maintain)
+        assert code == 0, said
+        assert "The sums hold\nRaw and store agree: " in said and "built again from raw, is as published" in said
+        assert not list((site.warehouse / "build").glob("rebuild-*"))
+        site.check_readers()
+        if site.has_killed(phase) == ROUNDS:
+            break
+    site.check_end(phase)
 
 
 def test_what_a_killed_build_changed_and_a_later_delivery_undid_is_computed_again(tmp_path: Path) -> None:
