@@ -20,6 +20,7 @@ from engine.warehouse import Warehouse
 from engine.words import counted_noun, to_minute
 from ingest.contract.values import utc_now
 from ingest.raw.register import Record, Register
+from ingest.reading.text import in_sight
 
 SAME_WITHIN = timedelta(hours=24)
 """Two alerts of one subject and reason are at least as far apart (alert_clear_hours); closer, late data have moved the one."""
@@ -267,7 +268,7 @@ def sentence(alert: Alert) -> str:
         facts.append(
             f"{'drives' if alert.reason == 'whole_group' else 'peers'}: {shown}" + (", ..." if len(alert.peers) > MAX_DRIVES_NAMED else "")
         )
-    return f"{'; '.join(facts)}. {alert.check}"
+    return in_sight(f"{'; '.join(facts)}. {alert.check}")
 
 
 def alerts_json(alerts: Sequence[Alert]) -> str:
