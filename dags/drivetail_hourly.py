@@ -26,6 +26,7 @@ from airflow.sdk import Asset, CronDataIntervalTimetable, TriggerRule, dag, task
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 import drivetail_shared as shared
+from drivetail.service.settings import this_hour
 
 COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/complete-weeks")
 """Weeks whose reports are due: an event names them, `{"weeks": ["2026-W03"]}`."""
@@ -36,9 +37,11 @@ PARTS = 4
 schedule = shared.parsed_settings().schedule
 
 
-def naive(instant: Any) -> datetime:
-    """One of Airflow's instants as the warehouse keeps them: UTC without zone, of the standard library."""
-    return datetime.fromtimestamp(instant.timestamp(), UTC).replace(tzinfo=None)
+def until(data_interval_end: Any) -> datetime:
+    """End of the hour that a run is of, UTC without zone: of the last full one where it was started by hand, and has no interval."""
+    if data_interval_end is None:
+        return this_hour()
+    return datetime.fromtimestamp(data_interval_end.timestamp(), UTC).replace(tzinfo=None)
 
 
 @dag(
@@ -59,17 +62,20 @@ def drivetail_hourly() -> None:
     def sources() -> Any:
         @task.sensor(mode="reschedule", poke_interval=30, timeout=6 * 3600, doc_md="An hour's uploads may take some minutes.")
         def wait_for_uploads(data_interval_end: Any = None) -> bool:
-            return datetime.now(UTC) >= data_interval_end + timedelta(minutes=shared.settings().schedule.wait_minutes)
+            # what is started by hand is for now
+            wait = timedelta(minutes=shared.settings().schedule.wait_minutes if data_interval_end is not None else 0)
+            return datetime.now(UTC).replace(tzinfo=None) >= until(data_interval_end) + wait
 
         @task(doc_md="Names, sizes and times only; nothing is read.")
         def discover(data_interval_end: Any = None) -> list[list[dict[str, str]]]:
             from drivetail.feeds.inbox import arrived, deal
             from drivetail.feeds.pulls import due
 
-            warehouse, settings, until = shared.warehouse(), shared.settings(), naive(data_interval_end)
-            entries = arrived(warehouse, settings, until=until)
+            warehouse, settings, end = shared.warehouse(), shared.settings(), until(data_interval_end)
+            # of one by hand all that is there, as of `drivetail inbox --land`
+            entries = arrived(warehouse, settings, until=None if data_interval_end is None else end)
             # each server in a task of its own: when it does not answer, only that fails
-            parts: list[list[Any]] = [*deal(entries, PARTS), *([pull] for pull in due(warehouse, settings, until))]
+            parts: list[list[Any]] = [*deal(entries, PARTS), *([pull] for pull in due(warehouse, settings, end))]
             return [[{"inbox": each.inbox, "path": each.path} for each in part] for part in parts]
 
         found = discover()
@@ -103,12 +109,18 @@ def drivetail_hourly() -> None:
     @task_group(tooltip="Slowdowns, tails, intervals, published for readers")
     def marts() -> Any:
         # what landed is published, also when something else did not land
-        @task(pool=shared.WRITER, trigger_rule=TriggerRule.ALL_DONE, doc_md="The models over what is new, their tests, one publication.")
+        @task(
+            pool=shared.WRITER,
+            trigger_rule=TriggerRule.ALL_DONE,
+            doc_md="The models over what is new, their tests, one publication; nothing where all is built.",
+        )
         def build() -> str:
             from engine.build import build as run_build
+            from engine.build import built
 
             with shared.no_retry():
-                return run_build(shared.warehouse()).publication.publication_id
+                last = built(shared.warehouse())
+                return (last or run_build(shared.warehouse()).publication).publication_id
 
         @task(
             outlets=[COMPLETE_WEEKS],
@@ -133,7 +145,7 @@ def drivetail_hourly() -> None:
         def freshness(data_interval_end: Any = None) -> None:
             from drivetail.tell.watch import staleness
 
-            message = staleness(shared.warehouse(), shared.settings(), naive(data_interval_end))
+            message = staleness(shared.warehouse(), shared.settings(), until(data_interval_end))
             if message:
                 raise AirflowFailException(message)
 

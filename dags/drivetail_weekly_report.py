@@ -27,7 +27,7 @@ COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/comple
     default_args=shared.defaults(),
     params={
         "week": Param(
-            None, type=["null", "string"], pattern=r"^\d{4}-W\d{2}$", description="ISO week, like 2026-W46; those due where empty."
+            None, type=["null", "string"], pattern=r"^\d{4}-W\d{2}(?!\n)$", description="ISO week, like 2026-W46; those due where empty."
         )
     },
     dagrun_timeout=timedelta(hours=6),

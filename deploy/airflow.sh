@@ -35,39 +35,55 @@ command -v airflow >/dev/null || {
 # as `airflow "$@"`, but SQLite's lock is taken where the scheduler writes too
 [ $# -eq 0 ] || exec python -m drivetail.service.airflow_command "$@"
 
+passwords=$home/simple_auth_manager_passwords.json.generated
+# one that Airflow makes it prints, too, and a journal would keep it
+[ -s "$passwords" ] || (
+    umask 077
+    python -c "import json, secrets; print(json.dumps({'admin': secrets.token_urlsafe(16)}))" >"$passwords"
+)
 airflow db migrate
 airflow pools set drivetail_writer 1 "One writer per warehouse"
 
-pids=
+# Each part runs in a session of its own: it is ended whole, and Ctrl-C reaches this script alone.
+is_there() { kill -0 "$1" 2>/dev/null || kill -0 -- "-$1" 2>/dev/null; }
+end() { # a part, and how many seconds its first process has to end the others; what is left then is killed
+    [ -n "$1" ] && is_there "$1" || return 0
+    kill "$1" 2>/dev/null || true
+    left=$2
+    while [ "$left" -gt 0 ] && is_there "$1"; do
+        sleep 1
+        left=$((left - 1))
+    done
+    ! is_there "$1" || kill -9 -- "-$1" 2>/dev/null || true
+}
+api='' processor='' scheduler=''
 stop() {
     trap '' INT TERM HUP
-    # shellcheck disable=SC2086 # several
-    kill $pids 2>/dev/null || true
-    (sleep 30 && kill -9 $pids 2>/dev/null) &
-    # shellcheck disable=SC2086
-    wait $pids || true
-    kill $! 2>/dev/null || true
+    # tasks report to the API server: it ends last
+    end "$scheduler" 30
+    end "$processor" 10
+    end "$api" 10
 }
 trap stop EXIT
 trap 'exit 0' INT TERM HUP
-airflow api-server &
-pids=$!
-# tasks report to it: a scheduler that is faster would start tasks that fail
+ended() {
+    echo "Airflow's $1 has ended (its last lines are above, those of its tasks in $home/logs); the others end, too" >&2
+    exit 1
+}
+setsid airflow api-server &
+api=$!
+# a scheduler that is faster would start tasks that cannot report, and fail
 until python -c "import urllib.request as r; r.urlopen('$url/api/v2/version', timeout=5)" 2>/dev/null; do
-    kill -0 "$pids"
+    kill -0 "$api" 2>/dev/null || ended "API server"
     sleep 1
 done
-for part in dag-processor "scheduler --skip-serve-logs"; do
-    # shellcheck disable=SC2086 # a command and its option
-    airflow $part &
-    pids="$pids $!"
-done
-echo "Airflow: $url, user admin, password in $home/simple_auth_manager_passwords.json.generated (Ctrl-C ends it)"
+setsid airflow dag-processor &
+processor=$!
+setsid airflow scheduler --skip-serve-logs &
+scheduler=$!
+echo "Airflow: $url, user admin, password in $passwords (Ctrl-C ends it)"
 while sleep 1; do
-    for pid in $pids; do
-        kill -0 "$pid" 2>/dev/null || {
-            echo "a part of Airflow has ended, as said above; the others end, too" >&2
-            exit 1
-        }
-    done
+    kill -0 "$api" 2>/dev/null || ended "API server"
+    kill -0 "$processor" 2>/dev/null || ended "DAG processor"
+    kill -0 "$scheduler" 2>/dev/null || ended scheduler
 done

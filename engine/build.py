@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -29,7 +30,7 @@ from engine.compiled import models_of
 from engine.custom import CustomModels, build_custom, custom_digest
 from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor, begin, configure
-from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Node
+from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Models, Node
 from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, lost_deliveries, lost_sentence, row_count, write_plan_inputs
 from engine.publish import Publication, current_publication, next_publication_id, publish
 from engine.read import first_line, published_by, published_custom, published_deliveries
@@ -103,6 +104,27 @@ def build(
             explaining(warehouse, made.raw_files),
         ):
             return made.run(daily=daily)
+
+
+def built(warehouse: Warehouse) -> Publication | None:
+    """The publication where a build would change nothing: it is of all that has landed, of these models and of these settings."""
+    last = current_publication(warehouse)
+    if last is None:
+        return None
+    past = read_past(warehouse)
+    landed = {delivery.seq: delivery.digest() for delivery in list_deliveries(warehouse.root)}
+    is_of_all = (
+        published_deliveries(warehouse, last.publication_id) == landed
+        and last.pruned_before_utc == (None if past is None else past.before_utc)
+        and published_by(warehouse, last.publication_id) == _version(models_of(), own_thresholds(warehouse))
+        and published_custom(warehouse, last.publication_id)[0] == custom_digest()
+    )
+    return last if is_of_all else None
+
+
+def _version(models: Models, thresholds: dict[str, Any]) -> str:
+    """Changes when a definition does, or a threshold of this warehouse: then all relations are made again."""
+    return models.version + (json.dumps(thresholds, sort_keys=True) if thresholds else "")
 
 
 def publish_store(warehouse: Warehouse) -> Publication:
@@ -231,8 +253,8 @@ class Build:
 
     @property
     def version(self) -> str:
-        """Changes when a definition does, or a threshold of this warehouse: then all relations are made again."""
-        return self.models.version + (json.dumps(self.thresholds, sort_keys=True) if self.thresholds else "")
+        """See _version()."""
+        return _version(self.models, self.thresholds)
 
     @property
     def has_inventory(self) -> bool:
@@ -380,6 +402,8 @@ class Build:
 
     def show(self, *, is_redefined: bool) -> None:
         """Have the models see what has landed and what is stored; define them where they have changed."""
+        # what a killed process left that looked at some days alone
+        self.connection.execute("delete from plan.shown_days")
         self.executor.show_raw(self.files, horizon=self.horizon)
         self.executor.show_store()
         if is_redefined:

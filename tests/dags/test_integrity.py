@@ -66,6 +66,7 @@ def test_only_one_task_writes_at_a_time(bag: Any):
         "drivetail_hourly marts.build",
         "drivetail_maintenance expire",
         "drivetail_maintenance proofs.sums",
+        "drivetail_maintenance proofs.raw_to_warehouse",
         "drivetail_maintenance proofs.rebuild",
     }
 

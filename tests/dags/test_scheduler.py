@@ -263,6 +263,67 @@ def test_hours_with_kills_end_in_the_marts_of_one_load(tmp_path: Path):
     assert marts_differences(warehouse.published, bulk.published) == []
 
 
+@pytest.mark.soak
+def test_run_started_by_hand_is_for_now_and_a_stop_leaves_nothing(tmp_path: Path) -> None:
+    """It has no data interval. The one hour of the schedule has run before; what comes then is landed and built by the run by hand."""
+    site = make_site(tmp_path, HOURS[0], HOURS)
+    settings = site.warehouse.root / "drivetail.toml"
+    # the fleet is of another year, and the run of now: what it finds is old
+    settings.write_text(settings.read_text().replace("fresh_hours = 3", f"fresh_hours = {24 * 365 * 100}"))
+    site.deliver(HOURS[0])
+    scheduler = Scheduler(site)
+    try:
+        scheduler.wait_until_ready()
+        scheduler.wait("the hour of the schedule", lambda: scheduler.runs("drivetail_hourly") == ["success"])
+        for hour in HOURS[1:]:
+            site.deliver(hour)
+        trigger(scheduler, "drivetail_hourly")
+        scheduler.wait("the run by hand", lambda: scheduler.runs("drivetail_hourly") == ["success"] * 2)
+        assert scheduler.rows("select count(*) from dag_run where dag_id = 'drivetail_hourly' and data_interval_end is null") == [(1,)]
+        assert scheduler.rows("select count(*) from task_instance where try_number > 1") == [(0,)]
+        # nothing has landed since: the next one publishes nothing
+        published = site.warehouse.published.stat().st_ino
+        scheduler.airflow("dags", "trigger", "drivetail_hourly")
+        scheduler.wait("the second run by hand", lambda: scheduler.runs("drivetail_hourly") == ["success"] * 3)
+        assert site.warehouse.published.stat().st_ino == published
+        processes = scheduler.processes()
+        assert len(processes) > 4
+        # what the executor began does not end by itself, so it is ended with the scheduler
+        (begun,) = [each for each in processes if "scheduler" in " ".join(each.cmdline()[:4])][:1]
+        begun.kill()
+        scheduler.process.wait(60)
+        left = [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+        assert left == []
+    finally:
+        scheduler.stop()
+    output = scheduler.output.read_text()
+    assert "Airflow's scheduler has ended" in output
+    password = json.loads((site.warehouse.root / "airflow/simple_auth_manager_passwords.json.generated").read_text())["admin"]
+    assert password not in output
+    drivetail("ingest", "bundle", site.everything, "--warehouse", tmp_path / "bulk")
+    drivetail("build", "--warehouse", tmp_path / "bulk")
+    assert marts_differences(site.warehouse.published, Warehouse(tmp_path / "bulk").published) == []
+
+
+@pytest.mark.soak
+def test_a_stop_ends_every_process_in_order_while_tasks_run(tmp_path: Path) -> None:
+    site = make_site(tmp_path, HOURS[-1], HOURS)
+    for hour in HOURS:
+        site.deliver(hour)
+    scheduler = Scheduler(site)
+    try:
+        scheduler.wait("a task runs", lambda: bool(scheduler.tasks()))
+        processes = scheduler.processes()
+    finally:
+        began = time.monotonic()
+        scheduler.stop()
+    assert time.monotonic() - began < 60
+    assert scheduler.process.returncode == 0
+    assert [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE] == []
+    # tasks could report until the last
+    assert "Connection refused" not in scheduler.output.read_text()
+
+
 def ended(scheduler: Scheduler) -> int:
     """How many of the hours have been run, however they ended."""
     return sum(state in ("success", "failed") for state in scheduler.runs("drivetail_hourly"))

@@ -18,7 +18,7 @@ SETTINGS = """
 [[inboxes]]
 name = "fleet"
 source = "bundle"
-folder = "inbox"
+folder = "../inbox"
 """
 
 

@@ -165,7 +165,7 @@ SETTINGS = """
 [[inboxes]]
 name = "hosts"
 source = "collected"
-folder = "out"
+folder = "../out"
 settle_minutes = 0
 year = 2026
 """
@@ -177,24 +177,26 @@ def test_an_inbox_takes_every_part_of_what_hosts_deliver(host: Host, tmp_path: P
     collecting.deliver(T0 + 1200)
     looked(host, collecting, 30, failed="(F)")
     collecting.deliver(T0 + 1800)
-    (tmp_path / "drivetail.toml").write_text(SETTINGS)
-    landing = ["inbox", "--land", "--warehouse", str(tmp_path)]
+    warehouse = tmp_path / "warehouse"
+    warehouse.mkdir()
+    (warehouse / "drivetail.toml").write_text(SETTINGS)
+    landing = ["inbox", "--land", "--warehouse", str(warehouse)]
     done = CliRunner().invoke(main, landing)
     assert done.exit_code == 0 and "2 new entries landed" in done.output, done.output
 
     at_once = tmp_path / "at_once"
     done = CliRunner().invoke(main, ["ingest", "collected", str(tmp_path / "out"), "--warehouse", str(at_once)])
     assert done.exit_code == 0, done.output
-    assert of_host(tmp_path) == of_host(at_once)
-    lines = [line for line in Register(Warehouse(tmp_path).raw, "inbox").read() if line["outcome"] != "begun"]
+    assert of_host(warehouse) == of_host(at_once)
+    lines = [line for line in Register(Warehouse(warehouse).raw, "inbox").read() if line["outcome"] != "begun"]
     # 4 drives, 4 aliases or more, 3 looks of 4 drives each, and one event when sdb failed
     assert [(line["outcome"], line["rows_delivered"] > 12) for line in lines] == [("landed", True)] * 2
 
-    count = len(list_deliveries(tmp_path))
-    Register(Warehouse(tmp_path).raw, "inbox").path.unlink()
+    count = len(list_deliveries(warehouse))
+    Register(Warehouse(warehouse).raw, "inbox").path.unlink()
     done = CliRunner().invoke(main, landing)
     assert done.exit_code == 0 and done.output.count("nothing new") == 2, done.output
-    assert len(list_deliveries(tmp_path)) == count
+    assert len(list_deliveries(warehouse)) == count
 
 
 def test_a_part_that_cannot_be_read_needs_somebody_and_costs_only_that(host: Host, tmp_path: Path) -> None:
@@ -202,11 +204,13 @@ def test_a_part_that_cannot_be_read_needs_somebody_and_costs_only_that(host: Hos
     looked(host, collecting, 0, 10)
     delivered = collecting.deliver(T0 + 600).path
     (delivered / "lsblk.json").write_text("{")
-    (tmp_path / "drivetail.toml").write_text(SETTINGS)
-    done = CliRunner().invoke(main, ["inbox", "--land", "--warehouse", str(tmp_path)])
+    warehouse = tmp_path / "warehouse"
+    warehouse.mkdir()
+    (warehouse / "drivetail.toml").write_text(SETTINGS)
+    done = CliRunner().invoke(main, ["inbox", "--land", "--warehouse", str(warehouse)])
     assert done.exit_code == 1 and "lsblk.json could not be read" in done.output, done.output
-    assert {row[1] for row in of_host(tmp_path)["drive_hours"]} == {f"web1/sd{d}" for d in "abcd"}
-    shown = CliRunner().invoke(main, ["inbox", "--warehouse", str(tmp_path)])
+    assert {row[1] for row in of_host(warehouse)["drive_hours"]} == {f"web1/sd{d}" for d in "abcd"}
+    shown = CliRunner().invoke(main, ["inbox", "--warehouse", str(warehouse)])
     assert "1 failed" in shown.output
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from drivetail.ask.status.content import LISTED, Status, in_hours
 from engine.read import QueryError
 from engine.warehouse import Warehouse
+from engine.words import counted_noun
 from ingest.contract.errors import GateError
 from ingest.raw.quarantine import Held, list_quarantine
 
@@ -20,7 +21,7 @@ def commands(warehouse: Warehouse, held: Held) -> dict[str, str]:
 
 def in_short(reasons: Sequence[str]) -> str:
     """Why a delivery is held: the first reason, and how many more there are."""
-    return reasons[0] + (f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else "")
+    return reasons[0] + (f" (and {counted_noun(len(reasons) - 1, 'more reason')})" if len(reasons) > 1 else "")
 
 
 def collect_quarantined(status: Status, warehouse: Warehouse) -> None:
