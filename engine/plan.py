@@ -68,10 +68,11 @@ def lost_deliveries(landed: Mapping[int, str], known: Mapping[int, str | None]) 
 
 def lost_sentence(raw: Path, numbers: Sequence[int]) -> str:
     """Which deliveries raw has lost, and what to do."""
+    noun, them = ("delivery", "it") if len(numbers) == 1 else ("deliveries", "them")
     more = f" and {len(numbers) - NAMED} more" if len(numbers) > NAMED else ""
     return (
-        f"{raw}: has lost {'delivery' if len(numbers) == 1 else 'deliveries'} {', '.join(map(str, numbers[:NAMED]))}{more}; put them back "
-        "from a copy, or compute what is left with `drivetail build --full-refresh` (docs/runbooks/lost-deliveries.md)"
+        f"{raw}: has lost {noun} {', '.join(map(str, numbers[:NAMED]))}{more}; put {them} back from a copy, or compute what is left with "
+        "`drivetail build --full-refresh` (docs/runbooks/lost-deliveries.md)"
     )
 
 

@@ -50,7 +50,7 @@ def published_latency(warehouse: Warehouse) -> list[tuple[int, float]]:
 def test_number_taken_again_by_another_delivery_of_the_same_hours_is_refused(three: Warehouse, tmp_path: Path) -> None:
     lose(three, 3)
     land(three, tmp_path, 3, slow_us=70_000)
-    lost = f"{three.raw}: has lost delivery 3; put them back from a copy"
+    lost = f"{three.raw}: has lost delivery 3; put it back from a copy"
     refused = drivetail("build", "-w", three.root)
     assert refused.exit_code == 1
     assert lost in refused.output

@@ -19,8 +19,9 @@ import duckdb
 import pytest
 from click.testing import CliRunner, Result
 
+from drivetail.ask.status import collect_status
 from drivetail.cli import main
-from drivetail.service.maintenance import expire
+from drivetail.service.maintenance import expire, reconcile
 from engine.build import build
 from engine.compiled import models_of
 from engine.errors import ModelError
@@ -159,6 +160,9 @@ def test_a_prune_that_died_after_its_commit_is_done_by_the_next_build(site: Site
     assert site.ask("select pruned_before_utc, count(*) from marts.publication, marts.fct_drive_hours group by all") == [(horizon, 44)]
     assert site.ask(raid_hours) == before
     assert site.does(*PLAN) == f"Everything before {HORIZON} was already pruned; nothing has changed\n"
+    site.cleans_up(keep_seconds=-1)
+    assert collect_status(site.warehouse).lost_deliveries == []
+    assert reconcile(site.warehouse) == []
 
 
 @pytest.mark.proof
