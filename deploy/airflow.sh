@@ -45,7 +45,16 @@ airflow db migrate
 airflow pools set drivetail_writer 1 "One writer per warehouse"
 
 # Each part runs in a session of its own: it is ended whole, and Ctrl-C reaches this script alone.
-is_there() { kill -0 "$1" 2>/dev/null || kill -0 -- "-$1" 2>/dev/null; }
+members() { # processes of a session that have not ended: tasks have groups of their own
+    for stat in /proc/[0-9]*/stat; do
+        { read -r line <"$stat"; } 2>/dev/null || continue
+        pid=${line%% *}
+        # shellcheck disable=SC2086 # after the name: state, parent, group, session
+        set -- "$1" ${line##*) }
+        [ "$5" != "$1" ] || [ "$2" = Z ] || echo "$pid"
+    done
+}
+is_there() { kill -0 "$1" 2>/dev/null || [ -n "$(members "$1")" ]; }
 end() { # a part, and how many seconds its first process has to end the others; what is left then is killed
     [ -n "$1" ] && is_there "$1" || return 0
     kill "$1" 2>/dev/null || true
@@ -54,7 +63,9 @@ end() { # a part, and how many seconds its first process has to end the others; 
         sleep 1
         left=$((left - 1))
     done
-    ! is_there "$1" || kill -9 -- "-$1" 2>/dev/null || true
+    for pid in $(members "$1"); do
+        kill -9 "$pid" 2>/dev/null || true
+    done
 }
 api='' processor='' scheduler=''
 stop() {

@@ -286,14 +286,13 @@ def test_run_started_by_hand_is_for_now_and_a_stop_leaves_nothing(tmp_path: Path
         scheduler.airflow("dags", "trigger", "drivetail_hourly")
         scheduler.wait("the second run by hand", lambda: scheduler.runs("drivetail_hourly") == ["success"] * 3)
         assert site.warehouse.published.stat().st_ino == published
-        processes = scheduler.processes()
+        processes = alive(scheduler.processes())
         assert len(processes) > 4
         # what the executor began does not end by itself, so it is ended with the scheduler
-        (begun,) = [each for each in processes if "scheduler" in " ".join(each.cmdline()[:4])][:1]
+        begun = next(each for each in processes if "scheduler" in " ".join(each.cmdline()[:4]))
         begun.kill()
         scheduler.process.wait(60)
-        left = [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
-        assert left == []
+        assert alive(processes) == []
     finally:
         scheduler.stop()
     output = scheduler.output.read_text()
@@ -319,9 +318,18 @@ def test_a_stop_ends_every_process_in_order_while_tasks_run(tmp_path: Path) -> N
         scheduler.stop()
     assert time.monotonic() - began < 60
     assert scheduler.process.returncode == 0
-    assert [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE] == []
+    assert alive(processes) == []
     # tasks could report until the last
     assert "Connection refused" not in scheduler.output.read_text()
+
+
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Those that have not ended."""
+    found = []
+    for each in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [each] if each.is_running() and each.status() != psutil.STATUS_ZOMBIE else []
+    return found
 
 
 def ended(scheduler: Scheduler) -> int:
