@@ -224,7 +224,7 @@ def maintain(warehouse: Warehouse) -> None:
 
     \b
     sums          the laws of the domain (slow hours = interval hours, ...) over everything
-    raw           every accepted row is stored once
+    raw           every accepted row is stored once, with its values; stored files are as they were
     rebuild       a day drawn at random, built again from raw alone, is as published
     """
     from drivetail.service.maintenance import maintain as run
