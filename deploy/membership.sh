@@ -92,7 +92,7 @@ list_vdevs() { # ZFS: peers are the drives of a vdev; single drives of a pool ar
         # shellcheck disable=SC2086 # its words
         set -- $line
         case $line in
-            'pool '*) pool=$2 section='' vdev='' ;;
+            'pool '*) pool=${line#pool } section='' vdev='' ;; # a name may have spaces
             "$tab$pool "* | "${tab}NAME "*) ;;
             "$tab"[!\ ]*) section=/$1 ;; # logs, cache, special, spares
             "$tab  /"* | "$tab  replacing-"* | "$tab  spare-"*) vdev=$section ;;

@@ -254,6 +254,21 @@ def test_a_zfs_vdev_is_a_group(shell: str, tmp_path: Path) -> None:
     assert run(sys=tmp_path, path=zpool(tmp_path / "bin", POOLS), shell=str(wrapper)).splitlines()[2:] == lines
 
 
+def test_pools_whose_names_have_spaces_are_groups_of_their_own(tmp_path: Path) -> None:
+    pools = "".join(
+        f"  pool: {name}\n state: ONLINE\nconfig:\n\n\tNAME  STATE\n\t{name}  ONLINE  0 0 0\n\t  mirror-0  ONLINE  0 0 0\n"
+        f"\t    /dev/{first}1  ONLINE  0 0 0\n\t    /dev/{second}1  ONLINE  0 0 0\n\nerrors: No known data errors\n\n"
+        for name, first, second in (("big tank", "sda", "sdb"), ("big data 2", "sdc", "sdd"))
+    )
+    for name in ("sda", "sdb", "sdc", "sdd"):
+        (tmp_path / "block" / name / f"{name}1").mkdir(parents=True)
+        (tmp_path / "block" / name / f"{name}1" / "partition").write_text("1\n")
+    shown = run(sys=tmp_path, path=zpool(tmp_path / "bin", pools))
+    assert re.findall(r'md="([^"]*)",device="([^"]*)"', shown) == [
+        ("big tank/mirror-0", "sda"), ("big tank/mirror-0", "sdb"), ("big data 2/mirror-0", "sdc"), ("big data 2/mirror-0", "sdd"),
+    ]  # fmt: skip
+
+
 def test_a_host_without_arrays_or_pools_has_no_series(tmp_path: Path) -> None:
     (tmp_path / "block" / "sda").mkdir(parents=True)
     assert len(run(sys=tmp_path, path=zpool(tmp_path / "bin", "no pools available\n")).splitlines()) == 2
