@@ -21,7 +21,7 @@ import polars as pl
 from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, zone_of
-from ingest.reading.devices import alias_of, drive_of, is_whole_drive
+from ingest.reading.devices import alias_of, drive_of, is_no_drive, is_whole_drive
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.parse import completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
@@ -34,8 +34,8 @@ NAMES = ("syslog", "messages", "kern", "dmesg", "journal")
 EXPECTED = f"*.log, or a name that begins with {', '.join(NAMES)} (also .gz, .zst): lines of the kernel, as text or journald's JSON"
 RECORD_KIND = "lines"
 SHOWN_LINES = 3
-# One plug pulled or pushed in makes several lines (controller, disk, array): those of one kind within a minute are one event.
-SAME_PLUG = timedelta(minutes=1)
+# The kernel says one thing in several lines (controller, disk, array; sense key, block layer): of one kind within a minute they are one event.
+SAME = timedelta(minutes=1)
 PLUGS = ("unplug", "replug")
 HALF_YEAR = timedelta(days=182)
 
@@ -43,11 +43,24 @@ _COLLECTED = re.compile(r"(.+)\.\d{8}T\d{6}Z")
 _AS_NUMBERS = r'"MESSAGE"\s*:\s*\['  # journald writes what is no UTF-8 so
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
-_ISO = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?\s+(?:(\S+)\s+kernel:\s)?(.*)")
-_SYSLOG = re.compile(r"(?:<\d+>)?([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\d) (\S+) (.*)")
+# journalctl -o short-full names the weekday and the zone
+_ISO = re.compile(
+    r"(?:[A-Z][a-z]{2} )?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d| UTC| GMT)?"
+    r"(?: [A-Z]{3,5}(?= \S+ kernel:))?\s+(?:(\S+)\s+kernel:\s)?(.*)"
+)
+_SYSLOG = re.compile(r"(?:<\d+>)?([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? (\S+) (.*)")
+_RFC_5424 = re.compile(r"(?:<\d+>)?1 (\S+) (\S+) (\S+) \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+)\s+(?:\ufeff)?(.*)")
+_SHORT_UNIX = re.compile(r"(\d{9,11})\.(\d{1,9}) (\S+) kernel: (.*)")
+# dmesg -x
+_FACILITY = re.compile(r"^[a-z0-9]+ *: *[a-z]+ *: (?=\[|\d{4}-)")
+_REPEATED = re.compile(r"(?:^|kernel: )message repeated \d+ times: \[ ?(.*?) ?\]$")
+# framings that spread an entry over several lines
+_SPREAD = re.compile(r'^\s*"?MESSAGE"?\s*[:=]')
 # where the name of a program stands; a line that quotes the kernel has it elsewhere
 _TAGGED = re.compile(
-    rb"^(?:<\d+>)?(?:\d{4}-\d\d-\d\d[T ][0-9:.,]+(?:Z|[+-][0-9:]{4,5})?|[A-Z][a-z]{2} +\d{1,2} [0-9:]{8}) +\S+ kernel: ", re.MULTILINE
+    rb"^(?:<\d+>)?(?:(?:[A-Z][a-z]{2} )?\d{4}-\d\d-\d\d[T ][0-9:.,]+(?:Z|[+-][0-9:]{4,5}| [A-Z]{3,5})?"
+    rb"|[A-Z][a-z]{2} +\d{1,2} [0-9:.]{8,18}) +\S+ kernel: ",
+    re.MULTILINE,
 )
 _SINCE_BOOT = re.compile(r"(?:<\d+>)?\[\s*(\d{1,10})\.(\d{1,9})\](.*)")
 _CTIME = re.compile(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4})\](.*)")
@@ -161,7 +174,7 @@ def read_log(path: Path, reading: Reading) -> Parsed:
     hints = [pattern.hint for pattern in patterns()]
     clock = Clock(reading.zone)
     devices = _Devices()
-    plugged: dict[tuple[str, str], datetime] = {}
+    happened: dict[tuple[str, str], datetime] = {}
     years = _Years(reading.year)
     done = 0
     for block in text_blocks(path, "lines of a log"):
@@ -172,7 +185,7 @@ def read_log(path: Path, reading: Reading) -> Parsed:
             parsed.unmatched += left.len()
             parsed.examples += left.head(SHOWN_LINES - len(parsed.examples)).to_list()
         for at in has_hint.arg_true().to_list():
-            _take(parsed, done + at + 1, lines[at], reading, clock, years, devices, plugged)
+            _take(parsed, done + at + 1, lines[at], reading, clock, years, devices, happened)
         done += lines.len()
     return parsed
 
@@ -185,6 +198,8 @@ class _Devices:
     by_handle: dict[tuple[str, int], str] = field(default_factory=dict)
     by_port: dict[tuple[str, str], str] = field(default_factory=dict)
     by_usb: dict[tuple[str, str], str] = field(default_factory=dict)
+    awaited: dict[str, tuple[Pattern, datetime, str, int]] = field(default_factory=dict)
+    """By host the event whose drive the next line names, with its time, message and row."""
 
     def learn(self, host: str, groups: dict[str, str]) -> None:
         if "device" in groups and "address" in groups:
@@ -237,50 +252,67 @@ def _take(
     clock: Clock,
     years: _Years,
     devices: _Devices,
-    plugged: dict[tuple[str, str], datetime],
+    happened: dict[tuple[str, str], datetime],
 ) -> None:
     """One line that has a hint: learn what it names, and take its event."""
     try:
         at, host, message = _framed(line, reading, clock, years)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        parsed.rejected.append((row, "the line has no time that can be read", "line", line[:SHOWN_VALUE_CHARS]))
+        reason = "the line has no time that can be read"
+        if _SPREAD.match(line):
+            reason = "an entry of several lines, as journalctl -o json-pretty, verbose and export write; write it with -o json"
+        parsed.rejected.append((row, reason, "line", line[:SHOWN_VALUE_CHARS]))
         return
     except _NotOfTheKernel:
         parsed.unmatched += 1
         return
     host = reading.folder if reading.is_collected else host
+    message = repeated[1] if (repeated := _REPEATED.search(message)) else message
     event: Pattern | None = None
     groups: dict[str, str] = {}
+    named: dict[str, str] = {}
     for pattern in patterns():
         if pattern.hint not in message or (event and pattern.event_type):
             continue
         if match := pattern.regex.search(message):
             found = {name: value for name, value in match.groupdict().items() if value}
             devices.learn(host, found)
+            named |= found
             if pattern.event_type:
                 event, groups = pattern, found
+    awaited = devices.awaited.pop(host, None)
+    if awaited is not None and event is None and "device" in named:
+        event, at, message, row = awaited
+        groups = named
+    elif awaited is not None:
+        parsed.unmatched += 1
+    if event is not None and "next" in groups:
+        devices.awaited[host] = (event, at, message, row)
+        return
     if event is None:
         parsed.unmatched += 1  # it only names a device
         return
     device = devices.device(host, groups)
-    if device is None and "usb" in groups:
-        parsed.unmatched += 1  # most of what is plugged into USB is no drive
+    if (device is None and "usb" in groups) or (device is not None and is_no_drive(device)):
+        # most of what is plugged into USB is no drive; an error of a dm or md device is one of a drive below it
+        parsed.unmatched += 1
         parsed.examples += [line] if len(parsed.examples) < SHOWN_LINES else []
         return
     if device is None or not is_whole_drive(device):
         reason = "no line before it says which device that is" if device is None else "no whole drive"
         parsed.rejected.append((row, reason, "device", message.strip()[:SHOWN_VALUE_CHARS]))
         return
-    drive = alias_of(host, device)
+    key = (alias_of(host, device), event.event_type)
+    before = happened.get(key)
+    is_same = before is not None and timedelta() <= at - before <= SAME
     if event.event_type in PLUGS:
-        other = PLUGS[event.event_type == PLUGS[0]]
-        before = plugged.get((drive, event.event_type))
-        plugged.pop((drive, other), None)
-        plugged[drive, event.event_type] = at
-        if before is not None and at - before <= SAME_PLUG:
-            parsed.repeated += 1
-            return
-    parsed.events.append((drive, at, event.event_type, f"{event.what}: {message.strip()[:SHOWN_VALUE_CHARS]}", row))
+        happened.pop((key[0], PLUGS[event.event_type == PLUGS[0]]), None)
+    if event.event_type in PLUGS or not is_same:
+        happened[key] = at
+    if is_same:
+        parsed.repeated += 1
+        return
+    parsed.events.append((key[0], at, event.event_type, f"{event.what}: {message.strip()[:SHOWN_VALUE_CHARS]}", row))
 
 
 class _NotOfTheKernel(Exception):
@@ -289,22 +321,34 @@ class _NotOfTheKernel(Exception):
 
 def _framed(line: str, reading: Reading, clock: Clock, years: _Years) -> tuple[datetime, str, str]:
     """When (UTC), on which host, and what a line says. Raises: ValueError where it cannot be read."""
+    # dmesg -x; journalctl -o json-sse and json-seq
+    line = _FACILITY.sub("", line.removeprefix("data: ").lstrip("\x1e"))
     if line.lstrip().startswith("{"):
         return _journal(line, reading)
+    if match := _RFC_5424.match(line):
+        stamp, host, program, message = match.groups()
+        if program != "kernel":
+            raise _NotOfTheKernel
+        at = datetime.fromisoformat(stamp)
+        return (at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else clock.utc(at)), host, message
+    if match := _SHORT_UNIX.match(line):
+        since = timedelta(seconds=int(match[1]), microseconds=int(match[2].ljust(6, "0")[:6]))
+        return datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + since, match[3], match[4]
     if match := _ISO.match(line):
         stamp, fraction, offset, host, message = match.groups()
         if reading.is_tagged and host is None:
             raise _NotOfTheKernel
         local = datetime.fromisoformat(stamp) + timedelta(microseconds=int((fraction or "0").ljust(6, "0")[:6]))
         if offset:
-            at = datetime.fromisoformat(stamp + offset.replace("Z", "+00:00")).astimezone(UTC).replace(tzinfo=None)
+            offset = "+00:00" if offset in ("Z", " UTC", " GMT") else offset
+            at = datetime.fromisoformat(stamp + offset).astimezone(UTC).replace(tzinfo=None)
             return at.replace(microsecond=local.microsecond), host or reading.folder, message
         return clock.utc(local), host or reading.folder, message
     if match := _SYSLOG.match(line):
-        month, day, time, host, message = match.groups()
+        month, day, time, fraction, host, message = match.groups()
         if reading.is_tagged and not message.startswith("kernel: "):
             raise _NotOfTheKernel
-        return clock.utc(years.local(month, day, time)), host, message
+        return clock.utc(years.local(month, day, time) + timedelta(microseconds=int((fraction or "0").ljust(6, "0")[:6]))), host, message
     if match := _CTIME.match(line):
         month, day, time, year, message = match.groups()
         return clock.utc(datetime.strptime(f"{year}-{_MONTHS[month]}-{day} {time}", "%Y-%m-%d %H:%M:%S")), reading.folder, message
@@ -322,6 +366,8 @@ def _journal(line: str, reading: Reading) -> tuple[datetime, str, str]:
     if program not in (None, "kernel"):
         raise _NotOfTheKernel
     message = entry["MESSAGE"]
+    if isinstance(message, list) and message and not isinstance(message[0], int):  # a field that was given several times
+        message = message[0]
     if isinstance(message, list):
         message = bytes(message).decode("utf-8", "replace")
     at = datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(microseconds=int(entry["__REALTIME_TIMESTAMP"]))
