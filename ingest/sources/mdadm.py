@@ -111,6 +111,11 @@ class Array:
         return "data"
 
     @property
+    def is_running(self) -> bool:
+        """Whether its members' places are known: those of an array that was not started are all listed as spares, without a level."""
+        return self.is_active or self.level is not None
+
+    @property
     def shown_level(self) -> str | None:
         """The RAID level, and that no drive is only parity where that is so."""
         rotates = self.level in ("raid5", "raid6") and not any(self.role(member).startswith("parity") for member in self.members)
@@ -143,25 +148,31 @@ def _looks_at_arrays(file: SourceFile, result: FileResult) -> tuple[str, list[tu
     """The host of a file, its looks, and the lines that are rejected."""
     text = read_text(file)
     rejected: list[Rejection] = []
-    seen = list(_seen(text, rejected))
-    if not any(arrays for _, arrays in seen) and not rejected and "Personalities" not in text:
+    stopped: dict[str, datetime] = {}
+    seen = list(_seen(text, rejected, stopped))
+    result.notes += [f"{name} is inactive from {at} UTC on: its members stay as they were" for name, at in stopped.items()]
+    if not any(arrays for _, arrays in seen) and not rejected and not stopped and "Personalities" not in text:
         raise UnreadableFile("no md array is in it; expected what `mdadm --detail [--export]` or `cat /proc/mdstat` prints")
     return host_of(file), seen, rejected
 
 
-def _seen(text: str, rejected: list[Rejection]) -> Iterator[tuple[Look, list[Array]]]:
+def _seen(text: str, rejected: list[Rejection], stopped: dict[str, datetime]) -> Iterator[tuple[Look, list[Array]]]:
     """The looks of a text by their time, with what stands of the arrays: what a look does not give in full stays as in the look before.
 
-    Only an mdstat that has come to its end says that an array is gone; so do its drives when they are active in another.
+    Only an mdstat that has come to its end says that an array is gone; so do its drives when they are active in another. An array that is
+    listed and does not run (`inactive`) keeps the members it had: `stopped` names it.
     """
     cut = 0 if text.endswith(("\n", "\r")) else len(text.splitlines())
     known: dict[tuple[bool, str], Array] = {}
     for look in sorted(looks(text), key=lambda one: one.at):
         before = len(rejected)
+        listed = [array for array in _listed(look, rejected, cut) if not array.is_torn]
+        for array in listed:
+            if not array.is_running:
+                stopped.setdefault(array.name, look.at)
+        idle = {drive_device(member.device) for array in listed if not array.is_running for member in array.members}
         whole = {
-            (array.is_of_mdstat, array.name if array.is_of_mdstat else array.uuid or ""): array
-            for array in arrays_of(look, rejected, cut)
-            if not array.is_torn
+            (array.is_of_mdstat, array.name if array.is_of_mdstat else array.uuid or ""): array for array in listed if array.is_running
         }
         for key, array in whole.items():
             if (
@@ -176,13 +187,19 @@ def _seen(text: str, rejected: list[Rejection]) -> Iterator[tuple[Look, list[Arr
             key: whole.get(key, array)
             for key, array in known.items()
             if key in whole
+            or any(drive_device(member.device) in idle for member in array.members)
             or not (is_all or any(member.device in taken for member in array.members if not member.is_failed and not member.is_spare))
         }
         known = stay | whole
         yield look, list(known.values())
 
 
-def arrays_of(look: Look, rejected: list[Rejection], cut: int = 0) -> Iterator[Array]:
+def arrays_of(look: Look, rejected: list[Rejection]) -> Iterator[Array]:
+    """The arrays of a look that run. See _listed()."""
+    return (array for array in _listed(look, rejected) if array.is_running)
+
+
+def _listed(look: Look, rejected: list[Rejection], cut: int = 0) -> Iterator[Array]:
     """The arrays that a look lists, in whichever of the three forms; what is cut off goes to `rejected`.
 
     cut: the line that the text ends within, 0 where it ends with a whole one.
@@ -225,7 +242,11 @@ def _begun(line: int, text: str, rejected: list[Rejection]) -> Array | None:
     if match is None:
         return None
     array = Array(line, match[1], level=match[3], is_of_mdstat=True, is_active=match[2] == "active")
-    for text in match[4].split():
+    texts = match[4].split()
+    if array.is_active and not any(_MDSTAT_MEMBER.match(text) for text in texts):
+        _tear(array, rejected, line, "an array without a member; is the line cut off, or are its drives gone?", "members", array.name)
+        return array
+    for text in texts:
         member = _MDSTAT_MEMBER.fullmatch(text)
         if member is None:
             _tear(array, rejected, line, f"a member of {array.name} that is not whole; is the line cut off?", "member", text)
@@ -276,7 +297,7 @@ def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]
         _name(array, line, value, rejected)
     elif key == "Container GUID":
         _name(array, line, value.split()[0] + "/" + array.name if value else "", rejected)
-    elif key == "Raid Level":
+    elif key == "Raid Level" and array.is_active:
         array.level = value
     elif key == "Layout":
         array.layout = value
@@ -286,6 +307,8 @@ def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]
         if array.working_count is not None or not value.isdecimal():
             _tear(array, rejected, line, "not the one number of its working devices; is it cut off?", key, value)
         array.working_count = int(value) if value.isdecimal() else None
+    elif key == "State" and "inactive" in value.replace(",", " ").split():
+        array.is_active, array.level = False, None  # mdadm makes up a level
     elif key == "State":
         array.sync = next((_DETAIL_SYNC[word] for word in value.replace(",", " ").split() if word in _DETAIL_SYNC), None)
 
@@ -378,8 +401,10 @@ def _give_slots(array: Array, rejected: list[Rejection]) -> None:
 def _is_whole(array: Array, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> bool:
     """Whether an array whose last line was read has members that a look can be compared with; what is cut off goes to `rejected`."""
     _take_exported(array, devices, rejected)
-    if array.level in ("container", "faulty") or (array.level is None and not array.is_active):
+    if array.level in ("container", "faulty"):
         return False
+    if not array.is_running:
+        return True
     missing = "level" if array.level not in _LEVELS else "UUID" if array.uuid is None and not array.is_of_mdstat else None
     if missing is not None:
         _tear(array, rejected, array.line, f"the array has no {missing}; the output is cut off", missing, array.name or None)
