@@ -16,6 +16,8 @@ ATA_NAMES = {
 }  # fmt: skip
 """By number, those of which vendors agree what they mean. Any other number is what smartctl calls it, or `smart_NUMBER`."""
 TEMPERATURES = (190, 194)
+HOURS = (9, 222, 240)
+COMMAND_TIMEOUT = 188
 MOST = 2**53
 """More than any counter has: what is beyond is a vendor's own encoding."""
 
@@ -30,8 +32,13 @@ def ata_name(number: int, given: str | None = None) -> str:
 
 
 def ata_raw(number: int, raw: int | None) -> int | None:
-    """The raw value of an ATA attribute; of a temperature without the lowest and the highest that are packed beside it."""
+    """The raw value of an ATA attribute, without what vendors pack above it: the lowest and highest temperature, the minutes and seconds of
+    hours, commands that timed out by how long they took.
+    """
     if raw is None or raw < 0:
         return None
-    raw = raw % 2**16 if number in TEMPERATURES else raw
+    if number in TEMPERATURES or number == COMMAND_TIMEOUT:
+        raw %= 2**16
+    elif number in HOURS:
+        raw %= 2**32
     return raw if raw <= MOST else None

@@ -8,6 +8,7 @@ deployed_on is the day that many hours before, which the models believe last.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -34,6 +35,11 @@ _MOST = 2**53
 _MOST_HOURS = 50 * 8766
 # Counters of errors the medium could not make good: reallocated and pending sectors are what the drive has cured or may cure.
 _ATA_MEDIA_ERRORS = (187, 198)  # reported uncorrectable, offline uncorrectable
+# Behind these a device is the controller's: `-d cciss,1`, of which some versions write the type only
+_BEHIND = re.compile(r",|(^|\+)(cciss|megaraid|aacraid|areca|3ware|hpt|marvell|sssraid|jmb39x|jms56x)")
+_BEHIND_SHOWN = re.compile(r"\[\w+_disk_\d+\]")
+# what smartctl made of a raw value that a vendor packed: `40311 (52 181 0)`, `40343h+09m+23.5s`
+_DECODED = re.compile(r"(\d{1,16})(?: \(.*\)|h\+.*)?")
 
 
 def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
@@ -145,16 +151,20 @@ def _interface(document: dict[str, Any], protocol: Any) -> str | None:
 
 
 def _aliases(document: dict[str, Any], serial: str, host: str, at: Any) -> list[dict[str, Any]]:
-    """The names the drive goes by: the device, unless a controller hides several drives behind it; the world wide name."""
+    """The names the drive goes by: the device, unless a controller hides several drives behind it; the world wide name.
+
+    A controller `nvme0` is named as it is: the number of its namespace may be another's.
+    """
     names = []
     device, kind = _text(_at(document, "device", "name")), _text(_at(document, "device", "type")) or ""
-    if device and "," not in kind:
-        name = drive_device(device)
-        # smartctl takes the controller (nvme0), the kernel counts by the namespace
-        names.append(f"{host}/{name}n1" if name.startswith("nvme") and name[4:].isdecimal() else f"{host}/{name}")
+    shown = _text(_at(document, "device", "info_name")) or ""
+    if device and not _BEHIND.search(kind) and not _BEHIND_SHOWN.search(shown):
+        names.append(f"{host}/{drive_device(device)}")
     naa, oui, number = (_count(_at(document, "wwn", part)) for part in ("naa", "oui", "id"))
     if naa is not None and oui is not None and number is not None:
         names.append(f"wwn:0x{naa:x}{oui:06x}{number:09x}")
+    elif (unit := _text(document.get("logical_unit_id"))) is not None:
+        names.append(f"wwn:{unit.lower()}")
     return [{"alias": name, "drive_id": serial, "valid_from": at, "collected_at": at} for name in names]
 
 
@@ -166,18 +176,26 @@ def _health(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if raw is not None or normalised is not None:
             found.setdefault(attribute, {"attribute": attribute, "raw_value": raw, "normalised_value": normalised})
 
+    # smartctl's own reading of an attribute counts before the raw value, in which vendors pack more than one number
+    stated = {
+        "power_on_hours": _count(_at(document, "power_on_time", "hours")),
+        "temperature_celsius": _count(_at(document, "temperature", "current")),
+    }
     for row in _list(_at(document, "ata_smart_attributes", "table")):
         number = _count(row.get("id")) if isinstance(row, dict) else None
         if number is not None:
-            say(ata_name(number, _text(row.get("name"))), ata_raw(number, _count(_at(row, "raw", "value"))), _count(row.get("value")))
+            name = ata_name(number, _text(row.get("name")))
+            decoded = _DECODED.fullmatch(_text(_at(row, "raw", "string")) or "")
+            raw = _count(decoded[1]) if decoded else ata_raw(number, _count(_at(row, "raw", "value")))
+            say(name, raw if stated.get(name) is None else stated[name], _count(row.get("value")))
     logs = {"": _at(document, "nvme_smart_health_information_log")}
     logs |= {f"{way}_": _at(document, "scsi_error_counter_log", way) for way in ("read", "write", "verify")}
     for prefix, log in logs.items():
         for name, value in log.items() if isinstance(log, dict) else ():
             say("temperature_celsius" if name == "temperature" else prefix + name, _count(value))
     say("grown_defect_list", _count(document.get("scsi_grown_defect_list")))
-    say("power_on_hours", _count(_at(document, "power_on_time", "hours")))
-    say("temperature_celsius", _count(_at(document, "temperature", "current")))
+    for name, value in stated.items():
+        say(name, value)
     yield from found.values()
 
 
