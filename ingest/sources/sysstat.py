@@ -20,7 +20,7 @@ import polars as pl
 from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, plain_time, zone_of
-from ingest.reading.devices import is_cut_off, is_whole_drive
+from ingest.reading.devices import head_of, is_cut_off, is_hidden_path, is_path, is_whole_drive
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.overlap import each_once, take_back
 from ingest.reading.parse import completed
@@ -44,6 +44,10 @@ _SIZES = {
     ("rkB", "wkB"): 1024, ("rkB/s", "wkB/s"): 1024, ("rMB/s", "wMB/s"): 1 << 20,
     ("rd_sec", "wr_sec"): 512, ("rd_sec/s", "wr_sec/s"): 512, ("rsec/s", "wsec/s"): 512,
 }  # fmt: skip
+# by its names, older versions' last: the mean size of a request, of reads, of writes, and of all with discards
+_REQUESTS = {"read": {"rareq-sz": 1024}, "write": {"wareq-sz": 1024}, "all": {"areq-sz": 1024, "avgrq-sz": 512}}
+_DISCARDED = {"dkB/s": 1024, "dkB": 1024, "dMB/s": 1 << 20, "dc_sec/s": 512}
+_ONLY_SPLIT = ("r/s", "w/s", "r_await", "w_await")
 _SD_MAJORS = (8, *range(65, 72), *range(128, 136))
 # what has always had these numbers: ram, floppies, loop, md, CDs, nbd
 _NO_DRIVE_MAJORS = (1, 2, 7, 9, 11, 43)
@@ -64,12 +68,25 @@ INTERVAL: dict[str, pl.DataType] = {
 
 @dataclass
 class Found:
-    """What one file holds: intervals as rows of INTERVAL, and rejections as rows of REJECTION. Rows count drives in an interval."""
+    """What one file holds: intervals as rows of INTERVAL, and rejections as rows of REJECTION. Rows count drives in an interval.
+
+    `contradicted`: by the names of two columns the values of the first interval whose bytes they contradict.
+    """
 
     intervals: list[dict[str, Any]] = field(default_factory=list)
     rejected: list[tuple[int, str, str, str | None]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    contradicted: dict[tuple[str, str], str] = field(default_factory=dict)
+    contradicted_count: int = 0
     row: int = 0
+
+    @property
+    def notes(self) -> list[str]:
+        """What is left out without a rejection: bytes that contradict their record, by the columns, with the first of them."""
+        return [
+            f"{' and '.join(names)} do not fit requests and their size, such as {shown}: {self.contradicted_count} intervals "
+            "have no bytes; sysstat 12.2.0 prints MB/s in sectors, print kB/s (without -m)"
+            for names, shown in self.contradicted.items()
+        ]
 
 
 def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
@@ -102,7 +119,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     intervals = each_once(read, key, [name for name in INTERVAL if name not in (*key, "row_no")], landing.by_no)
     if not intervals.height:
         return
-    used, unused = of_one_tool(intervals)
+    used, unused = of_one_tool(with_paths(intervals))
     hours, behind = roll_up(used)
     take_back(unused, landing.by_no, "rows_superseded")
     landing.accept("drives", _drives(intervals, landing.kind), None)
@@ -111,6 +128,27 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     if seconds is not None:
         # a second more, because times are whole seconds; a longer interval says nothing of so short a time
         landing.accept("drive_samples", as_samples(totals(used.filter(pl.col("seconds") <= seconds + 1), seconds), seconds), None)
+
+
+def with_paths(intervals: pl.DataFrame) -> pl.DataFrame:
+    """Intervals with the I/Os of a hidden NVMe path as those of its head, where the head counts none; several paths add up."""
+    if not intervals.select(is_path("device").any()).item():
+        return intervals
+    place = ["host", "device", "is_split", "ends"]
+    rates = {"await_ms": "rate", "read_await_ms": "read_rate", "write_await_ms": "write_rate"}
+    heads = intervals.filter(~is_path("device"))
+    # by its busiest direction: null where the tool does not say
+    busy = pl.max_horizontal("rate", "read_rate", "write_rate") > 0
+    idle = heads.filter(~busy).select(place)
+    paths = intervals.filter(is_path("device")).with_columns(head_of("device").alias("device")).join(idle, on=place, how="semi")
+    weighted = [((pl.col(wait) * pl.col(rate)).sum() / pl.col(rate).sum()).alias(wait) for wait, rate in rates.items()]
+    summed = [
+        pl.when(pl.col(name).is_not_null().all()).then(pl.col(name).sum()).alias(name)
+        for name in INTERVAL
+        if name.endswith(("rate", "bytes_per_s"))
+    ]
+    found = paths.group_by(place).agg(*weighted, *summed, pl.col("busy_ratio").max())
+    return heads.update(found, on=place)
 
 
 # Rolling up -------------------------------------------------------------------------------------------------------
@@ -256,7 +294,7 @@ def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, ru
         text = b"".join(text_blocks(path, EXPECTED))
         if len(text) > MAX_BYTES:
             raise UnreadableFile(f"more than {MAX_BYTES >> 20} MiB; split it by day")
-        content = text.decode("utf-8", "replace").lstrip("\r\n")
+        content = _plain_clocks(text.decode("utf-8", "replace").lstrip("\r\n"))
         if content.lstrip().startswith("{"):
             return _read_json(content, zone, order or _unambiguous_order(content), run)
         # its first lines may be damaged; the banner of sar is found at once, so that its text is not searched for lines of sadf
@@ -269,7 +307,8 @@ def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, ru
     except (OSError, EOFError, MemoryError, RecursionError, ValueError) as error:
         raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
     if not found.row:
-        raise UnreadableFile(f"no line of a drive in it; expected {EXPECTED}")
+        locale = "" if content.isascii() else "; is it printed in another language? print it with LC_ALL=C"
+        raise UnreadableFile(f"no line of a drive in it{locale}; expected {EXPECTED}")
     return found
 
 
@@ -287,7 +326,7 @@ def _reject(found: Found, reason: str, column: str, value: str | None) -> None:
 def _drive(device: str, found: Found) -> str | None:
     """The drive that a tool calls so; null for what is none, and for a name that cannot be one, which is turned away."""
     name = device.removeprefix("/dev/")
-    if is_whole_drive(name):
+    if is_whole_drive(name) or is_hidden_path(name):
         return name
     if (numbered := _NUMBERED.fullmatch(name)) is not None:
         major, minor = int(numbered[1]), int(numbered[2])
@@ -315,9 +354,10 @@ def _take(found: Found, host: str, named: str, ends: datetime, seconds: float, v
     if device is None:
         return
     found.row += 1
-    is_split = "r/s" in values
+    # a record of iostat -x that lost a key is still one of reads and writes apart
+    is_split = any(name in values for name in _ONLY_SPLIT)
     numbers: dict[str, float] = {}
-    needed = ("r/s", "w/s", "r_await", "w_await") if is_split else ("tps", "await")
+    needed = _ONLY_SPLIT if is_split else ("tps", "await")
     sizes = next((pair for pair in _SIZES if pair[0] in values and pair[1] in values), None)
     for name in (*needed, *(sizes or ())):
         if name not in values:
@@ -329,13 +369,20 @@ def _take(found: Found, host: str, named: str, ends: datetime, seconds: float, v
         numbers[name] = number
     missing = [name for name in needed if name not in numbers]
     if missing:
-        found.rejected.append((found.row, "missing; was it printed without -x, or cut off?", missing[0], None))
+        reason = "missing, though others of its kind are there; is the record cut off?"
+        if not is_split and "await" in missing:
+            reason = "missing; was it printed without -x, or cut off?"
+        found.rejected.append((found.row, reason, missing[0], None))
     elif not EARLIEST <= ends < LATEST:
         found.rejected.append((found.row, "not a time of the years 1970 to 2999", "timestamp", f"{ends} UTC"))
     elif not 0 < seconds <= LONGEST.total_seconds():
         found.rejected.append((found.row, "not an interval of more than 0 s and 1 h at most", "interval", f"{seconds:g} s"))
     else:
         read, written = (numbers[name] * _SIZES[sizes] for name in sizes) if sizes else (None, None)
+        if sizes and not _is_size_told(values, numbers, read, written, _SIZES[sizes]):
+            read = written = None
+            found.contradicted.setdefault(sizes, f"{values.get(sizes[0])} and {values.get(sizes[1])}")
+            found.contradicted_count += 1
         known = {
             "rate": numbers.get("tps"), "await_ms": numbers.get("await"),
             "bytes_per_s": None if read is None or written is None or is_split else read + written,
@@ -345,6 +392,25 @@ def _take(found: Found, host: str, named: str, ends: datetime, seconds: float, v
         }  # fmt: skip
         place = {"host": host, "device": device, "ends": ends, "seconds": float(seconds)}
         found.intervals.append({**place, "is_split": is_split, **known, "row_no": found.row})
+
+
+def _is_size_told(values: Mapping[str, Any], numbers: Mapping[str, float], read: float | None, written: float | None, unit: int) -> bool:
+    """Whether the bytes of an interval fit its requests and their mean size: some versions print MB/s in another unit."""
+    stated = {"read": (numbers.get("r/s"), read), "write": (numbers.get("w/s"), written)}
+    if "tps" in numbers and read is not None and written is not None:
+        discarded = sum((_number(values.get(name)) or 0.0) * size for name, size in _DISCARDED.items())
+        stated = {"all": (numbers["tps"], read + written + discarded)}
+    for way, (rate, bytes_per_s) in stated.items():
+        for name, size in _REQUESTS[way].items():
+            request = _number(values.get(name))
+            if request is None or rate is None or bytes_per_s is None:
+                continue
+            expected = rate * request * size
+            # all three are printed with two decimals
+            rounding = 0.01 * (unit + request * size + rate * size)
+            if abs(bytes_per_s - expected) > 0.5 * min(bytes_per_s, expected) + rounding:
+                return False
+    return True
 
 
 def _busy_ratio(values: Mapping[str, Any]) -> float | None:
@@ -498,6 +564,22 @@ def _day_formats(text: str, order: str | None) -> tuple[str, ...]:
     return ("%Y-%m-%d", *slashed, "%d.%m.%Y")
 
 
+_MERIDIEMS = {"上午": "AM", "下午": "PM", "午前": "AM", "午後": "PM", "오전": "AM", "오후": "PM"}
+_DAY_IN_WORDS = re.compile(r"(\d{4}) ?[年년] ?(\d\d?) ?[月월] ?(\d\d?) ?[日일]")
+_TIME_IN_WORDS = re.compile(r"(\d\d?) ?[時时시] ?(\d\d) ?[分분] ?(\d\d) ?[秒초]")
+_MERIDIEM_FIRST = re.compile(rf"({'|'.join(_MERIDIEMS)}|[AaPp][Mm])[ \t]*(\d\d?:\d\d:\d\d)")
+_DOTTED_MERIDIEM = re.compile(r"(\d\d:\d\d:\d\d) ?([AaPp])\. ?[Mm]\.")
+
+
+def _plain_clocks(content: str) -> str:
+    """A text whose dates and times in Chinese, Japanese and Korean, and halves of the day before the time, are as in other locales."""
+    if not content.isascii():
+        content = content.replace("\u00a0", " ").replace("\u202f", " ")  # some locales print 10:00:01 a. m. so
+        content = _TIME_IN_WORDS.sub(r"\1:\2:\3", _DAY_IN_WORDS.sub(r"\1-\2-\3", content))
+    content = _DOTTED_MERIDIEM.sub(r"\1 \2M", content)
+    return _MERIDIEM_FIRST.sub(lambda match: f"{match[2]} {_MERIDIEMS.get(match[1], match[1])}", content)
+
+
 def _local(text: str, order: str | None) -> datetime:
     """A local date and time as a locale prints it. Raises: UnreadableFile."""
     for day in _day_formats(text, order):
@@ -576,7 +658,7 @@ def _sadf_stamp(text: str, clock: Clock) -> datetime:
 _SUMMED = re.compile(r"[^\d\[;]+:")
 _A_COLUMN = re.compile(r"[\w%][\w%/.*+-]*")
 _BANNER = re.compile(r"^Linux \S+ \(([^)]*)\)\s+(\S+)", re.MULTILINE)
-_TIMED = re.compile(r"(\d\d):(\d\d):(\d\d)(?: ?([AaPp][Mm]))?\s+(.*)")
+_TIMED = re.compile(r"(\d\d?):(\d\d):(\d\d)(?: ?([AaPp][Mm]))?\s+(.*)")
 
 
 def _read_sar(content: str, zone: tzinfo | None, order: str | None) -> Found:

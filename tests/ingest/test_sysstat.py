@@ -60,6 +60,89 @@ def test_sadf_json_fills_merged_hours(warehouse: Warehouse, tmp_path: Path) -> N
     assert warehouse.live("drives").select("drive_id", "raid_group_id", "host", "role").rows() == [("web1/sda", "web1", "web1", "data")]
 
 
+def iostat(*intervals: list[dict[str, object]]) -> str:
+    """JSON of iostat every half hour from H on; its first figures are since boot."""
+    elements = [
+        {"timestamp": f"{H + timedelta(minutes=30 * n):%Y-%m-%dT%H:%M:%S}+0000", "disk": disks} for n, disks in enumerate(intervals)
+    ]
+    return sadf(*elements).replace('"file-date"', '"date"')
+
+
+def of_iostat(device: str, reads: float, wait: float = 2.0, **more: object) -> dict[str, object]:
+    return {"disk_device": device, "r/s": reads, "w/s": 0.0, "r_await": wait, "w_await": 0.0, **more}
+
+
+@pytest.mark.parametrize(
+    ("figures", "bytes_per_second"),
+    [
+        ({"rMB/s": 0.08, "wMB/s": 0.0, "rareq-sz": 8.0, "wareq-sz": 0.0}, 0.08 * 2**20),
+        ({"rMB/s": 160.0, "wMB/s": 0.0, "rareq-sz": 8.0, "wareq-sz": 0.0}, None),  # sectors
+        ({"rkB/s": 80.0, "wkB/s": 4000.0, "rareq-sz": 8.0, "wareq-sz": 0.0}, None),
+        ({"rkB/s": 80.0, "wkB/s": 0.0, "rareq-sz": 8.0, "wareq-sz": 0.0}, 80 * 1024),
+        ({"rkB/s": 80.0, "wkB/s": 0.0}, 80 * 1024),
+    ],
+)
+def test_bytes_that_contradict_requests_and_their_size_are_unknown(
+    figures: dict[str, object], bytes_per_second: float | None, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    summary = land(warehouse, tmp_path, iostat(*([of_iostat("sda", 10.0, **figures)] for _ in range(3))))
+    known = None if bytes_per_second is None else round(bytes_per_second * 3600)
+    assert warehouse.live().select("read_ios", "read_blocks").rows() == [(36_000, known)]
+    assert ("2 intervals have no bytes" in (summary.files[0].note or "")) == (known is None)
+
+
+def test_merged_bytes_count_discards_among_the_requests(warehouse: Warehouse, tmp_path: Path) -> None:
+    line = "{} sda {tps} 40.00 20.00 {} {} 0.02 1.50 1.00\n"
+    head = "Linux 6.1.0 (web1) 2026-01-05 _x86_64_ (4 CPU)\n\n10:00:01 DEV tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util\n"
+    land(
+        warehouse,
+        tmp_path,
+        head + line.format("10:10:01", "60.00", "12.00", tps="10.00") + line.format("10:20:01", "0.00", "99.00", tps="10.00"),
+    )
+    assert warehouse.live()["bytes"].to_list() == [None]  # of the second interval
+
+
+def test_a_record_that_lost_one_key_is_rejected_for_that_key(warehouse: Warehouse, tmp_path: Path) -> None:
+    whole = of_iostat("sda", 10.0)
+    lost = [{name: value for name, value in whole.items() if name != key} for key in ("r/s", "w/s", "r_await")]
+    bare = {"disk_device": "sda", "tps": 5.0, "kB_read/s": 1.0}
+    summary = land(warehouse, tmp_path, iostat([whole], *([each] for each in (*lost, bare))))
+    assert [row["column"] for row in summary.rejected] == ["r/s", "w/s", "r_await", "await"]
+    assert [("without -x" in str(row["reason"])) for row in summary.rejected] == [False, False, False, True]
+
+
+def test_a_hidden_path_counts_where_its_head_counts_nothing(warehouse: Warehouse, tmp_path: Path) -> None:
+    idle = [of_iostat("nvme1n1", 0.0, 0.0), of_iostat("nvme1c0n1", 1.0, 4.0), of_iostat("nvme1c3n1", 3.0, 8.0)]
+    land(warehouse, tmp_path, iostat(idle, idle, idle))
+    assert warehouse.live().select("drive_id", "read_ios", "read_latency_us", "coverage").rows() == [("web1/nvme1n1", 14_400, 7000.0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("times", "day"),
+    [
+        (("10時00分01秒", "10時10分01秒"), "2026年01月05日"),
+        (("10时00分01秒", "10时10分01秒"), "2026年01月05日"),
+        (("10시 00분 01초", "10시 10분 01초"), "2026-01-05"),
+        (("上午 10:00:01", "上午 10:10:01"), "2026-01-05"),
+        (("午前 10:00:01", "午前 10:10:01"), "2026-01-05"),
+        (("오전 10:00:01", "오전 10:10:01"), "2026-01-05"),
+        (("10:00:01 a.m.", "10:10:01 a. m."), "2026-01-05"),
+    ],
+)
+def test_clocks_of_chinese_japanese_korean_and_twelve_hours_are_read(
+    times: tuple[str, str], day: str, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    text = f"Linux 6.1.0 (web1) \t{day} \t_x86_64_\t(4 CPU)\n\n{times[0]} DEV tps await\n{times[1]} sda 10.00 1.50\n"
+    assert counts(land(warehouse, tmp_path, text)) == (1, 1, 0, 0, 0)
+    assert hours(warehouse) == [("web1/sda", H, 6000, 1500.0, pytest.approx(1 / 6))]
+
+
+def test_an_afternoon_before_its_time_is_an_afternoon(warehouse: Warehouse, tmp_path: Path) -> None:
+    text = "Linux 6.1.0 (web1) 2026-01-05 _x86_64_ (4 CPU)\n\n下午 10:00:01 DEV tps await\n下午 10:10:01 sda 10.00 1.50\n"
+    land(warehouse, tmp_path, text)
+    assert warehouse.live()["hour_utc"].to_list() == [H + timedelta(hours=12)]
+
+
 def test_iostat_tells_directions_apart_and_its_first_figures_are_since_boot(warehouse: Warehouse, tmp_path: Path) -> None:
     def element(minute: int, reads: float) -> dict[str, object]:
         disk = {"disk_device": "sda", "r/s": reads, "w/s": 0.0, "rkB/s": 8.0, "wkB/s": 0.0, "r_await": 5.0, "w_await": 0.0}
