@@ -121,6 +121,12 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 """The columns of names: every text but the free one."""
 
+
+def key_of(record_kind: str, columns: Collection[str]) -> tuple[str, ...]:
+    """The key of records with these columns. The host is part of it for drives that hosts saw (`source`): two may claim one serial."""
+    return (*KEY[record_kind], "host") if record_kind == "drives" and "source" in columns else KEY[record_kind]
+
+
 # Every inner list is one way to be complete: a file needs all the columns of at least one.
 REQUIRED: dict[str, tuple[tuple[str, ...], ...]] = {
     "drive_hours": (

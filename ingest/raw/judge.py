@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ingest.contract.fleet import CONTRACT, KEY, OPTIONS, RETIRED, raw_columns
+from ingest.contract.fleet import CONTRACT, KEY, OPTIONS, RETIRED, key_of, raw_columns
 from ingest.contract.values import TIMED
 from ingest.raw.staging import StagedDelivery, key_hashes
 from ingest.raw.store import drive_hour_files, source_of, table_files
@@ -77,10 +77,11 @@ def judge_table(staged: StagedDelivery, record_kind: str, incoming: pl.DataFrame
     stored = [pl.DataFrame(schema=raw_columns(record_kind, staged.source))]
     contract = list(CONTRACT[record_kind])
     delivered = incoming.select(contract).hash_rows()
+    key = list(key_of(record_kind, incoming.columns))
     of_source = [path for path in table_files(staged.deliveries, record_kind) if source_of(path) == staged.source]
     for paths in _file_batches(of_source):
         # one scan over many small files: opening them one by one takes longer than reading them
-        keys = pl.scan_parquet(paths, glob=False).select(*KEY[record_kind]).collect()
+        keys = pl.scan_parquet(paths, glob=False).select(*key, *(["source"] if staged.source else [])).collect()
         theirs = key_hashes(keys, record_kind)
         mine = _is_in(theirs, ordered)
         if not mine.any():
@@ -88,7 +89,7 @@ def judge_table(staged: StagedDelivery, record_kind: str, incoming: pl.DataFrame
         clashing.append(theirs[mine])
         rows = pl.scan_parquet(paths, glob=False).collect().filter(pl.Series(mine))
         # an inventory sent every hour has many records of a key; only two can matter: the live one, and one's equal
-        is_latest = pl.col("collected_at").eq_missing(pl.col("collected_at").max().over(list(KEY[record_kind])))
+        is_latest = pl.col("collected_at").eq_missing(pl.col("collected_at").max().over(key))
         is_equal = rows.select(contract).hash_rows().is_in(delivered.implode())
         stored.append(rows.filter(is_latest | is_equal))
     wanted = _distinct(np.concatenate(clashing))
@@ -128,9 +129,9 @@ def judge(record_kind: str, incoming: pl.DataFrame, stored: pl.DataFrame, seq: i
     return _joined([verdict, _judge_groups(record_kind, rows[order[rest]], seq)])
 
 
-def _compared(record_kind: str) -> list[str]:
+def _compared(record_kind: str, key: tuple[str, ...]) -> list[str]:
     """The contract columns that decide a conflict, in their order."""
-    rest = (name for name in CONTRACT[record_kind] if name not in KEY[record_kind] and name != "collected_at")
+    rest = (name for name in CONTRACT[record_kind] if name not in key and name != "collected_at")
     return ["collected_at", *rest]
 
 
@@ -139,9 +140,10 @@ def _judge_pairs(record_kind: str, ours: pl.DataFrame, theirs: pl.DataFrame, seq
     differ after all (their hashes met); those rows are not judged.
     """
     pairs = pl.concat([ours.select(pl.all().name.prefix("a.")), theirs.select(pl.all().name.prefix("b."))], how="horizontal")
-    same_key = pairs.select(pl.all_horizontal(pl.col(f"a.{name}").eq_missing(pl.col(f"b.{name}")) for name in KEY[record_kind])).to_series()
+    key = key_of(record_kind, ours.columns)
+    same_key = pairs.select(pl.all_horizontal(pl.col(f"a.{name}").eq_missing(pl.col(f"b.{name}")) for name in key)).to_series()
     pairs = pairs.filter(same_key)
-    compared, options = _compared(record_kind), list(OPTIONS[record_kind])
+    compared, options = _compared(record_kind, key), list(OPTIONS[record_kind])
     alike = pl.Series([True]).new_from_index(0, pairs.height)
     for name in compared:
         alike &= pairs[f"a.{name}"].eq_missing(pairs[f"b.{name}"])
@@ -192,11 +194,12 @@ def _retired(record_kind: str, pairs: pl.DataFrame, side: str, where: pl.Expr, r
 
 def _judge_groups(record_kind: str, rows: pl.DataFrame, seq: int) -> Verdict:
     """Judge any number of records of a key (raw columns and `is_new`) by one sort over every column."""
-    key, options, compared = list(KEY[record_kind]), list(OPTIONS[record_kind]), _compared(record_kind)
+    key, options = key_of(record_kind, rows.columns), list(OPTIONS[record_kind])
+    compared = _compared(record_kind, key)
     # Among wholly equal rows the stored one, then the first delivered, shall come last: the last of a key is live.
     order = [*key, *compared, *options, "is_new", "file_no", "row_no"]
     rows = rows.sort(order, descending=[False] * (len(order) - 3) + [True] * 3, nulls_last=False)
-    same_key = _same_as_previous(key)
+    same_key = _same_as_previous(list(key))
     rows = rows.with_columns((~same_key).cum_sum().alias("key_no"), (~(same_key & _same_as_previous(compared))).cum_sum().alias("equal_no"))
     is_last_of_key = (pl.col("key_no") != pl.col("key_no").shift(-1)).fill_null(True)
     is_last_of_equal = (pl.col("equal_no") != pl.col("equal_no").shift(-1)).fill_null(True)

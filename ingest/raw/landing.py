@@ -206,7 +206,9 @@ class Landing:
             broken = broken.join(pl.concat(self.samples), on=["file_no", "row_no"]).with_columns(pl.col("of_file_no").alias("file_no"))
             broken = broken.select(pl.exclude("samples").repeat_by("samples").list.explode())
             seen = [pl.read_parquet(part.path, columns=["drive_id"], glob=False)["drive_id"] for part in self.staged.parts]
-            drives = pl.concat([pl.Series("drive_id", [], pl.String()), *seen]).unique().implode()
+            names = pl.concat([pl.Series("drive_id", [], pl.String()), *seen]).unique()
+            serials = [rows.filter(pl.col("alias").is_in(names.implode()))["drive_id"] for rows in self.tables["drive_aliases"]]
+            drives = pl.concat([names, *serials]).unique().implode()
             self.tables["drives"] = [rows.filter(pl.col("drive_id").is_in(drives)) for rows in self.tables["drives"]]
         by_no = self.by_no
         for (file_no,), rows in broken.partition_by("file_no", as_dict=True, maintain_order=True).items():

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ingest.contract.fleet import KEY
+from ingest.contract.fleet import key_of
 from ingest.contract.values import RAW_KINDS, TIMED
 from ingest.raw.durable import put_folder
 from ingest.raw.store import Delivery, list_deliveries, raw_root, require_plain_path
@@ -245,7 +245,7 @@ def parquet_options(columns: Mapping[str, pl.DataType]) -> dict[str, Any]:
 def key_hashes(rows: pl.DataFrame, record_kind: str) -> NDArray[np.uint64]:
     """One 64-bit hash of each row's key. Equal keys have equal hashes within one process, never across processes."""
     hashes = np.zeros(rows.height, dtype=np.uint64)
-    for name in KEY[record_kind]:
+    for name in key_of(record_kind, rows.columns):
         hashes *= np.uint64(0x9E3779B97F4A7C15)
         hashes ^= rows[name].hash().to_numpy()
     return hashes

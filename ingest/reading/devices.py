@@ -8,11 +8,14 @@ import polars as pl
 
 # SCSI, SATA and SAS (sda, on BSD sd0), IDE (hda), virtio (vda), Xen (xvda), NVMe namespaces, SD cards, mainframes, HP and Mylex arrays.
 # Everything else is a partition (sda1, nvme0n1p2), made of other devices (md0, dm-0, loop0, zram0, nbd0) or one path of a
-# multipath NVMe namespace (nvme0c1n1), whose I/Os would be counted twice.
+# multipath NVMe namespace (nvme0c1n1, HIDDEN_PATH).
 WHOLE_DRIVE = (
     r"(sd[a-z]+|sd[0-9]+|hd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|dasd[a-z]+|(?:cciss|ida|rd)[!/]c[0-9]+d[0-9]+)"
 )
+HIDDEN_PATH = r"nvme[0-9]+c[0-9]+n[0-9]+"
+"""One path of a multipath NVMe namespace, hidden behind its head nvme0n1. Old kernels (to about 6.3) count I/Os on the path only."""
 _WHOLE_DRIVE = re.compile(WHOLE_DRIVE)
+_HIDDEN_PATH = re.compile(r"(nvme[0-9]+)c[0-9]+(n[0-9]+)(?:p[0-9]+)?")
 _CUT_OFF = re.compile(
     r"s|sd|h|hd|v|vd|x|xv|xvd|n|nv|nvm|nvme([0-9]+n?)?|m|mm|mmc|mmcb|mmcbl|mmcblk|d|da|das|dasd|(cciss|ida|rd)[!/](c([0-9]+d?)?)?"
 )
@@ -32,6 +35,21 @@ def is_whole_drive(device: str) -> bool:
 def is_no_drive(device: str) -> bool:
     """Whether a kernel name is known to be that of a partition, or of what is made of other devices."""
     return _NO_DRIVE.fullmatch(device) is not None or _PARTITION.fullmatch(device) is not None
+
+
+def is_hidden_path(device: str) -> bool:
+    """Whether a kernel name is that of one path of a multipath NVMe namespace."""
+    return re.fullmatch(HIDDEN_PATH, device) is not None
+
+
+def is_path(column: str) -> pl.Expr:
+    """The same for a column of names."""
+    return pl.col(column).str.contains(f"^{HIDDEN_PATH}$")
+
+
+def head_of(column: str) -> pl.Expr:
+    """The namespace that the path in a column of names leads to: nvme0c1n1 -> nvme0n1; other names stay."""
+    return pl.col(column).str.replace("^(nvme[0-9]+)c[0-9]+(n[0-9]+)$", "${1}${2}")
 
 
 def is_cut_off(device: str) -> bool:
@@ -58,6 +76,8 @@ def host_of(instance: str) -> str:
 
 
 def drive_of(device: str) -> str:
-    """The whole drive that a device or partition is part of: `sda1` -> `sda`, `nvme0n1p2` -> `nvme0n1`; else the name as it is."""
+    """The whole drive that a device, partition or path is part of: `sda1` -> `sda`, `nvme0c1n1` -> `nvme0n1`; else the name as it is."""
+    if match := _HIDDEN_PATH.fullmatch(device):
+        return match[1] + match[2]
     match = _PARTITION.fullmatch(device)
     return match[1] if match else device

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ingest.reading.batches import Batch, Rejection, rejections
-from ingest.reading.devices import is_no_drive, is_whole_drive
+from ingest.reading.devices import head_of, is_hidden_path, is_no_drive, is_path, is_whole_drive
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.hosts import host_of, identity, looks, read_text
 from ingest.reading.overlap import take_back
@@ -60,7 +60,8 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every snapshot, take the differences of each drive over all files of its host, and stage its hours.
 
-    Counts are in lines of drives; those of partitions, loop, ram, dm and md devices are not drives and not counted.
+    Counts are in lines of drives; those of partitions, loop, ram, dm and md devices are not drives and not counted. A path of a
+    multipath NVMe namespace counts: as a duplicate where its head counted the same I/Os.
     """
     seconds = seconds_of(landing.options)
     read = [rows.select(*_SNAPSHOT) for rows in landing.read(files, _batches)]
@@ -68,7 +69,8 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     snapshots = pl.concat([pl.DataFrame(schema=_SNAPSHOT), *read]).sort("host", "device", "at", "file_no", "row_no")
     same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in ("host", "device", "at")).fill_null(False)
     take_back(snapshots.filter(same), landing.by_no, "rows_duplicate")
-    intervals = counted(snapshots.filter(~same))
+    intervals, again = with_paths(counted(snapshots.filter(~same)))
+    take_back(again, landing.by_no, "rows_duplicate")
     hours, counts = roll_up(intervals)
     if hours.height:
         landing.accept("drive_hours", hours, None)
@@ -93,7 +95,7 @@ def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:
             fields = line.split()
             if not fields or _is_of_no_drive(fields):
                 continue
-            device = fields[2] if len(fields) > 2 and is_whole_drive(fields[2]) else "device"
+            device = fields[2] if len(fields) > 2 and (is_whole_drive(fields[2]) or is_hidden_path(fields[2])) else "device"
             if len(fields) not in WIDTHS:
                 rejected.append((number, f"{len(fields)} fields, expected 14, 18 or 20", device, line))
                 continue
@@ -114,7 +116,7 @@ def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:
 
 def _is_of_no_drive(fields: list[str]) -> bool:
     """Whether a line is whole and of a partition, or of what is made of other devices; a line that is not whole may be a drive's."""
-    if len(fields) not in (_PARTITION_WIDTH, *WIDTHS) or not is_no_drive(fields[2]):
+    if len(fields) not in (_PARTITION_WIDTH, *WIDTHS) or not is_no_drive(fields[2]) or is_hidden_path(fields[2]):
         return False
     return all(field.lstrip("-").isdecimal() for field in (*fields[:2], *fields[3:]))
 
@@ -140,6 +142,24 @@ def counted(snapshots: pl.DataFrame) -> pl.DataFrame:
     return gained.filter(~is_reset & is_near & (pl.col("seconds") > 0)).with_columns(
         pl.when(wrapped[name]).then(pl.col(f"d_{name}") + _WRAP).otherwise(pl.col(f"d_{name}")).alias(f"d_{name}") for name in _COUNTERS
     )
+
+
+def with_paths(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Intervals (of `counted`) -> those of drives, and those left out, of paths whose head counted the same I/Os. Adds `covered_seconds`.
+
+    Where the head counts no I/O in an hour, its hidden paths' intervals are its own: their I/Os add up, its own intervals cover the time.
+    """
+    place = ["host", "device", "hour"]
+    heads = intervals.filter(~is_path("device")).with_columns(pl.col("seconds").alias("covered_seconds"))
+    paths = intervals.filter(is_path("device"))
+    share = pl.col("seconds") / pl.col("device").n_unique().over("host", head_of("device"), "hour")
+    paths = paths.with_columns(share.alias("covered_seconds")).with_columns(head_of("device").alias("device"))
+    ios = heads.group_by(place).agg((pl.col("d_read_ios") + pl.col("d_write_ios")).sum().alias("head_ios"))
+    paths = paths.join(ios, on=place, how="left", maintain_order="left")
+    used = paths.filter(pl.col("head_ios").fill_null(0) == 0).with_columns(
+        pl.when(pl.col("head_ios").is_null()).then("covered_seconds").otherwise(0.0).alias("covered_seconds")
+    )
+    return pl.concat([heads, used.drop("head_ios")]), paths.filter(pl.col("head_ios") > 0)
 
 
 def roll_up(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -168,7 +188,7 @@ def totals(intervals: pl.DataFrame, seconds: int) -> pl.DataFrame:
         spans.group_by("host", "device", "span", maintain_order=True)
         .agg(
             *(pl.col(f"d_{name}").sum().alias(name) for name in _COUNTERS),
-            pl.col("seconds").sum(),
+            pl.col("covered_seconds").sum().alias("seconds"),
             pl.col("at").max(),
             pl.col("file_no").first(),
             pl.col("row_no").first(),

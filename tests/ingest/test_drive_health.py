@@ -137,6 +137,17 @@ def test_of_many_scrapes_the_last_of_a_day_is_kept(warehouse: Warehouse, tmp_pat
     assert health(warehouse, "raw_value", "read_at") == [(13, datetime(2026, 1, 5, 23)), (29, datetime(2026, 1, 6, 15))]
 
 
+def test_of_two_values_of_one_reading_neither_is_kept(warehouse: Warehouse, tmp_path: Path) -> None:
+    line = 'nvme_{}{{instance="web1:9100",device="{}"}} {} 1767614400000\n'
+    twice = [line.format("temperature_celsius", "nvme4", value) for value in (33, 44)] + [line.format("media_errors_total", "nvme4", 2)] * 2
+    # two series, which are about one drive
+    twice += [line.format("critical_warning_total", device, value) for device, value in (("nvme4", 0), ("nvme4n1", 1))]
+    summary = land("prometheus", warehouse, tmp_path, "web1/metrics.prom", "".join(twice))
+    assert [(row["row"], row["value"]) for row in summary.rejected] == [(1, "33"), (2, "44")]
+    assert health(warehouse) == [("web1/nvme4n1", "media_errors", 2, None)]
+    assert "critical_warning of web1/nvme4n1 is 0 and 1" in (summary.files[0].note or "")
+
+
 def test_a_bundle_may_hold_health(warehouse: Warehouse, tmp_path: Path) -> None:
     text = (
         "read_at,drive_id,attribute,raw_value,normalised_value\n2026-01-05T10:00:00Z,d1,Media_Errors ,3,\n"

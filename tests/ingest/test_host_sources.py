@@ -337,6 +337,83 @@ def test_a_whole_look_tells_who_has_left_and_which_array_is_gone(tmp_path: Path,
 # smartctl, lsblk -------------------------------------------------------------------------------------------------
 
 
+ACTIVE = "md5 : active raid5 sdx1[2] sdw1[1] sdv1[0]\n      200 blocks super 1.2 level 5, 64k chunk, algorithm 2 [3/3] [UUU]\n"
+STOPPED = "md5 : inactive sdw1[1](S) sdx1[2](S) sdv1[0](S)\n      300 blocks super 1.2\n"
+
+
+@pytest.mark.parametrize(
+    "stopped",
+    [
+        STOPPED,
+        STOPPED.replace("md5", "md127"),
+        "/dev/md5:\n        Raid Level : raid0\n             State : inactive\n   Working Devices : 3\n              UUID : "
+        + ":".join(["0a1b2c3d"] * 4)
+        + "\n    Number   Major   Minor   RaidDevice\n"
+        + "".join(f"       -       8       {n}        -        /dev/sd{letter}1\n" for n, letter in enumerate("vwx")),
+    ],
+)
+def test_an_array_that_was_not_started_keeps_its_members(stopped: str, tmp_path: Path, warehouse: Warehouse) -> None:
+    looks = (ACTIVE, stopped, ACTIVE)
+    text = "".join(f"TS {TS + 600 * n}\nPersonalities : [raid5]\n{look}\nunused devices: <none>\n" for n, look in enumerate(looks))
+    summary = ingest("mdadm", given(tmp_path, mdstat=text), warehouse.path)
+    assert counts(summary) == (3, 3, 0, 0, 0) and not warehouse.live("drive_events").height
+    assert "is inactive from 2026-01-05 10:30:00 UTC on" in (summary.files[0].note or "")
+
+
+def test_an_array_without_a_member_is_rejected_once(tmp_path: Path, warehouse: Warehouse) -> None:
+    line = "md6 : active raid5 super 1.2 level 5, 64k chunk, algorithm 2 [4/0] [____]"
+    text = f"TS {TS}\nPersonalities : [raid5]\n{line}\n\nunused devices: <none>\n"
+    assert counts(ingest("mdadm", given(tmp_path, mdstat=text), warehouse.path)) == (1, 0, 1, 0, 0)
+
+
+# smartctl, further documents ---------------------------------------------------------------------------------------
+
+
+def document(serial: str, name: str = "/dev/sdq", **more: Any) -> str:
+    place = {"name": name, "type": "sat", "protocol": "ATA"} | more.pop("device", {})
+    return json.dumps({"smartctl": {}, "device": place, "serial_number": serial, "local_time": {"time_t": TS}, **more})
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"type": "cciss"}, {"type": "cciss,3"}, {"type": "sat+megaraid,7"}, {"type": "megaraid"}, {"type": "areca"},
+        {"type": "scsi", "info_name": "/dev/sdq [megaraid_disk_07] [SAT]"},
+    ],
+)  # fmt: skip
+def test_a_drive_behind_a_controller_gets_no_name_of_the_controllers_device(
+    place: dict[str, str], tmp_path: Path, warehouse: Warehouse
+) -> None:
+    ingest("smartctl", given(tmp_path, x__json=document("BEHIND1", device=place)), warehouse.path)
+    assert warehouse.live("drives")["drive_id"].to_list() == ["BEHIND1"] and not warehouse.live("drive_aliases").height
+
+
+def test_an_nvme_controller_names_itself_and_a_sas_drive_its_logical_unit(tmp_path: Path, warehouse: Warehouse) -> None:
+    nvme = document("NV1", "/dev/nvme3", device={"type": "nvme", "protocol": "NVMe"})
+    sas = document("SAS1", "/dev/sdz", device={"type": "scsi", "protocol": "SCSI"}, logical_unit_id="0x5000C500AAAA0001")
+    ingest("smartctl", given(tmp_path, a__json=nvme, b__json=sas), warehouse.path)
+    names = warehouse.live("drive_aliases").sort("alias").select("alias", "drive_id").rows()
+    assert names == [("web1/nvme3", "NV1"), ("web1/sdz", "SAS1"), ("wwn:0x5000c500aaaa0001", "SAS1")]
+
+
+def test_what_smartctl_decoded_counts_before_the_packed_value(tmp_path: Path, warehouse: Warehouse) -> None:
+    packed = 7 << 40
+    rows = [
+        (9, "Power_On_Hours", packed + 1234, "1234 (9 8 7)"), (240, "Head_Flying_Hours", packed + 1200, "1200h+05m+01.000s"),
+        (222, "Loaded_Hours", packed + 99, "no number"), (188, "Command_Timeout", (3 << 32) + (2 << 16) + 5, "3 2 5"),
+        (194, "Temperature_Celsius", (50 << 32) + 31, "31 (Min/Max 20/50)"), (5, "Reallocated_Sector_Ct", 8, "8"),
+    ]  # fmt: skip
+    table = [{"id": number, "name": name, "value": 90, "raw": {"value": raw, "string": text}} for number, name, raw, text in rows]
+    more = {"power_on_time": {"hours": 1235}, "temperature": {"current": 32}, "ata_smart_attributes": {"table": table}}
+    ingest("smartctl", given(tmp_path, x__json=document("PACKED1", **more)), warehouse.path)
+    health = dict(warehouse.stored("drive_health").select("attribute", "raw_value").rows())
+    assert health == {
+        "power_on_hours": 1235, "head_flying_hours": 1200, "loaded_hours": 99, "command_timeout": 5, "temperature_celsius": 32,
+        "reallocated_sector_ct": 8,
+    }  # fmt: skip
+    assert set(warehouse.stored("drive_health")["normalised_value"]) == {90}
+
+
 @needs_samples
 def test_a_document_of_every_protocol(tmp_path: Path, warehouse: Warehouse) -> None:
     folder = tmp_path / "in/web1"
@@ -456,6 +533,22 @@ def test_counters_become_hours(tmp_path: Path, warehouse: Warehouse) -> None:
     assert warehouse.stored().select("source", "raid_group_id", "is_alias", "is_group_guessed").unique().rows() == [
         ("diskstats", "web1", True, True)
     ]
+
+
+@pytest.mark.parametrize(("head", "accepted", "again"), [(0, 9, 0), (600, 5, 4)])
+def test_hidden_paths_count_for_a_head_that_counts_nothing(
+    head: int, accepted: int, again: int, tmp_path: Path, warehouse: Warehouse
+) -> None:
+    """Three looks, a head and two paths; where the head counts too, the paths say the same again."""
+    paths = [("nvme4c0n1", 200, 400), ("nvme4c7n1", 400, 100)]
+    looks = [
+        snapshot(600 * n, ("nvme4n1", head * n, 1000 * n * (head > 0), 0, 0), *((name, ios * n, ms * n, 0, 0) for name, ios, ms in paths))
+        for n in range(3)
+    ]
+    summary = ingest("diskstats", given(tmp_path, diskstats="".join(looks)), warehouse.path)
+    assert counts(summary) == (9, accepted, 0, again, 0)
+    hours = warehouse.live().select("drive_id", "read_ios", pl.col("read_latency_us").round(1), pl.col("coverage").round(3)).rows()
+    assert hours == [("web1/nvme4n1", 1200, 833.3 if not head else 1666.7, 0.333)]
 
 
 def test_a_wrap_is_bridged_and_a_reboot_costs_its_interval(tmp_path: Path, warehouse: Warehouse) -> None:

@@ -87,9 +87,21 @@ def all_readings(series: Series) -> pl.DataFrame:
 def drive_hours(readings: pl.DataFrame) -> pl.DataFrame:
     numbered = readings.with_columns(pl.lit(1, pl.Int64()).alias("file_no"), pl.int_range(pl.len(), dtype=pl.Int64).alias("row_no"))
     carried = [pl.lit(False).alias("is_carried"), pl.lit(None, pl.Datetime("us")).alias("since")]
-    hours = roll_up(numbered.with_columns(carried), None).drive_hours
+    rolled = roll_up(numbered.with_columns(carried), None)
     asked = pl.col("hour_utc").is_between(START, START + timedelta(hours=HOURS), closed="left")
-    return hours.filter(asked).drop("file_no", "row_no").sort("hour_utc", "drive_id")
+    return named(rolled.drive_hours.filter(asked), rolled.aliases).drop("file_no", "row_no").sort("hour_utc", "drive_id")
+
+
+def named(hours: pl.DataFrame, aliases: pl.DataFrame) -> pl.DataFrame:
+    """Drive-hours under the serial that a period of their HOST/DEVICE names, as models look it up; `seen_as` is that name."""
+    hours = hours.with_columns(pl.col("drive_id").alias("seen_as")).sort("hour_utc")
+    serials = aliases.select(pl.col("alias").alias("seen_as"), pl.col("drive_id").alias("serial"), pl.col("valid_from").alias("hour_utc"))
+    found = hours.join_asof(serials.sort("hour_utc"), on="hour_utc", by="seen_as", strategy="backward", check_sortedness=False)
+    return found.with_columns(pl.coalesce("serial", "drive_id").alias("drive_id")).drop("serial")
+
+
+def live_hours(warehouse: Warehouse) -> pl.DataFrame:
+    return named(warehouse.live(), warehouse.live("drive_aliases")).sort("drive_id", "hour_utc")
 
 
 def cut(series: Series, keep: Callable[[float], bool]) -> Series:
@@ -192,7 +204,8 @@ def test_a_pull_lands_once_and_again_changes_nothing(warehouse: Warehouse) -> No
     with serving(Server(a_fleet())) as server:
         summary = land(server, warehouse)
         assert (summary.rows_delivered, summary.rows_accepted) == (9, 9)
-        rows = warehouse.live().sort("drive_id", "hour_utc")
+        rows = live_hours(warehouse)
+        assert rows["seen_as"].unique().sort().to_list() == ["web/sda", "web/sdb", "web/sdc"]
         assert rows["drive_id"].to_list() == ["S0", "S0", "S1", "S1", "S2", "S2"]
         assert rows["raid_group_id"].unique().to_list() == ["web"]
         assert not (warehouse.path / "pulled").exists() or not list((warehouse.path / "pulled").iterdir())
@@ -426,7 +439,7 @@ def test_samples_that_are_no_numbers_cost_their_scrape_only(warehouse: Warehouse
     assert {(record["column"], record["reason"]) for record in summary.rejected} == {
         ("reads", "NaN"), ("reads", "infinite"), ("reads", "negative"), ("reads", "not a whole number"),
     }  # fmt: skip
-    rows = warehouse.live().sort("drive_id", "hour_utc")
+    rows = live_hours(warehouse)
     assert rows.filter(drive_id="S1")["read_ios"].to_list() == clean.filter(drive_id="S1")["read_ios"].to_list()[:2]
     # the hour before ends four minutes early, the hour after begins then: nothing is lost
     assert sum(rows.filter(drive_id="S0")["read_ios"]) == sum(clean.filter(drive_id="S0")["read_ios"].to_list()[:2])
@@ -461,7 +474,8 @@ def test_hosts_groups_and_devices_go_by_the_labels_that_are_named(warehouse: War
         with pytest.raises(IngestError, match="no counter of a drive"):
             land(server, warehouse)
         land(server, warehouse, device_label="disk", host_label="node", group_label=("rack", "node"), match=('rack="r1"',))
-    assert warehouse.live().select("drive_id", "raid_group_id").unique().sort("drive_id").rows() == [(f"S{n}", "r1/web7") for n in range(3)]
+    rows = live_hours(warehouse)
+    assert rows.select("drive_id", "raid_group_id").unique().sort("drive_id").rows() == [(f"S{n}", "r1/web7") for n in range(3)]
     assert warehouse.live("drives")["host"].unique().to_list() == ["web7"]
 
 
@@ -472,6 +486,29 @@ def test_a_serial_that_two_devices_show_names_neither(warehouse: Warehouse) -> N
         summary = land(server, warehouse)
     assert warehouse.live()["drive_id"].unique().sort().to_list() == ["vm1/sda", "vm2/sda"]
     assert any("QM00001" in (file.note or "") for file in summary.files)
+
+
+def test_two_paths_of_one_world_wide_name_keep_their_serial(warehouse: Warehouse) -> None:
+    draw = random.Random(4)
+    fleet = drive("web", "sda", every(60), draw, "S7", wwn="0x5a") | drive("web", "sdbj", every(60), draw, "S7", wwn="0x5a")
+    with serving(Server(fleet)) as server:
+        land(server, warehouse)
+    assert set(live_hours(warehouse).select("drive_id", "seen_as").rows()) == {("S7", "web/sda"), ("S7", "web/sdbj")}
+
+
+@pytest.mark.parametrize("is_counted_twice", [False, True])
+def test_hidden_paths_count_where_their_nvme_head_counts_nothing(is_counted_twice: bool, warehouse: Warehouse) -> None:
+    paths = {name: drive("web", name, every(60), random.Random(n), "S7") for n, name in enumerate(("nvme2c0n1", "nvme2c9n1"))}
+    head = drive("web", "nvme2n1", every(60), random.Random(2), "S7")
+    still = {key: [(at, 5.0) for at, _ in samples] for key, samples in head.items()}
+    with serving(Server({**(head if is_counted_twice else still), **paths["nvme2c0n1"], **paths["nvme2c9n1"]})) as server:
+        land(server, warehouse)
+    got = live_hours(warehouse)
+    draws = (2,) if is_counted_twice else (0, 1)
+    parts = [drive_hours(all_readings(drive("web", "sda", every(60), random.Random(n)))) for n in draws]
+    assert got.select("seen_as", "drive_id").unique().rows() == [("web/nvme2n1", "S7")]
+    assert got["read_ios"].to_list() == [sum(hour) for hour in zip(*(part["read_ios"][:2] for part in parts), strict=True)]
+    assert warehouse.live("drives")["drive_id"].unique().to_list() == ["S7"]
 
 
 def test_members_of_an_array_are_a_group_and_its_spare_is_told(warehouse: Warehouse) -> None:

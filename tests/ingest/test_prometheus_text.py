@@ -290,8 +290,9 @@ class TestSamples:
         folder = SHARED / "qemu_md_raid6_throttled"
         summary = ingest("prometheus", [folder / "ne_0.txt", folder / "ne_1.txt"], warehouse.path, min_coverage=0.001)
         assert counts(summary) == (14, 14, 0, 0, 0)
-        rows = warehouse.live().sort("drive_id")
-        assert rows.select("drive_id", "read_ios", pl.col("read_latency_us").round().cast(pl.Int64)).rows() == [
+        serials = warehouse.live("drive_aliases").select("alias", pl.col("drive_id").alias("serial"))
+        rows = warehouse.live().join(serials, left_on="drive_id", right_on="alias").sort("serial")
+        assert rows.select("serial", "read_ios", pl.col("read_latency_us").round().cast(pl.Int64)).rows() == [
             ("NVME0001", 0, None), ("SER0000", 493, 2249), ("SER0001", 508, 2587), ("SER0002", 444, 2324),
             ("SER0003", 438, 288845), ("SER0004", 480, 2412), ("SER0005", 419, 2494),
         ]  # fmt: skip

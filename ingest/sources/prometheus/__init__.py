@@ -207,7 +207,12 @@ def _read(landing: Landing, file: SourceFile, result: FileResult) -> SampleFile 
 
 
 def _take_health(points: Iterable[Point], landing: Landing, result: FileResult) -> None:
-    landing.take(replace(batch_of("drive_health", health_of(points)), is_beside=True), result)
+    health, contradicted = health_of(points)
+    if contradicted:
+        result.notes.append(
+            f"{len(contradicted)} readings of health are left out, of which two values were given, such as {contradicted[0]}"
+        )
+    landing.take(replace(batch_of("drive_health", health), is_beside=True), result)
 
 
 def _pulled(file: SourceFile) -> pl.DataFrame:
@@ -257,7 +262,7 @@ def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     take_back(rolled.unused, landing.by_no, "rows_superseded")
     inventory = (("drives", rolled.drives), ("drive_aliases", rolled.aliases))
     for record_kind, rows in inventory:
-        news = unknown_rows(completed(rows, record_kind), record_kind, landing)
+        news = unknown_rows(completed(rows, record_kind).with_columns(rows["seen_as"]), record_kind, landing)
         # what held at the last reading before this span is said again, and now perhaps how long it did
         landing.withdraw(record_kind, news)
         landing.accept(record_kind, news, None)

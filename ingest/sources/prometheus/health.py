@@ -20,8 +20,9 @@ Point = tuple[str, str, dict[str, str], datetime, float]
 """Host, metric, labels, when, and the value."""
 
 
-def health_of(points: Iterable[Point]) -> list[dict[str, object]]:
-    """Records of drive_health of these samples, under the drive's serial number where `smartmon_device_info` says it, else `HOST/DEVICE`.
+def health_of(points: Iterable[Point]) -> tuple[list[dict[str, object]], list[str]]:
+    """Records of drive_health of these samples, under the drive's serial number where `smartmon_device_info` says it, else `HOST/DEVICE`;
+    and what is left out, because two samples of one attribute contradict each other.
 
     Raw and normalised value are two series of one record. A drive behind a controller that has no serial number is left out.
     """
@@ -32,6 +33,7 @@ def health_of(points: Iterable[Point]) -> list[dict[str, object]]:
         if metric == INFO and labels.get("serial_number", "").strip()
     }
     found: dict[tuple[str, datetime, str], dict[str, object]] = {}
+    contradicted: dict[tuple[str, datetime, str], str] = {}
     for host, metric, labels, at, value in read:
         said = _attribute(metric, labels, value)
         device, kind = _place(labels)
@@ -41,8 +43,10 @@ def health_of(points: Iterable[Point]) -> list[dict[str, object]]:
         attribute, column, number = said
         drive = serial or f"{host}/{device}"
         record = {"read_at": at, "drive_id": drive, "attribute": attribute, "collected_at": at, "is_alias": serial is None}
-        found.setdefault((drive, at, attribute), record)[column] = number
-    return list(found.values())
+        kept = found.setdefault((drive, at, attribute), record)
+        if kept.setdefault(column, number) != number:
+            contradicted.setdefault((drive, at, attribute), f"{attribute} of {drive} is {kept[column]} and {number} at {at}")
+    return [record for key, record in found.items() if key not in contradicted], list(contradicted.values())
 
 
 def _place(labels: dict[str, str]) -> tuple[str | None, str]:

@@ -24,6 +24,7 @@ def unknown_rows(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.D
     Left out is an open record (no `valid_to`) of a key that is not stored, where the last one before it, of what is stored and of these,
     says the same, is open, too, and nobody says anything else of its key. Also there must be a drive-hour of the drive in its own hour or
     the one before: then the drive was seen from the one to the other, and hours that come later belong elsewhere.
+    `seen_as`: what the drive-hours of the place are named.
     """
     if not rows.height:
         return rows
@@ -43,7 +44,7 @@ def unknown_rows(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.D
     )
     seen = _seen(same, landing)
     begun = [same.with_columns((pl.col("valid_from") - back).alias("hour_utc")) for back in (HOUR, timedelta())]
-    known = pl.concat(begun).join(seen, on=["drive_id", "hour_utc"], how="semi")["number"]
+    known = pl.concat(begun).join(seen, left_on=["seen_as", "hour_utc"], right_on=["drive_id", "hour_utc"], how="semi")["number"]
     return rows.filter(~pl.int_range(pl.len()).is_in(known.implode()))
 
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from ingest.reading.devices import WHOLE_DRIVE
+from ingest.reading.devices import HIDDEN_PATH, WHOLE_DRIVE
 from ingest.sources.prometheus.client import Client, PrometheusError, Series, TooMuch
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
@@ -51,8 +51,8 @@ class Selection:
     labels: Labels = field(default_factory=Labels)
 
     def of(self, metrics: Collection[str], *more: str) -> str:
-        """A selector of these metrics, of whole drives only; the members of an array may be partitions."""
-        drives = f"{self.labels.device}=~{quoted(WHOLE_DRIVE + ('(p?[0-9]+)?' if MEMBER in metrics else ''))}"
+        """A selector of these metrics, of whole drives and paths to them; the members of an array may be partitions."""
+        drives = f"{self.labels.device}=~{quoted(f'{WHOLE_DRIVE}(p?[0-9]+)?' if MEMBER in metrics else f'{WHOLE_DRIVE}|{HIDDEN_PATH}')}"
         return "{" + ",".join((f"__name__=~{quoted('|'.join(metrics))}", drives, *self.match, *more)) + "}"
 
 

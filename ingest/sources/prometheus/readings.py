@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from ingest.reading.devices import host_of
+from ingest.reading.devices import head_of, host_of, is_path
 from ingest.reading.parse import Check
 
 HOUR_US = 3_600_000_000
@@ -59,6 +59,7 @@ CARRIED: dict[str, pl.DataType] = {"is_carried": pl.Boolean(), "since": pl.Datet
 class Rolled:
     """The records made from readings. Frames have the contract's columns as far as known, `file_no` and `row_no`.
 
+    `drives` and `aliases` have `seen_as` too, what the drive-hours of the place are named (HOST/DEVICE).
     `samples`: drive-hours' columns by a part of an hour, `hour_utc` being where it begins; null without `--resolution`.
     `behind`: how many readings stand behind each drive-hour (file_no, row_no of the drive-hour; of_file_no, samples). `unused`: readings of
     another path than the one that counts in its hour (file_no). `last`: the readings that those after them are to follow (CARRIED).
@@ -104,9 +105,13 @@ def roll_up(readings: pl.DataFrame, declared_kind: str | None, sample_seconds: i
 
     A counter that falls was reset (a boot, a drive replaced): the increment is left out, and its time not covered. One of time
     that falls while its I/Os go on has run over its 32 bits. Where several paths watch a drive, the one that covers most
-    of an hour counts for it.
+    of an hour counts for it. A hidden path of a multipath NVMe namespace counts where the head counts no I/O.
+
+    Hours are named HOST/DEVICE, so that those of two devices never meet; only in an hour in which a place had several drives by serial.
     """
     columns = readings.columns
+    # a hidden path shares the serial of its head
+    readings = readings.with_columns(pl.when(~is_path("device")).then(pl.col("serial")).alias("serial"))
     readings, notes = _with_drive_id(readings.sort(*DRIVE, "at"))
     before = {name: pl.col(name).shift(1).over(*DRIVE, "drive_id") for name in ("at", *COUNTERS.values())}
     steps = readings.with_columns(
@@ -120,9 +125,12 @@ def roll_up(readings: pl.DataFrame, declared_kind: str | None, sample_seconds: i
     steps = steps.with_columns(
         (pl.col("span_us").is_not_null() & ~is_reset & (begins_us > pl.col("hour") * HOUR_US - LOOKBACK_US)).alias("counts"),
         begins_us.alias("begins_us"),
+        (pl.col("drive_id").n_unique().over("host", "device", "hour") > 1).alias("is_swapped"),
     )
-    hours = _best(_totals(steps.with_columns(pl.col("hour").alias("span"))))
-    used = hours.select("host", "device", "drive_id", "path", pl.col("span").alias("hour"), "file_no", "row_no")
+    hours, paths = _with_paths(_best(_totals(steps.with_columns(pl.col("hour").alias("span")))))
+    used = pl.concat(
+        [each.select("host", "device", "drive_id", "path", pl.col("span").alias("hour"), "file_no", "row_no") for each in (hours, paths)]
+    )
     kept = steps.join(used, on=["host", "device", "drive_id", "path", "hour"], suffix="_of_hour")
     behind = (
         kept.group_by(
@@ -137,7 +145,8 @@ def roll_up(readings: pl.DataFrame, declared_kind: str | None, sample_seconds: i
     periods = _periods(readings)
     samples = None if sample_seconds is None else _samples(kept.drop("file_no_of_hour", "row_no_of_hour"), sample_seconds)
     last = _last(readings, periods).select(columns)
-    return Rolled(_records(hours, HOUR_US), _drives(periods, declared_kind), _aliases(periods), behind, unused, last, samples, notes)
+    shown = periods.filter(~is_path("device"))
+    return Rolled(_records(hours, HOUR_US), _drives(shown, declared_kind), _aliases(shown), behind, unused, last, samples, notes)
 
 
 def _samples(steps: pl.DataFrame, seconds: int) -> pl.DataFrame:
@@ -145,7 +154,8 @@ def _samples(steps: pl.DataFrame, seconds: int) -> pl.DataFrame:
     span_us = seconds * 1_000_000
     parts = steps.with_columns(((pl.col("at").to_physical() - 1) // span_us).alias("span"))
     is_near = pl.col("begins_us") > pl.col("span") * span_us - min(span_us, LOOKBACK_US)
-    return _records(_totals(parts.filter(is_near)), span_us)
+    totals, _ = _with_paths(_totals(parts.filter(is_near)))
+    return _records(totals, span_us)
 
 
 def _increment(name: str, before: pl.Expr) -> pl.Expr:
@@ -162,18 +172,18 @@ def _increment(name: str, before: pl.Expr) -> pl.Expr:
 def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Readings with `drive_id`, the serial or else HOST/DEVICE, and `is_alias`.
 
-    A serial that two devices have at the same time names neither: paths to one drive, namespaces of one SSD, or a
-    serial that a machine made up. Devices that swap their names, and may swap them back, have it one after the other.
+    A serial that two devices have at the same time names neither: namespaces of one SSD, or a serial that a machine made up. Paths to one
+    drive, of one host and one world wide name, keep it. Devices that swap their names, and may swap them back, have it one after the other.
     """
     known = readings.filter(pl.col("serial").is_not_null()).sort("host", "device", "at")
     is_another = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in ("host", "device", "serial")).fill_null(True)
     spans = known.group_by("serial", "host", "device", is_another.cum_sum().alias("run")).agg(
-        pl.col("at").min().alias("first"), pl.col("at").max().alias("last")
+        pl.col("at").min().alias("first"), pl.col("at").max().alias("last"), pl.col("wwn").last()
     )
+    is_other = (pl.col("host") != pl.col("host_right")) | (pl.col("device") != pl.col("device_right"))
+    is_path_of_one = (pl.col("host") == pl.col("host_right")) & (pl.col("wwn") == pl.col("wwn_right")).fill_null(False)
     met = spans.join(spans, on="serial").filter(
-        ((pl.col("host") != pl.col("host_right")) | (pl.col("device") != pl.col("device_right")))
-        & (pl.col("first") <= pl.col("last_right"))
-        & (pl.col("first_right") <= pl.col("last"))
+        is_other & ~is_path_of_one & (pl.col("first") <= pl.col("last_right")) & (pl.col("first_right") <= pl.col("last"))
     )
     shared = met["serial"].unique().sort()
     alias = pl.concat_str("host", pl.lit("/"), "device")
@@ -205,10 +215,31 @@ def _totals(steps: pl.DataFrame) -> pl.DataFrame:
             pl.col("span_us").sum(),
             pl.col("at").max().alias("collected_at"),
             pl.col("raid_group_id").last(),
+            pl.col("is_swapped").last(),
             pl.col("file_no").first(),
             pl.col("row_no").first(),
         )
     )
+
+
+def _with_paths(totals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Totals of drives, with the I/Os of the hidden paths of a head that counts none; and those paths' totals, with the head's row."""
+    gained = [f"{name}_more" for name in COUNTERS.values()]
+    place = ["host", "device", "span"]
+    heads, paths = totals.filter(~is_path("device")), totals.filter(is_path("device")).with_columns(head_of("device").alias("head"))
+    idle = heads.filter(pl.col("reads_more") + pl.col("writes_more") == 0).unique(place, keep="last", maintain_order=True)
+    found = paths.join(
+        idle.select(*place, pl.col("file_no").alias("head_file_no"), pl.col("row_no").alias("head_row_no")),
+        left_on=["host", "head", "span"], right_on=place,
+    )  # fmt: skip
+    summed = found.group_by("host", "head", "span").agg(
+        pl.when(pl.col(name).is_not_null().all()).then(pl.col(name).sum()).alias(f"{name}_of_paths") for name in gained
+    )
+    keys = idle.select(*place, "drive_id").join(summed, left_on=place, right_on=["host", "head", "span"])
+    heads = heads.join(keys, on=[*place, "drive_id"], how="left", maintain_order="left").with_columns(
+        pl.coalesce(f"{name}_of_paths", name).alias(name) for name in gained
+    )
+    return heads.select(totals.columns), found.with_columns(file_no="head_file_no", row_no="head_row_no").select(totals.columns)
 
 
 def _best(by_path: pl.DataFrame) -> pl.DataFrame:
@@ -220,24 +251,31 @@ def _best(by_path: pl.DataFrame) -> pl.DataFrame:
 def _records(totals: pl.DataFrame, span_us: int) -> pl.DataFrame:
     count = {name: pl.col(f"{name}_more").round().cast(pl.Int64) for name in COUNTS}
     latency = {time: pl.when(pl.col(f"{ios}_more") > 0).then(pl.col(f"{time}_more") / pl.col(f"{ios}_more")) for time, ios in TIMES.items()}
-    return totals.select(
-        (pl.col("span") * span_us).cast(pl.Datetime("us")).alias("hour_utc"),
-        "drive_id",
-        pl.coalesce("raid_group_id", "host").alias("raid_group_id"),
-        count["reads"].alias("read_ios"),
-        count["writes"].alias("write_ios"),
-        latency["read_seconds"].alias("read_latency_us"),
-        latency["write_seconds"].alias("write_latency_us"),
-        pl.when(pl.col("written_bytes_more").is_not_null()).then(count["read_bytes"]).alias("read_blocks"),
-        pl.when(pl.col("read_bytes_more").is_not_null()).then(count["written_bytes"]).alias("write_blocks"),
-        pl.lit(1, pl.Int64()).alias("block_bytes"),
-        (pl.col("span_us") / span_us).clip(upper_bound=1.0).alias("coverage"),
-        "collected_at",
-        "is_alias",
-        pl.col("raid_group_id").is_null().alias("is_group_guessed"),
-        "file_no",
-        "row_no",
-    ).sort("hour_utc", "drive_id")
+    alias = pl.concat_str("host", pl.lit("/"), "device")
+    return (
+        totals.with_columns(
+            pl.when("is_swapped").then("drive_id").otherwise(alias).alias("drive_id"), ~pl.col("is_swapped") | pl.col("is_alias")
+        )
+        .select(
+            (pl.col("span") * span_us).cast(pl.Datetime("us")).alias("hour_utc"),
+            "drive_id",
+            pl.coalesce("raid_group_id", "host").alias("raid_group_id"),
+            count["reads"].alias("read_ios"),
+            count["writes"].alias("write_ios"),
+            latency["read_seconds"].alias("read_latency_us"),
+            latency["write_seconds"].alias("write_latency_us"),
+            pl.when(pl.col("written_bytes_more").is_not_null()).then(count["read_bytes"]).alias("read_blocks"),
+            pl.when(pl.col("read_bytes_more").is_not_null()).then(count["written_bytes"]).alias("write_blocks"),
+            pl.lit(1, pl.Int64()).alias("block_bytes"),
+            (pl.col("span_us") / span_us).clip(upper_bound=1.0).alias("coverage"),
+            "collected_at",
+            "is_alias",
+            pl.col("raid_group_id").is_null().alias("is_group_guessed"),
+            "file_no",
+            "row_no",
+        )
+        .sort("hour_utc", "drive_id")
+    )
 
 
 def _periods(readings: pl.DataFrame) -> pl.DataFrame:
@@ -280,6 +318,7 @@ def _drives(periods: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:
         "valid_to",
         "is_alias",
         pl.col("raid_group_id").is_null().alias("is_group_guessed"),
+        pl.concat_str("host", pl.lit("/"), "device").alias("seen_as"),
         "file_no",
         "row_no",
     )
@@ -290,16 +329,19 @@ def _aliases(periods: pl.DataFrame) -> pl.DataFrame:
     # a drive that was gone within the hour it came in has no hour of its own
     lasts = pl.col("valid_to").is_null() | (pl.col("valid_to") > pl.col("valid_from"))
     known = periods.filter(pl.col("serial").is_not_null() & lasts)
-    names = [pl.concat_str("host", pl.lit("/"), "device"), pl.concat_str(pl.lit("wwn:"), "wwn")]
+    alias = pl.concat_str("host", pl.lit("/"), "device")
+    # two records of a reading: below 0 the second, which another path's may equal while the first is its own
+    names = {1: alias, -1: pl.concat_str(pl.lit("wwn:"), "wwn")}
     frames = [
         known.select(
             name.alias("alias"),
             pl.col("serial").alias("drive_id"),
             "valid_from",
             "valid_to",
+            alias.alias("seen_as"),
             "file_no",
-            "row_no",
+            pl.col("row_no") * sign,
         ).filter(pl.col("alias").is_not_null())
-        for name in names
+        for sign, name in names.items()
     ]
     return pl.concat(frames)

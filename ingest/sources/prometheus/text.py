@@ -22,7 +22,7 @@ from ingest.contract.errors import UnreadableFile
 from ingest.contract.values import ROLES
 from ingest.raw.staging import write_parquet
 from ingest.reading.batches import REJECTION
-from ingest.reading.devices import drive_of, whole_drives
+from ingest.reading.devices import drive_of, is_path, whole_drives
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
@@ -55,6 +55,8 @@ _SPOOLED: dict[str, pl.DataType] = {
     "number": pl.Float64(),
     "at": pl.Datetime("us"),
 }
+
+CONTRADICTED = "one of several values of the same series at the same time"
 
 Span = tuple[datetime, datetime]
 """What is after the first instant, up to the second."""
@@ -120,7 +122,7 @@ class SampleFile:
                 for before, (name, say) in zip((infos, members), _SAYS.items(), strict=True)
             )
             counters, contradicted, again = _once(lines.filter(pl.col("metric").is_in(list(COUNTERS))))
-            broken = _rejected(contradicted, "one of several values of the same series at the same time", "value", "value")
+            broken = _rejected(contradicted, CONTRADICTED, "value", "value")
             yield Samples(with_identity(_side_by_side(counters), infos, members).select(*READING, "row_no"), broken, again)
 
 
@@ -189,6 +191,8 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
     if not days and not health.height:
         raise UnreadableFile("no sample has a number and a time, and there is no node_time_seconds for the time of the scrape")
     series, notes = _located(known, folder, labels)
+    health, contradicted = _without_contradicted(health, series)
+    broken.append(_rejected(contradicted, CONTRADICTED, "value", "value"))
     return SampleFile(spooled, series, pl.concat([*broken, _no_time(untimed)]).sort("row", maintain_order=True), notes, dict(days), health)
 
 
@@ -202,8 +206,16 @@ def _is_health() -> pl.Expr:
 
 
 def _last_of_days(samples: pl.DataFrame) -> pl.DataFrame:
-    """The last sample of each series in each UTC day."""
-    return samples.sort("at", maintain_order=True).unique(["series_no", pl.col("at").dt.date()], keep="last", maintain_order=True)
+    """The last sample of each series in each UTC day; several, where it has several values at that instant."""
+    is_last = pl.col("at") == pl.col("at").max().over("series_no", pl.col("at").dt.date())
+    return samples.filter(is_last).unique(["series_no", "at", "number"], keep="first", maintain_order=True)
+
+
+def _without_contradicted(health: pl.DataFrame, series: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Samples of health of which a series has one value at an instant, and those of which it has several."""
+    said = health.join(series.select("series_no", "metric", "labels"), on="series_no", maintain_order="left")
+    is_one = said.select(pl.col("number").n_unique().over("metric", "labels", "at") == 1).to_series()
+    return health.filter(is_one), health.filter(~is_one)
 
 
 def _rejected(lines: pl.DataFrame, reason: str, column: str, value: str = "line") -> pl.DataFrame:
@@ -245,7 +257,7 @@ def _timed(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataFrame, list[str]]:
-    """The series with what `located_by` says of them, counters of whole drives only; notes."""
+    """The series with what `located_by` says of them, counters of whole drives and paths to them only; notes."""
     known = known.filter(pl.col("metric").is_in(_WANTED) | _is_health()).drop("series")
     read = {text: json.loads(text) for text in known["labels"].unique(maintain_order=True)}
     uname = known.filter(pl.col("metric") == UNAME)["labels"].to_list()
@@ -259,7 +271,7 @@ def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataF
     )
     series = known.join(located, on="labels", maintain_order="left")
     is_counter = series["metric"].is_in(list(COUNTERS))
-    is_whole = series.select(whole_drives("device").fill_null(False)).to_series()
+    is_whole = series.select((whole_drives("device") | is_path("device")).fill_null(False)).to_series()
     left_out = series.filter(is_counter & ~is_whole)["device"].unique().sort().to_list()
     notes = [f"left out {len(left_out)} devices that are no whole drive: {', '.join(map(str, left_out[:8]))}"] if left_out else []
     return series.filter(~is_counter | is_whole), notes
