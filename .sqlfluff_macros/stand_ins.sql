@@ -92,3 +92,6 @@ select * from effective{% endmacro %}
 {% macro interval_verdict(low, high, value, above, below) %}verdict({{ low }}, {{ high }}){% endmacro %}
 {% macro low_drop_of_medians(before, after) %}low_drop({{ before }}, {{ after }}){% endmacro %}
 {% macro high_drop_of_medians(before, after) %}high_drop({{ before }}, {{ after }}){% endmacro %}
+{% macro host_of(alias) %}host_of({{ alias }}){% endmacro %}
+{% macro wide_name(drive_id) %}wide_name({{ drive_id }}){% endmacro %}
+{% macro named_drives(at, described=[]) %}hosts_rows as (select *, drive_id as named_drive_id from seen_from_hosts){% endmacro %}

@@ -1,28 +1,27 @@
 -- Nothing is lost or doubled on the way: every accepted drive-hour of a day is compared with its peers, or it is that of a parity drive or
--- spare, or of a RAID group too small to have peers; int_drive_days counts them all. A row here is a day that does not add up.
--- A day that is in one of both only does not add up either: none may vanish.
--- Raw is read past the staging views, so that a row they drop would show, but for what hosts saw: which of it counts is theirs to say.
-with delivered as (
-    select hour_utc
-    from {{ source('raw', 'drive_hours') }} as own
-    where source is null
-        and {{ is_live('drive_hours', 'own') }}
-    union all
-    -- of what several hosts and sources saw, the one that is believed
-    select hour_utc
-    from {{ ref('int_drive_hours__identified') }}
-    where source is not null
-),
-
-accepted as (
+-- spare, or of a RAID group too small to have peers; int_drive_days counts them all. What another source, or another name of the drive, said of the
+-- same hour gave way, and further paths were added up: int_drive_days__merged counts those. A row here is a day that does not add up.
+-- A day that is in one of both only does not add up either: none may vanish. Raw is read past the staging views, so that a row they drop would show.
+with accepted as (
     select cast(hour_utc as date) as day_utc, count(*) as accepted_count
-    from delivered
+    from {{ source('raw', 'drive_hours') }} as delivered
+    where {{ is_live('drive_hours', 'delivered') }}
     group by cast(hour_utc as date)
 ),
 
-measured as (
-    select day_utc, cast(sum(reported_hours) as bigint) as measured_count
+kept as (
+    select day_utc, cast(sum(reported_hours) as bigint) as row_count
     from {{ ref('int_drive_days') }}
+    group by day_utc
+    union all
+    select day_utc, cast(sum(path_hours + other_hours) as bigint) as row_count
+    from {{ ref('int_drive_days__merged') }}
+    group by day_utc
+),
+
+measured as (
+    select day_utc, cast(sum(row_count) as bigint) as measured_count
+    from kept
     group by day_utc
 )
 

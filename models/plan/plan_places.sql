@@ -38,3 +38,24 @@ select
     from_hour_utc,
     to_hour_utc
 from {{ ref('int_aliases__periods') }}
+union all
+-- whether devices are paths of one drive, which decides whose their hours are when both measured it
+select
+    'serial' as place_type,
+    serials.drive_id,
+    cast(null as string) as raid_group_id,
+    case when serials.is_one_drive then 'one drive' else 'several devices' end as role,
+    timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
+    timestamp '{{ var("end_of_time") }}' as to_hour_utc
+from {{ ref('int_serials__claimed') }} as serials
+union all
+select distinct
+    'serial' as place_type,
+    claims.alias as drive_id,
+    cast(null as string) as raid_group_id,
+    case when serials.is_one_drive then 'one drive' else 'several devices' end as role,
+    timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
+    timestamp '{{ var("end_of_time") }}' as to_hour_utc
+from {{ ref('int_aliases__claimed') }} as claims
+inner join {{ ref('int_serials__claimed') }} as serials on claims.drive_id = serials.drive_id
+where claims.is_device

@@ -93,7 +93,13 @@ def drive_hours(readings: pl.DataFrame) -> pl.DataFrame:
 
 
 def named(hours: pl.DataFrame, aliases: pl.DataFrame) -> pl.DataFrame:
-    """Drive-hours under the serial that a period of their HOST/DEVICE names, as models look it up; `seen_as` is that name."""
+    """Drive-hours under the serial that a period of their HOST/DEVICE names, as models look it up; `seen_as` is that name.
+
+    A serial that two of them claim for the same hour without a world wide name is none's.
+    """
+    wide = aliases.filter(pl.col("alias").str.starts_with("wwn:"))["drive_id"].unique()
+    shared = aliases.filter(~pl.col("drive_id").is_in(wide.implode())).group_by("drive_id", "valid_from").agg(pl.col("alias").n_unique())
+    aliases = aliases.join(shared.filter(pl.col("alias") > 1), on=["drive_id", "valid_from"], how="anti")
     hours = hours.with_columns(pl.col("drive_id").alias("seen_as")).sort("hour_utc")
     serials = aliases.select(pl.col("alias").alias("seen_as"), pl.col("drive_id").alias("serial"), pl.col("valid_from").alias("hour_utc"))
     found = hours.join_asof(serials.sort("hour_utc"), on="hour_utc", by="seen_as", strategy="backward", check_sortedness=False)

@@ -13,6 +13,7 @@ def collect_inventory(connection: duckdb.DuckDBPyConnection) -> Row:
 
     contradictions: rows against inventory. unnamed_drives: known only by their device (`HOST/DEVICE`, `wwn:...`) in their last hour.
     guessed_groups: drives whose RAID group in that hour is only their host. disagreements: between two sources.
+    shared_serials: those that name no drive.
     """
     return {
         "contradictions": listing(
@@ -38,5 +39,6 @@ def collect_inventory(connection: duckdb.DuckDBPyConnection) -> Row:
             """,
             "raid_group_id, drive_id",
         ),
+        "shared_serials": listing(connection, "from marts.fct_shared_serials", "device_count desc, serial"),
         "disagreements": listing(connection, "from marts.fct_inventory_disagreements", "drive_id, attribute"),
     }

@@ -23,7 +23,9 @@ def collect_window(connection: duckdb.DuckDBPyConnection) -> Row:
     """What the drive-hours of the window came to, and the hours that are missing in it."""
     columns = ", ".join(f"coalesce(cast(sum({name}) as bigint), 0) as {name}" for name in ("hours", "undirected_hours", *OUTCOMES))
     (sums,) = fetch(connection, f"select {columns} from marts.fct_recent_drives")
+    (merged,) = fetch(connection, "from marts.fct_recent_merged")
     return {
+        "merged": merged,
         "drive_hours": [{"outcome": title, "drive_hours": sums[name], "of": sums["hours"]} for name, title in OUTCOMES.items()],
         "slowdowns_without_directions": sums["undirected_hours"],
         "groups_with_gaps": listing(

@@ -198,6 +198,11 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
                 what, "(ingest mdadm of the host, or say it with `drivetail map`)", _list(guessed, {**drive, "last hour": "last_hour_utc"})
             )
         )
+    if (shared := inventory["shared_serials"])["count"]:
+        what = f"Serials that several devices share, so that they name none: {human(shared['count'])}"
+        columns_shared: Columns = {"serial": "serial", "devices": "device_count", "why": "reason"}
+        how = "(each device goes by HOST/DEVICE; `drivetail map` says which drive it is)"
+        blocks.append(block(what, how, _list(shared, columns_shared)))
     if disagreements["count"]:
         sides: Columns = {"drive": "drive_id", "attribute": "attribute", "believed": "believed", "said": "said"}
         blocks.append(block(f"Sources disagree: {human(disagreements['count'])}", _list(disagreements, sides)))
@@ -235,6 +240,15 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
         why = "their source gives one latency for both, or too few peers read or wrote"
         note = f"{human(undirected)} of those with a slowdown have no slowdown of reads or of writes: {why}" if undirected else ""
         blocks.append(block(f"What became of {human(total)} accepted drive-hours", span, table(rows, columns), note))
+    merged = {
+        "another source, or another name of the drive, reported the same hour": window["merged"]["other_hours"],
+        "another path to the drive, added up with the first": window["merged"]["path_hours"],
+    }
+    if any(merged.values()):
+        counts: Columns = {"why": "why", "drive-hours": ("drive_hours", lambda count: f"{count:>11,}")}
+        rows = [{"why": why, "drive_hours": hours} for why, hours in merged.items() if hours]
+        days = f"(days from {window['merged']['first_day_utc']} on)"
+        blocks.append(block("Accepted drive-hours that have no row of their own", days, table(rows, counts)))
     return blocks
 
 

@@ -34,7 +34,7 @@ NAMES = ("syslog", "messages", "kern", "dmesg", "journal")
 EXPECTED = f"*.log, or a name that begins with {', '.join(NAMES)} (also .gz, .zst): lines of the kernel, as text or journald's JSON"
 RECORD_KIND = "lines"
 SHOWN_LINES = 3
-# The kernel says one thing in several lines (controller, disk, array; sense key, block layer): of one kind within a minute they are one event.
+# The kernel says one thing in several lines (controller, disk, array, block layer): those of one kind within a minute are one event.
 SAME = timedelta(minutes=1)
 PLUGS = ("unplug", "replug")
 HALF_YEAR = timedelta(days=182)

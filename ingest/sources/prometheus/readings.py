@@ -173,7 +173,8 @@ def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Readings with `drive_id`, the serial or else HOST/DEVICE, and `is_alias`.
 
     A serial that two devices have at the same time names neither: namespaces of one SSD, or a serial that a machine made up. Paths to one
-    drive, of one host and one world wide name, keep it. Devices that swap their names, and may swap them back, have it one after the other.
+    drive, of one host and one world wide name, keep it. `serial` stays what a device claims: models judge all that has landed. Devices that
+    swap their names, and may swap them back, have it one after the other.
     """
     known = readings.filter(pl.col("serial").is_not_null()).sort("host", "device", "at")
     is_another = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in ("host", "device", "serial")).fill_null(True)
@@ -189,9 +190,7 @@ def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     alias = pl.concat_str("host", pl.lit("/"), "device")
     # who was named before they met was
     serial = pl.when(~pl.col("serial").is_in(shared.implode()) | pl.col("is_carried")).then(pl.col("serial"))
-    named = readings.with_columns(serial.alias("serial")).with_columns(
-        pl.coalesce("serial", alias).alias("drive_id"), pl.col("serial").is_null().alias("is_alias")
-    )
+    named = readings.with_columns(pl.coalesce(serial, alias).alias("drive_id"), serial.is_null().alias("is_alias"))
     if not shared.len():
         return named, []
     shown = ", ".join(shared.head(5).to_list()) + (f" and {shared.len() - 5} more" if shared.len() > 5 else "")

@@ -1,24 +1,24 @@
 -- Which drive an alias names, for all time without gap or overlap; the alias itself where nobody says. Grain: alias, from_hour_utc.
 -- Where several periods cover an hour an operator's mapping counts, else the one that began last, else the source that is believed first.
 -- An operator may also map one serial number to another; everything reported of the first then belongs to the second.
-with claims as (
-    select *, {{ valid_until('alias') }} as valid_until
-    from {{ ref('stg_raw__drive_aliases') }}
-),
-
--- over whole hours
-held as (
+-- A serial that several devices share names none of them (int_serials__claimed): such a device is what it is called.
+with held as (
+    -- over whole hours
     select
         claims.source,
         claims.alias,
-        coalesce(joined.drive_id, claims.drive_id) as drive_id,
+        case
+            when coalesce(serials.is_shared, false) and claims.source <> 'mapping' and claims.is_controller then claims.alias || 'n1'
+            when coalesce(serials.is_shared, false) and claims.source <> 'mapping' and claims.is_device then claims.alias
+            else claims.drive_id
+        end as drive_id,
+        claims.is_derived,
         claims.valid_from,
         claims.collected_at,
         coalesce(cast(date_trunc('hour', claims.valid_from) as timestamp), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
         coalesce(cast(date_trunc('hour', claims.valid_until) as timestamp), timestamp '{{ var("end_of_time") }}') as to_hour_utc
-    from claims
-    left join claims as joined
-        on claims.drive_id = joined.alias and joined.source = 'mapping' and joined.valid_from is null and claims.alias <> joined.alias
+    from {{ ref('int_aliases__claimed') }} as claims
+    left join {{ ref('int_serials__claimed') }} as serials on claims.drive_id = serials.drive_id
 ),
 
 {{ stretches('held', 'alias', is_all_time=true) }},
@@ -32,6 +32,7 @@ ranked as (
             partition by stretches.alias, stretches.hour_utc
             order by
                 coalesce(held.source = 'mapping', false) desc,
+                coalesce(held.is_derived, false) asc,
                 held.valid_from desc nulls last,
                 {{ source_rank('description', 'held.source') }} asc,
                 held.collected_at desc nulls last,

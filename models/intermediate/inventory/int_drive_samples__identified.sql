@@ -1,11 +1,13 @@
 {{ config(materialized='view') }}
 -- What was measured within hours, one row per drive and time under the drive's serial number. Of several sources the first in precedence
 -- counts, among those that saw enough of the time. Grain: drive_id, from_utc, to_utc.
-with named as (
-    select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id
+with seen_from_hosts as (
+    select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as serial
     from {{ ref('stg_raw__drive_samples') }} as delivered
     {{ joined_aliases('from_utc') }}
 ),
+
+{{ named_drives(['from_utc', 'to_utc']) }},
 
 ranked as (
     select
@@ -13,14 +15,14 @@ ranked as (
         row_number() over (
             partition by named_drive_id, from_utc, to_utc
             order by
-                {{ latency_rank('named') }} asc,
+                {{ latency_rank('hosts_rows') }} asc,
                 source asc nulls first,
-                -- two names of one drive, such as two paths to it: the one that saw more of the time
+                -- two names of one drive, such as a serial that an operator joined to it: the one that saw more of the time
                 coalesce(coverage, 1.0) desc,
                 collected_at desc nulls last,
                 drive_id asc
         ) as source_place
-    from named
+    from hosts_rows
 )
 
 select

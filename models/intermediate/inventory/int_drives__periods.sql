@@ -47,10 +47,23 @@ seen_from_hosts as (
     where live.source is not null
 ),
 
+-- a serial that several devices share: what a host said of it is about those that it called so
+shared as (
+    select distinct
+        claims.source,
+        claims.drive_id,
+        claims.host,
+        claims.valid_from,
+        claims.alias || case when claims.is_controller then 'n1' else '' end as device_drive_id
+    from {{ ref('int_aliases__claimed') }} as claims
+    inner join {{ ref('int_serials__claimed') }} as serials on claims.drive_id = serials.drive_id and serials.is_shared
+    where claims.is_device and not claims.is_derived and claims.source <> 'mapping'
+),
+
 -- each under the drives that its alias named while it held
 named as (
     select
-        coalesce(aliases.drive_id, seen_from_hosts.drive_id) as drive_id,
+        coalesce(shared.device_drive_id, aliases.drive_id, seen_from_hosts.drive_id) as drive_id,
 {%- for name in membership + description %}
         seen_from_hosts.{{ name }},
 {%- endfor %}
@@ -58,7 +71,7 @@ named as (
         case
             when seen_from_hosts.source in ('{{ var("powered_age_sources") | join("', '") }}')
                 then min(seen_from_hosts.deployed_on) over (
-                    partition by coalesce(aliases.drive_id, seen_from_hosts.drive_id), seen_from_hosts.source
+                    partition by coalesce(shared.device_drive_id, aliases.drive_id, seen_from_hosts.drive_id), seen_from_hosts.source
                 )
             else seen_from_hosts.deployed_on
         end as deployed_on,
@@ -77,6 +90,11 @@ named as (
         on seen_from_hosts.drive_id = aliases.alias
         and aliases.from_hour_utc < seen_from_hosts.seen_to_hour_utc
         and aliases.to_hour_utc > seen_from_hosts.from_hour_utc
+    left join shared
+        on seen_from_hosts.source = shared.source
+        and seen_from_hosts.drive_id = shared.drive_id
+        and {{ host_of("seen_from_hosts.host || '/'") }} = shared.host
+        and seen_from_hosts.valid_from = shared.valid_from
 ),
 
 said as (
