@@ -3,7 +3,7 @@
 {% macro placed_group(drive_hours, segments) -%}
 case
             when {{ drive_hours }}.source is not null and ({{ drive_hours }}.is_group_guessed or {{ segments }}.is_mapped)
-                then coalesce({{ segments }}.raid_group_id, {{ drive_hours }}.raid_group_id)
+                then coalesce({{ segments }}.named_raid_group_id, {{ drive_hours }}.raid_group_id)
             else {{ drive_hours }}.raid_group_id
         end
 {%- endmacro %}

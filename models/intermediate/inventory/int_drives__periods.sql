@@ -1,6 +1,7 @@
 -- Inventory periods of every drive, what all sources say of it made one. Grain: drive_id, valid_from.
 -- Most drives are known to their array only, and its records stand. Of a drive that a host sees each attribute is decided for each stretch of
--- hours: by the source that is believed first and knows it.
+-- hours: by the source that is believed first and knows it. Drives of one kind are peers: those of another kind than most of a RAID group's data drives
+-- are in a group of their own, named after both (docs/decisions/0016-peers-of-one-kind.md).
 {%- set membership = ['raid_group_id', 'role', 'slot', 'raid_level'] %}
 {%- set description = [
     'kind', 'vendor', 'model', 'firmware', 'flash_cell', 'capacity_bytes', 'rpm', 'interface', 'host', 'enclosure', 'site', 'timezone'
@@ -228,10 +229,57 @@ periods as (
         period_to_hour_utc as to_hour_utc
     from ended
     where is_beginning = 1
+),
+
+dated as (
+    select
+        *,
+        count(*) over (partition by drive_id) = 1 as is_only,
+        row_number() over (partition by drive_id order by valid_from desc nulls last, valid_to desc nulls first) = 1 as is_latest
+    from periods
+),
+
+kinds as (
+    select drive_id, {{ peer_kind('kind', 'interface', 'drive_id') }} as peer_kind
+    from dated
+    where is_latest
+),
+
+-- each data drive votes once in a group it was ever in
+votes as (
+    select
+        dated.raid_group_id,
+        kinds.peer_kind,
+        row_number() over (
+            partition by dated.raid_group_id order by count(distinct dated.drive_id) desc, kinds.peer_kind asc
+        ) as kind_rank,
+        count(*) over (partition by dated.raid_group_id) as kind_count
+    from dated
+    inner join kinds on dated.drive_id = kinds.drive_id
+    where dated.role = 'data'
+    group by dated.raid_group_id, kinds.peer_kind
 )
 
 select
-    *,
-    count(*) over (partition by drive_id) = 1 as is_only,
-    row_number() over (partition by drive_id order by valid_from desc nulls last, valid_to desc nulls first) = 1 as is_latest
-from periods
+    dated.drive_id,
+    {{ peer_group('dated.raid_group_id', 'kinds.peer_kind', 'coalesce(votes.peer_kind, kinds.peer_kind)') }} as raid_group_id,
+    dated.raid_group_id as named_raid_group_id,
+    kinds.peer_kind,
+    coalesce(votes.peer_kind, kinds.peer_kind) as group_peer_kind,
+    coalesce(votes.kind_count, 1) > 1 as is_of_mixed_group,
+{%- for name in membership + description if name != 'raid_group_id' %}
+    dated.{{ name }},
+{%- endfor %}
+    dated.deployed_on,
+    dated.deployed_on_source,
+    dated.valid_from,
+    dated.valid_to,
+    dated.is_group_guessed,
+    dated.is_mapped,
+    dated.from_hour_utc,
+    dated.to_hour_utc,
+    dated.is_only,
+    dated.is_latest
+from dated
+inner join kinds on dated.drive_id = kinds.drive_id
+left join votes on dated.raid_group_id = votes.raid_group_id and votes.kind_rank = 1

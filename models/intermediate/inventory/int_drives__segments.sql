@@ -2,7 +2,7 @@
 -- Where two RAID groups claim a drive, the latest period of the other one has a segment too, which counts for rows that name that group.
 -- Grain: drive_id, raid_group_id, from_hour_utc.
 with periods as (
-    select drive_id, raid_group_id, role, slot, is_group_guessed, is_mapped, is_only, valid_from, from_hour_utc, to_hour_utc
+    select drive_id, raid_group_id, named_raid_group_id, role, slot, is_group_guessed, is_mapped, is_only, valid_from, from_hour_utc, to_hour_utc
     from {{ ref('int_drives__periods') }}
     where from_hour_utc < to_hour_utc
 ),
@@ -32,13 +32,14 @@ ranked as (
         and several.to_hour_utc >= stretches.next_hour_utc
 )
 
-select drive_id, raid_group_id, role, slot, is_group_guessed, is_mapped, true as is_believed, valid_from, from_hour_utc, to_hour_utc
+select drive_id, raid_group_id, named_raid_group_id, role, slot, is_group_guessed, is_mapped, true as is_believed, valid_from, from_hour_utc, to_hour_utc
 from periods
 where is_only
 union all
 select
     drive_id,
     raid_group_id,
+    named_raid_group_id,
     role,
     slot,
     is_group_guessed,

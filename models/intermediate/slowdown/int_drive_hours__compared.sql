@@ -31,7 +31,8 @@ select
     hour_utc,
     raid_group_id,
     is_data_drive,
-    is_data_drive and data_drive_count >= {{ var('min_group_width') }} as is_in_population,
+    is_data_drive
+    and data_drive_count >= case when is_of_mixed_array then {{ var('mixed_array_min_drives') }} else {{ var('min_group_width') }} end as is_in_population,
     is_peer,
     latency_us,
     median_latency_us,

@@ -7,7 +7,7 @@ with drive_hours as (
 placed as (
     select
         drive_hours.*,
-        {{ placed_group('drive_hours', 'segments') }} as placed_raid_group_id,
+        {{ placed_group('drive_hours', 'segments') }} as named_raid_group_id,
         segments.raid_group_id as inventory_raid_group_id,
         segments.role as inventory_role,
         drive_hours.source is not null and drive_hours.is_group_guessed and coalesce(segments.is_group_guessed, true) as is_placed_by_guess,
@@ -24,19 +24,60 @@ placed as (
     left join {{ ref('int_drives__segments') }} as own_segments
         on drive_hours.drive_id = own_segments.drive_id
         and not own_segments.is_believed
-        and drive_hours.raid_group_id = own_segments.raid_group_id
+        and drive_hours.raid_group_id = own_segments.named_raid_group_id
         and own_segments.from_hour_utc <= drive_hours.hour_utc
         and own_segments.to_hour_utc > drive_hours.hour_utc
+),
+
+named_groups as (
+    select distinct named_raid_group_id, group_peer_kind, is_of_mixed_group
+    from {{ ref('int_drives__periods') }}
+    where named_raid_group_id is not null
+),
+
+kinds as (
+    select
+        placed.*,
+        coalesce(drives.peer_kind, {{ peer_kind('placed.declared_kind', 'cast(null as string)', 'placed.drive_id') }}) as peer_kind,
+        named_groups.group_peer_kind,
+        coalesce(named_groups.is_of_mixed_group, false) as is_of_mixed_group
+    from placed
+    left join (select drive_id, peer_kind from {{ ref('int_drives__periods') }} where is_latest) as drives
+        on placed.drive_id = drives.drive_id
+    left join named_groups on placed.named_raid_group_id = named_groups.named_raid_group_id
+),
+
+-- of a group that inventory does not know the hours themselves say what kinds are in it
+hour_kinds as (
+    select named_raid_group_id, hour_utc, min(peer_kind) as group_peer_kind
+    from kinds
+    where group_peer_kind is null
+    group by named_raid_group_id, hour_utc
+),
+
+grouped as (
+    select
+        kinds.*,
+        {{ peer_group('kinds.named_raid_group_id', 'kinds.peer_kind', 'coalesce(kinds.group_peer_kind, hour_kinds.group_peer_kind)') }} as raid_group_id_of_kind,
+        -- a guessed group is no array
+        not kinds.is_placed_by_guess
+        and (kinds.is_of_mixed_group or kinds.peer_kind <> coalesce(kinds.group_peer_kind, hour_kinds.group_peer_kind)) as is_of_mixed_array
+    from kinds
+    left join hour_kinds
+        on kinds.group_peer_kind is null
+        and kinds.named_raid_group_id = hour_kinds.named_raid_group_id
+        and kinds.hour_utc = hour_kinds.hour_utc
 )
 
 select
     drive_id,
     hour_utc,
-    placed_raid_group_id as raid_group_id,
+    raid_group_id_of_kind as raid_group_id,
+    is_of_mixed_array,
     declared_kind,
     is_placed_by_guess as is_group_guessed,
-    coalesce(inventory_raid_group_id = placed_raid_group_id, false) as is_where_inventory_says,
-    case when inventory_role = 'data' and inventory_raid_group_id <> placed_raid_group_id then inventory_raid_group_id end as absent_from_raid_group_id,
+    coalesce(inventory_raid_group_id = raid_group_id_of_kind, false) as is_where_inventory_says,
+    case when inventory_role = 'data' and inventory_raid_group_id <> raid_group_id_of_kind then inventory_raid_group_id end as absent_from_raid_group_id,
     shared_serial,
     path_hours,
     other_hours,
@@ -48,4 +89,4 @@ select
     {{ merged_bytes() }} as io_bytes,
     case when is_split and read_ios > 0 then read_latency_us end as read_latency_us,
     case when is_split and write_ios > 0 then write_latency_us end as write_latency_us
-from placed
+from grouped

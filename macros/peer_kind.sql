@@ -1,0 +1,14 @@
+{#- What a drive is compared with: disks, SSDs behind SATA or SAS, NVMe, and those of which nobody says (`unknown`), each among themselves. A device
+    nvme0n1 says by its name what it is. kind: `disk`, `ssd` or null. -#}
+{% macro peer_kind(kind, interface, drive_id) -%}
+case
+        when {{ kind }} = 'disk' then 'disk'
+        when lower({{ interface }}) = 'nvme' or {{ drive_id }} like '%/nvme%' then 'nvme'
+        else coalesce({{ kind }}, 'unknown')
+    end
+{%- endmacro %}
+
+{#- The group in which drives of one kind are compared: the RAID group's own name for its commonest kind, else with the kind behind it. -#}
+{% macro peer_group(raid_group_id, kind, commonest_kind) -%}
+{{ raid_group_id }} || case when {{ kind }} <> {{ commonest_kind }} then ' (' || {{ kind }} || ')' else '' end
+{%- endmacro %}
