@@ -3,7 +3,7 @@
 {% macro hour_index(a) %}hour_index({{ a }}){% endmacro %}
 {% macro largest(a, n) %}max({{ a }}, {{ n }}){% endmacro %}
 {% macro nth(a, n) %}nth({{ a }}, {{ n }}){% endmacro %}
-{% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'snapshot_sources', 'watching_sources', 'detectors', 'sample_detectors', 'candidate_classes', 'health_clock_attributes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_chronic_edges', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_half_life_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree', 'lab_normal_requests') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
+{% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'snapshot_sources', 'watching_sources', 'detectors', 'sample_detectors', 'candidate_classes', 'health_clock_attributes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'alert_floors_us', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_chronic_edges', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_half_life_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree', 'lab_normal_requests') %}{{ return(3) }}{% elif name == 'slow_threshold' %}2{% else %}1{% endif %}{% endmacro %}
 {% macro local_hour(a, b) %}local_hour({{ a }}, {{ b }}){% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
@@ -97,3 +97,5 @@ select * from effective{% endmacro %}
 {% macro named_drives(at, described=[]) %}hosts_rows as (select *, drive_id as named_drive_id from seen_from_hosts){% endmacro %}
 {% macro peer_kind(kind, interface, drive_id) %}coalesce({{ kind }}, {{ interface }}, {{ drive_id }}){% endmacro %}
 {% macro peer_group(raid_group_id, kind, commonest_kind) %}coalesce({{ raid_group_id }}, {{ kind }}, {{ commonest_kind }}){% endmacro %}
+{% macro alert_floor(peer_kind) %}coalesce({{ peer_kind }}, 1){% endmacro %}
+{% macro below_the_floor() %}'below'{% endmacro %}

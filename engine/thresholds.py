@@ -55,7 +55,21 @@ def checked(given: object) -> dict[str, Any]:
     """The section as values of dbt's vars, of their types. Raises: ValueError that names the key and says what is allowed."""
     if not isinstance(given, dict):
         raise ValueError("thresholds: write a section, [thresholds]")
-    return {name: _checked(name, value) for name, value in given.items()}
+    return {name: _checked(name, value) for name, value in _by_kind(given).items()}
+
+
+def _by_kind(given: dict[str, Any]) -> dict[str, Any]:
+    """The section with each threshold that has one for each kind of drive (`NAME_disk`, ...) spelled out: NAME = {disk = 1} or NAME = 1."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        kinds = [known.removeprefix(f"{name}_") for known in variables()["settable"] if known.startswith(f"{name}_")]
+        if not kinds or name in variables()["settable"]:
+            found[name] = value
+        elif isinstance(value, dict):
+            found |= {f"{name}_{kind}": one for kind, one in value.items()}
+        else:
+            found |= {f"{name}_{kind}": value for kind in kinds}
+    return found
 
 
 def _checked(name: str, value: object) -> int | float:

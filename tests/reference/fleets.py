@@ -283,6 +283,8 @@ class Maker:
             is_listed=spec["listed"],
             attributes={name: rng.choice((None, *choices)) for name, choices in PLACES.items()},
         )
+        if spec["kind"] == "ssd" and drive.attributes["interface"] == "NVMe":  # one kind of peers but in G-mixed
+            drive.attributes["interface"] = "SATA"
         drive.attributes |= {
             "capacity_bytes": rng.choice((None, 4_000_000_000_000, 960_197_124_096)),
             "rpm": 7200 if kind == "disk" else None,

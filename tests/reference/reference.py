@@ -611,9 +611,11 @@ class Fleet:
     """The accepted records, indexed, and the contract's membership rules over them."""
 
     def __init__(self, landed: Landed) -> None:
-        self.rows: dict[tuple[str, datetime], Record] = landed.winners["drive_hours"]
         self.events: list[Record] = list(landed.winners["drive_events"].values())
-        self.periods: list[Record] = list(landed.winners["drives"].values())
+        self.periods, self.rows = by_peer_kind(list(landed.winners["drives"].values()), landed.winners["drive_hours"])
+        self.groups_named: dict[str, set[str]] = defaultdict(set)
+        for period, named in zip(self.periods, landed.winners["drives"].values(), strict=True):
+            self.groups_named[named["raid_group_id"]].add(period["raid_group_id"])
         self.rows_of_hour: dict[datetime, list[Record]] = defaultdict(list)
         self.hours_of_drive: dict[str, list[datetime]] = defaultdict(list)
         for (drive, h), row in self.rows.items():
@@ -725,6 +727,42 @@ class Fleet:
     def drives(self) -> set[str]:
         """> every drive seen in any record ... Rejected records make no drive."""
         return set(self.hours_of_drive) | set(self.periods_of) | set(self.events_of)
+
+
+def peer_kind(period: Record | None) -> str:
+    """What a drive is compared with: disk, ssd, nvme or unknown, by its latest period."""
+    if period is None:
+        return "unknown"
+    is_nvme = (period["interface"] or "").lower() == "nvme" and period["kind"] != "disk"
+    return "nvme" if is_nvme else period["kind"] or "unknown"
+
+
+def by_peer_kind(
+    periods: list[Record], rows: dict[tuple[str, datetime], Record]
+) -> tuple[list[Record], dict[tuple[str, datetime], Record]]:
+    """Periods and rows in groups of one kind: a drive of another kind than most data drives ever in its group is in `GROUP (kind)`.
+
+    Of a group that no period names the kinds of its rows in the hour count, the smallest text first.
+    """
+    latest: dict[str, Record] = {}
+    for period in sorted(periods, key=latest_order):
+        latest[period["drive_id"]] = period
+    voters: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for period in periods:
+        votes = voters[period["raid_group_id"]][peer_kind(latest[period["drive_id"]])]
+        if has_data_role(period):
+            votes.add(period["drive_id"])
+    commonest = {group: min(kinds, key=lambda kind: (-len(kinds[kind]), kind)) for group, kinds in voters.items()}
+    of_hour: dict[tuple[str, datetime], set[str]] = defaultdict(set)
+    for row in rows.values():
+        of_hour[row["raid_group_id"], row["hour_utc"]].add(peer_kind(latest.get(row["drive_id"])))
+
+    def renamed(record: Record) -> Record:
+        group, kind = record["raid_group_id"], peer_kind(latest.get(record["drive_id"]))
+        most = commonest[group] if group in commonest else min(of_hour[group, record["hour_utc"]])
+        return record if kind == most else record | {"raid_group_id": f"{group} ({kind})"}
+
+    return [renamed(period) for period in periods], {key: renamed(row) for key, row in rows.items()}
 
 
 def covers(period: Record, h: datetime) -> bool:
@@ -1263,6 +1301,17 @@ def is_in_maintenance(fleet: Fleet, drive: str, h: datetime) -> bool:
     return False
 
 
+def is_at_work(fleet: Fleet, group: str, h: datetime) -> bool:
+    """Whether the RAID group rebuilds or scrubs in an instant of the hour: by an event of its name, else of a drive now in it."""
+    for event in fleet.events:
+        if event["event_type"] in ("rebuild", "scrub"):
+            named = event["raid_group_id"] or fleet.current_group(event["drive_id"])
+            ended = event["ended_at"] if event["ended_at"] is not None else event["occurred_at"] + HOUR
+            if event["occurred_at"] < h + HOUR and h < ended and group in fleet.groups_named.get(named, {named}):
+                return True
+    return False
+
+
 def is_far(h: datetime, earlier: datetime) -> bool:
     """More than 24 hours later."""
     return h - earlier > DAY
@@ -1329,7 +1378,9 @@ def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Recor
     last_hours = last_hours_of(raid_hours)
     slow: dict[str, list[Record]] = defaultdict(list)
     for record in sorted(drive_hours, key=lambda record: record["hour_utc"]):
-        if record["is_slow"] and not is_in_maintenance(fleet, record["drive_id"], record["hour_utc"]):
+        if not record["is_slow"] or is_at_work(fleet, record["raid_group_id"], record["hour_utc"]):
+            continue
+        if not is_in_maintenance(fleet, record["drive_id"], record["hour_utc"]):
             slow[record["drive_id"]].append(record)
     result = []
     for drive, records in slow.items():
@@ -1349,6 +1400,8 @@ def whole_group_alerts(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
         if ratio is None or ratio < 2 or h <= last_hours[group] - WINDOW:
             continue
         if any(is_in_maintenance(fleet, drive, h) for drive in fleet.drives() if fleet.current_group(drive) == group):
+            continue
+        if is_at_work(fleet, group, h):
             continue
         usual = median(
             [other["median_latency_us"] for other in raid_hours if other["raid_group_id"] == group and is_weeks_before(other, h)]

@@ -200,21 +200,36 @@ def test_unplug_chains(marts_of):
 def test_membership(marts_of):
     """The row wins over inventory; drives without a row count by their period; a spare of the row's group is out."""
     hours = [row("a", 0, 100.0), row("b", 0, 200.0), row("s", 0, 900.0), row("c", 0, 300.0)]
-    listed = {"raid_group_id": "g", "role": "data", "kind": "disk"}
+    listed = {"raid_group_id": "g", "role": "data", "kind": None}
     drives = [
         {"drive_id": "a", **listed, "valid_from": at(-5)},
         {"drive_id": "b", **listed, "raid_group_id": "other", "valid_from": at(-5)},
         {"drive_id": "s", **listed, "role": "spare", "valid_from": None},
         {"drive_id": "s", **listed, "raid_group_id": "other", "valid_from": at(-1)},
-        {"drive_id": "silent", **listed, "kind": "ssd", "valid_from": at(0) + timedelta(minutes=59)},
+        {"drive_id": "silent", **listed, "valid_from": at(0) + timedelta(minutes=59)},
         {"drive_id": "gone", **listed, "valid_from": at(-5), "valid_to": at(0) + timedelta(minutes=1)},
     ]
     marts = marts_of(hours, drives)
     assert column(marts, "fct_drive_hours", "drive_id") == ["a", "b", "c"]
-    assert column(marts, "fct_drive_hours", "kind") == ["disk", "disk", "unknown"]
+    assert column(marts, "fct_drive_hours", "kind") == ["unknown"] * 3
     assert column(marts, "fct_raid_hours", "data_drive_count") == [4]  # a, b, c and the silent one
     groups = {record["raid_group_id"]: record for record in marts["dim_raid_groups"]}
-    assert (groups["g"]["kind"], groups["other"]["kind"], groups["other"]["data_drive_count"]) == ("disk", "disk", None)
+    assert (groups["g"]["kind"], groups["other"]["kind"], groups["other"]["data_drive_count"]) == ("unknown", "unknown", None)
+
+
+def test_peers_are_of_one_kind(marts_of):
+    """Three disks, three NVMe drives and an SSD of one array: disks and NVMe drives are compared among themselves, the SSD with nobody."""
+    named = {"raid_group_id": "g", "role": "data", "valid_from": None}
+    flash = {"kind": "ssd", "interface": "NVMe"}
+    drives = [{"drive_id": drive, **named, "kind": "disk"} for drive in "abc"] + [{"drive_id": drive, **named, **flash} for drive in "xyz"]
+    drives.append({"drive_id": "s", **named, "kind": "ssd", "interface": "SAS"})
+    hours = [row(drive, 0, us) for drive, us in zip("abcxyzs", (8000.0, 8000.0, 16000.0, 100.0, 100.0, 300.0, 900.0), strict=True)]
+    marts = marts_of(hours, drives)
+    found = {(record["drive_id"], record["raid_group_id"], record["slowdown"]) for record in marts["fct_drive_hours"]}
+    assert found == {
+        ("a", "g", 1.0), ("b", "g", 1.0), ("c", "g", 2.0),
+        ("x", "g (nvme)", 1.0), ("y", "g (nvme)", 1.0), ("z", "g (nvme)", 3.0),
+    }  # fmt: skip
 
 
 def test_conflicts_and_rejection(marts_of):

@@ -28,7 +28,8 @@ with drive_days as (
 {%- for edge in var('slowdown_edges') %}
         {{ counted('slowdown >= ' ~ edge) }} as slowdown_hours_{{ edge_name(edge) }},
 {%- endfor %}
-        max(slowdown) as max_slowdown
+        max(slowdown) as max_slowdown,
+        max(case when slowdown >= {{ var('chronic_slowdown') }} then latency_us end) as max_late_latency_us
     from {{ ref('int_drive_hours__compared') }}
     group by day_utc, drive_id, raid_group_id
 ),

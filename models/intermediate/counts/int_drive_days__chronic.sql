@@ -15,7 +15,8 @@ suspect_days as (
         days.slowdown_hours as drive_hours,
         days.slowdown_hours_{{ edge_name(var('chronic_slowdown')) }} as chronic_hours,
         days.slowdown_hours_{{ edge_name(var('alert_chronic_clear_slowdown')) }} as doubtful_hours,
-        0 as raid_hours
+        0 as raid_hours,
+        days.max_late_latency_us
     from {{ ref('int_drive_days') }} as days
     inner join suspects on days.drive_id = suspects.drive_id
     union all
@@ -26,7 +27,8 @@ suspect_days as (
         0 as drive_hours,
         0 as chronic_hours,
         0 as doubtful_hours,
-        group_days.raid_hours
+        group_days.raid_hours,
+        cast(null as double) as max_late_latency_us
     from suspects
     inner join {{ ref('int_drives') }} as drives on suspects.drive_id = drives.drive_id
     inner join {{ ref('int_raid_group_days') }} as group_days on drives.current_raid_group_id = group_days.raid_group_id
@@ -39,7 +41,8 @@ daily as (
         sum(drive_hours) as drive_hours,
         sum(chronic_hours) as chronic_hours,
         sum(doubtful_hours) as doubtful_hours,
-        sum(raid_hours) as raid_hours
+        sum(raid_hours) as raid_hours,
+        max(max_late_latency_us) as max_late_latency_us
     from suspect_days
     group by drive_id, day_utc
 ),
@@ -49,6 +52,10 @@ windows as (
         drive_id,
         cast(day_utc as timestamp) as day_utc,
         raid_hours,
+        max(max_late_latency_us) over (
+            partition by drive_id order by day_utc
+            range between interval {{ var('chronic_window_days') - 1 }} day preceding and current row
+        ) as window_max_latency_us,
 {%- for hours in ('drive_hours', 'chronic_hours', 'doubtful_hours', 'raid_hours') %}
         sum({{ hours }}) over (
             partition by drive_id order by day_utc
@@ -67,6 +74,7 @@ select
     cast(windows.window_drive_hours as bigint) as window_drive_hours,
     cast(windows.window_chronic_hours as bigint) as window_chronic_hours,
     cast(windows.window_raid_hours as bigint) as window_raid_hours,
+    windows.window_max_latency_us,
     2 * windows.window_drive_hours >= windows.window_raid_hours
     and 2 * windows.window_chronic_hours > windows.window_drive_hours as is_chronic,
     2 * windows.window_drive_hours < windows.window_raid_hours

@@ -245,27 +245,33 @@ kinds as (
     where is_latest
 ),
 
--- each data drive votes once in a group it was ever in
-votes as (
+counted as (
     select
         dated.raid_group_id,
         kinds.peer_kind,
-        row_number() over (
-            partition by dated.raid_group_id order by count(distinct dated.drive_id) desc, kinds.peer_kind asc
-        ) as kind_rank,
-        count(*) over (partition by dated.raid_group_id) as kind_count
+        count(distinct case when dated.role = 'data' then dated.drive_id end) as data_drive_count
     from dated
     inner join kinds on dated.drive_id = kinds.drive_id
-    where dated.role = 'data'
+    where dated.raid_group_id is not null
     group by dated.raid_group_id, kinds.peer_kind
+),
+
+-- each data drive votes once in a group it was ever in
+votes as (
+    select
+        raid_group_id,
+        peer_kind,
+        row_number() over (partition by raid_group_id order by data_drive_count desc, peer_kind asc) as kind_rank,
+        count(case when data_drive_count > 0 then 1 end) over (partition by raid_group_id) as kind_count
+    from counted
 )
 
 select
     dated.drive_id,
-    {{ peer_group('dated.raid_group_id', 'kinds.peer_kind', 'coalesce(votes.peer_kind, kinds.peer_kind)') }} as raid_group_id,
+    {{ peer_group('dated.raid_group_id', 'kinds.peer_kind', 'votes.peer_kind') }} as raid_group_id,
     dated.raid_group_id as named_raid_group_id,
     kinds.peer_kind,
-    coalesce(votes.peer_kind, kinds.peer_kind) as group_peer_kind,
+    votes.peer_kind as group_peer_kind,
     coalesce(votes.kind_count, 1) > 1 as is_of_mixed_group,
 {%- for name in membership + description if name != 'raid_group_id' %}
     dated.{{ name }},

@@ -1,0 +1,409 @@
+{{ config(meta={'made': 'each_build'}) }}
+-- Alerts, what an operator should look at: a drive that has become slow, once per run of slow hours; drives of one enclosure or host that became slow
+-- together, once for all of them and by the narrowest place that most of them share; a RAID group that is slow as a whole against its own
+-- past; a drive that has become a little slow for good. Also those that a floor of concern holds back. Grain: subject_type, subject_id, reason, raised_at.
+with kinds as (
+    select 'drive' as subject_type, drive_id as subject_id, peer_kind
+    from {{ ref('int_drives__periods') }}
+    where is_latest
+    union all
+    select 'raid_group' as subject_type, raid_group_id as subject_id, min(peer_kind) as peer_kind
+    from {{ ref('int_drives__periods') }}
+    where is_latest and raid_group_id is not null
+    group by raid_group_id
+),
+
+working as (
+    select
+        coalesce(events.raid_group_id, drives.current_raid_group_id) as named_raid_group_id,
+        events.occurred_at as begun_at,
+        coalesce(events.ended_at, events.occurred_at + interval 1 hour) as ended_at
+    from {{ ref('int_drive_events__identified') }} as events
+    left join {{ ref('dim_drives') }} as drives on events.drive_id = drives.drive_id
+    where events.event_type in ('rebuild', 'scrub')
+),
+
+-- an array that rebuilds, scrubs, checks or resyncs is slow for that: its event names it, by the groups of all its kinds
+works as (
+    select distinct coalesce(periods.raid_group_id, working.named_raid_group_id) as raid_group_id, working.begun_at, working.ended_at
+    from working
+    left join {{ ref('int_drives__periods') }} as periods on working.named_raid_group_id = periods.named_raid_group_id
+),
+
+slow_drive_hours as (
+    select
+        'drive' as subject_type,
+        slow.drive_id as subject_id,
+        slow.raid_group_id,
+        slow.hour_utc,
+        slow.latency_us,
+        slow.median_latency_us,
+        slow.slowdown,
+        coalesce(slow.rate_imbalance >= {{ var('imbalanced') }} or slow.size_imbalance >= {{ var('imbalanced') }}, false) as is_imbalanced
+    from {{ ref('int_drive_hours__slow') }} as slow
+    where slow.slowdown >= {{ var('slow_threshold') }}
+        -- who works on a drive knows that it is slow
+        and not exists (
+            select 1
+            from {{ ref('int_drive_events__identified') }} as events
+            where events.drive_id = slow.drive_id
+                and events.event_type = 'maintenance'
+                and events.occurred_at < slow.hour_utc + interval 1 hour
+                and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow.hour_utc
+        )
+        and not exists (
+            select 1
+            from works
+            where works.raid_group_id = slow.raid_group_id and works.begun_at < slow.hour_utc + interval 1 hour and works.ended_at > slow.hour_utc
+        )
+),
+
+recent_hours as (
+    select
+        raid_hours.raid_group_id,
+        raid_hours.hour_utc,
+        raid_hours.median_latency_us,
+        raid_groups.last_hour_utc,
+        dayofweek(raid_hours.hour_utc) as day_of_week,
+        hour(raid_hours.hour_utc) as hour_of_day
+    from {{ ref('int_raid_hours') }} as raid_hours
+    inner join {{ ref('dim_raid_groups') }} as raid_groups
+        on raid_hours.raid_group_id = raid_groups.raid_group_id
+        and raid_hours.hour_utc
+        > raid_groups.last_hour_utc - interval {{ var('alert_group_days') }} day - interval {{ 7 * var('group_past_weeks') }} day
+    where raid_hours.is_valid
+),
+
+-- windows over every hour cost thirty times as much: an hour far above its past is far above the least of it
+suspect_slots as (
+    select raid_group_id, day_of_week, hour_of_day
+    from recent_hours
+    group by raid_group_id, day_of_week, hour_of_day
+    having max(median_latency_us) / min(median_latency_us) >= {{ var('alert_group_slowdown') }}
+),
+
+group_hours as (
+    select
+        recent_hours.raid_group_id,
+        recent_hours.hour_utc,
+        recent_hours.median_latency_us,
+        recent_hours.last_hour_utc,
+        {{ usual_median('recent_hours') }} as usual_median_latency_us
+    from recent_hours
+    inner join suspect_slots
+        on recent_hours.raid_group_id = suspect_slots.raid_group_id
+        and recent_hours.day_of_week = suspect_slots.day_of_week
+        and recent_hours.hour_of_day = suspect_slots.hour_of_day
+),
+
+slow_group_hours as (
+    select
+        'raid_group' as subject_type,
+        group_hours.raid_group_id as subject_id,
+        group_hours.raid_group_id,
+        group_hours.hour_utc,
+        group_hours.median_latency_us as latency_us,
+        group_hours.usual_median_latency_us as median_latency_us,
+        group_hours.median_latency_us / group_hours.usual_median_latency_us as slowdown,
+        false as is_imbalanced
+    from group_hours
+    where group_hours.median_latency_us / group_hours.usual_median_latency_us >= {{ var('alert_group_slowdown') }}
+        and group_hours.hour_utc > group_hours.last_hour_utc - interval {{ var('alert_group_days') }} day
+        and not exists (
+            select 1
+            from {{ ref('int_drive_events__identified') }} as events
+            inner join {{ ref('dim_drives') }} as drives on events.drive_id = drives.drive_id
+            where drives.current_raid_group_id = group_hours.raid_group_id
+                and events.event_type = 'maintenance'
+                and events.occurred_at < group_hours.hour_utc + interval 1 hour
+                and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > group_hours.hour_utc
+        )
+        and not exists (
+            select 1
+            from works
+            where works.raid_group_id = group_hours.raid_group_id
+                and works.begun_at < group_hours.hour_utc + interval 1 hour
+                and works.ended_at > group_hours.hour_utc
+        )
+),
+
+all_slow_hours as (
+    select * from slow_drive_hours
+    union all
+    select * from slow_group_hours
+),
+
+slow_hours as (
+    select all_slow_hours.*, kinds.peer_kind, {{ alert_floor('kinds.peer_kind') }} as floor_us
+    from all_slow_hours
+    left join kinds on all_slow_hours.subject_type = kinds.subject_type and all_slow_hours.subject_id = kinds.subject_id
+),
+
+followed as (
+    select
+        *,
+        max(hour_utc) over (partition by subject_type, subject_id) as last_of_subject_utc,
+        coalesce(
+            hour_utc <= lag(hour_utc) over (partition by subject_type, subject_id order by hour_utc) + interval {{ var('alert_clear_hours') }} hour, false
+        ) as is_continued,
+        coalesce(
+            hour_utc < min(hour_utc) over ({{ first_of_rows(var('alert_slow_hours'), 'subject_type, subject_id', 'hour_utc') }})
+            + interval {{ var('alert_window_hours') }} hour,
+            false
+        ) as is_acute
+    from slow_hours
+),
+
+numbered as (
+    select
+        *,
+        sum(case when is_continued then 0 else 1 end) over (
+            partition by subject_type, subject_id order by hour_utc rows between unbounded preceding and current row
+        ) as run_number
+    from followed
+),
+
+ranked as (
+    select
+        *,
+        row_number() over (
+            partition by subject_type, subject_id, run_number order by slowdown desc, hour_utc asc
+        ) as worst_rank
+    from numbered
+),
+
+runs as (
+    select
+        subject_type,
+        subject_id,
+        min(case when is_acute then hour_utc end) as acute_at,
+        -- no hour below the floor is of concern
+        min(case when latency_us >= floor_us then hour_utc end) as reached_at,
+        max(latency_us) as max_latency_us,
+        max(peer_kind) as peer_kind,
+        max(floor_us) as floor_us,
+        min(hour_utc) as first_slow_hour_utc,
+        max(hour_utc) as last_slow_hour_utc,
+        max(last_of_subject_utc) as last_of_subject_utc,
+        max_by(raid_group_id, hour_utc) as raid_group_id,
+        count(*) as slow_hours,
+        count(case when is_imbalanced then 1 end) as imbalanced_hours,
+        max(slowdown) as max_slowdown,
+        max(case when worst_rank = 1 then hour_utc end) as worst_hour_utc,
+        max(case when worst_rank = 1 then latency_us end) as latency_us,
+        max(case when worst_rank = 1 then median_latency_us end) as median_latency_us
+    from ranked
+    group by subject_type, subject_id, run_number
+),
+
+timed as (
+    select *, greatest(acute_at, coalesce(reached_at, acute_at)) as raised_at
+    from runs
+    where acute_at is not null
+),
+
+raised as (
+    select
+        runs.*,
+        case when runs.max_latency_us < runs.floor_us then {{ below_the_floor() }} end as held_back_by,
+        runs.subject_type || ' ' || runs.subject_id || case runs.subject_type when 'drive' then ' acute ' else ' whole_group ' end
+        || cast(runs.raised_at as string) as alert_id,
+        case runs.subject_type when 'drive' then 'acute' else 'whole_group' end as reason,
+        -- quiet for long enough, and known to be: the RAID group's hours (or a later run of its own) reach that far
+        case
+            when greatest(raid_groups.last_hour_utc, runs.last_of_subject_utc)
+                >= runs.last_slow_hour_utc + interval {{ var('alert_clear_hours') }} hour
+                then runs.last_slow_hour_utc + interval {{ var('alert_clear_hours') }} hour
+        end as cleared_at,
+        case runs.subject_type when 'drive' then 1 else raid_groups.data_drive_count end as drive_count
+    from timed as runs
+    left join {{ ref('dim_drives') }} as drives on runs.subject_type = 'drive' and runs.subject_id = drives.drive_id
+    left join {{ ref('dim_raid_groups') }} as raid_groups
+        on raid_groups.raid_group_id = case runs.subject_type when 'drive' then drives.current_raid_group_id else runs.subject_id end
+),
+
+by_place as (
+    select raised.*, places.place_type, places.place_id
+    from raised
+    inner join {{ ref('int_drives__places') }} as places on raised.subject_type = 'drive' and raised.subject_id = places.drive_id
+    where raised.held_back_by is null
+),
+
+crowded as ({{ raised_together('by_place') }}),
+
+-- an enclosure that holds most of what its hosts raised meanwhile; where it holds less, they share more than it
+enclosures as (
+    select own.place_id, own.chain_number
+    from crowded as own
+    left join crowded as at_host
+        on at_host.place_type = 'host' and own.alert_id = at_host.alert_id
+    left join crowded as beside
+        on beside.place_type = 'host' and at_host.place_id = beside.place_id and at_host.chain_number = beside.chain_number
+    where own.place_type = 'enclosure'
+    group by own.place_id, own.chain_number
+    having 2 * count(distinct own.alert_id) > count(distinct coalesce(beside.alert_id, own.alert_id))
+),
+
+of_enclosures as (
+    select crowded.*
+    from crowded
+    inner join enclosures on crowded.place_id = enclosures.place_id and crowded.chain_number = enclosures.chain_number
+    where crowded.place_type = 'enclosure'
+),
+
+-- what no enclosure explains
+left_over as (
+    select *
+    from by_place
+    where place_type = 'host'
+        and not exists (select 1 from of_enclosures where of_enclosures.alert_id = by_place.alert_id)
+),
+
+chained as (
+    select * from of_enclosures
+    union all
+    {{ raised_together('left_over') }}
+),
+
+together as (
+    select
+        place_type,
+        place_id,
+        chain_number,
+        min(case when is_together then raised_at end) as raised_at,
+        case when count(cleared_at) = count(*) then max(cleared_at) end as cleared_at,
+        min(first_slow_hour_utc) as first_slow_hour_utc,
+        max(last_slow_hour_utc) as last_slow_hour_utc,
+        cast(sum(slow_hours) as bigint) as slow_hours,
+        cast(sum(imbalanced_hours) as bigint) as imbalanced_hours,
+        max(max_slowdown) as max_slowdown,
+        count(distinct subject_id) as drive_count,
+        case when min(raid_group_id) = max(raid_group_id) then min(raid_group_id) end as raid_group_id
+    from chained
+    group by place_type, place_id, chain_number
+),
+
+of_places as (
+    select
+        place_type || ' ' || place_id || ' together ' || cast(raised_at as string) as alert_id,
+        *
+    from together
+),
+
+members as (
+    select
+        chained.alert_id,
+        of_places.alert_id as part_of
+    from chained
+    inner join of_places
+        on chained.place_type = of_places.place_type
+        and chained.place_id = of_places.place_id
+        and chained.chain_number = of_places.chain_number
+),
+
+turns as (
+    select
+        *,
+        is_chronic and not coalesce(lag(is_chronic) over (partition by drive_id order by day_utc), false) as is_turn
+    from {{ ref('int_drive_days__chronic') }}
+    -- what is usual for a RAID group that has just begun to report is not known
+    where (is_chronic and window_raid_hours >= {{ var('alert_chronic_raid_hours') }}) or is_well
+),
+
+numbered_turns as (
+    select
+        *,
+        sum(case when is_turn then 1 else 0 end) over (
+            partition by drive_id order by day_utc rows between unbounded preceding and current row
+        ) as turn_number
+    from turns
+),
+
+chronic as (
+    select
+        drive_id,
+        raid_group_id,
+        min(day_utc) + interval 1 day as raised_at,
+        min(case when is_well then day_utc end) + interval 1 day as cleared_at,
+        min(day_utc) as first_slow_hour_utc,
+        max(case when is_chronic then day_utc end) + interval 23 hour as last_slow_hour_utc,
+        max_by(window_chronic_hours, case when is_chronic then day_utc end) as slow_hours,
+        max(case when is_chronic then window_max_latency_us end) as max_latency_us
+    from numbered_turns
+    where turn_number > 0
+    group by drive_id, raid_group_id, turn_number
+)
+
+select
+    raised.alert_id,
+    raised.subject_type,
+    raised.subject_id,
+    raised.reason,
+    raised.raid_group_id,
+    raised.raised_at,
+    raised.cleared_at,
+    raised.first_slow_hour_utc,
+    raised.last_slow_hour_utc,
+    raised.slow_hours,
+    raised.imbalanced_hours,
+    cast(raised.drive_count as bigint) as drive_count,
+    raised.max_slowdown,
+    raised.worst_hour_utc,
+    raised.latency_us,
+    raised.median_latency_us,
+    members.part_of,
+    raised.peer_kind,
+    raised.max_latency_us,
+    raised.floor_us,
+    raised.held_back_by
+from raised
+left join members on raised.alert_id = members.alert_id
+union all
+select
+    alert_id,
+    place_type as subject_type,
+    place_id as subject_id,
+    'together' as reason,
+    raid_group_id,
+    raised_at,
+    cleared_at,
+    first_slow_hour_utc,
+    last_slow_hour_utc,
+    slow_hours,
+    imbalanced_hours,
+    drive_count,
+    max_slowdown,
+    cast(null as timestamp) as worst_hour_utc,
+    cast(null as double) as latency_us,
+    cast(null as double) as median_latency_us,
+    cast(null as string) as part_of,
+    cast(null as string) as peer_kind,
+    cast(null as double) as max_latency_us,
+    cast(null as double) as floor_us,
+    cast(null as string) as held_back_by
+from of_places
+union all
+select
+    'drive ' || chronic.drive_id || ' chronic ' || cast(chronic.raised_at as string) as alert_id,
+    'drive' as subject_type,
+    chronic.drive_id as subject_id,
+    'chronic' as reason,
+    chronic.raid_group_id,
+    chronic.raised_at,
+    chronic.cleared_at,
+    chronic.first_slow_hour_utc,
+    chronic.last_slow_hour_utc,
+    cast(chronic.slow_hours as bigint) as slow_hours,
+    cast(0 as bigint) as imbalanced_hours,
+    cast(1 as bigint) as drive_count,
+    cast(null as double) as max_slowdown,
+    cast(null as timestamp) as worst_hour_utc,
+    cast(null as double) as latency_us,
+    cast(null as double) as median_latency_us,
+    cast(null as string) as part_of,
+    kinds.peer_kind,
+    chronic.max_latency_us,
+    {{ alert_floor('kinds.peer_kind') }} as floor_us,
+    case when chronic.max_latency_us < {{ alert_floor('kinds.peer_kind') }} then {{ below_the_floor() }} end as held_back_by
+from chronic
+left join kinds on kinds.subject_type = 'drive' and chronic.drive_id = kinds.subject_id
