@@ -12,7 +12,7 @@ import polars as pl
 
 from engine.warehouse import Warehouse
 from ingest import IngestError, IngestSummary, calls_of, drive_hour_files, ingest, list_deliveries, table_files
-from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, group_findings
+from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, group_findings, kind_finding
 from ingest.sources.prometheus import selection_of
 from ingest.sources.prometheus.doctor import diagnose
 
@@ -45,13 +45,14 @@ def inventory_of(warehouse: Warehouse) -> Inventory:
         rows = pl.concat([*files, pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))], how="diagonal_relaxed")
         return rows.select(columns).to_dicts()
 
-    drives = rows("drives", "drive_id", "raid_group_id", "is_group_guessed", "valid_to", "source")
+    drives = rows("drives", "drive_id", "raid_group_id", "is_group_guessed", "valid_to", "source", "kind")
     aliases = rows("drive_aliases", "alias", "drive_id", "valid_to")
     held = [row for row in drives if row["raid_group_id"] and not row["is_group_guessed"] and row["valid_to"] is None]
     return Inventory(
         {row["drive_id"]: row["raid_group_id"] for row in held},
         {row["alias"]: row["drive_id"] for row in aliases if row["valid_to"] is None},
         {row["drive_id"]: row["raid_group_id"] for row in held if row["source"] == "mapping"},
+        {row["drive_id"]: row["kind"] for row in drives if row["kind"]},
     )
 
 
@@ -68,7 +69,10 @@ def _try_out(source: str, paths: Sequence[str], options: Mapping[str, Any], inve
         # what the files themselves say of drives and groups is added to what has landed
         stored = inventory_of(Warehouse(warehouse))
         known = Inventory(
-            {**inventory.groups, **stored.groups}, {**inventory.serials, **stored.serials}, {**inventory.mapped, **stored.mapped}
+            {**inventory.groups, **stored.groups},
+            {**inventory.serials, **stored.serials},
+            {**inventory.mapped, **stored.mapped},
+            {**inventory.kinds, **stored.kinds},
         )
         return [*found, *_drives(warehouse, known)]
 
@@ -127,7 +131,9 @@ def _placed(files: list[Path], inventory: Inventory) -> list[Finding]:
     columns = hours.collect_schema().names()
     flags = {name: pl.col(name).fill_null(False) if name in columns else pl.lit(False) for name in ("is_alias", "is_group_guessed")}
     from_host = (pl.col("is_alias").is_not_null() if "is_alias" in columns else pl.lit(False)).alias("is_from_host")
-    drives = hours.select("drive_id", "raid_group_id", from_host, *(flag.alias(name) for name, flag in flags.items())).unique().collect()
+    declared = (pl.col("declared_kind") if "declared_kind" in columns else pl.lit(None, pl.String())).alias("declared_kind")
+    known_flags = (flag.alias(name) for name, flag in flags.items())
+    drives = hours.select("drive_id", "raid_group_id", declared, from_host, *known_flags).unique().collect()
     # what an array says of its own drives stands; a mapping overrides what a host says, and any source that knows overrides its guess
     row_groups = drives.select(pl.when(~pl.col("is_group_guessed")).then("raid_group_id")).to_series()
     groups_known = [
@@ -140,6 +146,8 @@ def _placed(files: list[Path], inventory: Inventory) -> list[Finding]:
         pl.col("is_group_guessed") & known.is_null(),
         pl.col("is_alias") & ~pl.col("drive_id").is_in([*inventory.serials]),
     )
+    undeclared = drives.filter(pl.col("declared_kind").is_null())["drive_id"].unique()
+    unknown = sum(not inventory.has_kind(drive) for drive in undeclared)
     unnamed = drives.filter("is_alias")["drive_id"].n_unique()
     total = drives["drive_id"].n_unique()
     todo = "ingest a source with serial numbers (smartctl, prometheus), or give a mapping (`drivetail map`)"
@@ -153,4 +161,4 @@ def _placed(files: list[Path], inventory: Inventory) -> list[Finding]:
         ]
     groups = dict(placed.group_by("raid_group_id").agg(pl.col("drive_id").n_unique()).iter_rows())
     guessed = placed.filter("is_group_guessed")["drive_id"].n_unique()
-    return [serials if unnamed else named, *group_findings(groups, guessed, LEAST_DRIVES)]
+    return [serials if unnamed else named, *group_findings(groups, guessed, LEAST_DRIVES), *kind_finding(unknown, total)]

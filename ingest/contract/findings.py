@@ -21,18 +21,31 @@ class Finding:
 @dataclass(frozen=True)
 class Inventory:
     """What has landed already. `groups`: RAID group by drive; `serials`: serial number by the name that a host has for the drive;
-    `mapped`: those of the groups that an operator gave.
+    `mapped`: those of the groups that an operator gave; `kinds`: `disk` or `ssd`, by drive.
     """
 
     groups: Mapping[str, str] = field(default_factory=dict)
     serials: Mapping[str, str] = field(default_factory=dict)
     mapped: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     def group_of(self, *names: str | None, named: str | None = None) -> str | None:
         """The RAID group of a drive that has these names; null where it is not known. named: the one that its rows name."""
         known = [name for given in names if given for name in (self.serials.get(given), given) if name]
         mapped = next((self.mapped[name] for name in known if name in self.mapped), None)
         return mapped or named or next((self.groups[name] for name in known if name in self.groups), None)
+
+    def has_kind(self, name: str) -> bool:
+        """Whether it is known what a drive is compared with: its kind, or that it is an NVMe drive by its name."""
+        return "/nvme" in name or any(known in self.kinds for known in (name, self.serials.get(name)))
+
+
+def kind_finding(unknown: int, drives: int) -> list[Finding]:
+    """Whether drives can be compared with those of their kind: `unknown`, those of which nobody says it."""
+    if not unknown:
+        return []
+    said = f"of {unknown} of {drives} drives the kind is unknown; they are compared only with each other"
+    return [Finding("kinds", WEAK, said, "ingest lsblk or smartctl of the host, give --kind, or a mapping (`drivetail map`)")]
 
 
 def some_of(names: list[str], shown: int = 5) -> str:

@@ -364,7 +364,12 @@ def coverage_words(facts: WeekFacts) -> list[str]:
         shown = listed(hosts[:5]) + (" and others" if hosts[5:] else "")
         sentences.append(
             f"Of {noun(len(hosts), 'RAID group', 'RAID groups')} no source says which drives belong together: each is all drives of one "
-            f"host ({shown}). Where a host mixes drives, their slowdown means little; ingest mdadm of the hosts, or say it with "
-            "drivetail map."
+            f"host ({shown}), each kind by itself. Where a host has several arrays, their slowdown means little; ingest mdadm of the "
+            "hosts, or say it with drivetail map."
+        )
+    for row in facts.unknown_kinds:
+        sentences.append(
+            f"Of {noun(row['drive_count'], 'drive', 'drives')} no source says of which kind they are: they are compared only with each "
+            "other. Ingest lsblk or smartctl of their hosts, or say it with drivetail map."
         )
     return sentences

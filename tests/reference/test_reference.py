@@ -387,8 +387,8 @@ def test_costs(marts_of):
 def test_event_places(marts_of):
     """Group of an event by row, own id, period; replacement by slot; events of drives without rows are of no population."""
     hours = [row(drive, 0, 100.0) for drive in "abc"]
-    drives = [{"drive_id": "a", "raid_group_id": "g", "role": "data", "kind": "disk", "slot": "3", "valid_from": at(-9)}]
-    drives += [{"drive_id": "new", "raid_group_id": "g", "role": "data", "kind": "disk", "slot": "3", "valid_from": at(1)}]
+    drives = [{"drive_id": "a", "raid_group_id": "g", "role": "data", "slot": "3", "valid_from": at(-9)}]
+    drives += [{"drive_id": "new", "raid_group_id": "g", "role": "data", "slot": "3", "valid_from": at(1)}]
     events = [
         {"drive_id": "a", "occurred_at": at(0.5), "event_type": "unplug", "raid_group_id": "wrong"},
         {"drive_id": "a", "occurred_at": at(2.5), "event_type": "smoke", "raid_group_id": "own"},

@@ -13,7 +13,7 @@ def collect_inventory(connection: duckdb.DuckDBPyConnection) -> Row:
 
     contradictions: rows against inventory. unnamed_drives: known only by their device (`HOST/DEVICE`, `wwn:...`) in their last hour.
     guessed_groups: drives whose RAID group in that hour is only their host. disagreements: between two sources.
-    shared_serials: those that name no drive.
+    shared_serials: those that name no drive. unknown_kinds, mixed_groups: who has peers of which kind.
     """
     return {
         "contradictions": listing(
@@ -39,6 +39,8 @@ def collect_inventory(connection: duckdb.DuckDBPyConnection) -> Row:
             """,
             "raid_group_id, drive_id",
         ),
+        "unknown_kinds": listing(connection, "from marts.fct_unknown_kinds", "raid_group_id, drive_id"),
+        "mixed_groups": listing(connection, "from marts.fct_mixed_raid_groups", "named_raid_group_id, raid_group_id"),
         "shared_serials": listing(connection, "from marts.fct_shared_serials", "device_count desc, serial"),
         "disagreements": listing(connection, "from marts.fct_inventory_disagreements", "drive_id, attribute"),
     }

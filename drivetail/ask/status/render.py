@@ -198,6 +198,14 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
                 what, "(ingest mdadm of the host, or say it with `drivetail map`)", _list(guessed, {**drive, "last hour": "last_hour_utc"})
             )
         )
+    if (kinds := inventory["unknown_kinds"])["count"]:
+        what = f"Drives of unknown kind, compared only with each other: {human(kinds['count'])}"
+        how = "(ingest lsblk or smartctl of the host, give --kind, or say it with `drivetail map`)"
+        blocks.append(block(what, how, _list(kinds, {**drive, "last hour": "last_hour_utc"})))
+    if (mixed := inventory["mixed_groups"])["count"]:
+        what = "RAID groups of several kinds of drives, each kind compared among itself"
+        parts: Columns = {"named": "named_raid_group_id", "compared as": "raid_group_id", "kind": "peer_kind", "drives": "drive_count"}
+        blocks.append(block(what, _list(mixed, parts)))
     if (shared := inventory["shared_serials"])["count"]:
         what = f"Serials that several devices share, so that they name none: {human(shared['count'])}"
         columns_shared: Columns = {"serial": "serial", "devices": "device_count", "why": "reason"}

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, count_of, group_findings, some_of
-from ingest.reading.devices import drive_of
+from ingest.reading.devices import drive_of, is_hidden_path
 from ingest.sources.prometheus.client import Client, PrometheusError
 from ingest.sources.prometheus.pull import LOOKBACK_SECONDS, READS, Selection, quoted
 from ingest.sources.prometheus.readings import COUNTERS, METRIC, NEEDED, named_hosts
@@ -98,7 +98,8 @@ class _Doctor:
         )
 
     def hosts(self) -> list[Finding]:
-        self.drives = [labels for labels, _ in self.vector(self.selection.of([READS]))]
+        read = [labels for labels, _ in self.vector(self.selection.of([READS]))]
+        self.drives = [labels for labels in read if not is_hidden_path(labels.get(self.selection.labels.device, ""))]
         name = self.selection.labels.host
         unnamed = sum(not labels.get(name) for labels in self.drives)
         if unnamed:

@@ -25,6 +25,9 @@ select
     coalesce(inventory.drive_id, spans.drive_id, events.drive_id) as drive_id,
     -- without any period, what the delivery was said to be of
     coalesce(case when inventory.drive_id is null then spans.declared_kind else inventory.kind end, 'unknown') as kind,
+    coalesce(
+        inventory.peer_kind, {{ peer_kind('spans.declared_kind', 'cast(null as string)', 'coalesce(spans.drive_id, events.drive_id)') }}
+    ) as peer_kind,
     coalesce(inventory.timezone, 'unknown') as timezone,
     -- what is unknown is left out
     concat_ws(
