@@ -107,6 +107,9 @@ joined as (
         decisions.ticket,
         decisions.until_utc,
         coalesce(decisions.is_past_until, false) as is_overdue,
+        floors.held_back_by,
+        floors.max_latency_us,
+        floors.floor_us,
         replaced.replaced_at
     from listed
     cross join last_week
@@ -115,6 +118,7 @@ joined as (
     left join past_alerts on listed.drive_id = past_alerts.drive_id
     left join costs on listed.drive_id = costs.drive_id
     left join decisions on listed.drive_id = decisions.drive_id and decisions.decision_place = 1
+    left join {{ ref('int_drives__below_floor') }} as floors on listed.drive_id = floors.drive_id
     left join first_slow on listed.drive_id = first_slow.drive_id
     left join {{ ref('int_drives__replaced') }} as replaced on listed.drive_id = replaced.drive_id
     left join {{ ref('dim_drives') }} as drives on listed.drive_id = drives.drive_id
@@ -124,7 +128,7 @@ judged as (
     select
         *,
         case
-            when replaced_at is not null then 'none'
+            when replaced_at is not null or held_back_by is not null then 'none'
             when verdict in ('replace', 'check path') then verdict
             when shared_id is not null then 'check path'
             when alert_id is not null then 'inspect'
@@ -151,6 +155,8 @@ worded as (
         || '.' as why_decided,
         case
             when replaced_at is not null then 'It was replaced on ' || cast(cast(replaced_at as date) as string) || '.'
+            when held_back_by is not null
+                then 'None of its slow hours reached ' || cast(cast(floor_us as bigint) as string) || ' us, the floor of concern of its kind.'
             when action_undecided = verdict then verdict_reason
             when action_undecided = 'check path'
                 then 'It became slow within a day of ' || {{ counted_noun('shared_drive_count - 1', 'other drive') }} || ' of ' || shared_type || ' ' || shared_id
@@ -229,5 +235,6 @@ select
     decided_by,
     decided_at,
     ticket,
-    nullif(trim(lists_reason), '') as lists_reason
+    nullif(trim(lists_reason), '') as lists_reason,
+    held_back_by
 from worded
