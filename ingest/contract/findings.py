@@ -44,7 +44,7 @@ def kind_finding(unknown: int, drives: int) -> list[Finding]:
     """Whether drives can be compared with those of their kind: `unknown`, those of which nobody says it."""
     if not unknown:
         return []
-    said = f"of {unknown} of {drives} drives the kind is unknown; they are compared only with each other"
+    said = f"of {unknown} of {drives} drives the kind is unknown; they are compared with each other, or with an array of one known kind"
     return [Finding("kinds", WEAK, said, "ingest lsblk or smartctl of the host, give --kind, or a mapping (`drivetail map`)")]
 
 

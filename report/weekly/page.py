@@ -369,7 +369,7 @@ def coverage_words(facts: WeekFacts) -> list[str]:
         )
     for row in facts.unknown_kinds:
         sentences.append(
-            f"Of {noun(row['drive_count'], 'drive', 'drives')} no source says of which kind they are: they are compared only with each "
-            "other. Ingest lsblk or smartctl of their hosts, or say it with drivetail map."
+            f"Of {noun(row['drive_count'], 'drive', 'drives')} no source says of which kind they are: they are compared with each "
+            "other, or with an array of one known kind. Ingest lsblk or smartctl of their hosts, or say it with drivetail map."
         )
     return sentences

@@ -742,7 +742,7 @@ def by_peer_kind(
 ) -> tuple[list[Record], dict[tuple[str, datetime], Record]]:
     """Periods and rows in groups of one kind: a drive of another kind than most data drives ever in its group is in `GROUP (kind)`.
 
-    Of a group that no period names the kinds of its rows in the hour count, the smallest text first.
+    One of unknown kind is so only where two kinds are known in the group. Of a group that no period names its rows in the hour say them.
     """
     latest: dict[str, Record] = {}
     for period in sorted(periods, key=latest_order):
@@ -752,15 +752,18 @@ def by_peer_kind(
         votes = voters[period["raid_group_id"]][peer_kind(latest[period["drive_id"]])]
         if has_data_role(period):
             votes.add(period["drive_id"])
-    commonest = {group: min(kinds, key=lambda kind: (-len(kinds[kind]), kind)) for group, kinds in voters.items()}
+    known = {group: [kind for kind, votes in kinds.items() if votes and kind != "unknown"] for group, kinds in voters.items()}
+    commonest = {group: min(kinds, key=lambda kind: (kind not in known[group], -len(kinds[kind]), kind)) for group, kinds in voters.items()}
     of_hour: dict[tuple[str, datetime], set[str]] = defaultdict(set)
     for row in rows.values():
         of_hour[row["raid_group_id"], row["hour_utc"]].add(peer_kind(latest.get(row["drive_id"])))
 
     def renamed(record: Record) -> Record:
         group, kind = record["raid_group_id"], peer_kind(latest.get(record["drive_id"]))
-        most = commonest[group] if group in commonest else min(of_hour[group, record["hour_utc"]])
-        return record if kind == most else record | {"raid_group_id": f"{group} ({kind})"}
+        kinds = {kind} if group in commonest else of_hour[group, record["hour_utc"]]
+        most = commonest[group] if group in commonest else min(kinds - {"unknown"}, default="unknown")
+        is_apart = kind != most and (len(known.get(group, [])) > 1 or "unknown" not in (kind, most))
+        return record | {"raid_group_id": f"{group} ({kind})"} if is_apart else record
 
     return [renamed(period) for period in periods], {key: renamed(row) for key, row in rows.items()}
 

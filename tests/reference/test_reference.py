@@ -200,7 +200,7 @@ def test_unplug_chains(marts_of):
 def test_membership(marts_of):
     """The row wins over inventory; drives without a row count by their period; a spare of the row's group is out."""
     hours = [row("a", 0, 100.0), row("b", 0, 200.0), row("s", 0, 900.0), row("c", 0, 300.0)]
-    listed = {"raid_group_id": "g", "role": "data", "kind": None}
+    listed = {"raid_group_id": "g", "role": "data", "kind": "disk"}
     drives = [
         {"drive_id": "a", **listed, "valid_from": at(-5)},
         {"drive_id": "b", **listed, "raid_group_id": "other", "valid_from": at(-5)},
@@ -211,10 +211,10 @@ def test_membership(marts_of):
     ]
     marts = marts_of(hours, drives)
     assert column(marts, "fct_drive_hours", "drive_id") == ["a", "b", "c"]
-    assert column(marts, "fct_drive_hours", "kind") == ["unknown"] * 3
+    assert column(marts, "fct_drive_hours", "kind") == ["disk", "disk", "unknown"]
     assert column(marts, "fct_raid_hours", "data_drive_count") == [4]  # a, b, c and the silent one
     groups = {record["raid_group_id"]: record for record in marts["dim_raid_groups"]}
-    assert (groups["g"]["kind"], groups["other"]["kind"], groups["other"]["data_drive_count"]) == ("unknown", "unknown", None)
+    assert (groups["g"]["kind"], groups["other"]["kind"], groups["other"]["data_drive_count"]) == ("disk", "disk", None)
 
 
 def test_peers_are_of_one_kind(marts_of):
@@ -387,8 +387,8 @@ def test_costs(marts_of):
 def test_event_places(marts_of):
     """Group of an event by row, own id, period; replacement by slot; events of drives without rows are of no population."""
     hours = [row(drive, 0, 100.0) for drive in "abc"]
-    drives = [{"drive_id": "a", "raid_group_id": "g", "role": "data", "slot": "3", "valid_from": at(-9)}]
-    drives += [{"drive_id": "new", "raid_group_id": "g", "role": "data", "slot": "3", "valid_from": at(1)}]
+    drives = [{"drive_id": "a", "raid_group_id": "g", "role": "data", "kind": "disk", "slot": "3", "valid_from": at(-9)}]
+    drives += [{"drive_id": "new", "raid_group_id": "g", "role": "data", "kind": "disk", "slot": "3", "valid_from": at(1)}]
     events = [
         {"drive_id": "a", "occurred_at": at(0.5), "event_type": "unplug", "raid_group_id": "wrong"},
         {"drive_id": "a", "occurred_at": at(2.5), "event_type": "smoke", "raid_group_id": "own"},

@@ -199,7 +199,7 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
             )
         )
     if (kinds := inventory["unknown_kinds"])["count"]:
-        what = f"Drives of unknown kind, compared only with each other: {human(kinds['count'])}"
+        what = f"Drives of unknown kind, compared with each other, or with an array of one known kind: {human(kinds['count'])}"
         how = "(ingest lsblk or smartctl of the host, give --kind, or say it with `drivetail map`)"
         blocks.append(block(what, how, _list(kinds, {**drive, "last hour": "last_hour_utc"})))
     if (mixed := inventory["mixed_groups"])["count"]:

@@ -249,30 +249,38 @@ counted as (
     select
         dated.raid_group_id,
         kinds.peer_kind,
-        count(distinct case when dated.role = 'data' then dated.drive_id end) as data_drive_count
+        count(distinct case when dated.role = 'data' then dated.drive_id end) as data_drive_count,
+        min(min(case when dated.is_group_guessed then 1 else 0 end)) over (partition by dated.raid_group_id) = 1 as is_guessed
     from dated
     inner join kinds on dated.drive_id = kinds.drive_id
     where dated.raid_group_id is not null
     group by dated.raid_group_id, kinds.peer_kind
 ),
 
--- each data drive votes once in a group it was ever in
+-- each data drive votes once in a group it was ever in; of an array those of which the kind is known
 votes as (
     select
         raid_group_id,
         peer_kind,
-        row_number() over (partition by raid_group_id order by data_drive_count desc, peer_kind asc) as kind_rank,
-        count(case when data_drive_count > 0 then 1 end) over (partition by raid_group_id) as kind_count
+        is_guessed,
+        row_number() over (
+            partition by raid_group_id
+            order by
+                case when not is_guessed and (peer_kind = 'unknown' or data_drive_count = 0) then 1 else 0 end asc,
+                data_drive_count desc,
+                peer_kind asc
+        ) as kind_rank,
+        count(case when data_drive_count > 0 and (is_guessed or peer_kind <> 'unknown') then 1 end) over (partition by raid_group_id) > 1 as is_mixed
     from counted
 )
 
 select
     dated.drive_id,
-    {{ peer_group('dated.raid_group_id', 'kinds.peer_kind', 'votes.peer_kind') }} as raid_group_id,
+    {{ peer_group('dated.raid_group_id', 'kinds.peer_kind', 'votes.peer_kind', 'votes.is_guessed', 'votes.is_mixed') }} as raid_group_id,
     dated.raid_group_id as named_raid_group_id,
     kinds.peer_kind,
     votes.peer_kind as group_peer_kind,
-    coalesce(votes.kind_count, 1) > 1 as is_of_mixed_group,
+    coalesce(votes.is_mixed, false) as is_of_mixed_group,
 {%- for name in membership + description if name != 'raid_group_id' %}
     dated.{{ name }},
 {%- endfor %}

@@ -49,7 +49,7 @@ kinds as (
 
 -- of a group that inventory does not know the hours themselves say what kinds are in it
 hour_kinds as (
-    select named_raid_group_id, hour_utc, min(peer_kind) as group_peer_kind
+    select named_raid_group_id, hour_utc, coalesce(min(nullif(peer_kind, 'unknown')), 'unknown') as group_peer_kind
     from kinds
     where group_peer_kind is null
     group by named_raid_group_id, hour_utc
@@ -58,10 +58,10 @@ hour_kinds as (
 grouped as (
     select
         kinds.*,
-        {{ peer_group('kinds.named_raid_group_id', 'kinds.peer_kind', 'coalesce(kinds.group_peer_kind, hour_kinds.group_peer_kind)') }} as raid_group_id_of_kind,
-        -- a guessed group is no array
-        not kinds.is_placed_by_guess
-        and (kinds.is_of_mixed_group or kinds.peer_kind <> coalesce(kinds.group_peer_kind, hour_kinds.group_peer_kind)) as is_of_mixed_array
+        {{ peer_group(
+            'kinds.named_raid_group_id', 'kinds.peer_kind', 'coalesce(kinds.group_peer_kind, hour_kinds.group_peer_kind)',
+            'kinds.is_placed_by_guess', 'kinds.is_of_mixed_group'
+        ) }} as raid_group_id_of_kind
     from kinds
     left join hour_kinds
         on kinds.group_peer_kind is null
@@ -73,7 +73,8 @@ select
     drive_id,
     hour_utc,
     raid_group_id_of_kind as raid_group_id,
-    is_of_mixed_array,
+    -- drives that only share a host are no array
+    not is_placed_by_guess and (is_of_mixed_group or raid_group_id_of_kind <> named_raid_group_id) as is_of_mixed_array,
     declared_kind,
     is_placed_by_guess as is_group_guessed,
     coalesce(inventory_raid_group_id = raid_group_id_of_kind, false) as is_where_inventory_says,
