@@ -1,0 +1,105 @@
+"""What hosts measured, from their own files to the marts: under the right name, beside the right peers, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from engine.build import build
+from engine.warehouse import Warehouse
+from ingest import ingest
+from tests.proof.support import broken_sums
+
+TS = 1_770_012_000  # 2026-02-02 06:00 UTC
+STEP = 600
+
+
+def host(root: Path, name: str, devices: Mapping[str, tuple[int, float]], hours: int = 1, listed: tuple[dict[str, Any], ...] = ()) -> None:
+    """A host's diskstats, of devices each with so many reads in ten minutes of so many microseconds, and its lsblk."""
+    folder = root / name
+    folder.mkdir(parents=True)
+    looks = []
+    for number in range(6 * hours + 1):
+        lines = [
+            f"8 0 {device} {reads * number} 0 {8 * reads * number} {round(reads * number * us / 1000)} 0 0 0 0 0 0 0\n"
+            for device, (reads, us) in devices.items()
+        ]
+        looks.append(f"TS {TS + STEP * number}\n" + "".join(lines))
+    (folder / "diskstats").write_text("".join(looks))
+    if listed:
+        described = [{"type": "disk", "size": 1 << 40, "rota": True, "wwn": None, **device} for device in listed]
+        (folder / "lsblk.json").write_text(json.dumps({"TS": TS, "blockdevices": described}))
+
+
+def landed(root: Path, warehouse: Path) -> Warehouse:
+    """A warehouse of all hosts, one call a host and source."""
+    for folder in sorted(root.iterdir()):
+        for source in ("lsblk", "diskstats"):
+            if source == "diskstats" or (folder / "lsblk.json").exists():
+                ingest(source, folder, warehouse)
+    built = Warehouse(warehouse)
+    build(built)
+    return built
+
+
+def asked(warehouse: Warehouse, query: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        assert broken_sums(connection) == []
+        return connection.execute(query).fetchall()
+
+
+def test_every_accepted_drive_hour_has_a_name_of_its_own_or_a_count(tmp_path: Path) -> None:
+    """Two machines made one serial up; a SAS drive has two paths, another the same serial on two devices and no world wide name."""
+    root = tmp_path / "in"
+    for number, name in enumerate(("vma", "vmb"), 1):
+        host(root, name, {"sda": (10 * number, 900.0)}, listed=({"name": "sda", "serial": "MADEUP0"},))
+    paths = tuple({"name": name, "serial": "TWOPATHS", "wwn": "0x5000c500000000f1"} for name in ("sdc", "sdaz"))
+    twins = tuple({"name": name, "serial": "TWINS"} for name in ("sde", "sdf"))
+    devices = {"sdc": (30, 1000.0), "sdaz": (10, 5000.0), "sde": (10, 700.0), "sdf": (20, 700.0)}
+    host(root, "sas", devices, listed=paths + twins)
+    warehouse = landed(root, tmp_path / "warehouse")
+    assert asked(warehouse, "select drive_id, raid_group_id, io_count, latency_us from intermediate.int_drive_hours order by all") == [
+        ("TWOPATHS", "sas", 240, 2000.0),
+        ("sas/sde", "sas", 60, 700.0),
+        ("sas/sdf", "sas", 120, 700.0),
+        ("vma/sda", "vma", 60, 900.0),
+        ("vmb/sda", "vmb", 120, 900.0),
+    ]
+    assert asked(warehouse, "select path_hours, other_hours from marts.fct_recent_merged") == [(1, 0)]
+    assert asked(warehouse, "select serial, device_count from marts.fct_shared_serials order by all") == [("MADEUP0", 2), ("TWINS", 2)]
+    assert asked(warehouse, "select drive_id, kind from marts.dim_drives where drive_id like 'vm%' order by all") == [
+        ("vma/sda", "disk"),
+        ("vmb/sda", "disk"),
+    ]
+
+
+def test_disks_beside_flash_are_compared_with_disks(tmp_path: Path) -> None:
+    """Four disks beside three NVMe drives, one of them slow; of another host nobody says what its drives are."""
+    root = tmp_path / "in"
+    disks = {f"sd{letter}": (40, 7000.0) for letter in "abcd"}
+    flash = {"nvme0n1": (900, 90.0), "nvme1n1": (900, 90.0), "nvme2n1": (900, 900.0)}
+    listed = [{"name": name, "serial": f"S-{name}"} for name in disks] + [
+        {"name": name, "serial": f"S-{name}", "rota": False, "tran": "nvme"} for name in flash
+    ]
+    host(root, "both", disks | flash, 4, tuple(listed))
+    host(root, "bare", disks | {"nvme7n1": (900, 90.0)}, 4)
+    warehouse = landed(root, tmp_path / "warehouse")
+    found = asked(
+        warehouse,
+        "select raid_group_id, count(distinct drive_id), max(slowdown) from marts.fct_drive_hours group by raid_group_id order by all",
+    )
+    assert [(group, drives, round(slowdown, 2)) for group, drives, slowdown in found] == [
+        ("bare (unknown)", 4, 1.0),
+        ("both", 4, 1.0),
+        ("both (nvme)", 3, 10.0),
+    ]
+    assert asked(warehouse, "select subject_id from marts.fct_slow_alerts") == [("S-nvme2n1",)]
+    assert asked(warehouse, "select count(*) from marts.fct_unknown_kinds") == [(4,)]
+    assert asked(warehouse, "select raid_group_id, drive_count from marts.fct_mixed_raid_groups order by all") == [
+        ("both", 4),
+        ("both (nvme)", 3),
+    ]
