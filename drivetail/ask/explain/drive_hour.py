@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from drivetail.ask.explain.records import HOUR, LIVE_RAW, NAMED_DRIVE, inventory_periods, precedence, shifted
+from drivetail.ask.explain.records import HOUR, LIVE_RAW, MEASURED_DRIVE, inventory_periods, precedence, shifted
 from engine.read import Row, fetch
 from engine.warehouse import Warehouse
 
@@ -67,7 +67,7 @@ class DriveHour:
                 on delivered.delivery_seq = retired.delivery_seq
                 and delivered.file_no = retired.file_no
                 and delivered.row_no = retired.row_no
-            where {NAMED_DRIVE.format(at="$at")} = $drive and delivered.hour_utc = $at
+            where {MEASURED_DRIVE} = $drive and delivered.hour_utc = $at
             order by
                 retired_as is not null, {COUNTS_FIRST.format(source="files.source")},
                 delivered.delivery_seq desc, delivered.file_no desc, delivered.row_no desc
@@ -81,12 +81,10 @@ class DriveHour:
             self.connection,
             f"""
             with delivered as ({LIVE_RAW.format(kind="drive_hours")} and delivered.hour_utc = $at),
+            named as (select delivered.* replace ({MEASURED_DRIVE} as drive_id) from delivered),
             counted as (
-                select delivered.* replace ({NAMED_DRIVE.format(at="$at")} as drive_id)
-                from delivered
-                qualify row_number() over (
-                    partition by {NAMED_DRIVE.format(at="$at")} order by {COUNTS_FIRST.format(source="delivered.source")}
-                ) = 1
+                select * from named as delivered
+                qualify row_number() over (partition by drive_id order by {COUNTS_FIRST.format(source="delivered.source")}) = 1
             )
             select
                 measured.*, counted.min_coverage, counted.read_ios, counted.write_ios, counted.read_latency_us,

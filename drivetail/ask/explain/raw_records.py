@@ -18,6 +18,12 @@ NOT_AS_DELIVERED = {
 }
 
 
+def _is_path(counted: Row, record: Row) -> bool:
+    """Whether another device of the same host measured the drive too (int_drive_hours__identified adds paths up)."""
+    (host, _, device), (other_host, _, other) = counted["drive_id"].partition("/"), record["drive_id"].partition("/")
+    return counted["source"] == record["source"] and host == other_host and "" not in (device, other) and device != other
+
+
 def raw_block(drive_hour: DriveHour) -> str:
     """Every stored record side by side, and why one counts."""
     names = [name for name in (*CONTRACT["drive_hours"], *OPTIONS["drive_hours"]) if name not in ("drive_id", "hour_utc")]
@@ -37,7 +43,10 @@ def raw_block(drive_hour: DriveHour) -> str:
         if record["retired_as"] is not None
     ]
     notes += [
-        f"row {record['row_no']}, delivered as {record['drive_id']}, is set aside: {_why_aside(live[0], record)}" for record in live[1:]
+        f"row {record['row_no']}, delivered as {record['drive_id']}, is another path to the drive: the marts have the sum of both"
+        if _is_path(live[0], record)
+        else f"row {record['row_no']}, delivered as {record['drive_id']}, is set aside: {_why_aside(live[0], record)}"
+        for record in live[1:]
     ]
     if live[0]["drive_id"] != drive_hour.drive:
         notes.append(f"delivered as {live[0]['drive_id']}, which names {drive_hour.drive} in this hour")
