@@ -367,9 +367,9 @@ def coverage_words(facts: WeekFacts) -> list[str]:
             f"host ({shown}), each kind by itself. Where a host has several arrays, their slowdown means little; ingest mdadm of the "
             "hosts, or say it with drivetail map."
         )
-    for row in facts.unknown_kinds:
+    if facts.unknown_kinds:
         sentences.append(
-            f"Of {noun(row['drive_count'], 'drive', 'drives')} no source says of which kind they are: they are compared with each "
+            f"Of {noun(len(facts.unknown_kinds), 'drive', 'drives')} no source says of which kind they are: they are compared with each "
             "other, or with an array of one known kind. Ingest lsblk or smartctl of their hosts, or say it with drivetail map."
         )
     return sentences

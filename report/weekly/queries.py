@@ -160,7 +160,7 @@ QUESTIONS = {
     "landing": "select * from marts.fct_landing_totals order by record_kind = 'all' desc, rows_delivered desc, record_kind",
     "rejections": "select * from marts.fct_rejection_counts order by row_count desc, source, reason, column_name",
     "coverage": "select * from marts.fct_weekly_coverage where week_utc = $week order by kind",
-    "unknown_kinds": "select count(*) as drive_count from marts.fct_unknown_kinds where last_hour_utc >= $week having count(*) > 0",
+    "unknown_kinds": "select drive_id from marts.fct_unknown_kinds where last_hour_utc >= $week order by drive_id",
     "alert_floors": "select * from marts.fct_alert_floors where alert_count > 0 order by peer_kind, floor_us",
     "guessed": """
 select raid_group_id, data_drive_count

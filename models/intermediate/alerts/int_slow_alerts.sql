@@ -19,7 +19,7 @@ working as (
         events.occurred_at as begun_at,
         coalesce(events.ended_at, events.occurred_at + interval 1 hour) as ended_at
     from {{ ref('int_drive_events__identified') }} as events
-    left join {{ ref('dim_drives') }} as drives on events.drive_id = drives.drive_id
+    left join {{ ref('int_drives') }} as drives on events.drive_id = drives.drive_id
     where events.event_type in ('rebuild', 'scrub')
 ),
 
@@ -67,7 +67,7 @@ recent_hours as (
         dayofweek(raid_hours.hour_utc) as day_of_week,
         hour(raid_hours.hour_utc) as hour_of_day
     from {{ ref('int_raid_hours') }} as raid_hours
-    inner join {{ ref('dim_raid_groups') }} as raid_groups
+    inner join {{ ref('int_raid_groups') }} as raid_groups
         on raid_hours.raid_group_id = raid_groups.raid_group_id
         and raid_hours.hour_utc
         > raid_groups.last_hour_utc - interval {{ var('alert_group_days') }} day - interval {{ 7 * var('group_past_weeks') }} day
@@ -112,7 +112,7 @@ slow_group_hours as (
         and not exists (
             select 1
             from {{ ref('int_drive_events__identified') }} as events
-            inner join {{ ref('dim_drives') }} as drives on events.drive_id = drives.drive_id
+            inner join {{ ref('int_drives') }} as drives on events.drive_id = drives.drive_id
             where drives.current_raid_group_id = group_hours.raid_group_id
                 and events.event_type = 'maintenance'
                 and events.occurred_at < group_hours.hour_utc + interval 1 hour
@@ -217,8 +217,8 @@ raised as (
         end as cleared_at,
         case runs.subject_type when 'drive' then 1 else raid_groups.data_drive_count end as drive_count
     from timed as runs
-    left join {{ ref('dim_drives') }} as drives on runs.subject_type = 'drive' and runs.subject_id = drives.drive_id
-    left join {{ ref('dim_raid_groups') }} as raid_groups
+    left join {{ ref('int_drives') }} as drives on runs.subject_type = 'drive' and runs.subject_id = drives.drive_id
+    left join {{ ref('int_raid_groups') }} as raid_groups
         on raid_groups.raid_group_id = case runs.subject_type when 'drive' then drives.current_raid_group_id else runs.subject_id end
 ),
 
