@@ -20,8 +20,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from engine.read import Row
-from engine.words import human, to_minute
 from ingest.reading.text import in_sight
+from report.words import human, to_minute
 
 if TYPE_CHECKING:
     from ingest import FileResult

@@ -13,7 +13,7 @@ import polars as pl
 
 from drivetail.console import progress, say
 from engine.warehouse import Warehouse
-from engine.words import human
+from report.words import human
 
 DISK_GROUPS, SSD_GROUPS, DAYS, SEED = 9, 4, 70, 9
 """Ten weeks: nine are needed until a prediction can be compared with what came."""

@@ -31,7 +31,7 @@ from engine.custom import CustomModels, build_custom, custom_digest
 from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor, begin, configure
 from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Models, Node
-from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, lost_deliveries, lost_sentence, row_count, write_plan_inputs
+from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, row_count, write_plan_inputs
 from engine.publish import Publication, current_publication, next_publication_id, publish
 from engine.read import first_line, published_by, published_custom, published_deliveries
 from engine.retention import Past, bring_back, enter_past, read_past
@@ -40,7 +40,7 @@ from engine.spark import SparkStore
 from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse
 from ingest.contract.values import RAW_KINDS
-from ingest.raw.store import drive_hour_files, list_deliveries, pruned_record, table_files
+from ingest.raw.store import drive_hour_files, list_deliveries, lost_deliveries, lost_sentence, pruned_record, table_files
 from ingest.raw.trouble import Shortage, explained
 
 CHANGED_PLACES = "plan.plan_places__changed"

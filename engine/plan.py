@@ -5,7 +5,7 @@ Which days changed is decided by the models in models/plan/; this module gives t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
 
@@ -23,9 +23,6 @@ MAX_BATCH_ROWS = 12_000_000
 
 MAX_COUNTED_ROWS = 7 * MAX_BATCH_ROWS
 """Drive-hours counted at a time: what is stored is added up as it is read, and each batch costs a run of dbt."""
-
-NAMED = 10
-"""Deliveries that a sentence names."""
 
 MAX_BATCH_DAYS = 90
 """DuckDB keeps a file open for each day that it writes."""
@@ -53,27 +50,6 @@ def arrived_days(new: Iterable[Delivery]) -> list[tuple[date, bool]]:
                 has_last = table == "drive_hours" and last is not None and last >= datetime(day.year, day.month, day.day, 23)
                 found[day] = found.get(day, False) or has_last
     return sorted(found.items())
-
-
-def lost_deliveries(landed: Mapping[int, str], known: Mapping[int, str | None]) -> list[int]:
-    """Numbers of deliveries that raw has lost, in order: those that it lacks, or whose number another delivery has now.
-
-    landed: number -> digest of what raw holds. known: the same of what builds have taken in, null where an early release did not keep it.
-    A gap below its greatest number is none: a `--full-refresh` accepted it.
-    """
-    changed = [seq for seq, digest in known.items() if seq not in landed or digest not in (None, landed[seq])]
-    after = range(max(known, default=0) + 1, max(landed, default=0))
-    return sorted([*changed, *(seq for seq in after if seq not in landed)])
-
-
-def lost_sentence(raw: Path, numbers: Sequence[int]) -> str:
-    """Which deliveries raw has lost, and what to do."""
-    noun, them = ("delivery", "it") if len(numbers) == 1 else ("deliveries", "them")
-    more = f" and {len(numbers) - NAMED} more" if len(numbers) > NAMED else ""
-    return (
-        f"{raw}: has lost {noun} {', '.join(map(str, numbers[:NAMED]))}{more}; put {them} back from a copy, or compute what is left with "
-        "`drivetail build --full-refresh` (docs/runbooks/lost-deliveries.md)"
-    )
 
 
 def write_plan_inputs(

@@ -16,7 +16,6 @@ from engine.read import QueryError, publication_of, published_files
 from engine.retention import PRUNED_MODEL, Kept, Past, enter_past, keep_in_raw, write_past
 from engine.thresholds import variables
 from engine.warehouse import Warehouse, quoted
-from engine.words import counted_noun
 from ingest.raw.quarantine import list_quarantine
 from ingest.raw.staging import ingest_lock
 from ingest.raw.store import pruned_files
@@ -96,7 +95,7 @@ def _finish(build: Build, past: Past) -> Pruned:
 def _check_settled(build: Build) -> None:
     """Raises: QueryError where something has landed that may still change old hours."""
     if build.new:
-        count = counted_noun(len(build.new), "delivery", "deliveries")
+        count = "1 delivery" if len(build.new) == 1 else f"{len(build.new):,} deliveries"
         raise QueryError(f"{count} or the models are newer than the last build; run `drivetail build`, then prune")
     held = [held.number for held in list_quarantine(build.warehouse.root) if held.decision is None]
     if held:

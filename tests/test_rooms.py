@@ -22,7 +22,7 @@ ROOMS = {
     "ingest": ["contract", "reading", "raw", "sources", "run", ""],
     "lab": [*LAB.split(), ""],
     "quality": ["frames", "history", "suites", "gate", "page", ""],
-    "report": ["page", "weekly", "study", ""],
+    "report": ["words", "page", "weekly", "study", ""],
     "drivetail": ["", "console", "service", "ask", "feeds", "tell", "host", "demo", "cli", "__main__"],
 }
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from drivetail.console import Columns, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
-from engine.words import NO_BACKTEST, TOO_LITTLE, counted_noun
+from report.words import NO_BACKTEST, TOO_LITTLE, counted_noun
 
 
 def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:

@@ -14,9 +14,9 @@ from drivetail.ask.explain.question import known_drive
 from drivetail.console import Columns, table
 from engine.read import publication_of
 from engine.warehouse import Warehouse
-from engine.words import counted_noun, to_minute
 from ingest.contract.values import utc_now
 from ingest.raw.register import Record, Register
+from report.words import counted_noun, to_minute
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,7 +14,7 @@ import duckdb
 from drivetail.console import render
 from engine.read import QueryError, first_line, note_other_models, of_other_models, open_for_questions, publication_of
 from engine.warehouse import Warehouse, quoted
-from engine.words import human
+from report.words import human
 
 _EXPLAIN = re.compile(r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+(?:analyze\s+)?")
 

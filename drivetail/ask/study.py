@@ -7,7 +7,6 @@ from itertools import groupby
 
 from drivetail.console import render
 from engine.read import Row
-from engine.words import human
 from report.study.words import (
     FINDINGS,
     VERDICTS,
@@ -20,6 +19,7 @@ from report.study.words import (
     verdict_counts,
     what_is_measured,
 )
+from report.words import human
 
 SHOWN = ("finding", "table")
 """What is summed up without `--all`: the figures alone give hundreds of points."""

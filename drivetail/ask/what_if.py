@@ -12,7 +12,7 @@ from datetime import datetime
 from drivetail.console import Columns, render, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import PROJECT, Warehouse
-from engine.words import human, percent, to_minute
+from report.words import human, percent, to_minute
 
 QUERY = PROJECT / "analyses" / "what_if.sql"
 

@@ -17,8 +17,8 @@ from drivetail.cli.options import (
 )
 from drivetail.console import as_csv, as_json, pass_on, progress, say
 from engine.warehouse import Warehouse
-from engine.words import counted_noun, human
 from ingest.contract.values import DRIVE_KINDS
+from report.words import counted_noun, human
 
 if TYPE_CHECKING:
     pass

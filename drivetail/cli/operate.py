@@ -23,8 +23,8 @@ from drivetail.cli.options import (
 )
 from drivetail.console import as_csv, as_json, pass_on, progress, say, say_line
 from engine.warehouse import Warehouse
-from engine.words import counted_noun, human
 from ingest.sources import COLLECTED, SOURCES
+from report.words import counted_noun, human
 
 if TYPE_CHECKING:
     from drivetail.feeds.inbox import Entry
@@ -123,7 +123,7 @@ def _print_inbox(entries: Sequence[Entry], servers: Sequence[Pulled]) -> None:
     """The entries that are not done, the servers, and how many entries are in each state."""
     from drivetail.console import table
     from drivetail.feeds.inbox import DONE
-    from engine.words import to_minute
+    from report.words import to_minute
 
     shown = [entry for entry in entries if entry.state != DONE]
     if shown:

@@ -14,7 +14,7 @@ import click
 
 from drivetail.console import ingest_table, progress, say, say_line, visible
 from engine.warehouse import Warehouse
-from engine.words import counted_noun, human
+from report.words import counted_noun, human
 
 if TYPE_CHECKING:
     from ingest import IngestSummary

@@ -22,9 +22,9 @@ from drivetail.cli.options import (
 )
 from drivetail.console import as_csv, as_json, pass_on, progress, say
 from engine.warehouse import Warehouse
-from engine.words import counted_noun, human
 from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SOURCES, listing
+from report.words import counted_noun, human
 
 WITH_RESOLUTION = tuple(name for name, options in INBOX_OPTIONS.items() if "resolution" in options)
 

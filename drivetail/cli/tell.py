@@ -17,7 +17,7 @@ from drivetail.cli.options import (
 )
 from drivetail.console import as_json, pass_on, say
 from engine.warehouse import Warehouse
-from engine.words import counted_noun
+from report.words import counted_noun
 
 if TYPE_CHECKING:
     pass

@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from engine.warehouse import Warehouse
-from engine.words import human
 from ingest import IngestSummary
 from ingest.raw.register import Record, Register
 from ingest.reading.text import in_sight
+from report.words import human
 
 LANDED, NOTHING_NEW, HELD, UNREADABLE, REFUSED, UNANSWERED = "landed", "nothing new", "held", "unreadable", "refused", "unanswered"
 """What became of it. All but the first two need an operator; an entry is retried when it changes, a server every hour."""

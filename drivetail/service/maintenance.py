@@ -24,8 +24,8 @@ from engine.publish import clean_up, current_publication
 from engine.read import QueryError, fetch, open_published, publication_of
 from engine.retention import PRUNED_MODEL
 from engine.warehouse import PROJECT, Warehouse, quoted
-from engine.words import counted_noun, human
 from ingest.raw.store import drive_hour_files, list_deliveries, table_files
+from report.words import counted_noun, human
 
 COMPARED = (
     "drive_id",

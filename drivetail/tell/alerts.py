@@ -17,10 +17,10 @@ from drivetail.ask.decisions import DISMISS, Decision, latest_decisions
 from drivetail.console import Columns, as_csv, table
 from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
-from engine.words import counted_noun, to_minute
 from ingest.contract.values import utc_now
 from ingest.raw.register import Record, Register
 from ingest.reading.text import in_sight
+from report.words import counted_noun, to_minute
 
 SAME_WITHIN = timedelta(hours=24)
 """Two alerts of one subject and reason are at least as far apart (alert_clear_hours); closer, late data have moved the one."""

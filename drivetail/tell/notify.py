@@ -19,7 +19,7 @@ from drivetail.service.settings import Receiver
 from drivetail.tell.alerts import Alert, report_once, shown_alerts
 from drivetail.tell.watch import slow_drives
 from engine.warehouse import Warehouse
-from engine.words import counted_noun
+from report.words import counted_noun
 
 RETRIES, WAIT_SECONDS = 2, 2
 """Of a message that a receiver did not take; `?retry=` and `?wait=` of its URL override them."""

@@ -9,7 +9,7 @@ from drivetail.service.settings import Settings
 from drivetail.tell.alerts import Alert, sentence
 from engine.publish import current_publication
 from engine.warehouse import Warehouse
-from engine.words import counted_noun, duration, to_minute
+from report.words import counted_noun, duration, to_minute
 
 HOUR = timedelta(hours=1)
 

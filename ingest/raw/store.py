@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -16,6 +16,9 @@ from ingest.contract.errors import StoreError
 
 _FOLDER = re.compile(r"(\d{6,})\.(?:no-hours|(\d{4}-\d\d-\d\dT\d\d)\.(\d{4}-\d\d-\d\dT\d\d))")
 _DAY_FILE = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.\d+)?(?:\.[a-z][a-z-]*)?\.parquet")
+
+NAMED = 10
+"""Deliveries that a sentence names."""
 
 
 @dataclass(frozen=True, order=True)
@@ -129,3 +132,24 @@ def source_of(path: Path) -> str | None:
     """Whose records a raw file holds, by its name; null for a source that names drives and RAID groups itself."""
     last = path.name.split(".")[-2]
     return last if path.name.count(".") > 1 and not last.isdigit() else None
+
+
+def lost_deliveries(landed: Mapping[int, str], known: Mapping[int, str | None]) -> list[int]:
+    """Numbers of deliveries that raw has lost, in order: those that it lacks, or whose number another delivery has now.
+
+    landed: number -> digest of what raw holds. known: the same of what builds have taken in, null where an early release did not keep it.
+    A gap below its greatest number is none: a `--full-refresh` accepted it.
+    """
+    changed = [seq for seq, digest in known.items() if seq not in landed or digest not in (None, landed[seq])]
+    after = range(max(known, default=0) + 1, max(landed, default=0))
+    return sorted([*changed, *(seq for seq in after if seq not in landed)])
+
+
+def lost_sentence(raw: Path, numbers: Sequence[int]) -> str:
+    """Which deliveries raw has lost, and what to do."""
+    noun, them = ("delivery", "it") if len(numbers) == 1 else ("deliveries", "them")
+    more = f" and {len(numbers) - NAMED} more" if len(numbers) > NAMED else ""
+    return (
+        f"{raw}: has lost {noun} {', '.join(map(str, numbers[:NAMED]))}{more}; put {them} back from a copy, or compute what is left with "
+        "`drivetail build --full-refresh` (docs/runbooks/lost-deliveries.md)"
+    )

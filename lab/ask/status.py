@@ -9,10 +9,10 @@ import duckdb
 from drivetail.console import block, facts, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
-from engine.words import counted_noun, percent
 from lab.generations import latest_generation
 from lab.landing import list_experiments
 from lab.read import size
+from report.words import counted_noun, percent
 
 SHOWN_CELLS = 4
 

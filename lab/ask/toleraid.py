@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 from drivetail.console import Columns, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
-from engine.words import percent
 from ingest.contract.values import utc_now
 from lab.kept import folder_of, keep, tables
 from lab.toleraid import (
@@ -46,6 +45,7 @@ from lab.toleraid import (
     simulate,
 )
 from lab.toleraid.distributions import parameters
+from report.words import percent
 
 MOST_VECTORS = 1_000_000
 """Greatest number of RAID-hours kept of one distribution; of more, a digest of group and hour picks this many."""

@@ -9,8 +9,8 @@ import duckdb
 
 from drivetail.console import Columns, table
 from engine.read import QueryError, Row, fetch
-from engine.words import percent
 from lab.read import experiment_of, size
+from report.words import percent
 
 CHOICES: Columns = {
     "config": "config_id",

@@ -14,7 +14,7 @@ import click
 from drivetail.cli.options import Failure, format_option, os_failure, progress_of, warehouse_option
 from drivetail.console import as_csv, as_json, pass_on, say
 from engine.warehouse import Warehouse
-from engine.words import counted_noun
+from report.words import counted_noun
 
 if TYPE_CHECKING:
     from lab.landing import Landed

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import duckdb
 
 from engine.read import Row, fetch
-from engine.words import human
+from report.words import human
 
 FINDINGS = {
     1: "how often a drive is slow",

@@ -8,7 +8,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from engine.words import NO_BACKTEST, TOO_LITTLE
 from report.page import numbers
 from report.page.html import render
 from report.page.look import drawn, kinds_of
@@ -28,6 +27,7 @@ from report.weekly.queries import (
     Row,
     WeekFacts,
 )
+from report.words import NO_BACKTEST, TOO_LITTLE
 
 RECORD_KINDS = {
     "all": "All records",

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from drivetail.cli import main
-from engine.words import human
 from ingest import list_deliveries
+from report.words import human
 from tests.ingest.conftest import Warehouse
 from tests.quality.conftest import DRIVES, fleet
 

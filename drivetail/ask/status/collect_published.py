@@ -8,10 +8,9 @@ from drivetail.ask.status.collect_freshness import collect_freshness
 from drivetail.ask.status.collect_identity import collect_inventory
 from drivetail.ask.status.collect_window import collect_window
 from drivetail.ask.status.content import HOUR, Status, in_hours
-from engine.plan import lost_deliveries
 from engine.read import QueryError, fetch, publication_of, published_custom, published_thresholds
 from engine.warehouse import Warehouse
-from ingest.raw.store import Delivery
+from ingest.raw.store import Delivery, lost_deliveries
 
 BOUNDS = ("status_window_days", "lagging_hours", "stopped_hours", "silent_hours")
 """The thresholds of what is listed."""

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from drivetail.ask.status.content import LISTED, Status, in_hours
 from engine.read import QueryError
 from engine.warehouse import Warehouse
-from engine.words import counted_noun
 from ingest.contract.errors import GateError
 from ingest.raw.quarantine import Held, list_quarantine
+from report.words import counted_noun
 
 
 def commands(warehouse: Warehouse, held: Held) -> dict[str, str]:

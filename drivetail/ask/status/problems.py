@@ -12,11 +12,10 @@ import duckdb
 from drivetail.ask.status.collect_quarantine import in_short
 from drivetail.ask.status.collect_raw import DELIVERIES, UNBUILT_AFTER
 from drivetail.ask.status.content import HOUR, Status
-from engine.plan import lost_sentence
 from engine.read import fetch
-from engine.words import counted_noun, duration, human, to_minute
 from ingest.contract.values import COUNTED_KINDS
-from ingest.raw.store import Delivery
+from ingest.raw.store import Delivery, lost_sentence
+from report.words import counted_noun, duration, human, to_minute
 
 REJECTED_SHARE = 0.01
 """More than this share of the last delivery's rows turned away: no longer stray bad rows, the sender has changed."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from drivetail.ask.status.content import HOUR, Status
 from drivetail.console import Columns, block, facts, table, table_with_files
 from engine.read import Row
-from engine.words import counted_noun, duration, human, to_minute
 from ingest.reading.text import in_sight
+from report.words import counted_noun, duration, human, to_minute
 
 SHOWN = 10
 """Rows that a listing of the text shows."""
