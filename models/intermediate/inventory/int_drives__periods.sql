@@ -1,7 +1,7 @@
 -- Inventory periods of every drive, what all sources say of it made one. Grain: drive_id, valid_from.
 -- Most drives are known to their array only, and its records stand. Of a drive that a host sees each attribute is decided for each stretch of
 -- hours: by the source that is believed first and knows it. Drives of one kind are peers: those of another kind than most of a RAID group's data drives
--- are in a group of their own, named after both (docs/decisions/0016-peers-of-one-kind.md).
+-- are in a group of their own, named after both (docs/decisions/0017-peers-of-one-kind.md).
 {%- set membership = ['raid_group_id', 'role', 'slot', 'raid_level'] %}
 {%- set description = [
     'kind', 'vendor', 'model', 'firmware', 'flash_cell', 'capacity_bytes', 'rpm', 'interface', 'host', 'enclosure', 'site', 'timezone'
