@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from engine.build import make_study, publish_store
-from engine.compiled import digests
+from engine.compiled import models_of
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
 from tests.reference.fleets import HOWS, deliveries, random_fleet
@@ -39,7 +39,7 @@ def golden(name: str, make: Callable[[Path], object], also: tuple[str, ...] = ()
     """
     source = inspect.getsourcefile(make)
     assert source is not None
-    digest = hashlib.sha256((digests()[0] + _code((*MADE_BY, source, *also))).encode()).hexdigest()[:16]
+    digest = hashlib.sha256((models_of().digest + _code((*MADE_BY, source, *also))).encode()).hexdigest()[:16]
     root, made = CACHE / name / digest, CACHE / name / f"{digest}.made"
     with locked(CACHE / f"{name}.lock"):
         if not made.exists():
