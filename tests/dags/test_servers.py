@@ -40,11 +40,13 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 @pytest.fixture
 def warehouse(tmp_path: Path, server: Server, task_context: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    (tmp_path / "drivetail.toml").write_text(SETTINGS + FEEDS.format(url=server.url, folder="inbox"))
+    root = tmp_path / "warehouse"
+    root.mkdir()
+    (root / "drivetail.toml").write_text(SETTINGS + FEEDS.format(url=server.url, folder="../inbox"))
     (tmp_path / "inbox").mkdir()
     (tmp_path / "inbox/drives.csv").write_text("drive_id,raid_group_id\nd1,g1\n")
-    monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(tmp_path))
-    return Warehouse(tmp_path)
+    monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(root))
+    return Warehouse(root)
 
 
 def interval(hour: datetime) -> dict[str, datetime]:
@@ -90,7 +92,7 @@ def test_a_run_pulls_its_own_hour_and_says_so_when_nobody_answers(
 
     found = tasks("sources.discover")(**interval(HOUR))
     asked = [{"inbox": "metrics", "path": f"{server.url}!2026-01-05T09.2026-01-05T11"}]
-    assert found == [[{"inbox": "fleet", "path": str(warehouse.root / "inbox/drives.csv")}], asked]
+    assert found == [[{"inbox": "fleet", "path": str(warehouse.root / "../inbox/drives.csv")}], asked]
 
     server.fault = lambda path, parameters, before: (503, {}, b"down")
     tasks("raw.land")(found[0])
@@ -107,7 +109,7 @@ def test_a_run_pulls_its_own_hour_and_says_so_when_nobody_answers(
     assert tasks("sources.discover")(**interval(HOUR)) == [asked]
 
     # a share that is not mounted: servers are pulled all the same
-    shutil.rmtree(warehouse.root / "inbox")
+    shutil.rmtree(warehouse.root / "../inbox")
     gone, pulled = tasks("sources.discover")(**interval(HOUR))
     assert pulled == asked
     with pytest.raises(AirflowFailException, match=r"inbox fleet: .*/inbox: No such file or directory"):

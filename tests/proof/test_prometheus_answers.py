@@ -23,7 +23,7 @@ from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import ingest, list_deliveries
 from ingest.contract.findings import MISSING, OK, WEAK, Finding
-from ingest.raw.store import drive_hour_files
+from ingest.raw.store import drive_hour_files, table_files
 from ingest.sources.prometheus.doctor import diagnose
 from ingest.sources.prometheus.pull import Selection
 from ingest.sources.prometheus.text import Labels
@@ -65,8 +65,15 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
 
 
 def landed(warehouse: Path) -> pl.DataFrame:
-    files = [path for delivery in list_deliveries(warehouse) for path in drive_hour_files(delivery)]
-    return pl.concat([pl.read_parquet(path, glob=False) for path in files], how="diagonal").sort("drive_id", "hour_utc")
+    """The drive-hours of raw by the serial of each drive: a server's are named HOST/DEVICE, and aliases name the serial."""
+    deliveries = list_deliveries(warehouse)
+    files = [path for delivery in deliveries for path in drive_hour_files(delivery)]
+    rows = pl.concat([pl.read_parquet(path, glob=False) for path in files], how="diagonal")
+    aliases = [pl.read_parquet(path, glob=False).select("alias", "drive_id") for path in table_files(deliveries, "drive_aliases")]
+    if aliases:
+        serials = dict(pl.concat(aliases).unique().iter_rows())
+        rows = rows.with_columns(pl.col("drive_id").replace(serials))
+    return rows.sort("drive_id", "hour_utc")
 
 
 def test_drive_hours_of_a_server_are_those_of_the_arrays(day: tuple[Path, str]) -> None:
