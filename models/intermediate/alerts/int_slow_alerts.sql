@@ -51,11 +51,6 @@ slow_drive_hours as (
                 and events.occurred_at < slow.hour_utc + interval 1 hour
                 and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow.hour_utc
         )
-        and not exists (
-            select 1
-            from works
-            where works.raid_group_id = slow.raid_group_id and works.begun_at < slow.hour_utc + interval 1 hour and works.ended_at > slow.hour_utc
-        )
 ),
 
 recent_hours as (
@@ -118,13 +113,6 @@ slow_group_hours as (
                 and events.occurred_at < group_hours.hour_utc + interval 1 hour
                 and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > group_hours.hour_utc
         )
-        and not exists (
-            select 1
-            from works
-            where works.raid_group_id = group_hours.raid_group_id
-                and works.begun_at < group_hours.hour_utc + interval 1 hour
-                and works.ended_at > group_hours.hour_utc
-        )
 ),
 
 all_slow_hours as (
@@ -137,6 +125,13 @@ slow_hours as (
     select all_slow_hours.*, kinds.peer_kind, {{ alert_floor('kinds.peer_kind') }} as floor_us
     from all_slow_hours
     left join kinds on all_slow_hours.subject_type = kinds.subject_type and all_slow_hours.subject_id = kinds.subject_id
+    where not exists (
+        select 1
+        from works
+        where works.raid_group_id = all_slow_hours.raid_group_id
+            and works.begun_at < all_slow_hours.hour_utc + interval 1 hour
+            and works.ended_at > all_slow_hours.hour_utc
+    )
 ),
 
 followed as (
