@@ -188,6 +188,8 @@ def _changed_files(build: Build, *, remembers: bool) -> tuple[list[str], int, in
     """
     connection, found, counts = build.connection, [], Counter[bool]()
     connection.execute("delete from state.sums where file not in (select file from plan.files) or reader <> ?", [duckdb.__version__])
+    known = {file: sums for file, *sums in connection.execute("select file, row_count, total from state.sums").fetchall()}
+    new: list[tuple[str, int, int, str]] = []
     for node in build.models.made(*STORED):
         columns = [f'"{name}"' for name in node.columns if name != "day_utc" and name not in node.ratios]
         files = _files_of(build, node.name)
@@ -197,15 +199,16 @@ def _changed_files(build: Build, *, remembers: bool) -> tuple[list[str], int, in
             query = f"select filename, {_summed(columns)} from {read} group by filename order by filename"
             for name, rows, total in connection.execute(query).fetchall():
                 file = str(Path(name).relative_to(build.warehouse.store))
-                known = connection.execute("select row_count, total from state.sums where file = ?", [file]).fetchall()
-                counts[bool(known)] += 1
-                if not known and remembers:
-                    connection.execute("insert into state.sums values (?, ?, ?, ?)", [file, rows, total, duckdb.__version__])
-                elif known and known != [(rows, total)]:
+                counts[file in known] += 1
+                if file not in known:
+                    new.append((file, rows, total, duckdb.__version__))
+                elif known[file] != [rows, total]:
                     found.append(
                         f"{name}: its values have changed, and no build did that: look at the disk, keep a copy of the warehouse, then run "
                         "`drivetail build --full-refresh`"
                     )
+    if new and remembers:
+        connection.executemany("insert into state.sums values (?, ?, ?, ?)", new)
     return found, counts[True], counts[False]
 
 
