@@ -62,7 +62,7 @@ def drivetail_hourly() -> None:
     def sources() -> Any:
         @task.sensor(mode="reschedule", poke_interval=30, timeout=6 * 3600, doc_md="An hour's uploads may take some minutes.")
         def wait_for_uploads(data_interval_end: Any = None) -> bool:
-            # what is started by hand is for now
+            # a run started by hand has no interval: it is for now
             wait = timedelta(minutes=shared.settings().schedule.wait_minutes if data_interval_end is not None else 0)
             return datetime.now(UTC).replace(tzinfo=None) >= until(data_interval_end) + wait
 

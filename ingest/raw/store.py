@@ -40,9 +40,9 @@ class Delivery:
         return record
 
     def digest(self) -> str:
-        """What tells it from another one that landed under its number, such as after raw was put back from an older copy."""
+        """Tells it from another delivery that landed under its number, for example after raw was restored from an older copy."""
         try:
-            # it says what was given, how many rows came and, to the microsecond, when
+            # the record holds the given paths, the row counts and the landing time to the microsecond
             return hashlib.sha256((self.path / "delivery.json").read_bytes()).hexdigest()[:16]
         except FileNotFoundError:
             return ""
@@ -138,7 +138,7 @@ def lost_deliveries(landed: Mapping[int, str], known: Mapping[int, str | None]) 
     """Numbers of deliveries that raw has lost, in order: those that it lacks, or whose number another delivery has now.
 
     landed: number -> digest of what raw holds. known: the same of what builds have taken in, null where an early release did not keep it.
-    A gap below its greatest number is none: a `--full-refresh` accepted it.
+    A number missing below the greatest known one is not lost: a `--full-refresh` accepted the gap.
     """
     changed = [seq for seq, digest in known.items() if seq not in landed or digest not in (None, landed[seq])]
     after = range(max(known, default=0) + 1, max(landed, default=0))

@@ -27,9 +27,9 @@ from ingest.reading.text import file_name, one_line, utf8
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 MAX_MEMBERS = 200_000
 LONGEST_NAME_BYTES, LONGEST_PATH_BYTES = 255, 4095
-"""Of a file and of a path, on any file system of Linux."""
+"""The longest name of a file and the longest path that Linux takes."""
 _OF_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL)
-"""Errors of the system that say something of a file, and not of this machine."""
+"""System errors caused by a file, not by this machine."""
 
 LANDED, UNREADABLE, ALREADY_LANDED, QUARANTINED = "landed", "unreadable", "already landed", "quarantined"
 
@@ -168,7 +168,7 @@ def _closed(root: Path, path: Path, error: OSError) -> SourceFile:
 
 
 def is_of_machine(error: BaseException | None) -> bool:
-    """Whether an error says something of this machine, such as a permission or its room, and nothing of a file."""
+    """Whether an error is caused by this machine (a permission, no room), not by a file."""
     if isinstance(error, UnreadableFile):
         error = error.__cause__
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None and error.errno not in _OF_FILE)
@@ -234,7 +234,7 @@ def unpack(archive: Path, into: Path, recognise: Recognise) -> list[tuple[Path, 
 
 
 def _short(name: str) -> str:
-    """A file's name as it may stand on disk: of a long one the end, which says what is in it."""
+    """A file's name cut to the length that a disk takes. The end is kept: it holds the suffix."""
     return os.fsdecode(os.fsencode(name)[-LONGEST_NAME_BYTES:])
 
 
