@@ -7,6 +7,6 @@ select
     count(case when interval_hours >= 8 then 1 end) as from_8_hours,
     100.0 * count(case when interval_hours >= 8 then 1 end) / count(*) as percent_from_8_hours
 from marts.fct_slowdown_intervals
-where threshold = 2
+where degree = 'slow'
 group by kind
 order by kind asc

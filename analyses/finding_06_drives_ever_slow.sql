@@ -2,8 +2,8 @@
 select
     kind,
     count(*) as drive_count,
-    count(case when max_slowdown >= 2 then 1 end) as drives_from_2x,
-    100.0 * count(case when max_slowdown >= 2 then 1 end) / count(*) as percent_from_2x,
+    count(case when is_acute then 1 end) as drives_from_2x,
+    100.0 * count(case when is_acute then 1 end) / count(*) as percent_from_2x,
     count(case when max_slowdown >= 16 then 1 end) as drives_from_16x,
     100.0 * count(case when max_slowdown >= 16 then 1 end) / count(*) as percent_from_16x
 from marts.fct_drive_slowness

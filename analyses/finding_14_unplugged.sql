@@ -1,9 +1,9 @@
 -- Finding 14: does anyone pull a slow drive within a day of its turning slow? By drive; mild: from 1.5x, never 2x.
 with drives as (
-    select kind, drive_id, case when threshold = 2 then 'slow' else 'mild' end as slowness, min(wait_hours) as wait_hours
+    select kind, drive_id, degree as slowness, min(wait_hours) as wait_hours
     from marts.fct_slowdown_intervals
-    where threshold = 2 or severity = '1.5-2x'
-    group by kind, drive_id, threshold
+    where degree = 'slow' or severity = '1.5-2x'
+    group by kind, drive_id, degree
 )
 
 select

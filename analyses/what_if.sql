@@ -76,9 +76,9 @@ judged as (
         others.hour_utc,
         max(case when others.tail_rank = 1 + $round then others.latency_us end) / median(others.latency_us) as tail
     from others
-    cross join marts.thresholds as thresholds
+    cross join (select value from marts.thresholds where name = 'min_reporting_drives') as fewest
     group by others.raid_group_id, others.hour_utc
-    having count(*) >= max(thresholds.min_reporting_drives) and median(others.latency_us) > 0
+    having count(*) >= max(fewest.value) and median(others.latency_us) > 0
 ),
 
 outcomes as (
@@ -121,12 +121,12 @@ totals as (
         count(case when outcomes.was_valid then 1 end) as raid_hours,
         count(case when outcomes.is_tail_hour then 1 end) as tail_hours,
         count(outcomes.tail) as raid_hours_left,
-        count(case when outcomes.tail >= thresholds.slow_threshold then 1 end) as tail_hours_left,
-        count(case when outcomes.is_tail_hour and outcomes.tail < thresholds.slow_threshold then 1 end) as tail_hours_ended,
-        count(case when not outcomes.is_tail_hour and outcomes.tail >= thresholds.slow_threshold then 1 end) as tail_hours_begun,
+        count(case when outcomes.tail >= slow.value then 1 end) as tail_hours_left,
+        count(case when outcomes.is_tail_hour and outcomes.tail < slow.value then 1 end) as tail_hours_ended,
+        count(case when not outcomes.is_tail_hour and outcomes.tail >= slow.value then 1 end) as tail_hours_begun,
         count(case when outcomes.is_tail_hour and outcomes.tail is null then 1 end) as tail_hours_unknown
     from outcomes
-    cross join marts.thresholds as thresholds
+    inner join marts.thresholds as slow on slow.name = 'slow_threshold' and outcomes.kind = slow.kind
     group by outcomes.kind
 )
 

@@ -1,7 +1,7 @@
 -- What if reads went around slow drives by a policy of ToleRAID? Exact, from the tails of each RAID-hour; of a pruned hour too. Grain: kind, policy.
 -- A RAID-hour stands for its requests: each takes what the hour's slowdowns say, and a parity is as fast as the median. `adaptive` in steady
 -- state: the first requests of a slow hour, before a drive counts as offending, are neglected.
--- Parameters, which `drivetail what-if` passes. $policies: names. $st: slowdown from which a drive is late. $since, $until: hours (UTC), null for all.
+-- Parameters, which `drivetail what-if` passes. $policies: names. $st: slowdown from which a drive is late, null for the threshold of its kind. $since, $until: hours (UTC), null for all.
 with raid_hours as (
     select
         kind,
@@ -10,10 +10,12 @@ with raid_hours as (
         tail_2,
         tail_3,
         is_tail_hour,
+        slow_at,
+        coalesce(cast($st as double), slow_at) as late_at,
         data_drive_count,
         raid_io_count,
         -- at most two drives can be masked, so the two largest say how many are late
-        case when tail_2 >= $st then 2 when tail_1 >= $st then 1 else 0 end as late_count
+        case when tail_2 >= coalesce(cast($st as double), slow_at) then 2 when tail_1 >= coalesce(cast($st as double), slow_at) then 1 else 0 end as late_count
     from marts.fct_raid_hours
     where hour_utc >= coalesce(cast($since as timestamp), hour_utc)
         and hour_utc < coalesce(cast($until as timestamp), hour_utc + interval 1 hour)
@@ -27,7 +29,7 @@ served as (
             when policies.policy = 'proactive1' or policies.policy = 'adaptive' and late_count = 1 then greatest(tail_2, 1)
             when policies.policy = 'proactive2' or policies.policy = 'adaptive' and late_count = 2 then greatest(tail_3, 1)
             -- a rescued block is there at ST + 1
-            when policies.policy = 'reactive' and late_count > 0 then greatest(case late_count when 1 then tail_2 else tail_3 end, least(tail_1, $st + 1))
+            when policies.policy = 'reactive' and late_count > 0 then greatest(case late_count when 1 then tail_2 else tail_3 end, least(tail_1, late_at + 1))
             else tail_1
         end as completion,
         case policies.policy when 'none' then 0 when 'proactive1' then 1 when 'proactive2' then 2 else late_count end as extra_reads
@@ -60,9 +62,8 @@ group_totals as (
         served.policy,
         served.raid_group_id,
         count(case when served.is_tail_hour then 1 end) as tail_hours,
-        count(case when served.is_tail_hour and served.completion < thresholds.slow_threshold then 1 end) as tail_hours_avoided
+        count(case when served.is_tail_hour and served.completion < served.slow_at then 1 end) as tail_hours_avoided
     from served
-    cross join marts.thresholds as thresholds
     group by served.kind, served.policy, served.raid_group_id
 ),
 
@@ -94,12 +95,12 @@ totals as (
         ranked.kind,
         ranked.policy,
         count(*) as raid_hours,
-        count(case when ranked.completion >= thresholds.slow_threshold then 1 end) as tail_hours,
+        count(case when ranked.completion >= ranked.slow_at then 1 end) as tail_hours,
         count(case when ranked.is_tail_hour then 1 end) as tail_hours_now,
-        count(case when ranked.is_tail_hour and ranked.completion < thresholds.slow_threshold then 1 end) as tail_hours_avoided,
+        count(case when ranked.is_tail_hour and ranked.completion < ranked.slow_at then 1 end) as tail_hours_avoided,
         count(case when ranked.completion > 3 then 1 end) as hours_above_3,
         count(case when ranked.completion > 4 then 1 end) as hours_above_4,
-        avg(case when ranked.completion >= thresholds.slow_threshold then ranked.completion - 1 end) as mean_excess,
+        avg(case when ranked.completion >= ranked.slow_at then ranked.completion - 1 end) as mean_excess,
         min(case when ranked.place >= 0.99 * ranked.places then ranked.completion end) as p99,
         min(case when ranked.place >= 0.999 * ranked.places then ranked.completion end) as p999,
         -- weighted by the I/Os where they are counted, else by hours
@@ -109,7 +110,6 @@ totals as (
             avg(cast(ranked.extra_reads as double) / ranked.data_drive_count)
         ) as extra_read_ratio
     from ranked
-    cross join marts.thresholds as thresholds
     group by ranked.kind, ranked.policy
 )
 

@@ -213,8 +213,8 @@ class Build:
         self.warehouse = warehouse
         self.report = report
         self.spark = spark
-        self.models = models_of()
         self.thresholds = own_thresholds(warehouse)
+        self.models = models_of().for_thresholds(self.thresholds)
         self.deliveries = list_deliveries(warehouse.root)
         self.past = read_past(warehouse)
         # a decision counts at once, without a build: what publications read is there from the first on

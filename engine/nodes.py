@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -127,6 +127,14 @@ class Models:
             if node is not None and node.made in through:
                 waiting += node.parents
         return [source for source in self.sources if source in wanted] + [node.relation for node in self.nodes if node.relation in wanted]
+
+    def for_thresholds(self, own: dict[str, Any]) -> Models:
+        """These models with the store_version of a warehouse: it also changes with a threshold that stored days are computed with."""
+        roots = [node.relation for node in self.nodes if node.made in STORED or node.schema == "plan"]
+        stored = self.above(roots, through={*MADE, VIEW, SEED})
+        text = "".join(self.by_relation[relation].sql for relation in stored if relation in self.by_relation)
+        set_here = {name: value for name, value in sorted(own.items()) if value != variables()[name] and PLACEHOLDER % name in text}
+        return replace(self, store_version=f"{self.store_version} {json.dumps(set_here)}") if set_here else self
 
     def with_thresholds(self, own: dict[str, Any]) -> Callable[[str], str]:
         """A function that puts a warehouse's thresholds, or else those of dbt_project.yml, into compiled text."""

@@ -1,6 +1,7 @@
 """Thresholds of one installation: section `[thresholds]` of `WAREHOUSE/drivetail.toml` (docs/thresholds.md).
 
-Only those of `settable` in dbt_project.yml can be set: no stored model uses them, so a change computes no day again.
+Only those of `settable` in dbt_project.yml can be set. A change of one that stored days are computed with computes every day again
+(Models.for_thresholds); of the others, none.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from typing import Any
 import yaml
 
 from engine.warehouse import PROJECT, Warehouse
+
+KINDS = ("disk", "ssd", "nvme", "unknown")
+"""Kinds that may have thresholds of their own."""
 
 
 class ThresholdError(ValueError):
@@ -59,9 +63,17 @@ def checked(given: object) -> dict[str, Any]:
 
 
 def _by_kind(given: dict[str, Any]) -> dict[str, Any]:
-    """The section with each threshold that has one for each kind of drive (`NAME_disk`, ...) spelled out: NAME = {disk = 1} or NAME = 1."""
+    """The section with each threshold that has one for each kind of drive spelled out as NAME_KIND.
+
+    It is given as NAME = {disk = 1}, as NAME = 1 for all kinds, or as NAME = 1 in the section of a kind, [thresholds.disk].
+    """
     found: dict[str, Any] = {}
-    for name, value in given.items():
+    spelled = [(name, value) for name, value in given.items() if name not in KINDS]
+    for kind in (kind for kind in KINDS if kind in given):
+        if not isinstance(given[kind], dict):
+            raise ValueError(f"thresholds.{kind}: write a section, [thresholds.{kind}]")
+        spelled += [(f"{name}_{kind}", value) for name, value in given[kind].items()]
+    for name, value in spelled:
         kinds = [known.removeprefix(f"{name}_") for known in variables()["settable"] if known.startswith(f"{name}_")]
         if not kinds or name in variables()["settable"]:
             found[name] = value
@@ -76,7 +88,7 @@ def _checked(name: str, value: object) -> int | float:
     stated = variables()
     if name not in stated["settable"]:
         if name in stated:
-            raise ValueError(f"thresholds.{name}: cannot be set here, because stored days are computed with it; see docs/thresholds.md")
+            raise ValueError(f"thresholds.{name}: cannot be set here; see docs/thresholds.md")
         raise ValueError(f"thresholds.{name}: unknown key; see docs/thresholds.md")
     least, greatest = stated["settable"][name]
     is_whole = isinstance(stated[name], int)

@@ -7,7 +7,7 @@
         coalesce(drives.model, 'unknown') as model,
         coalesce(cast({{ age_year('drives.deployed_on', 'days.day_utc') }} as string), 'unknown') as age_year,
         cast(sum(days.slowdown_hours) as bigint) as drive_hours,
-        cast(sum(days.slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_hours
+        cast(sum(days.slow_hours) as bigint) as slow_hours
     from {{ ref('int_drive_days') }} as days
     inner join {{ ref('int_drives') }} as drives on days.drive_id = drives.drive_id
     where days.slowdown_hours > 0

@@ -15,7 +15,7 @@
 {% macro bin_edge(value) -%}
     cast(
         case
-            when {{ value }} < {{ var('mild_threshold') }} then ({{ whole_bins(value, 200) }}) * 5
+            when {{ value }} < {{ var('study_edges')[0] }} then ({{ whole_bins(value, 200) }}) * 5
             when {{ value }} < {{ var('severity_8x') }} then ({{ whole_bins(value, 20) }}) * 50
             when {{ value }} < 1e12 then floor({{ value }}) * 1000
             when {{ value }} is not null then 1e15

@@ -1,4 +1,4 @@
-{#- How slow, of a slowdown of at least `slow_threshold`. -#}
+{#- How slow, of a slow drive-hour. -#}
 {% macro severity(slowdown) -%}
     case
         when {{ slowdown }} < {{ var('severity_4x') }} then '2-4x'

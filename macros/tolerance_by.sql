@@ -1,18 +1,19 @@
 {#- What reading around slow drives would save, by the keys of a mart: exact, from the tails of each RAID-hour, with two parities as fast as the
-    median. A drive is late at `slow_threshold` (lab/docs/toleraid.md). -#}
+    median. A slow drive is late (lab/docs/toleraid.md). -#}
 {% macro tolerance_by(keys) -%}
 with raid_hours as (
     select
         {{ keys | map('replace', 'week_utc', "cast(date_trunc('week', hour_utc) as timestamp) as week_utc") | join(', ') }},
         raid_group_id,
+        slow_at,
         raid_io_count,
         is_tail_hour,
         cast(least(slow_drive_count, 2) as double) / data_drive_count as extra_ratio,
         raid_io_count * (cast(least(slow_drive_count, 2) as double) / data_drive_count) as extra_ios,
         -- an adaptive read goes around two drives, and takes what the third does
-        is_tail_hour and tail_3 < {{ var('slow_threshold') }} as is_avoided,
+        is_tail_hour and slow_drive_count < 3 as is_avoided,
         -- a reactive read ends one base latency after it has begun to wait for too long
-        tail_1 > {{ var('slow_threshold') }} + 1 and tail_3 <= {{ var('slow_threshold') }} + 1 as is_shortened
+        tail_1 > slow_at + 1 and tail_3 <= slow_at + 1 as is_shortened
     from {{ ref('fct_raid_hours') }}
 ),
 
@@ -54,6 +55,7 @@ totals as (
         count(case when is_tail_hour then 1 end) as tail_hours,
         count(case when is_avoided then 1 end) as tail_hours_avoided,
         count(case when is_shortened then 1 end) as tail_hours_shortened,
+        max(slow_at) + 1 as shortened_to,
         coalesce(
             {{ mean_of_group('extra_ios') }} * count(extra_ios) / nullif(sum(raid_io_count), 0),
             {{ mean_of_group('extra_ratio') }}
@@ -72,7 +74,8 @@ select
     ends.low * totals.tail_hours as tail_hours_avoided_low,
     ends.high * totals.tail_hours as tail_hours_avoided_high,
     totals.extra_read_ratio,
-    totals.tail_hours_shortened
+    totals.tail_hours_shortened,
+    totals.shortened_to
 from totals
 left join ends on {% for key in keys %}totals.{{ key }} = ends.{{ key }}{{ " and " if not loop.last }}{% endfor %}
 {%- endmacro %}

@@ -6,6 +6,6 @@
         count(*) as tail_hours_caused,
         max(hour_utc) as last_tail_hour_utc
     from {{ ref('int_raid_hours__counterfactual') }}
-    where tail_1_without_one < {{ var('slow_threshold') }}
+    where is_caused_by_slowest
     group by slowest_drive_id, {{ week_no('hour_utc') }}
 {% endmacro %}

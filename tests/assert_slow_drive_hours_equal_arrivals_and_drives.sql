@@ -1,9 +1,9 @@
 -- Of a drive's slow hours all but the first follow another one (contract, sum 5: slow drive-hours = arrivals + drives with a slow hour).
 -- A row here is a drive with an arrival too many or too few.
 with slow_hours as (
-    select drive_id, cast(sum(slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_hours
+    select drive_id, cast(sum(slow_hours) as bigint) as slow_hours
     from {{ ref('int_drive_days') }}
-    where slowdown_hours_{{ edge_name(var('slow_threshold')) }} > 0
+    where slow_hours > 0
     group by drive_id
 ),
 

@@ -1,9 +1,9 @@
 -- A RAID-hour counts its slow drives, and is a tail hour exactly when there is one (contract, sum 2). A row here is a RAID group's day whose
 -- counts of drives, of RAID-hours and of tail hours differ.
 with drive_hours as (
-    select raid_group_id, day_utc, cast(sum(slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_drive_hours
+    select raid_group_id, day_utc, cast(sum(slow_hours) as bigint) as slow_drive_hours
     from {{ ref('int_drive_days') }}
-    where slowdown_hours_{{ edge_name(var('slow_threshold')) }} > 0
+    where slow_hours > 0
     group by raid_group_id, day_utc
 ),
 

@@ -119,10 +119,13 @@ POLICY_COLUMNS: Columns = {
 }
 
 
-def ask_policies(warehouse: Warehouse, policies: Sequence[str], st: float, since: datetime | None, until: datetime | None) -> list[Row]:
+def ask_policies(
+    warehouse: Warehouse, policies: Sequence[str], st: float | None, since: datetime | None, until: datetime | None
+) -> list[Row]:
     """What policies of reading around slow drives make of the RAID-hours of a span, a row for each kind of RAID group and policy.
 
-    st: slowdown from which a drive is late. Raises: QueryError without a publication, and where the span holds nothing.
+    st: slowdown from which a drive is late, None for the slow threshold of its RAID group's kind.
+    Raises: QueryError without a publication, and where the span holds nothing.
     """
     parameters: dict[str, object] = {"policies": list(policies), "st": st, "since": since, "until": until}
     with publication_of(warehouse) as connection:

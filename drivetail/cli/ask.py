@@ -212,7 +212,7 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
 @click.option(
     "--st",
     type=click.FloatRange(min=1, min_open=True),
-    help="Slowdown from which a drive is late, with --policy.  [default: 2]",
+    help="Slowdown from which a drive is late, with --policy.  [default: the slow threshold of its kind, 2]",
 )
 @click.option("--since", type=INSTANT, help="First hour that counts (UTC).  [default: all]")
 @click.option("--until", type=INSTANT, help="End of the hours that count (UTC).  [default: all]")
@@ -252,7 +252,7 @@ def what_if(
     if since is not None and until is not None and until <= since:
         raise click.UsageError(f"--until {until} is not after --since {since}")
     if policy:
-        rows = ask_policies(warehouse, POLICIES if policy == "all" else [policy], st or 2.0, since, until)
+        rows = ask_policies(warehouse, POLICIES if policy == "all" else [policy], st, since, until)
         say({"table": policies_table, "csv": as_csv, "json": as_json}[output](rows))
         return
     rows = ask(warehouse, Question(replaced, worst or 0, skipped or 0, since, until))

@@ -71,7 +71,7 @@ fresh_hours = 3                  # no newer hour published for this long turns t
 # name = "storage by mail"
 # url = "mailto://mail.example.org:25?from=drivetail@example.org&to=storage@example.org"
 
-# Thresholds of alerts, candidates and status; the next build applies them and computes no drive-hour again: docs/thresholds.md.
+# Thresholds of slow drives, alerts, candidates and status; the next build applies them: docs/thresholds.md.
 # [thresholds]
 # alert_slow_hours = 3           # slow hours of a drive within alert_window_hours that are worth an alert
 

@@ -192,7 +192,7 @@ def _of_fleet(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
     ):
         yield _labelled(GaugeMetricFamily(f"drivetail_{name}", help_, labels=["kind"]), {"kind": "kind"}, key, tails)
     labels = {name: name for name in ("drive_id", "raid_group_id", "kind", "model", "host")}
-    help_ = "Greatest slowdown of the last day against the drives of the same RAID group; the 200 slowest drives, of those at 1.5 or more."
+    help_ = "Greatest slowdown of the last day against the drives of the same RAID group; the 200 slowest, if at least mildly slow."
     yield _labelled(GaugeMetricFamily("drivetail_drive_slowdown_ratio", help_, labels=list(labels)), labels, "slowdown", drives)
 
 

@@ -59,3 +59,16 @@ select distinct
 from {{ ref('int_aliases__claimed') }} as claims
 inner join {{ ref('int_serials__claimed') }} as serials on claims.drive_id = serials.drive_id
 where claims.is_device
+union all
+-- which thresholds a RAID group goes by, where kinds differ in them
+select
+    'threshold' as place_type,
+    inventory.raid_group_id as drive_id,
+    inventory.raid_group_id,
+    'slow at ' || cast(own.slow_at as string) || ', mild at ' || cast(own.mild_at as string) as role,
+    timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
+    timestamp '{{ var("end_of_time") }}' as to_hour_utc
+from {{ ref('int_raid_groups__attributes') }} as inventory
+inner join {{ ref('int_thresholds') }} as own on inventory.kind = own.kind
+where inventory.kind <> 'unknown'
+    and exists (select 1 from {{ ref('int_thresholds') }} as others where others.slow_at <> own.slow_at or others.mild_at <> own.mild_at)

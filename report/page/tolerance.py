@@ -15,7 +15,7 @@ def tolerance_words(rows: Sequence[Row]) -> list[str]:
         f"{noun(row['tail_hours'], 'tail hour', 'tail hours')} of {plural(row['kind'])} (95% interval "
         f"{count(round(row['tail_hours_avoided_low']))} to {count(round(row['tail_hours_avoided_high']))}), at "
         f"{percent(row['extra_read_ratio'])} more reads; reactive reads would have shortened "
-        f"{count(row['tail_hours_shortened'])} of them to {times(3)}."
+        f"{count(row['tail_hours_shortened'])} of them to {times(row['shortened_to'])}."
         for row in rows
         if row["tail_hours"] and row["tail_hours_avoided_low"] is not None
     ]

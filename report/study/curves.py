@@ -12,12 +12,12 @@ from plotly.subplots import make_subplots
 
 from engine.read import Row
 from report.page.look import INK, SLOW, colour, drawn, kinds_of, nice_ticks, packed, safe, styled
-from report.page.numbers import KIND_NAMES, TIMES, count, hours, kind_name, noun, percent, plural
+from report.page.numbers import KIND_NAMES, TIMES, count, hours, kind_name, noun, percent, plural, times
 
 TAIL_COLOURS = {"S": None, "T1": SLOW, "T2": "#E69F00", "T3": "#8C6D1F"}
 DETECTOR_WORDS = {
-    "slow_2x": "2x its peers",
-    "slow_1_5x": "1.5x its peers",
+    "slow_2x": "slow",
+    "slow_1_5x": "mildly slow",
     "chronic": "chronic",
     "hdfs_outlier": "HDFS outlier",
     "zfs_sit_out": "ZFS sit-out",
@@ -39,7 +39,7 @@ def nines(percentile: float) -> float:
     return -math.log10(1 - percentile / 100)
 
 
-def slowdown_distribution(rows: Sequence[Row]) -> go.Figure:
+def slowdown_distribution(rows: Sequence[Row], thresholds: Sequence[Row]) -> go.Figure:
     """Slowdown at each percentile, one panel a kind; every further nine takes as much room as the last."""
     kinds = [kind for kind in kinds_of(rows) if any(row["kind"] == kind for row in rows)]
     drawn: dict[tuple[str, str], list[Row]] = {}
@@ -56,13 +56,14 @@ def slowdown_distribution(rows: Sequence[Row]) -> go.Figure:
     top = max((row["percentile"] for row in points), default=99.0)
     figure = make_subplots(cols=len(kinds), shared_yaxes=True, horizontal_spacing=0.05, subplot_titles=[kind_name(kind) for kind in kinds])
     for column, kind in enumerate(kinds, start=1):
-        for threshold, name in ((1.5, f"1.5{TIMES}"), (2.0, f"2{TIMES}, slow")):
-            line = {"color": SLOW, "width": 1.2, "dash": "dot" if threshold == 1.5 else "dash"}
+        for name, words, dash in (("mild_threshold", "", "dot"), ("slow_threshold", ", slow", "dash")):
+            (threshold,) = (row["value"] for row in thresholds if (row["name"], row["kind"]) == (name, kind))
+            line = {"color": SLOW, "width": 1.2, "dash": dash}
             figure.add_vline(x=threshold, line=line, col=column, row=1, exclude_empty_subplots=False)
             figure.add_annotation(
                 x=math.log10(threshold),
                 y=0.1,
-                text=name,
+                text=times(threshold) + words,
                 showarrow=False,
                 textangle=-90,
                 xanchor="right",
@@ -180,11 +181,11 @@ def axis_hours(value: float) -> float:
     return max(float(value), 0.5)
 
 
-def distribution(percentiles: Sequence[Row]) -> Markup | None:
+def distribution(percentiles: Sequence[Row], thresholds: Sequence[Row]) -> Markup | None:
     """Slowdown at each percentile of a week; None where there is none."""
     if not percentiles:
         return None
-    return drawn(slowdown_distribution(percentiles), "distribution", "Slowdown at each percentile of the week")
+    return drawn(slowdown_distribution(percentiles, thresholds), "distribution", "Slowdown at each percentile of the week")
 
 
 def duration_figures(shares: Sequence[Row]) -> dict[str, Markup]:

@@ -46,6 +46,7 @@ class StudyFacts:
     curves: list[Row]
     paper_curves: list[Row]
     percentiles: list[Row]
+    thresholds: list[Row]
     durations: list[Row]
     duration_summary: list[Row]
     detectors: list[Row]
@@ -122,7 +123,7 @@ def render_page(facts: StudyFacts) -> str:
         in_the_paper=in_the_paper,
         metric=metric_of,
         words=WORDS,
-        distribution=curves.distribution(facts.percentiles),
+        distribution=curves.distribution(facts.percentiles, facts.thresholds),
         duration_figures=curves.duration_figures(facts.durations),
         interval_words=curves.interval_words(facts.duration_summary),
         gap_words=curves.gap_words(facts.duration_summary),

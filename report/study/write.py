@@ -35,6 +35,7 @@ def write_study(warehouse: Warehouse, out: Path, *, kind: str | None = None) -> 
             variants=of_kind("study_variants", "variant, id, kind"),
             curves=of_kind("study_curves", "figure, curve, x"),
             percentiles=of_kind("fct_weekly_percentiles", "kind, series, percentile", LAST_COMPLETE_WEEK),
+            thresholds=fetch(connection, "select * from marts.thresholds"),
             durations=of_kind("fct_duration_shares", "measure, kind, hours"),
             duration_summary=of_kind("fct_duration_summary", "measure, kind"),
             detectors=fetch(

@@ -138,7 +138,8 @@ def drive_week(
         hoverinfo="skip",
         showlegend=False,
     )
-    figure.add_hline(y=2.0, line={"color": SLOW, "width": 1.2, "dash": "dash"})
+    for slow_at in {band["slow_at"] for band in others if band is not None}:
+        figure.add_hline(y=slow_at, line={"color": SLOW, "width": 1.2, "dash": "dash"})
     floor = 0.4
     at_top = top * 1.12
     for event in events:

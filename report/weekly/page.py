@@ -40,7 +40,7 @@ RECORD_KINDS = {
 EXCLUSIONS = {
     "low_coverage": "observed for too small a part of the hour",
     "no_io": "no I/O in the hour, so no latency",
-    "too_few_drives": "fewer than 3 drives of the group with I/O",
+    "too_few_drives": "fewer than {fewest} drives of the group with I/O",
     "zero_median": "median latency of the group is 0",
 }
 STATES = {
@@ -87,6 +87,7 @@ LIMITS = {
 
 def render_page(facts: WeekFacts) -> str:
     """The whole HTML file."""
+    (fewest,) = (f"{row['value']:g}" for row in facts.thresholds if row["name"] == "min_reporting_drives")
     return render(
         "weekly/page.html.j2",
         facts=facts,
@@ -109,7 +110,7 @@ def render_page(facts: WeekFacts) -> str:
         unplug_digest=unplug_digest(facts),
         chronic_words=chronic_words(facts),
         record_kinds=RECORD_KINDS,
-        exclusion_words=EXCLUSIONS,
+        exclusion_words={reason: words.format(fewest=fewest) for reason, words in EXCLUSIONS.items()},
         state_words=STATES,
         guessed={row["raid_group_id"] for row in facts.guessed},
         cause_words=CAUSES,
@@ -318,7 +319,7 @@ def cutting_words(facts: WeekFacts) -> str:
     parts = [
         f"{count(row['saved_by_cutting_one_hours'])} of {noun(row['tail_1_hours'], 'tail hour', 'tail hours')} of {plural(row['kind'])}"
         for row in facts.tails
-        if row["threshold"] == 2.0 and row["tail_1_hours"]
+        if row["is_slow_threshold"] and row["tail_1_hours"]
     ]
     return f"Skipping the slowest drive would have avoided {listed(parts)}." if parts else ""
 

@@ -48,6 +48,7 @@ class WeekFacts:
     slowness: list[Row]
     slo: list[Row]
     tails: list[Row]
+    thresholds: list[Row]
     costs: list[Row]
     trend: list[Row]
     fleet_hours: list[Row]
@@ -196,6 +197,7 @@ order by kind
 """,
     "slo": "select * from marts.fct_fleet_slo where week_utc = $week order by kind, threshold",
     "tails": "select * from marts.fct_weekly_tails where week_utc = $week order by kind, threshold",
+    "thresholds": "select * from marts.thresholds order by name, kind",
     "costs": "select * from marts.fct_weekly_costs where week_utc = $week order by kind",
     "tolerance": "select * from marts.fct_weekly_tolerance where week_utc = $week order by kind",
     "trend": """
@@ -259,6 +261,7 @@ select
     bands.upper_quartile_slowdown,
     raid_hours.tail_1,
     raid_hours.tail_2,
+    raid_hours.slow_at,
     raid_hours.slowest_drive_id
 from marts.fct_peer_bands as bands
 inner join marts.fct_raid_hours as raid_hours

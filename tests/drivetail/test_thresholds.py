@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -19,7 +18,7 @@ import pytest
 from drivetail.service.settings import SettingsError, load_settings
 from engine.compile import _store_version, compiled_manifest
 from engine.compiled import models_of
-from engine.nodes import MADE, PLACEHOLDER, SEED, STORED, VIEW, Models
+from engine.nodes import PLACEHOLDER, Models
 from engine.thresholds import ThresholdError, checked, own_thresholds, variables
 from engine.warehouse import PROJECT, Warehouse
 from tests.drivetail.conftest import drivetail
@@ -163,7 +162,7 @@ def test_what_decides_whether_days_are_computed(manifest: Any, monkeypatch: pyte
         macro = manifest.macros["macro.drivetail.duckdb__median_of_group"]
         patched.setattr(macro, "macro_sql", macro.macro_sql.replace("median(", "mode("))
         assert recompiled(manifest, "model.drivetail.int_raid_hours__medians", {}) != of_macro, "SQL holds what macros write"
-    for name, other, is_stored in (("alert_slow_hours", 99, False), ("slow_threshold", 99.0, True)):
+    for name, other, is_stored in (("alert_slow_hours", 99, False), ("min_group_width", 99, True)):
         with monkeypatch.context() as patched:
             for unique_id, node in manifest.nodes.items():
                 if node.resource_type == "model" and name in node.raw_code + str(node.depends_on.macros):
@@ -171,24 +170,24 @@ def test_what_decides_whether_days_are_computed(manifest: Any, monkeypatch: pyte
             assert (_store_version(manifest) != version) is is_stored, name
 
 
-def test_no_stored_model_uses_what_can_be_set(manifest: Any) -> None:
-    settable = variables()["settable"]
-    placeholders = {PLACEHOLDER % name for name in settable}
-    above = models_of().above(
-        [node.relation for node in models_of() if node.made in STORED or node.schema == "plan"], through={*MADE, VIEW, SEED}
-    )
-    assert "staging.stg_raw__drive_hours" in above
-    for relation in above:
-        node = models_of().by_relation.get(relation)
-        assert node is None or not [each for each in placeholders if each in node.sql + json.dumps([node.meta, node.ratios])], relation
-    assert not [name for name in settable if name.endswith("_threshold")], "names that models put together"
+def test_only_thresholds_of_slow_drives_decide_what_is_stored() -> None:
+    models, settable = models_of(), variables()["settable"]
     assert {name: variables()[name] for name in settable} == checked({name: variables()[name] for name in settable})
+    for name, (least, greatest) in settable.items():
+        other = least if variables()[name] == greatest else type(variables()[name])(greatest)
+        is_stored = models.for_thresholds({name: other}).store_version != models.store_version
+        assert is_stored is name.startswith(("slow_threshold_", "mild_threshold_")), name
+        assert models.for_thresholds({name: variables()[name]}) is models
+    used = [node.name for node in models if "slow_threshold" in node.sql and PLACEHOLDER % "slow_threshold_ssd" in node.sql]
+    assert used == ["int_thresholds"]
 
 
 def test_thresholds_put_into_compiled_sql_give_what_dbt_compiles_with_them(manifest: Any) -> None:
     """Jinja computes nothing with a threshold: a placeholder would not be a number there."""
     settable = variables()["settable"]
-    own = checked({name: type(variables()[name])(greatest) for name, (_, greatest) in settable.items()})
+    own = checked(
+        {name: type(variables()[name])(bound) for name, bounds in settable.items() for bound in bounds if bound != variables()[name]}
+    )
     assert all(own[name] != variables()[name] for name in own)
     put_in = models_of().with_thresholds(own)
     found = set()
@@ -210,7 +209,10 @@ def test_the_page_lists_what_can_be_set() -> None:
     ("given", "said"),
     [
         ("[thresholds]\nalert_slow_hour = 4", "thresholds.alert_slow_hour: unknown key; see docs/thresholds.md"),
-        ("[thresholds]\nslow_threshold = 3.0", "thresholds.slow_threshold: cannot be set here, because stored days are computed with it"),
+        ("[thresholds]\nchronic_slowdown = 1.3", "thresholds.chronic_slowdown: cannot be set here; see docs/thresholds.md"),
+        ("[thresholds]\nslow_threshold = 1.5", "thresholds.slow_threshold_disk is 1.5; give a number from 1.6 to 100.0"),
+        ("[thresholds.ssd]\nslow_threshold = true", "thresholds.slow_threshold_ssd is True; give a number from 1.6 to 100.0"),
+        ("[thresholds]\nssd = 3.0", "thresholds.ssd: write a section, [thresholds.ssd]"),
         ("[thresholds]\nalert_slow_hours = 0", "thresholds.alert_slow_hours is 0; give a whole number from 1 to 672"),
         ("[thresholds]\nalert_slow_hours = 2.5", "thresholds.alert_slow_hours is 2.5; give a whole number from 1 to 672"),
         ("[thresholds]\nslo_slow_budget = true", "thresholds.slo_slow_budget is True; give a number from 0.0 to 1.0"),

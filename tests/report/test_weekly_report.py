@@ -33,6 +33,7 @@ from report.page.pdf import print_page
 from report.weekly import write as weekly
 from report.weekly.queries import fetch
 from report.weekly.write import parse_week
+from tests.golden import copied
 
 pytestmark = pytest.mark.xdist_group("report")
 
@@ -151,6 +152,37 @@ def test_its_numbers_are_the_marts(eventful: Warehouse, eventful_report: Path):
     for kind in ("disk", "ssd"):
         coverage = f"from marts.fct_weekly_coverage where week_utc = timestamp '{WEEK}' and kind = '{kind}'"
         assert float(shown[f"reported_ratio_{kind}"] or 0) == value(eventful, f"select reported_ratio {coverage}")
+
+
+def test_a_threshold_of_ssds_alone_reaches_the_report(eventful: Warehouse, eventful_report: Path, tmp_path: Path):
+    apart = copied(eventful, tmp_path / "apart")
+    apart.settings.write_text("[thresholds.ssd]\nslow_threshold = 3.0\nmild_threshold = 1.3\n")
+    build(apart, daily=True)
+    hours = "select count(*) from marts.fct_drive_hours where kind = '{}' and {}"
+    assert value(apart, hours.format("ssd", "is_slow")) == value(eventful, hours.format("ssd", "slowdown >= 3")) > 0
+    assert value(apart, hours.format("ssd", "is_slow_15")) == value(eventful, hours.format("ssd", "slowdown >= 1.3"))
+    assert value(apart, hours.format("disk", "is_slow")) == value(eventful, hours.format("disk", "is_slow")) > 0
+    for relation, flag in (("fct_drive_hours", "is_slow"), ("fct_raid_hours", "is_tail_hour")):
+        wrong = f"select count(*) from marts.{relation} as hours inner join marts.thresholds as slow on hours.kind = slow.kind"
+        measure = "slowdown" if flag == "is_slow" else "tail_1"
+        assert value(apart, f"{wrong} where name = 'slow_threshold' and {flag} <> coalesce({measure} >= value, false)") == 0
+    intervals = (
+        "select count(*) from marts.fct_slowdown_intervals where degree = 'slow' and (first_slowdown < threshold or threshold <> {})"
+    )
+    assert value(apart, intervals.format("case kind when 'ssd' then 3.0 else 2.0 end")) == 0
+    alerts = (
+        "select count(*) from marts.fct_slow_alerts where subject_type = 'drive' and reason = 'acute' and max_slowdown < 3 and kind = 'ssd'"
+    )
+    alerts = alerts.replace(
+        "marts.fct_slow_alerts where", "marts.fct_slow_alerts inner join marts.dim_drives on subject_id = drive_id where"
+    )
+    assert value(apart, alerts) == 0 < value(eventful, alerts)
+
+    before, shown = Page(eventful_report).metrics(), Page(write_report(apart)).metrics()
+    in_week = f"hour_utc >= timestamp '{WEEK}' and hour_utc < timestamp '{WEEK + timedelta(days=7)}'"
+    assert int(shown["slow_drive_hours_ssd"] or -1) == value(eventful, f"{hours.format('ssd', 'slowdown >= 3')} and {in_week}")
+    assert int(shown["tail_1_ssd_3.0"] or -1) == int(shown["tail_hours_ssd"] or -2) < int(before["tail_hours_ssd"] or -3)
+    assert shown["slow_drive_hours_disk"] == before["slow_drive_hours_disk"]
 
 
 def test_every_tail_hour_has_one_slowest_drive(eventful: Warehouse):

@@ -146,7 +146,7 @@ def _slowness_blocks(connection: duckdb.DuckDBPyConnection, drive_id: str) -> li
     )
     if intervals:
         rows = interval_rows(intervals)
-        title = "Slow intervals, latest first (1.5: mildly slow, never 2)"
+        title = "Slow intervals, latest first (mildly slow ones: never slow)"
         blocks.append(block(title, table(rows, interval_columns(rows), intervals[0]["interval_count"])))
     hours = fetch(
         connection,

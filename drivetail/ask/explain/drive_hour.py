@@ -35,6 +35,8 @@ class DriveHour:
         for row in self.reported:
             counted = self.period_that_counts(row["drive_id"])
             row["role"] = counted["role"] if counted else "data"
+        thresholds = {row["name"]: int(row["value"]) for row in fetch(connection, "select * from marts.thresholds where kind = 'all'")}
+        self.fewest_peers, self.default_block_bytes = thresholds["min_reporting_drives"], thresholds["default_block_bytes"]
         self.is_covered = self.covers(self.live)
         self.is_peer = bool(measured["is_data_drive"]) and self.is_covered
         self.peers = [row for row in self.reported if row["is_data_drive"] and self.covers(row)]

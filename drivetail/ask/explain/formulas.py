@@ -9,9 +9,6 @@ from drivetail.ask.explain.text import median_text, num
 from drivetail.console import block, facts
 from engine.read import fetch
 
-DEFAULT_BLOCK_BYTES = 4096
-"""What a block weighs where a record does not say."""
-
 
 def latency_block(drive_hour: DriveHour) -> str:
     """Coverage, and the merge of the two directions."""
@@ -46,7 +43,7 @@ def _size_text(drive_hour: DriveHour) -> str | None:
     count = num(drive_hour.measured["io_count"])
     if live["read_blocks"] is None or live["write_blocks"] is None:
         return f"{num(live['bytes'])} bytes / {count} I/Os = {num(size)} bytes"
-    block_bytes = DEFAULT_BLOCK_BYTES if live["block_bytes"] is None else live["block_bytes"]
+    block_bytes = drive_hour.default_block_bytes if live["block_bytes"] is None else live["block_bytes"]
     return f"({num(live['read_blocks'])} + {num(live['write_blocks'])}) * {num(block_bytes)} / {count} I/Os = {num(size)} bytes"
 
 
@@ -63,7 +60,7 @@ def formulas_block(drive_hour: DriveHour) -> str:
                 ("read slowdown", _direction(drive_hour, "read")),
                 ("write slowdown", _direction(drive_hour, "write")),
                 ("slow", _flag(drive_hour, "is_slow")),
-                ("slow at 1.5", _flag(drive_hour, "is_slow_15")),
+                ("mildly slow", _flag(drive_hour, "is_slow_15")),
                 ("the hour before", {True: "slow", False: "not slow", None: "had no slowdown here"}[measured["was_slow"]])
                 if measured["slowdown"] is not None
                 else ("the hour before", None),
@@ -87,7 +84,7 @@ def _slowdown_text(drive_hour: DriveHour) -> str:
     reasons = {
         "low_coverage": "too little of the hour was observed",
         "no_io": "the drive did no I/O",
-        "too_few_drives": "fewer than 3 drives have a latency",
+        "too_few_drives": f"fewer than {drive_hour.fewest_peers} drives have a latency",
         "zero_median": "the median is 0",
     }
     return f"none, {measured['exclusion_reason']}: {reasons[measured['exclusion_reason']]}"
@@ -122,7 +119,9 @@ def _direction(drive_hour: DriveHour, way: str) -> str:
             return "none: directions were delivered merged"
         if drive_hour.live[f"{way}_ios"] == 0:
             return f"none: no {way}s"
-        return f"none: {len(known)} drives with {way}s are fewer than 3" if len(known) < 3 else "none: the median is 0"
+        if len(known) < drive_hour.fewest_peers:
+            return f"none: {len(known)} drives with {way}s are fewer than {drive_hour.fewest_peers}"
+        return "none: the median is 0"
     divided = f"{num(drive_hour.live[f'{way}_latency_us'])} / {num(statistics.median(known))} us = {num(drive_hour.measured[name])}"
     return f"{divided}; the median: {median_text(known)}"
 
@@ -151,7 +150,7 @@ def raid_hour_block(drive_hour: DriveHour) -> str:
         facts(
             [
                 ("tails 1, 2, 3", f"{slowest}, {num(hour['tail_2'])}, {num(hour['tail_3'])}"),
-                ("tail hour", ("yes" if tail["is_tail_hour"] else "no") + f", at 1.5 {'yes' if tail['is_tail_hour_15'] else 'no'}"),
+                ("tail hour", ("yes" if tail["is_tail_hour"] else "no") + f", mildly {'yes' if tail['is_tail_hour_15'] else 'no'}"),
                 ("drives", f"{reporting}, {hour['slow_drive_count']} slow"),
                 ("I/Os", num(hour["raid_io_count"])),
                 ("RIO degradation", rio),

@@ -76,7 +76,7 @@ def _answer(drive_hour: DriveHour) -> str:
         slowdown = f"none: {measured['exclusion_reason']}"
     outside = None
     if mart is None:
-        outside = "not a data drive" if not measured["is_data_drive"] else "the RAID group has fewer than 3 data drives"
+        outside = "not a data drive" if not measured["is_data_drive"] else "the RAID group has too few data drives"
     return block(
         f"Drive {drive_hour.drive}, hour {when(drive_hour.at)} to {when(shifted(drive_hour.at, HOUR))} UTC, RAID group {drive_hour.group}",
         facts(

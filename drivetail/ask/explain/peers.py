@@ -72,8 +72,8 @@ def peers_block(drive_hour: DriveHour) -> str:
         median = f"median latency: {median_text(latencies)} us"
         if statistics.median(latencies) != drive_hour.raid_hour["median_latency_us"]:
             median += f"; the RAID-hour has {num(drive_hour.raid_hour['median_latency_us'])} us"
-    elif len(latencies) < 3:
-        median = f"{len(latencies)} latencies are fewer than 3: no valid median"
+    elif len(latencies) < drive_hour.fewest_peers:
+        median = f"{len(latencies)} latencies are fewer than {drive_hour.fewest_peers}: no valid median"
     else:
         median = f"median latency: {median_text(latencies)} us: nothing can be divided by it"
     return block(f"The drives of {drive_hour.group} in this hour, by latency", table_with_files(shown, columns), median)

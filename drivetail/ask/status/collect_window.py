@@ -13,7 +13,7 @@ OUTCOMES = {
     "no_io_hours": "no_io",
     "too_few_drives_hours": "too_few_drives",
     "zero_median_hours": "zero_median",
-    "narrow_group_hours": "group of fewer than 3 data drives",
+    "narrow_group_hours": "group of too few data drives",
     "other_role_hours": "parity drive or spare",
 }
 """Column of marts.fct_recent_drives -> what came of those drive-hours."""

@@ -5,7 +5,7 @@ with recent as (
     from {{ ref('int_drive_hours__slow') }} as slow
     inner join {{ ref('stg_raw__publication') }} as publication
         on slow.hour_utc > publication.last_hour_utc - interval {{ var('alert_floor_days') }} day
-    where slow.slowdown >= {{ var('slow_threshold') }}
+    where slow.is_slow
     group by slow.drive_id
 )
 

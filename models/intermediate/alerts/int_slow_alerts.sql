@@ -41,7 +41,7 @@ slow_drive_hours as (
         slow.slowdown,
         coalesce(slow.rate_imbalance >= {{ var('imbalanced') }} or slow.size_imbalance >= {{ var('imbalanced') }}, false) as is_imbalanced
     from {{ ref('int_drive_hours__slow') }} as slow
-    where slow.slowdown >= {{ var('slow_threshold') }}
+    where slow.is_slow
         -- who works on a drive knows that it is slow
         and not exists (
             select 1

@@ -43,7 +43,7 @@ slow_hours as (
         {{ hour_index('hour_utc') }}
         - {{ hour_index('lag(hour_utc) over (partition by drive_id order by hour_utc)') }} as hours_since_last
     from {{ ref('int_drive_hours__slow') }}
-    where slowdown >= {{ var('slow_threshold') }}
+    where is_slow
 ),
 
 places as (

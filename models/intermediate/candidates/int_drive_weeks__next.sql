@@ -2,7 +2,7 @@
 with starts as (
     select drive_id, started_at
     from {{ ref('int_slowdown_intervals') }}
-    where threshold = {{ var('slow_threshold') }}
+    where degree = 'slow'
 )
 
 select

@@ -1,4 +1,4 @@
--- Share of RAID-hours whose tail 1 stays below a threshold, week by week (x: hour index of the ISO week), with an interval that knows that
+-- Share of RAID-hours whose tail 1 stays below the mild threshold, and below the slow one, week by week (x: hour index of the ISO week), with an interval that knows that
 -- RAID groups are drawn. Grain: measure, class, x, kind.
 with raid_groups as (
     select
@@ -6,9 +6,8 @@ with raid_groups as (
         days.raid_group_id as cluster_id,
         cast({{ hour_index("cast(date_trunc('week', days.day_utc) as timestamp)") }} as double) as x,
         cast(sum(days.raid_hours) as bigint) as raid_hours,
-{%- for edge in (var('mild_threshold'), var('slow_threshold')) %}
-        cast(sum(days.tail_1_{{ edge_name(edge) }}) as bigint) as tail_hours_{{ loop.index }}{{ "," if not loop.last }}
-{%- endfor %}
+        cast(sum(days.mild_tail_hours) as bigint) as mild_tail_hours,
+        cast(sum(days.tail_hours) as bigint) as tail_hours
     from {{ ref('int_raid_group_days') }} as days
     left join {{ ref('int_raid_groups__kinds') }} as kinds on days.raid_group_id = kinds.raid_group_id
     where days.raid_hours > 0
@@ -16,8 +15,8 @@ with raid_groups as (
 ),
 
 clusters as (
-{%- for threshold in ('mild', 'slow') %}
-    select 'below' as measure, '{{ threshold }}' as class, x, kind, cluster_id, raid_hours - tail_hours_{{ loop.index }} as hits, raid_hours as total
+{%- for class, tail_hours in (('mild', 'mild_tail_hours'), ('slow', 'tail_hours')) %}
+    select 'below' as measure, '{{ class }}' as class, x, kind, cluster_id, raid_hours - {{ tail_hours }} as hits, raid_hours as total
     from raid_groups
     {%- if not loop.last %}
     union all

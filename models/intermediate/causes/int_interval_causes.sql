@@ -21,4 +21,4 @@ select
 from {{ ref('int_slowdown_intervals') }} as intervals
 left join ranked
     on intervals.drive_id = ranked.drive_id and intervals.started_at = ranked.started_at and ranked.cause_place = 1
-where intervals.threshold = {{ var('slow_threshold') }}
+where intervals.degree = 'slow'

@@ -15,7 +15,7 @@ with slow_hours as (
         drives.kind
     from {{ ref('int_drive_hours__slow') }} as slow
     inner join {{ ref('int_drives') }} as drives on slow.drive_id = drives.drive_id
-    where slow.slowdown >= {{ var('slow_threshold') }}
+    where slow.is_slow
 ),
 
 rebuild_hours as (
@@ -131,7 +131,7 @@ counted as (
 intervals as (
     select drive_id, started_at, is_left_censored, is_right_censored
     from {{ ref('int_slowdown_intervals') }}
-    where threshold = {{ var('slow_threshold') }}
+    where degree = 'slow'
 ),
 
 starts as (

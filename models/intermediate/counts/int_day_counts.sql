@@ -1,6 +1,6 @@
 {{ config(meta={'made': 'by_day_when_asked'}) }}
 -- Fine counts of slowdowns, tails and RIO degradations by day and kind, of slowdowns also by class of drives: what percentiles and curves
--- are read from without going through the hours again. From `mild_threshold` on a drive-hour's own value is kept besides
+-- are read from without going through the hours again. From the first of `study_edges` on a drive-hour's own value is kept besides
 -- (int_drive_hours__slow). Grain: day_utc, kind, drive_class, measure, edge_per_mille, is_on_edge.
 with drive_hours as (
     select

@@ -15,8 +15,8 @@ with drive_days as (
         count(*) as reported_hours,
         {{ counted_hours('is_in_population') }} as in_population_in,
         {{ counted_hours('slowdown is not null') }} as slowdown_in,
-        {{ counted_hours('slowdown >= ' ~ var('slow_threshold')) }} as slow_in,
-        {{ counted_hours('slowdown >= ' ~ var('mild_threshold')) }} as mild_in,
+        {{ counted_hours('is_slow') }} as slow_in,
+        {{ counted_hours('is_mild') }} as mild_in,
         {{ counted_hours('is_peer') }} as peer_in,
         -- what came of the hours without a slowdown
         {{ counted_hours('is_data_drive') }} as data_in,
@@ -25,6 +25,9 @@ with drive_days as (
 {%- endfor %}
         {{ counted_hours('slowdown is not null and coalesce(read_slowdown, write_slowdown) is null') }} as undirected_in,
         {{ counted('slowdown is not null') }} as slowdown_hours,
+        {{ counted('is_slow') }} as slow_hours,
+        {{ counted('is_mild') }} as mild_hours,
+        max(slow_at) as slow_at,
 {%- for edge in var('slowdown_edges') %}
         {{ counted('slowdown >= ' ~ edge) }} as slowdown_hours_{{ edge_name(edge) }},
 {%- endfor %}

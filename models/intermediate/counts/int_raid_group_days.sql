@@ -12,12 +12,16 @@ select
     min(case when is_valid then hour_utc end) as first_hour_utc,
     max(case when is_valid then hour_utc end) as last_hour_utc,
     cast(sum(reporting_drive_count) as bigint) as drive_hours,
-    cast(sum(slow_drive_count) as bigint) as slow_drive_hours
+    cast(sum(slow_drive_count) as bigint) as slow_drive_hours,
+    {{ counted('is_tail_hour') }} as tail_hours,
+    {{ counted('is_valid and slow_drive_count >= 2') }} as second_tail_hours,
+    {{ counted('is_valid and slow_drive_count >= 3') }} as third_tail_hours,
+    {{ counted('is_mild_tail_hour') }} as mild_tail_hours
 {%- for rank in (1, 2, 3) %}
 {%- for edge in var('tail_edges') %},
     {{ counted('tail_' ~ rank ~ ' >= ' ~ edge) }} as tail_{{ rank }}_{{ edge_name(edge) }}
 {%- endfor %}
-{%- for edge in (var('mild_threshold'), var('slow_threshold')) %},
+{%- for edge in var('study_edges') %},
     {{ counted('tail_' ~ rank ~ ' = ' ~ edge) }} as tail_{{ rank }}_is_{{ edge_name(edge) }}
 {%- endfor %}
 {%- endfor %}

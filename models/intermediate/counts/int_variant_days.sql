@@ -1,4 +1,5 @@
 {{ config(meta={'made': 'by_day_when_asked'}) }}
+{%- set mild, slow = var('study_edges') %}
 {#- how a slowdown is made otherwise -#}
 {%- set variants = ['read', 'write', 'mean'] -%}
 {%- for floor in var('io_count_floors') %}{% do variants.append('io_' ~ floor) %}{% endfor -%}
@@ -46,7 +47,7 @@ of_drives as (
         kind
 {%- for variant in variants %},
         {{ counted(variant ~ '_slowdown is not null') }} as {{ variant }}_hours,
-        {{ counted(variant ~ '_slowdown >= ' ~ var('slow_threshold')) }} as {{ variant }}_slow_hours
+        {{ counted(variant ~ '_slowdown >= ' ~ slow) }} as {{ variant }}_slow_hours
 {%- endfor %}
 {%- for side in ('read', 'write') %}
 {%- set latencies = [side ~ '_latency_us', 'median_' ~ side ~ '_latency_us'] %},
@@ -69,8 +70,8 @@ raid_hours as (
         hour_utc
 {%- for variant in variants %},
         count({{ variant }}_slowdown) as {{ variant }}_drive_count,
-        {{ counted(variant ~ '_slowdown >= ' ~ var('slow_threshold')) }} as {{ variant }}_slow_drive_count,
-        {{ counted(variant ~ '_slowdown >= ' ~ var('mild_threshold')) }} as {{ variant }}_mild_drive_count
+        {{ counted(variant ~ '_slowdown >= ' ~ slow) }} as {{ variant }}_slow_drive_count,
+        {{ counted(variant ~ '_slowdown >= ' ~ mild) }} as {{ variant }}_mild_drive_count
 {%- endfor %}
     from compared
     group by day_utc, raid_group_id, hour_utc
@@ -84,8 +85,8 @@ of_raid_groups as (
 {%- for variant in variants %},
         {{ counted('raid_hours.' ~ variant ~ '_drive_count > 0') }} as {{ variant }}_raid_hours
 {%- for rank in (1, 2, 3) %}
-{%- for degree in ('mild', 'slow') %},
-        {{ counted('raid_hours.' ~ variant ~ '_' ~ degree ~ '_drive_count >= ' ~ rank) }} as {{ variant }}_tail_{{ rank }}_{{ edge_name(var(degree ~ '_threshold')) }}
+{%- for degree, edge in (('mild', mild), ('slow', slow)) %},
+        {{ counted('raid_hours.' ~ variant ~ '_' ~ degree ~ '_drive_count >= ' ~ rank) }} as {{ variant }}_tail_{{ rank }}_{{ edge_name(edge) }}
 {%- endfor %}
 {%- endfor %}
 {%- endfor %}
@@ -105,8 +106,8 @@ select
 {%- endfor %},
     coalesce(of_raid_groups.{{ variant }}_raid_hours, 0) as {{ variant }}_raid_hours
 {%- for rank in (1, 2, 3) %}
-{%- for degree in ('mild', 'slow') %}
-{%- set tail = variant ~ '_tail_' ~ rank ~ '_' ~ edge_name(var(degree ~ '_threshold')) %},
+{%- for degree, edge in (('mild', mild), ('slow', slow)) %}
+{%- set tail = variant ~ '_tail_' ~ rank ~ '_' ~ edge_name(edge) %},
     coalesce(of_raid_groups.{{ tail }}, 0) as {{ tail }}
 {%- endfor %}
 {%- endfor %}

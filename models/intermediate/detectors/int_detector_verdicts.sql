@@ -4,7 +4,7 @@ with mild_hours as (
         *,
         row_number() over (partition by drive_id, day_utc order by slowdown desc, hour_utc asc) as worst_rank
     from {{ ref('int_drive_hours__slow') }}
-    where slowdown >= {{ var('mild_threshold') }}
+    where is_mild
 ),
 
 mild_days as (
@@ -12,8 +12,10 @@ mild_days as (
         drive_id,
         day_utc,
         count(*) as mild_hours,
-        count(case when slowdown >= {{ var('slow_threshold') }} then 1 end) as slow_hours,
+        count(case when is_slow then 1 end) as slow_hours,
         max(slowdown) as max_slowdown,
+        max(slow_at) as slow_at,
+        max(mild_at) as mild_at,
         max(
             case
                 when worst_rank = 1
@@ -58,7 +60,7 @@ select
     day_utc,
     max_slowdown as score,
     true as is_flagged,
-    {{ counted_noun(hours, 'hour') }} || ' at {{ var(threshold ~ "_threshold") }} or more; the worst ' || worst as evidence
+    {{ counted_noun(hours, 'hour') }} || ' at ' || cast({{ threshold }}_at as string) || ' or more; the worst ' || worst as evidence
 from mild_days
 where {{ hours }} > 0
 union all
@@ -117,7 +119,7 @@ select
     day_utc,
     {{ score }} as score,
     {{ score }} >= {{ slow_score }} as is_flagged,
-    cast(slow_hours as string) || ' of ' || cast(drive_hours as string) || ' hours at {{ var("slow_threshold") }} or more, '
+    cast(slow_hours as string) || ' of ' || cast(drive_hours as string) || ' hours at ' || cast(slow_at as string) || ' or more, '
     || {{ counted_noun('quiet_days', 'day') }} || ' since such an hour; the score is ' || {{ rounded_text(score) }} as evidence
 from {{ ref('int_drive_days__scored') }}
 where {{ score }} > {{ floor }}

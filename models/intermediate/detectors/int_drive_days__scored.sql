@@ -3,7 +3,7 @@
 with slow_drives as (
     select distinct drive_id
     from {{ ref('int_drive_days') }}
-    where slowdown_hours_{{ edge_name(var('slow_threshold')) }} > 0
+    where slow_hours > 0
 ),
 
 days as (
@@ -11,7 +11,8 @@ days as (
         days.drive_id,
         days.day_utc,
         cast(sum(days.slowdown_hours) as bigint) as drive_hours,
-        cast(sum(days.slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_hours
+        cast(sum(days.slow_hours) as bigint) as slow_hours,
+        max(days.slow_at) as slow_at
     from {{ ref('int_drive_days') }} as days
     inner join slow_drives on days.drive_id = slow_drives.drive_id
     group by days.drive_id, days.day_utc
@@ -68,6 +69,7 @@ select
     placed.day_utc,
     placed.drive_hours,
     placed.slow_hours,
+    placed.slow_at,
     placed.quiet_days,
     {{ tikv_score_after(nth('histories.tikv_scores', 'placed.slow_day_number + 1'), 'placed.quiet_days') }} as tikv_score,
     {{ iaso_score_after(nth('histories.iaso_scores', 'placed.slow_day_number + 1'), 'placed.quiet_days') }} as iaso_score

@@ -23,7 +23,7 @@ select
     looked_at.occurred_at,
     looked_at.event_type,
     min(looked_at.hours_on) as hours_until_slowdown,
-    min(case when slow_hours.slowdown >= {{ var('slow_threshold') }} then looked_at.hours_on end) as hours_until_slow
+    min(case when slow_hours.is_slow then looked_at.hours_on end) as hours_until_slow
 from looked_at
 inner join {{ ref('int_drive_days') }} as days
     on looked_at.drive_id = days.drive_id and cast(looked_at.hour_utc as date) = days.day_utc

@@ -70,7 +70,7 @@ preceding as (
         intervals.severity,
         row_number() over (
             partition by episodes.drive_id, episodes.unplugged_at
-            order by intervals.started_at desc, intervals.threshold desc
+            order by intervals.started_at desc, intervals.degree desc
         ) as recency_rank
     from episodes
     inner join {{ ref('int_slowdown_intervals') }} as intervals
@@ -89,9 +89,7 @@ recurrences as (
         on episodes.drive_id = slow_hours.drive_id
         and slow_hours.hour_utc >= cast(date_trunc('hour', episodes.replugged_at) as timestamp)
     -- slow again means as slow as before: a mild interval recurs at the mild threshold
-    where slow_hours.slowdown >= case
-            when preceding.severity = '1.5-2x' then {{ var('mild_threshold') }} else {{ var('slow_threshold') }}
-        end
+    where case when preceding.severity = '1.5-2x' then slow_hours.is_mild else slow_hours.is_slow end
     group by episodes.drive_id, episodes.unplugged_at
 )
 

@@ -15,7 +15,7 @@ slowness as (
         day_utc,
         max_by(raid_group_id, cast(last_hour_utc as string) || ' ' || raid_group_id) as raid_group_id,
         cast(sum(slowdown_hours) as bigint) as slowdown_hours,
-        cast(sum(slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_hours
+        cast(sum(slow_hours) as bigint) as slow_hours
     from {{ ref('int_drive_days') }}
     where slowdown_hours > 0
     group by drive_id, day_utc

@@ -11,6 +11,8 @@ select
     latency_us,
     median_latency_us,
     slowdown,
+    is_slow,
+    is_mild,
     exclusion_reason,
     coverage,
     io_count,

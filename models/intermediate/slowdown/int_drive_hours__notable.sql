@@ -9,6 +9,10 @@ select
     latency_us,
     median_latency_us,
     slowdown,
+    is_slow,
+    is_mild,
+    slow_at,
+    mild_at,
     rate_imbalance,
     size_imbalance,
 {%- for side in ('read', 'write') %}

@@ -14,12 +14,16 @@ select
     drive_hours.latency_us,
     drive_hours.median_latency_us,
     drive_hours.slowdown,
+    drive_hours.is_slow,
+    drive_hours.is_mild,
+    drive_hours.slow_at,
+    drive_hours.mild_at,
     drive_hours.rate_imbalance,
     drive_hours.size_imbalance,
     -- slow in one direction by an exact multiple of its peers, in whole ticks of the firmware's timer
 {%- for side in ('read', 'write') %}
     coalesce(
-        drive_hours.{{ side }}_slowdown >= {{ var('slow_threshold') }}
+        drive_hours.{{ side }}_slowdown >= drive_hours.slow_at
         and {{ is_multiple_in_ticks('drive_hours.' ~ side ~ '_latency_us', 'drive_hours.median_' ~ side ~ '_latency_us') }}, false
     ){{ " or" if not loop.last else " as is_side_in_ticks," }}
 {%- endfor %}

@@ -2,7 +2,7 @@
 select
     drive_id,
     cast(sum(slowdown_hours) as bigint) as drive_hours,
-    cast(sum(slowdown_hours_{{ edge_name(var('slow_threshold')) }}) as bigint) as slow_hours,
+    cast(sum(slow_hours) as bigint) as slow_hours,
     cast(sum(interval_count) as bigint) as interval_count,
     max(max_slowdown) as max_slowdown,
     cast(sum(normal_hours) as bigint) as normal,

@@ -7,7 +7,7 @@ with tails as (
         count(slowdown) as reporting_drive_count,
         {{ largest('slowdown', 3) }} as longest,
         min(case when is_slowest then drive_id end) as slowest_drive_id,
-        count(case when slowdown >= {{ var('slow_threshold') }} then 1 end) as slow_drive_count
+        count(case when is_slow then 1 end) as slow_drive_count
     from {{ ref('int_drive_hours__compared') }}
     group by raid_group_id, hour_utc
 ),
@@ -47,6 +47,9 @@ select
     {{ nth('tails.longest', 3) }} as tail_3,
     tails.slowest_drive_id,
     tails.slow_drive_count,
+    raid_hours.slow_at,
+    {{ nth('tails.longest', 1) }} >= raid_hours.slow_at as is_tail_hour,
+    {{ nth('tails.longest', 1) }} >= raid_hours.mild_at as is_mild_tail_hour,
     raid_hours.raid_io_count,
     case
         when raid_hours.is_valid
@@ -58,11 +61,11 @@ select
     case
         when raid_hours.is_valid and raid_hours.previous_is_valid then
             case
-                when raid_hours.previous_max_latency_us / raid_hours.previous_median_latency_us >= {{ var('slow_threshold') }}
+                when raid_hours.previous_max_latency_us / raid_hours.previous_median_latency_us >= raid_hours.slow_at
                     then 'tail' else 'stable'
             end
             || '_to_'
-            || case when {{ nth('tails.longest', 1) }} >= {{ var('slow_threshold') }} then 'tail' else 'stable' end
+            || case when {{ nth('tails.longest', 1) }} >= raid_hours.slow_at then 'tail' else 'stable' end
     end as transition,
     cast(raid_hours.hour_utc as date) as day_utc
 from {{ ref('int_raid_hours__medians') }} as raid_hours

@@ -6,6 +6,7 @@ with tail_hours as (
         raid_hours.raid_group_id,
         raid_hours.hour_utc,
         raid_hours.tail_1,
+        raid_hours.slow_at,
         raid_hours.slowest_drive_id,
         raid_hours.transition = 'stable_to_tail' and raid_hours.rio_degradation is not null as has_known_drop,
         raid_hours.raid_io_count,
@@ -14,7 +15,7 @@ with tail_hours as (
     from {{ ref('int_raid_hours') }} as raid_hours
     inner join {{ ref('int_raid_hours__medians') }} as medians
         on raid_hours.raid_group_id = medians.raid_group_id and raid_hours.hour_utc = medians.hour_utc
-    where raid_hours.tail_1 >= {{ var('slow_threshold') }}
+    where raid_hours.is_tail_hour
 ),
 
 ranked as (
@@ -57,6 +58,13 @@ select
             then others.max_latency_{{ removed }}_us / others.median_latency_{{ removed }}_us
     end as tail_1_without_{{ name }},
 {%- endfor %}
+    -- without its slowest drive it would have been no tail hour
+    coalesce(
+        others.drive_count_1 >= {{ var('min_reporting_drives') }}
+        and others.median_latency_1_us > 0
+        and others.max_latency_1_us / others.median_latency_1_us < tail_hours.slow_at,
+        false
+    ) as is_caused_by_slowest,
     case when tail_hours.has_known_drop then tail_hours.previous_raid_io_count end as io_count_before,
     case when tail_hours.has_known_drop then tail_hours.raid_io_count end as io_count_after,
     tail_hours.day_utc

@@ -7,7 +7,7 @@ with slow_hours as (
         raid_group_id,
         lag(hour_utc) over (partition by drive_id order by hour_utc) as previous_hour_utc
     from {{ ref('int_drive_hours__slow') }}
-    where slowdown >= {{ var('slow_threshold') }}
+    where is_slow
 )
 
 select

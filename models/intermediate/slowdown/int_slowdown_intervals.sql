@@ -1,9 +1,9 @@
 {{ config(meta={'made': 'each_build'}) }}
--- Runs of consecutive slow hours of one drive in one RAID group, for both thresholds. Grain: drive_id, threshold, started_at.
-with thresholds as (
-    select cast({{ var('slow_threshold') }} as double) as threshold, true as is_full
+-- Runs of consecutive slow hours of one drive in one RAID group, and of mildly slow ones. Grain: drive_id, threshold, started_at.
+with degrees as (
+    select 'slow' as degree
     union all
-    select cast({{ var('mild_threshold') }} as double) as threshold, false as is_full
+    select 'mild' as degree
 ),
 
 drive_hours as (
@@ -20,20 +20,21 @@ slow_hours as (
         drive_hours.raid_group_id,
         drive_hours.hour_utc,
         drive_hours.slowdown,
-        thresholds.threshold,
-        thresholds.is_full,
-        case when thresholds.is_full then drive_hours.was_slow else drive_hours.was_mild end as was_slow,
+        drive_hours.is_slow,
+        degrees.degree,
+        case degrees.degree when 'slow' then drive_hours.slow_at else drive_hours.mild_at end as threshold,
+        case degrees.degree when 'slow' then drive_hours.was_slow else drive_hours.was_mild end as was_slow,
         coalesce(drive_hours.next_hour_utc = drive_hours.hour_utc + interval 1 hour, false) as is_followed
     from drive_hours
-    cross join thresholds
-    where drive_hours.slowdown >= thresholds.threshold
+    cross join degrees
+    where case degrees.degree when 'slow' then drive_hours.is_slow else drive_hours.is_mild end
 ),
 
 numbered as (
     select
         *,
         sum(case when was_slow then 0 else 1 end) over (
-            partition by drive_id, threshold order by hour_utc rows between unbounded preceding and current row
+            partition by drive_id, degree order by hour_utc rows between unbounded preceding and current row
         ) as interval_number
     from slow_hours
 ),
@@ -41,37 +42,39 @@ numbered as (
 intervals as (
     select
         drive_id,
-        threshold,
-        is_full,
+        degree,
+        min(threshold) as threshold,
         min(raid_group_id) as raid_group_id,
         min(hour_utc) as started_at,
         max(hour_utc) as ended_at,
         count(*) as interval_hours,
         min_by(slowdown, hour_utc) as first_slowdown,
         max(slowdown) as max_slowdown,
+        max(case when is_slow then 1 else 0 end) = 1 as is_ever_slow,
         {{ mean_of_group('slowdown') }} as mean_slowdown,
         max(case when was_slow is null then 1 else 0 end) = 1 as is_left_censored,
         max_by(is_followed, hour_utc) = false as is_right_censored
     from numbered
-    group by drive_id, threshold, is_full, interval_number
+    group by drive_id, degree, interval_number
 ),
 
 unplugs as (
     select
         intervals.drive_id,
-        intervals.threshold,
+        intervals.degree,
         intervals.started_at,
         min(events.occurred_at) as unplugged_at
     from intervals
     inner join {{ ref('int_drive_events__identified') }} as events
         on intervals.drive_id = events.drive_id and intervals.started_at <= events.hour_utc
     where events.event_type = 'unplug'
-    group by intervals.drive_id, intervals.threshold, intervals.started_at
+    group by intervals.drive_id, intervals.degree, intervals.started_at
 )
 
 select
     intervals.drive_id,
     intervals.threshold,
+    intervals.degree,
     intervals.started_at,
     intervals.raid_group_id,
     drives.kind,
@@ -84,15 +87,15 @@ select
     intervals.is_left_censored,
     intervals.is_right_censored,
     case
-        when intervals.is_full then {{ severity('intervals.first_slowdown') }}
-        -- an interval that reaches 2x counts among the slow ones, not here again
-        when intervals.max_slowdown < {{ var('slow_threshold') }} then '1.5-2x'
+        when intervals.degree = 'slow' then {{ severity('intervals.first_slowdown') }}
+        -- an interval that reaches the slow threshold counts among the slow ones, not here again
+        when not intervals.is_ever_slow then '1.5-2x'
     end as severity,
     unplugs.unplugged_at,
     {{ hour_index('unplugs.unplugged_at') }} - {{ hour_index('intervals.started_at') }} as wait_hours
 from intervals
 left join unplugs
     on intervals.drive_id = unplugs.drive_id
-    and intervals.threshold = unplugs.threshold
+    and intervals.degree = unplugs.degree
     and intervals.started_at = unplugs.started_at
 inner join {{ ref('int_drives') }} as drives on intervals.drive_id = drives.drive_id

@@ -31,6 +31,7 @@ slow_hours as (
     select
         drives.kind,
         slow_hours.slowdown,
+        slow_hours.is_slow,
         slow_hours.rate_imbalance,
         slow_hours.size_imbalance,
         classes.flash_cell,
@@ -46,11 +47,11 @@ slow_hours as (
 slow_drives as (
     select drive_id, count(*) as slow_hours, max(slowdown) as max_slowdown
     from {{ ref('int_drive_hours__slow') }}
-    where slowdown >= {{ var('slow_threshold') }}
+    where is_slow
     group by drive_id
 ),
 
--- cells below `mild_threshold` are counted at the edges only; nothing says how many values lie exactly on one of them
+-- cells below the first of `study_edges` are counted at the edges only; nothing says how many values lie exactly on one of them
 cell_days as (
     select classes.flash_cell, classes.vendor_class, days.*
     from {{ ref('int_drive_days') }} as days
@@ -80,10 +81,10 @@ cell_slow_hours as (
         union all
         select vendor_class as class, * from slow_hours where vendor_class is not null
     ) as classed
-    where kind = 'ssd' and class is not null and slowdown >= {{ var('mild_threshold') }}
+    where kind = 'ssd' and class is not null and slowdown >= {{ var('study_edges')[0] }}
     union all
     -- a class without a slow hour has its place on the axis too
-    select class, cast(1000 * {{ var('mild_threshold') }} as bigint) as slowdown_edge, cast(null as double) as slowdown
+    select class, cast(1000 * {{ var('study_edges')[0] }} as bigint) as slowdown_edge, cast(null as double) as slowdown
     from cell_totals
 ),
 
@@ -120,7 +121,7 @@ singles as (
     select '5a' as figure, halves.curve, halves.kind, cast(intervals.hours_until_stable as double) as x
     from {{ ref('int_slowdown_intervals') }} as intervals
     inner join halves on intervals.kind = halves.kind
-    where intervals.threshold = {{ var('slow_threshold') }}
+    where intervals.degree = 'slow'
     union all
     select '5b' as figure, halves.curve, halves.kind, cast(arrivals.gap_hours as double) as x
     from {{ ref('int_slowdown_arrivals') }} as arrivals
@@ -179,7 +180,7 @@ select
     count(case when slow_hours.{{ ratio }}_imbalance = slow_hours.{{ ratio }}_edge / cast(1000 as double) then 1 end) as equal_count
 from slow_hours
 inner join halves on slow_hours.kind = halves.kind
-where slow_hours.slowdown >= {{ var('slow_threshold') }} and slow_hours.{{ ratio }}_imbalance is not null
+where slow_hours.is_slow and slow_hours.{{ ratio }}_imbalance is not null
 group by halves.curve, halves.kind, slow_hours.{{ ratio }}_edge
 {%- endfor %}
 {%- for figure, measure in (('7b', 'slowdown_rate_imbalanced'), ('7d', 'slowdown_size_imbalanced')) %}
@@ -191,7 +192,7 @@ select '8' || half as figure, substring(measure, 15) as curve, kind, x, value_co
 from day_counts
 where measure like 'slowdown_year_%'
 {%- set edges = var('slowdown_edges') %}
-{%- set cells_end = edges.index(var('mild_threshold')) %}
+{%- set cells_end = edges.index(var('study_edges')[0]) %}
 union all
 select
     '9' as figure,

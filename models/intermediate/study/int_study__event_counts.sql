@@ -58,7 +58,7 @@ slow_hours as (
     select slow_hours.drive_id, slow_hours.hour_utc, slow_hours.raid_group_id, drives.kind
     from {{ ref('int_drive_hours__slow') }} as slow_hours
     inner join {{ ref('int_drives') }} as drives on slow_hours.drive_id = drives.drive_id
-    where slow_hours.slowdown >= {{ var('slow_threshold') }}
+    where slow_hours.is_slow
 ),
 
 slow_hours_with_event as (

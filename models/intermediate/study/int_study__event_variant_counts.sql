@@ -30,7 +30,7 @@ unplugged_drives as (
 waits_by_maximum as (
     select drive_id, kind, greatest_severity, min(cluster_id) as cluster_id, min(wait_hours) as wait_hours
     from intervals
-    where threshold = {{ var('slow_threshold') }}
+    where degree = 'slow'
     group by drive_id, kind, greatest_severity
 ),
 

@@ -3,7 +3,7 @@
 with intervals as (
     select kind, raid_group_id, interval_hours, count(*) as interval_count
     from {{ ref('int_slowdown_intervals') }}
-    where threshold = {{ var('slow_threshold') }}
+    where degree = 'slow'
     group by kind, raid_group_id, interval_hours
 ),
 
@@ -16,7 +16,7 @@ arrivals as (
 slow_drives as (
     select drive_id, count(*) as slow_hours, max(slowdown) as max_slowdown
     from {{ ref('int_drive_hours__slow') }}
-    where slowdown >= {{ var('slow_threshold') }}
+    where is_slow
     group by drive_id
 ),
 

@@ -8,7 +8,7 @@ with raid_groups as (
 {%- for edge in var('tail_edges') %},
         sum(days.tail_{{ rank }}_{{ edge_name(edge) }}) as tail_{{ rank }}_{{ edge_name(edge) }}
 {%- endfor %}
-{%- for edge in (var('mild_threshold'), var('slow_threshold')) %},
+{%- for edge in var('study_edges') %},
         sum(days.tail_{{ rank }}_is_{{ edge_name(edge) }}) as tail_{{ rank }}_is_{{ edge_name(edge) }}
 {%- endfor %}
 {%- endfor %}
@@ -40,7 +40,7 @@ select
     edges.x,
     kind,
     raid_group_id as cluster_id,
-    cast({{ at_edge('edges.x', (var('mild_threshold'), var('slow_threshold')), 'tail_' ~ rank ~ '_is') }} as bigint) as hits,
+    cast({{ at_edge('edges.x', var('study_edges'), 'tail_' ~ rank ~ '_is') }} as bigint) as hits,
     cast(raid_hours as bigint) as total
 from raid_groups
 cross join ({{ reference_edges('tail_' ~ rank ~ '_is') }}) as edges

@@ -4,7 +4,7 @@ with raid_group_totals as (
         days.raid_group_id,
         coalesce(kinds.kind, 'unknown') as kind,
         sum(days.raid_hours) as raid_hours,
-        sum(days.tail_1_{{ edge_name(var('slow_threshold')) }}) as tail_hours
+        sum(days.tail_hours) as tail_hours
     from {{ ref('int_raid_group_days') }} as days
     left join {{ ref('int_raid_groups__kinds') }} as kinds on days.raid_group_id = kinds.raid_group_id
     group by days.raid_group_id, coalesce(kinds.kind, 'unknown')
@@ -50,7 +50,7 @@ slow_hours as (
         count(case when slow_hours.slowdown >= 1000 and slow_hours.slowdown < 10000 then 1 end) as four_digit_drive_hours
     from {{ ref('int_drive_hours__slow') }} as slow_hours
     inner join {{ ref('int_drives') }} as drives on slow_hours.drive_id = drives.drive_id
-    where slow_hours.slowdown >= {{ var('slow_threshold') }}
+    where slow_hours.is_slow
     group by drives.kind
 ),
 

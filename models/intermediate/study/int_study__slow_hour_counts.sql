@@ -41,11 +41,11 @@ raid_group_hours as (
 imbalances as (
     select 'rate' as imbalance, drive_kind, raid_group_id, rate_imbalance as ratio
     from slow_hours
-    where slowdown >= {{ var('slow_threshold') }} and rate_imbalance is not null
+    where is_slow and rate_imbalance is not null
     union all
     select 'size' as imbalance, drive_kind, raid_group_id, size_imbalance as ratio
     from slow_hours
-    where slowdown >= {{ var('slow_threshold') }} and size_imbalance is not null
+    where is_slow and size_imbalance is not null
 ),
 
 raid_groups as (
@@ -133,7 +133,7 @@ union all
 select
     'tail_1_multiple' as measure,
     'all' as class,
-    cast({{ var('slow_threshold') }} as double) as x,
+    cast(2 as double) as x,
     raid_group_hours.kind,
     raid_group_hours.raid_group_id as cluster_id,
     coalesce(double_tails.raid_hours, 0) as hits,

@@ -79,7 +79,7 @@ classes as (
         attribute,
         class,
         sum(hour_count) as slowdown_hours,
-        sum(case when edge_per_mille >= 1000 * {{ var('slow_threshold') }} then hour_count else 0 end) as slow_hours
+        sum(case when edge_per_mille >= 1000 * {{ var('study_edges')[1] }} then hour_count else 0 end) as slow_hours
     from classed
     group by kind, attribute, class
 ),
@@ -89,8 +89,8 @@ all_drives as (
     select
         kind,
         sum(hour_count) as slowdown_hours,
-        sum(case when edge_per_mille >= 1000 * {{ var('slow_threshold') }} then hour_count else 0 end) as slow_hours,
-        sum(case when edge_per_mille >= 1000 * {{ var('slow_threshold') }} then hour_count else 0 end)
+        sum(case when edge_per_mille >= 1000 * {{ var('study_edges')[1] }} then hour_count else 0 end) as slow_hours,
+        sum(case when edge_per_mille >= 1000 * {{ var('study_edges')[1] }} then hour_count else 0 end)
         / cast(sum(hour_count) as double) as slow_share
     from binned
     group by kind

@@ -16,7 +16,7 @@ with waits as (
 durations as (
     select 'interval' as subject, kind, interval_hours as hours, not is_right_censored as is_ended
     from {{ ref('int_slowdown_intervals') }}
-    where threshold = {{ var('slow_threshold') }}
+    where degree = 'slow'
     union all
     select
         'wait ' || waits.class as subject,

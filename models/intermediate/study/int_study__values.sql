@@ -1,4 +1,4 @@
--- Single values that percentiles are read from: every slowdown and tail of at least `mild_threshold`, and the durations of RAID groups.
+-- Single values that percentiles are read from: every slowdown and tail of at least the first of `study_edges`, and the durations of RAID groups.
 -- Grain: one row per drive-hour, RAID-hour and tail, or RAID group.
 with slow_hours as (
     select
@@ -12,7 +12,7 @@ with slow_hours as (
         ) as tail_rank
     from {{ ref('int_drive_hours__slow') }} as slow_hours
     inner join {{ ref('int_drives') }} as drives on slow_hours.drive_id = drives.drive_id
-    where slow_hours.slowdown >= {{ var('mild_threshold') }}
+    where slow_hours.slowdown >= {{ var('study_edges')[0] }}
 )
 
 select 'slowdown' as measure, 'all' as class, kind, slowdown as value from slow_hours

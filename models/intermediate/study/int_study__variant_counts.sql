@@ -1,6 +1,6 @@
 -- The headlines under other rules, so that what depends on a rule can be seen: hits of total by RAID group.
 -- Grain: variant, id, kind, cluster_id.
-{%- set slow, mild = edge_name(var('slow_threshold')), edge_name(var('mild_threshold')) %}
+{%- set slow, mild = edge_name(var('study_edges')[1]), edge_name(var('study_edges')[0]) %}
 {#- how slowdowns are made otherwise: variant, and how the columns of int_variant_days begin that count it -#}
 {%- set made_otherwise = [
     ('read only', 'read'), ('write only', 'write'), ('mean instead of median', 'mean'), ('minimum I/O 10', 'io_10'), ('minimum I/O 100', 'io_100')
@@ -76,12 +76,12 @@ intervals as (
     select
         kind,
         raid_group_id,
-        threshold,
+        degree,
         interval_hours,
         is_left_censored or is_right_censored as is_censored,
-        {{ hour_index('started_at') }} - {{ hour_index('lag(ended_at) over (partition by drive_id, threshold order by started_at)') }} as hours_since_end,
-        {{ hour_index('started_at') }} - {{ hour_index('lag(started_at) over (partition by drive_id, threshold order by started_at)') }} as hours_since_start,
-        lag(raid_group_id) over (partition by drive_id, threshold order by started_at) as previous_raid_group_id
+        {{ hour_index('started_at') }} - {{ hour_index('lag(ended_at) over (partition by drive_id, degree order by started_at)') }} as hours_since_end,
+        {{ hour_index('started_at') }} - {{ hour_index('lag(started_at) over (partition by drive_id, degree order by started_at)') }} as hours_since_start,
+        lag(raid_group_id) over (partition by drive_id, degree order by started_at) as previous_raid_group_id
     from {{ ref('int_slowdown_intervals') }}
 ),
 
@@ -89,14 +89,14 @@ interval_groups as (
     select
         kind,
         raid_group_id,
-        count(case when threshold = {{ var('slow_threshold') }} and previous_raid_group_id = raid_group_id then 1 end) as later_intervals,
-        count(case when threshold = {{ var('slow_threshold') }} and previous_raid_group_id = raid_group_id and hours_since_end <= 24 then 1 end) as later_by_end,
-        count(case when threshold = {{ var('slow_threshold') }} and previous_raid_group_id = raid_group_id and hours_since_start <= 24 then 1 end) as later_by_start,
-        count(case when threshold = {{ var('mild_threshold') }} then 1 end) as mild_intervals,
-        count(case when threshold = {{ var('mild_threshold') }} and interval_hours > 1 then 1 end) as mild_long_intervals,
-        count(case when threshold = {{ var('mild_threshold') }} and interval_hours >= 8 then 1 end) as mild_eight_hours_intervals,
-        count(case when threshold = {{ var('slow_threshold') }} and not is_censored then 1 end) as whole_intervals,
-        count(case when threshold = {{ var('slow_threshold') }} and not is_censored and interval_hours > 1 then 1 end) as whole_long_intervals
+        count(case when degree = 'slow' and previous_raid_group_id = raid_group_id then 1 end) as later_intervals,
+        count(case when degree = 'slow' and previous_raid_group_id = raid_group_id and hours_since_end <= 24 then 1 end) as later_by_end,
+        count(case when degree = 'slow' and previous_raid_group_id = raid_group_id and hours_since_start <= 24 then 1 end) as later_by_start,
+        count(case when degree = 'mild' then 1 end) as mild_intervals,
+        count(case when degree = 'mild' and interval_hours > 1 then 1 end) as mild_long_intervals,
+        count(case when degree = 'mild' and interval_hours >= 8 then 1 end) as mild_eight_hours_intervals,
+        count(case when degree = 'slow' and not is_censored then 1 end) as whole_intervals,
+        count(case when degree = 'slow' and not is_censored and interval_hours > 1 then 1 end) as whole_long_intervals
     from intervals
     group by kind, raid_group_id
 ),

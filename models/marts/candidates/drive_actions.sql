@@ -50,7 +50,7 @@ first_slow as (
     select intervals.drive_id, min(intervals.started_at) as slow_since_utc
     from {{ ref('fct_slowdown_intervals') }} as intervals
     inner join {{ ref('publication') }} as publication on intervals.ended_at > publication.last_hour_utc - interval 28 day
-    where intervals.threshold = {{ var('slow_threshold') }}
+    where intervals.degree = 'slow'
     group by intervals.drive_id
 ),
 

@@ -8,7 +8,7 @@ with slow_hours as (
         cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         count(*) as slow_hours
     from {{ ref('int_drive_hours__slow') }}
-    where slowdown >= {{ var('slow_threshold') }}
+    where is_slow
     group by drive_id, raid_group_id, cast(date_trunc('week', hour_utc) as timestamp)
 ),
 
@@ -30,7 +30,7 @@ tails as (
         week_utc,
         count(*) as tail_hours,
         count(tail_1_without_one) as judged_tail_hours,
-        count(case when tail_1_without_one < {{ var('slow_threshold') }} then 1 end) as tail_hours_caused,
+        count(case when is_caused_by_slowest then 1 end) as tail_hours_caused,
         {{ mean_of_group('judged_tail_1') }} as mean_tail_1,
         {{ mean_of_group('tail_1_without_one') }} as mean_tail_1_without,
         count(case when is_load then 1 end) as load_hours,

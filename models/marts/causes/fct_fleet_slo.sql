@@ -1,10 +1,11 @@
 -- How many RAID-hours were free of tails in an ISO week (UTC), at both thresholds, against the budget of tail hours. Grain: week_utc, kind, threshold.
 with shares as (
     select
-        *,
-        cast(case class when 'mild' then {{ var('mild_threshold') }} else {{ var('slow_threshold') }} end as double) as threshold,
-        cast(case class when 'mild' then {{ var('slo_mild_budget') }} else {{ var('slo_slow_budget') }} end as double) as budget_ratio
-    from {{ ref('int_fleet__slo_shares') }}
+        shares.*,
+        case shares.class when 'mild' then thresholds.mild_at else thresholds.slow_at end as threshold,
+        cast(case shares.class when 'mild' then {{ var('slo_mild_budget') }} else {{ var('slo_slow_budget') }} end as double) as budget_ratio
+    from {{ ref('int_fleet__slo_shares') }} as shares
+    inner join {{ ref('int_thresholds') }} as thresholds on shares.kind = thresholds.kind
 )
 
 select

@@ -82,9 +82,9 @@ days as (
     select
         judged.decision_seq,
         sum(case when days.day_utc < judged.divided_on then days.raid_hours else 0 end) as raid_hours_before,
-        sum(case when days.day_utc < judged.divided_on then days.tail_1_{{ edge_name(var('slow_threshold')) }} else 0 end) as tail_hours_before,
+        sum(case when days.day_utc < judged.divided_on then days.tail_hours else 0 end) as tail_hours_before,
         sum(case when days.day_utc > judged.divided_on then days.raid_hours else 0 end) as raid_hours_after,
-        sum(case when days.day_utc > judged.divided_on then days.tail_1_{{ edge_name(var('slow_threshold')) }} else 0 end) as tail_hours_after
+        sum(case when days.day_utc > judged.divided_on then days.tail_hours else 0 end) as tail_hours_after
     from judged
     inner join {{ ref('int_raid_group_days') }} as days
         on judged.raid_group_id = days.raid_group_id

@@ -48,6 +48,7 @@ compared as (
     select
         measured.*,
         drives.kind,
+        raid_hours.slow_at,
         coalesce(medians.latency_count, 0) as latency_count,
         case
             when medians.latency_count >= {{ var('min_reporting_drives') }} and medians.median_latency_us > 0 then medians.median_latency_us
@@ -58,6 +59,9 @@ compared as (
         and measured.from_utc = medians.from_utc
         and measured.to_utc = medians.to_utc
     inner join {{ ref('dim_drives') }} as drives on measured.drive_id = drives.drive_id
+    inner join {{ ref('int_raid_hours') }} as raid_hours
+        on measured.raid_group_id = raid_hours.raid_group_id
+        and cast(date_trunc('hour', measured.from_utc) as timestamp) = raid_hours.hour_utc
     where measured.is_in_population
 ),
 
@@ -78,7 +82,7 @@ select
     median_latency_us,
     slowdown,
     {{ exclusion_reason() }} as exclusion_reason,
-    coalesce(slowdown >= {{ var('slow_threshold') }}, false) as is_slow,
+    coalesce(slowdown >= slow_at, false) as is_slow,
     coverage,
     io_count,
     io_size_bytes,

@@ -7,12 +7,12 @@ with recent as (
         slow.hour_utc,
         slow.slowdown,
         row_number() over (partition by slow.drive_id order by slow.slowdown desc nulls last, slow.hour_utc desc nulls last) as hour_rank,
-        count(case when slow.slowdown >= {{ var('slow_threshold') }} then 1 end) over (partition by slow.drive_id) as slow_hours
+        count(case when slow.is_slow then 1 end) over (partition by slow.drive_id) as slow_hours
     from {{ ref('int_drive_hours__slow') }} as slow
     inner join {{ ref('publication') }} as publication
         on slow.hour_utc > publication.last_hour_utc - interval {{ var('recent_hours') }} hour
         and slow.hour_utc <= publication.last_hour_utc
-    where slow.slowdown >= {{ var('mild_threshold') }}
+    where slow.is_mild
 ),
 
 ranked as (

@@ -1,16 +1,16 @@
--- How long things last: intervals (threshold 2), gaps between slow hours, waits for an unplug, outages, recurrences.
+-- How long things last: slow intervals, gaps between slow hours, waits for an unplug, outages, recurrences.
 -- Counts of values up to and including `hours`; waits and recurrences that never came count in the population only.
 -- Grain: measure, kind, hours.
 with durations as (
     select 'interval_hours' as measure, kind, cast(interval_hours as double) as hours
     from {{ ref('fct_slowdown_intervals') }}
-    where threshold = {{ var('slow_threshold') }}
+    where degree = 'slow'
     union all
     select 'gap_hours' as measure, kind, cast(gap_hours as double) as hours from {{ ref('fct_slowdown_arrivals') }}
     union all
     select 'wait_hours' as measure, kind, cast(wait_hours as double) as hours
     from {{ ref('fct_slowdown_intervals') }}
-    where threshold = {{ var('slow_threshold') }}
+    where degree = 'slow'
     union all
     select 'outage_hours' as measure, kind, ceil(outage_hours) as hours
     from {{ ref('fct_unplug_episodes') }}

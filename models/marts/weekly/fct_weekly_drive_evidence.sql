@@ -7,7 +7,7 @@ with drive_weeks as (
         {{ median_of_group('rate_imbalance') }} as median_rate_imbalance,
         {{ median_of_group('size_imbalance') }} as median_size_imbalance
     from {{ ref('int_drive_hours__slow') }}
-    where slowdown >= {{ var('slow_threshold') }}
+    where is_slow
     group by cast(date_trunc('week', hour_utc) as timestamp), drive_id
 ),
 

@@ -6,7 +6,7 @@ with slow_weeks as (
         count(*) as slow_hours,
         max(slowdown) as max_slowdown
     from {{ ref('int_drive_hours__slow') }}
-    where slowdown >= {{ var('slow_threshold') }}
+    where is_slow
     group by drive_id, cast(date_trunc('week', hour_utc) as timestamp)
 ),
 

@@ -1,0 +1,10 @@
+{{ config(materialized='view') }}
+-- From which slowdown a drive-hour is slow, and mildly slow, by the kind of its RAID group. The only place that decides it: is_slow, is_mild and
+-- is_tail_hour are made with it where slowdowns are. Grain: kind.
+{% for kind in ('disk', 'ssd', 'unknown') -%}
+select
+    '{{ kind }}' as kind,
+    cast({{ var('slow_threshold_' ~ kind) }} as double) as slow_at,
+    cast({{ var('mild_threshold_' ~ kind) }} as double) as mild_at
+{{ 'union all' if not loop.last }}
+{% endfor %}
