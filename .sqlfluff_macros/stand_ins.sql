@@ -3,7 +3,7 @@
 {% macro hour_index(a) %}hour_index({{ a }}){% endmacro %}
 {% macro largest(a, n) %}max({{ a }}, {{ n }}){% endmacro %}
 {% macro nth(a, n) %}nth({{ a }}, {{ n }}){% endmacro %}
-{% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'snapshot_sources', 'watching_sources', 'detectors', 'sample_detectors', 'candidate_classes', 'health_clock_attributes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'alert_floors_us', 'miss_cost_ratios', 'candidate_level_edges', 'candidate_chronic_edges', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'detector_recent_days', 'candidate_history_weeks', 'candidate_half_life_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree', 'lab_normal_requests') %}{{ return(3) }}{% elif name == 'study_edges' %}{{ return([1.5, 2.0]) }}{% else %}1{% endif %}{% endmacro %}
+{% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'detectors', 'sample_detectors', 'candidate_classes', 'health_clock_attributes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'miss_cost_ratios', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'candidate_half_life_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree', 'lab_normal_requests') %}{{ return(3) }}{% elif name in ('study_edges', 'slowdown_edges') %}{{ return([1.5, 2.0]) }}{% else %}1{% endif %}{% endmacro %}
 {% macro local_hour(a, b) %}local_hour({{ a }}, {{ b }}){% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}
 {% macro age_year(a, b) %}age_year({{ a }}, {{ b }}){% endmacro %}
@@ -14,7 +14,7 @@
 {% macro hour_count(a) %}hour_count({{ a }}){% endmacro %}
 {% macro is_on_edge() %}value = edge_per_mille{% endmacro %}
 {% macro has_hour(a, b) %}{{ a }} = {{ b }}{% endmacro %}
-{% macro edge_name(edge) %}{{ edge }}{% endmacro %}
+{% macro edge_name(edge) %}{{ (edge * 100) | int if edge is number else edge }}{% endmacro %}
 {% macro bin_edge(a) %}floor({{ a }}){% endmacro %}
 {% macro at_edge(x, edges, prefix) %}case {{ x }} when 1 then {{ prefix }}_1 end{% endmacro %}
 {% macro reference_edges(measure) %}select class, x from measures where measure = '{{ measure }}'{% endmacro %}

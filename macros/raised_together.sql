@@ -1,5 +1,5 @@
 {#- The alerts of every place (place_type, place_id, subject_id, raised_at) that were raised together: a chain of them, no two neighbours further
-    apart than an alert takes to clear, in which at least `alert_together_drives` drives raised theirs within the window. A drive's own alerts are further apart
+    apart than an alert takes to clear, in which at least `together_drives` drives raised theirs within the window. A drive's own alerts are further apart
     than the window: as many alerts are as many drives. -#}
 {% macro raised_together(alerts) -%}
     select *
@@ -22,7 +22,7 @@
                         false
                     ) as is_joined,
                     coalesce(
-                        raised_at < min(raised_at) over ({{ first_of_rows(var('alert_together_drives'), 'place_type, place_id', 'raised_at, subject_id') }})
+                        raised_at < min(raised_at) over ({{ first_of_rows(var('together_drives'), 'place_type, place_id', 'raised_at, subject_id') }})
                         + interval {{ var('alert_window_hours') }} hour,
                         false
                     ) as is_together

@@ -74,7 +74,7 @@ suspect_slots as (
     select raid_group_id, day_of_week, hour_of_day
     from recent_hours
     group by raid_group_id, day_of_week, hour_of_day
-    having max(median_latency_us) / min(median_latency_us) >= {{ var('alert_group_slowdown') }}
+    having max(median_latency_us) / min(median_latency_us) >= {{ var('group_slowdown') }}
 ),
 
 group_hours as (
@@ -102,7 +102,7 @@ slow_group_hours as (
         group_hours.median_latency_us / group_hours.usual_median_latency_us as slowdown,
         false as is_imbalanced
     from group_hours
-    where group_hours.median_latency_us / group_hours.usual_median_latency_us >= {{ var('alert_group_slowdown') }}
+    where group_hours.median_latency_us / group_hours.usual_median_latency_us >= {{ var('group_slowdown') }}
         and group_hours.hour_utc > group_hours.last_hour_utc - interval {{ var('alert_group_days') }} day
         and not exists (
             select 1

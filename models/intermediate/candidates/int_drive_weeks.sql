@@ -1,7 +1,8 @@
 {#- The share of a week's weight that is lost within 1, 2, ... weeks. Literals: power() of two engines may differ in its last bit, and
     candidate_evidence shows the rate rounded down to tenths. -#}
+{%- set candidate_history_weeks = 26 %}{#- weeks of a drive's past that its own rate is made of -#}
 {%- set lost_shares = [] %}
-{%- for weeks in range(1, var('candidate_history_weeks') + 1) %}
+{%- for weeks in range(1, candidate_history_weeks + 1) %}
     {%- do lost_shares.append('%.16e' | format(1 - 0.5 ** (weeks / var('candidate_half_life_weeks')))) %}
 {%- endfor %}
 -- What was known of each drive when an ISO week (UTC) was over, of drives with a slowdown in it; nothing at or after the boundary is looked at.
@@ -68,7 +69,7 @@ crowded as (
     select place_type, place_id, hour_utc
     from places
     group by place_type, place_id, hour_utc
-    having count(*) >= {{ var('cause_together_drives') }}
+    having count(*) >= {{ var('together_drives') }}
 ),
 
 together as (
@@ -128,7 +129,7 @@ weighted as (
     from drive_weeks
     inner join tail_weeks as past
         on drive_weeks.drive_id = past.drive_id
-        and past.week_no between drive_weeks.week_no - {{ var('candidate_history_weeks') }} and drive_weeks.week_no - 1
+        and past.week_no between drive_weeks.week_no - {{ candidate_history_weeks }} and drive_weeks.week_no - 1
     group by drive_weeks.drive_id, drive_weeks.week_no
 ),
 
@@ -178,7 +179,7 @@ windows as (
             partition by drive_id order by week_no range between unbounded preceding and current row
         ) as latest_tail_hour_utc,
         least(
-            week_no - min(week_no) over (partition by drive_id) + 1, {{ var('candidate_history_weeks') }}
+            week_no - min(week_no) over (partition by drive_id) + 1, {{ candidate_history_weeks }}
         ) as weeks_seen
     from weekly
 )

@@ -1,3 +1,7 @@
+{%- set candidate_default_credibility = 0.5 %}{#- weight of a drive's own rate until any outcome is known -#}
+{%- set candidate_least_share = 0.05 %}{#- no drive is expected to cause less than this share of its kind's mean -#}
+{%- set candidate_level_edges = [1, 4, 16, 64] %}{#- of a drive's own rate, tail hours in 28 days -#}
+{%- set candidate_chronic_edges = [0.1, 0.5, 0.9] %}{#- of the share of its hours in 28 days at chronic_slowdown or more -#}
 {%- set classes = var('candidate_classes') %}
 {%- set class_columns %}{% for class in classes %}{{ class }}_class{{ ", " if not loop.last }}{% endfor %}{% endset %}
 -- Tail hours expected of each drive in the 28 days after a week boundary, by what was known then: its own weighted rate, drawn
@@ -10,10 +14,10 @@ with drive_weeks as (
         cast(round(drive_weeks.own_tail_hours * 100) as bigint) as own_hundredths,
         case
             when drive_weeks.own_tail_hours = 0 then 'none'
-{%- for edge in var('candidate_level_edges') %}
+{%- for edge in candidate_level_edges %}
             when drive_weeks.own_tail_hours < {{ edge }} then 'below {{ edge }}'
 {%- endfor %}
-            else '{{ var("candidate_level_edges")[-1] }} and more'
+            else '{{ candidate_level_edges[-1] }} and more'
         end as level_class,
         case
             when drive_weeks.latest_tail_hour_utc >= drive_weeks.boundary_utc - interval 1 day then 'day'
@@ -31,10 +35,10 @@ with drive_weeks as (
         end as recurrence_class,
         case when 2 * drive_weeks.together_hours_28d > drive_weeks.slow_hours_28d then 'together' else 'alone' end as together_class,
         case
-{%- for edge in var('candidate_chronic_edges') %}
+{%- for edge in candidate_chronic_edges %}
             when drive_weeks.chronic_hours_28d < {{ edge }} * drive_weeks.drive_hours_28d then 'below {{ edge }}'
 {%- endfor %}
-            else '{{ var("candidate_chronic_edges")[-1] }} and more'
+            else '{{ candidate_chronic_edges[-1] }} and more'
         end as chronic_class,
         case
             when drive_weeks.unplug_count = 0 then 'never unplugged'
@@ -125,7 +129,7 @@ believed as (
         *,
         case
             when variation > 0 then least(greatest(covariation / variation, 0.0), 1.0)
-            else {{ var('candidate_default_credibility') }}
+            else {{ candidate_default_credibility }}
         end as credibility
     from slopes
 ),
@@ -136,7 +140,7 @@ credibilities as (
         week_no,
         training_drive_weeks,
         credibility,
-        greatest(mean_after - credibility * mean_own, {{ var('candidate_least_share') }} * mean_after) as floor_tail_hours
+        greatest(mean_after - credibility * mean_own, {{ candidate_least_share }} * mean_after) as floor_tail_hours
     from believed
 ),
 

@@ -1,3 +1,4 @@
+{%- set forecast_prior_drives = 10 %}{#- as the base rate says, added to those seen of each class -#}
 -- How likely it was, by what was known at a week boundary, that a slow interval of a drive begins within each horizon, and of how many it did: the drives
 -- of a RAID group that a rule holds to be alike have one probability. Grain: week_no, kind, raid_group_id, horizon_days, rule, forecast_class.
 with known_until as (
@@ -91,8 +92,8 @@ select
     cells.drive_count,
     cells.slow_count,
     -- a class of few drives stays next to the base rate
-    (coalesce(alike.slow_count, 0.0) + {{ var('forecast_prior_drives') }} * (base.slow_count / base.drive_count))
-    / (coalesce(alike.drive_count, 0.0) + {{ var('forecast_prior_drives') }}) as slow_probability
+    (coalesce(alike.slow_count, 0.0) + {{ forecast_prior_drives }} * (base.slow_count / base.drive_count))
+    / (coalesce(alike.drive_count, 0.0) + {{ forecast_prior_drives }}) as slow_probability
 from cells
 inner join known as base
     on cells.week_no = base.week_no

@@ -1,3 +1,7 @@
+{%- set cause_event_hours = 1 %}{#- hours from the start of a slow interval within which a drive event counts as its cause -#}
+{%- set cause_cohort_drives = 5 %}{#- slow drives of a model or firmware in a day that may share a cause, and how many others would have to be slow at their rate -#}
+{%- set cause_cohort_raid_groups = 2 %}{#- in at least this many RAID groups -#}
+{%- set cause_cohort_ratio = 3.0 %}{#- and their share at least this many times that of the other drives of the kind -#}
 -- What speaks for each cause of a slow interval: a row for every rule of the seed cause_rules that holds, `unexplained` always.
 -- Made of the slow drive-hours alone, and of what other sparse records say of them. Grain: drive_id, started_at, cause.
 with slow_hours as (
@@ -59,7 +63,7 @@ judged_raid_hours as (
     select
         raid_group_id,
         hour_utc,
-        median_latency_us / {{ usual_median('raid_hours') }} >= {{ var('cause_group_slowdown') }} as is_above_usual,
+        median_latency_us / {{ usual_median('raid_hours') }} >= {{ var('group_slowdown') }} as is_above_usual,
         {{ is_most_of_its_drives('raid_hours') }} as is_most_of_its_drives
     from raid_hours
 ),
@@ -86,7 +90,7 @@ crowded_places as (
         2 * count(*) + case place_type when 'enclosure' then 1 else 0 end as place_rank
     from slow_places
     group by place_type, place_id, hour_utc
-    having count(*) >= {{ var('cause_together_drives') }}
+    having count(*) >= {{ var('together_drives') }}
 ),
 
 neighbour_hours as (
@@ -143,8 +147,8 @@ events as (
     from starts
     inner join {{ ref('int_drive_events__identified') }} as events on starts.drive_id = events.drive_id
     where events.event_type in ('{{ var("explicit_event_types") | join("', '") }}')
-        and events.hour_utc >= starts.started_at - interval {{ var('cause_event_hours') }} hour
-        and events.hour_utc <= starts.started_at + interval {{ var('cause_event_hours') }} hour
+        and events.hour_utc >= starts.started_at - interval {{ cause_event_hours }} hour
+        and events.hour_utc <= starts.started_at + interval {{ cause_event_hours }} hour
     group by starts.drive_id, starts.started_at
 ),
 
@@ -178,7 +182,7 @@ slow_cohort_days as (
     from slow_drive_days
     inner join cohort_drives on slow_drive_days.drive_id = cohort_drives.drive_id
     group by cohort_drives.kind, cohort_drives.cohort, slow_drive_days.day_utc
-    having count(*) >= {{ var('cause_cohort_drives') }}
+    having count(*) >= {{ cause_cohort_drives }}
 ),
 
 -- drives that are in service as long as each other are counted once
@@ -227,9 +231,9 @@ beside_others as (
 bad_cohorts as (
     select *
     from beside_others
-    where raid_group_count >= {{ var('cause_cohort_raid_groups') }}
-        and slow_drive_count * other_drive_count >= {{ var('cause_cohort_drives') }} * drive_count
-        and slow_drive_count * other_drive_count >= {{ var('cause_cohort_ratio') }} * other_slow_drive_count * drive_count
+    where raid_group_count >= {{ cause_cohort_raid_groups }}
+        and slow_drive_count * other_drive_count >= {{ cause_cohort_drives }} * drive_count
+        and slow_drive_count * other_drive_count >= {{ cause_cohort_ratio }} * other_slow_drive_count * drive_count
 ),
 
 -- the narrower one is named
@@ -287,7 +291,7 @@ select
     drive_id,
     started_at,
     'drive_event' as cause,
-    cast(event_count as string) || ' within {{ var("cause_event_hours") }} h of its start, such as ' || event_type as evidence
+    cast(event_count as string) || ' within {{ cause_event_hours }} h of its start, such as ' || event_type as evidence
 from events
 union all
 select drive_id, started_at, 'cohort' as cause, evidence from cohorts

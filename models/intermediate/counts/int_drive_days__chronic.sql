@@ -1,4 +1,5 @@
 {{ config(meta={'made': 'each_build'}) }}
+{%- set alert_chronic_clear_slowdown = 1.1 %}{#- a chronic drive is well when its median over the window is below; one of slowdown_edges -#}
 -- Whether a drive was chronic when a day of its RAID group was over, by the counts of the window that ends with it; of drives that may have
 -- been on some day. Grain: drive_id, day_utc.
 -- a drive that is a little slow for good shows on some day; of the others the counts of their days are not read
@@ -14,7 +15,7 @@ suspect_days as (
         days.day_utc,
         days.slowdown_hours as drive_hours,
         days.slowdown_hours_{{ edge_name(var('chronic_slowdown')) }} as chronic_hours,
-        days.slowdown_hours_{{ edge_name(var('alert_chronic_clear_slowdown')) }} as doubtful_hours,
+        days.slowdown_hours_{{ edge_name(alert_chronic_clear_slowdown) }} as doubtful_hours,
         0 as raid_hours,
         days.max_late_latency_us
     from {{ ref('int_drive_days') }} as days

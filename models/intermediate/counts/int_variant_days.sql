@@ -1,8 +1,9 @@
 {{ config(meta={'made': 'by_day_when_asked'}) }}
+{%- set io_count_floors = [10, 100] %}{#- variants: fewer I/Os make no latency -#}
 {%- set mild, slow = var('study_edges') %}
 {#- how a slowdown is made otherwise -#}
 {%- set variants = ['read', 'write', 'mean'] -%}
-{%- for floor in var('io_count_floors') %}{% do variants.append('io_' ~ floor) %}{% endfor -%}
+{%- for floor in io_count_floors %}{% do variants.append('io_' ~ floor) %}{% endfor -%}
 -- Drive-hours and tails of each RAID group under other rules, and exact multiples and imbalances, in counts that add up: what the study says
 -- of what depends on a rule. Grain: day_utc, raid_group_id, kind.
 with drive_hours as (
@@ -14,7 +15,7 @@ peers as (
         raid_group_id,
         hour_utc,
         {{ mean_of_group('latency_us') }} as mean_latency_us
-{%- for floor in var('io_count_floors') %},
+{%- for floor in io_count_floors %},
         count(case when coalesce(io_count >= {{ floor }}, true) then latency_us end) as latency_count_{{ floor }},
         {{ median_of_group('case when coalesce(io_count >= ' ~ floor ~ ', true) then latency_us end') }} as median_latency_{{ floor }}_us
 {%- endfor %}
@@ -27,7 +28,7 @@ compared as (
         drive_hours.*,
         drives.kind,
         case when drive_hours.slowdown is not null then drive_hours.latency_us / peers.mean_latency_us end as mean_slowdown
-{%- for floor in var('io_count_floors') %},
+{%- for floor in io_count_floors %},
         case
             when coalesce(drive_hours.io_count >= {{ floor }}, true)
                 and peers.latency_count_{{ floor }} >= {{ var('min_reporting_drives') }}

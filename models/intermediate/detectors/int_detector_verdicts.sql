@@ -1,3 +1,5 @@
+{%- set iaso_slow_score = 50 %}{#- ours -#}
+{%- set perseus_slow_risk = 50 %}{#- such a sum is that of a slow drive -#}
 -- What each detector says of a drive on a day; where it has nothing against the drive there is no row. Grain: drive_id, detector, day_utc.
 with mild_hours as (
     select
@@ -111,7 +113,7 @@ from sit_out_hours
 group by drive_id, day_utc
 union all
 {% for detector, score, floor, slow_score in (
-    ('tikv_slow_score', 'tikv_score', 1, var('tikv_slow_score')), ('iaso_aimd', 'iaso_score', 0, var('iaso_slow_score'))
+    ('tikv_slow_score', 'tikv_score', 1, var('tikv_slow_score')), ('iaso_aimd', 'iaso_score', 0, iaso_slow_score)
 ) -%}
 select
     drive_id,
@@ -146,7 +148,7 @@ select
     'perseus' as detector,
     day_utc,
     cast(window_risk as double) as score,
-    window_risk >= {{ var('perseus_slow_risk') }} as is_flagged,
+    window_risk >= {{ perseus_slow_risk }} as is_flagged,
     cast(event_count as string) || ' of ' || cast(window_count as string) || ' windows of {{ var("perseus_window_minutes") }} minutes above the bound, '
     || {{ rounded_text('event_ratio') }} || ' times it on average; the worst ' || cast(worst_window_utc as string) || ': ' || {{ rounded_text('worst_ratio') }}
     || ' times; risk ' || cast(risk as string) || ' of the day, ' || cast(window_risk as string) || ' of {{ var("perseus_days") }} days' as evidence

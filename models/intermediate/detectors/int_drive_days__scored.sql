@@ -1,3 +1,5 @@
+{%- set tikv_slow_share = 0.1 %}{#- of the hours of a day, from which the score doubles: DISK_TIMEOUT_RATIO_THRESHOLD -#}
+{%- set iaso_increase = 5 %}{#- for each slow hour of a day; ours, the paper prints none -#}
 -- Scores that slow days drive up and quiet ones bring down, at the end of each day: TiKV's and one like IASO's. Of a drive with a slow hour,
 -- from its first slow day on. Grain: drive_id, day_utc.
 with slow_drives as (
@@ -48,7 +50,7 @@ slow_days as (
         slow_day_number,
         cast(slow_hours as double) as slow_hours,
         coalesce(quiet_days_before, 0) as rest_days,
-        1.0 + least(cast(slow_hours as double) / drive_hours, {{ var('tikv_slow_share') }}) / {{ var('tikv_slow_share') }} as growth
+        1.0 + least(cast(slow_hours as double) / drive_hours, {{ tikv_slow_share }}) / {{ tikv_slow_share }} as growth
     from placed
     where slow_hours > 0
 ),
@@ -59,7 +61,7 @@ histories as (
         drive_id,
         {{ running_score(1, 'slow_day_number', ['rest_days', 'growth'], 'least(100.0, ' ~ tikv_score_after('score', 'day.rest_days') ~ ' * day.growth)') }} as tikv_scores,
         {{ running_score(0, 'slow_day_number', ['rest_days', 'slow_hours'],
-            'least(100.0, ' ~ iaso_score_after('score', 'day.rest_days') ~ ' + ' ~ var('iaso_increase') ~ ' * day.slow_hours)') }} as iaso_scores
+            'least(100.0, ' ~ iaso_score_after('score', 'day.rest_days') ~ ' + ' ~ iaso_increase ~ ' * day.slow_hours)') }} as iaso_scores
     from slow_days
     group by drive_id
 )

@@ -1,4 +1,10 @@
 {{ config(meta={'made': 'by_day'}) }}
+{%- set hdfs_min_drives = 5 %}{#- fewer are not compared: dfs.datanode.min.outlier.detection.disks -#}
+{%- set hdfs_low_us = 5000 %}{#- nothing faster is slow: HDFS's bound for slow peers; for slow disks it takes 20000, which silences flash -#}
+{%- set hdfs_deviations = 3 %}
+{%- set hdfs_mad_factor = 1.4826 %}{#- of a normal distribution's standard deviation over its median absolute deviation -#}
+{%- set zfs_min_drives = 5 %}{#- LAT_CHILDREN_MIN -#}
+{%- set zfs_greatest_rise = 5 %}{#- LAT_OUTLIER_LIMIT / 4 -#}
 -- Drive-hours that a rule of outliers speaks of, with what it compared. Grain: drive_id, hour_utc.
 -- Most RAID-hours hold none, which their medians show and three sums: quartiles and deviations are taken of the others only.
 with peers as (
@@ -57,7 +63,7 @@ spreads as (
     select
         raid_group_id,
         hour_utc,
-        {{ median_of_group('deviation_us') }} * {{ var('hdfs_mad_factor') }} as scaled_mad_us,
+        {{ median_of_group('deviation_us') }} * {{ hdfs_mad_factor }} as scaled_mad_us,
         -- the middle one of an odd count is in neither half
         {{ median_of_group('case when 2 * place <= peer_count then latency_us end') }} as q1_latency_us,
         {{ median_of_group('case when 2 * place > peer_count + 1 then latency_us end') }} as q3_latency_us
@@ -69,11 +75,11 @@ limits as (
     select
         placed.*,
         case
-            when placed.peer_count >= {{ var('hdfs_min_drives') }}
+            when placed.peer_count >= {{ hdfs_min_drives }}
                 then greatest(
-                    cast({{ var('hdfs_low_us') }} as double),
+                    cast({{ hdfs_low_us }} as double),
                     placed.median_latency_us * {{ var('hdfs_median_multiple') }},
-                    placed.median_latency_us + {{ var('hdfs_deviations') }} * spreads.scaled_mad_us
+                    placed.median_latency_us + {{ hdfs_deviations }} * spreads.scaled_mad_us
                 )
         end as hdfs_limit_us,
         spreads.q3_latency_us,
@@ -89,7 +95,7 @@ fences as (
         coalesce(latency_us > hdfs_limit_us, false) as is_hdfs_outlier,
         {{ is_beyond_sigma('latency_ns') }} as is_beyond_sigma,
         case
-            when place = peer_count and peer_count >= {{ var('zfs_min_drives') }}
+            when place = peer_count and peer_count >= {{ zfs_min_drives }}
                 then q3_latency_us + {{ var('zfs_outlier_insensitivity') }} * iqr_latency_us
         end as fence_us
     from limits
@@ -101,7 +107,7 @@ risen as (
         case
             when latency_us > fence_us
                 then cast(
-                    greatest(1.0, least(floor((latency_us - fence_us) / iqr_latency_us), cast({{ var('zfs_greatest_rise') }} as double))) as bigint
+                    greatest(1.0, least(floor((latency_us - fence_us) / iqr_latency_us), cast({{ zfs_greatest_rise }} as double))) as bigint
                 )
         end as sit_out_rise
     from fences

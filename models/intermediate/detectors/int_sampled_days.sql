@@ -1,4 +1,5 @@
 {{ config(meta={'made': 'by_day'}) }}
+{%- set perseus_event_ratio = 1 %}{#- a window above is an event -#}
 -- What Perseus sees of each drive in a day: windows of minutes, those of them that are events, and by how much.
 -- Grain: day_utc, drive_id, raid_group_id.
 with placed as (
@@ -53,7 +54,7 @@ windows as (
 ranked as (
     select
         *,
-        upper_ratio > {{ var('perseus_event_ratio') }} as is_event,
+        upper_ratio > {{ perseus_event_ratio }} as is_event,
         row_number() over (partition by day_utc, drive_id, raid_group_id order by upper_ratio desc, window_utc asc) as worst_rank
     from windows
 )

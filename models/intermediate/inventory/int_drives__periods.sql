@@ -1,3 +1,5 @@
+{%- set powered_age_sources = ['backblaze', 'smartctl'] %}{#- count the day of deployment back from power-on hours: the earliest day ever reported for a drive counts -#}
+{%- set snapshot_sources = ['mdadm'] %}{#- list a RAID group whole: who is missing from the next look has left it -#}
 -- Inventory periods of every drive, what all sources say of it made one. Grain: drive_id, valid_from.
 -- Most drives are known to their array only, and its records stand. Of a drive that a host sees each attribute is decided for each stretch of
 -- hours: by the source that is believed first and knows it. Drives of one kind are peers: those of another kind than most of a RAID group's data drives
@@ -27,7 +29,7 @@ live as (
 looks as (
     select distinct source, raid_group_id, from_hour_utc
     from live
-    where source in ('{{ var("snapshot_sources") | join("', '") }}') and not is_group_guessed
+    where source in ('{{ snapshot_sources | join("', '") }}') and not is_group_guessed
 ),
 
 -- a source that lists a RAID group whole: what it said holds until it looked again
@@ -70,7 +72,7 @@ named as (
 {%- endfor %}
         -- power-on hours stand still while a drive is off, so a day counted back from them only moves later: the first one said is the nearest
         case
-            when seen_from_hosts.source in ('{{ var("powered_age_sources") | join("', '") }}')
+            when seen_from_hosts.source in ('{{ powered_age_sources | join("', '") }}')
                 then min(seen_from_hosts.deployed_on) over (
                     partition by coalesce(shared.device_drive_id, aliases.drive_id, seen_from_hosts.drive_id), seen_from_hosts.source
                 )

@@ -1,4 +1,5 @@
 {{ config(materialized='view') }}
+{%- set mixed_array_min_drives = 3 %}{#- data drives of one kind in an array of several kinds that are compared with each other; a great number leaves such arrays out -#}
 {%- set ratios = peer_ratios() %}
 -- Each drive-hour compared with its peers. Every accepted row, of any role. Grain: drive_id, hour_utc.
 with drive_hours as (
@@ -34,7 +35,7 @@ select
     raid_group_id,
     is_data_drive,
     is_data_drive
-    and data_drive_count >= case when is_of_mixed_array then {{ var('mixed_array_min_drives') }} else {{ var('min_group_width') }} end as is_in_population,
+    and data_drive_count >= case when is_of_mixed_array then {{ mixed_array_min_drives }} else {{ var('min_group_width') }} end as is_in_population,
     is_peer,
     latency_us,
     median_latency_us,

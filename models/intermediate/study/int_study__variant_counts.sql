@@ -1,3 +1,4 @@
+{%- set variant_thresholds = [1.2, 1.5, 2.0, 3.0, 4.0, 5.0] %}
 -- The headlines under other rules, so that what depends on a rule can be seen: hits of total by RAID group.
 -- Grain: variant, id, kind, cluster_id.
 {%- set slow, mild = edge_name(var('study_edges')[1]), edge_name(var('study_edges')[0]) %}
@@ -10,7 +11,7 @@ with drive_groups as (
         drives.kind,
         days.raid_group_id,
         sum(days.slowdown_hours) as slowdown_hours
-{%- for edge in var('variant_thresholds') %},
+{%- for edge in variant_thresholds %},
         sum(days.slowdown_hours_{{ edge_name(edge) }}) as slowdown_hours_{{ edge_name(edge) }}
 {%- endfor %}
     from {{ ref('int_drive_days') }} as days
@@ -50,7 +51,7 @@ raid_groups as (
         sum(drive_hours) as drive_hours,
         sum(slow_drive_hours) as slow_drive_hours,
         sum(raid_hours) as raid_hours
-{%- for edge in var('variant_thresholds') %},
+{%- for edge in variant_thresholds %},
         sum(tail_1_{{ edge_name(edge) }}) as tail_1_{{ edge_name(edge) }}
 {%- endfor %}
 {%- for rank in (2, 3) %}
@@ -119,7 +120,7 @@ arrival_groups as (
     ('intervals at 1.5x', 'eight_hours', 'mild_eight_hours_intervals', 'mild_intervals'),
     ('whole intervals only', 'long_intervals', 'whole_long_intervals', 'whole_intervals')
 ], [('calendar day', 'arrivals', 'day_arrivals', 'arrivals')] %}
-{%- for edge in var('variant_thresholds') %}
+{%- for edge in variant_thresholds %}
 {%- set variant = 'threshold ' ~ '%g' | format(edge | float) %}
 {%- do of_drives.append((variant, 'slow', 'slowdown_hours_' ~ edge_name(edge), 'slowdown_hours')) %}
 {%- do of_groups.append((variant, 'tail_1', 'tail_1_' ~ edge_name(edge), 'raid_hours')) %}

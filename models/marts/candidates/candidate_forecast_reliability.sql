@@ -1,12 +1,13 @@
+{%- set forecast_probability_edges = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5] %}{#- of the reliability diagram -#}
 -- Whether a slow interval began as often as each rule foretold: a reliability diagram. Grain: kind, horizon_days, rule, probability_band.
 with banded as (
     select
         *,
         case
-{%- for edge in var('forecast_probability_edges') %}
+{%- for edge in forecast_probability_edges %}
             when slow_probability < {{ edge }} then 'below {{ edge }}'
 {%- endfor %}
-            else '{{ var("forecast_probability_edges")[-1] }} and more'
+            else '{{ forecast_probability_edges[-1] }} and more'
         end as probability_band
     from {{ ref('int_raid_groups__forecasts') }}
 )

@@ -1,4 +1,5 @@
 {{ config(meta={'by_week': {'column': 'week_utc'}}) }}
+{%- set cost_load_factor = 2.0 %}{#- a RAID group's I/Os that fall or rise from one hour to the next by more than this did so with the load, not for a slow drive -#}
 -- What a slow drive cost its RAID group in an ISO week (UTC): tail hours that were its own doing, and I/Os that were not served.
 -- Drives without a slow hour in a week have no row. Grain: drive_id, raid_group_id, week_utc.
 with slow_hours as (
@@ -18,8 +19,8 @@ tail_hours as (
         cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         case when tail_1_without_one is not null then tail_1 end as judged_tail_1,
         -- a change of the load itself, not a slow drive: an application stopped or started
-        not io_count_after between io_count_before / cast({{ var('cost_load_factor') }} as double)
-        and {{ var('cost_load_factor') }} * io_count_before as is_load
+        not io_count_after between io_count_before / cast({{ cost_load_factor }} as double)
+        and {{ cost_load_factor }} * io_count_before as is_load
     from {{ ref('int_raid_hours__counterfactual') }}
 ),
 
@@ -50,7 +51,7 @@ expected as (
         / nullif(cast(sum(cast(round(rio_degradation * raid_io_count) as decimal(38, 0))) as double), 0.0) as io_ratio
     from {{ ref('fct_raid_hours') }}
     where transition = 'stable_to_stable'
-        and rio_degradation between 1.0 / {{ var('cost_load_factor') }} and {{ var('cost_load_factor') }}
+        and rio_degradation between 1.0 / {{ cost_load_factor }} and {{ cost_load_factor }}
     group by kind, cast(date_trunc('week', hour_utc) as timestamp)
 )
 

@@ -1,3 +1,4 @@
+{%- set detector_recent_days = 28 %}{#- of the fleet's last days, in detector_agreement -#}
 -- How far two detectors flag the same drives, on any day and in the fleet's last days. Grain: span, detector, other_detector.
 with detectors as (
     {{ detectors() }}
@@ -12,8 +13,8 @@ spans as (
     select 'all' as span, cast('{{ var("beginning_of_time") }}' as date) as first_day_utc
     union all
     select
-        'last_{{ var("detector_recent_days") }}_days' as span,
-        cast(last_day_utc - interval {{ var('detector_recent_days') - 1 }} day as date) as first_day_utc
+        'last_{{ detector_recent_days }}_days' as span,
+        cast(last_day_utc - interval {{ detector_recent_days - 1 }} day as date) as first_day_utc
     from last_days
 ),
 

@@ -1,4 +1,5 @@
 {{ config(materialized='view') }}
+{%- set decision_window_days = 28 %}{#- days of a RAID group before and after a replacement that are compared -#}
 -- Every decision on a drive: whether it still stands, whether the drive was replaced, and its RAID group's tails before and after.
 -- Grain: decision_seq.
 with decisions as (
@@ -88,8 +89,8 @@ days as (
     from judged
     inner join {{ ref('int_raid_group_days') }} as days
         on judged.raid_group_id = days.raid_group_id
-        and days.day_utc >= judged.divided_on - interval {{ var('decision_window_days') }} day
-        and days.day_utc <= judged.divided_on + interval {{ var('decision_window_days') }} day
+        and days.day_utc >= judged.divided_on - interval {{ decision_window_days }} day
+        and days.day_utc <= judged.divided_on + interval {{ decision_window_days }} day
     group by judged.decision_seq
 ),
 

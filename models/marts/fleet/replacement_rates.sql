@@ -1,4 +1,5 @@
 {{ config(meta={'made': 'each_day'}) }}
+{%- set rate_year_days = 365 %}{#- a drive-year of the replacement rate, as Backblaze counts -#}
 -- Replacements per drive and year, by model, as Backblaze gives its drive stats. Grain: kind, vendor, model.
 -- a drive that moves within a day has a row per RAID group
 with reported as (
@@ -37,7 +38,7 @@ select
     drive_count,
     drive_days,
     replacement_count,
-    cast(replacement_count as double) * {{ var('rate_year_days') }} / drive_days as annual_rate,
-    low_count * {{ var('rate_year_days') }} / drive_days as annual_rate_low,
-    high_count * {{ var('rate_year_days') }} / drive_days as annual_rate_high
+    cast(replacement_count as double) * {{ rate_year_days }} / drive_days as annual_rate,
+    low_count * {{ rate_year_days }} / drive_days as annual_rate_low,
+    high_count * {{ rate_year_days }} / drive_days as annual_rate_high
 from limited

@@ -1,4 +1,5 @@
 {{ config(meta={'made': 'each_day'}) }}
+{%- set alert_floors_us = [100, 300, 1000, 10000] %}{#- what such floors would have held back -#}
 -- How many alerts of the last days floors of concern would have held back, and how many of the drives that a person found slow. Alerts of drives and
 -- RAID groups, also those that a floor holds back now; of several drives each. Grain: peer_kind, floor_us.
 with recent as (
@@ -13,7 +14,7 @@ with recent as (
     where alerts.subject_type in ('drive', 'raid_group')
 )
 
-{% for floor in var('alert_floors_us') -%}
+{% for floor in alert_floors_us -%}
 select
     peer_kind,
     cast({{ floor }} as double) as floor_us,

@@ -41,8 +41,8 @@ select
     judged.reporting_drive_count,
     judged.slow_drive_count,
     judged.tail_1,
-    coalesce(judged.group_slowdown >= {{ var('cause_group_slowdown') }}, false) as is_above_usual,
+    coalesce(judged.group_slowdown >= {{ var('group_slowdown') }}, false) as is_above_usual,
     judged.is_most_of_its_drives
 from judged
 left join {{ ref('int_raid_groups__kinds') }} as raid_groups on judged.raid_group_id = raid_groups.raid_group_id
-where judged.group_slowdown >= {{ var('cause_group_slowdown') }} or judged.is_most_of_its_drives
+where judged.group_slowdown >= {{ var('group_slowdown') }} or judged.is_most_of_its_drives

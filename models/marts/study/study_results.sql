@@ -1,3 +1,4 @@
+{%- set comparable_factor = 1.25 %}{#- an estimate further from the paper's number differs, however wide its interval -#}
 -- Every number of the study beside this fleet's own. Grain: id, kind.
 with judged as (
     select
@@ -66,8 +67,8 @@ select
         when judged_as = 'statement' then coalesce(statement_verdict, 'no data')
         when coalesce(denominator, 0) = 0 or expected_events < {{ var('fewest_expected_events') }} then 'no data'
         when is_met
-            and compared_value <= {{ var('comparable_factor') }} * compared_paper_value
-            and compared_paper_value <= {{ var('comparable_factor') }} * compared_value
+            and compared_value <= {{ comparable_factor }} * compared_paper_value
+            and compared_paper_value <= {{ comparable_factor }} * compared_value
             then 'agrees'
         else 'differs'
     end as verdict,
@@ -78,9 +79,9 @@ select
         when expected_events < {{ var('fewest_expected_events') }}
             then 'at the paper''s value ' || {{ rounded_text('expected_events', 1) }} || ' events are expected: too few to tell'
         when not is_met then 'the interval does not reach the paper''s value'
-        when compared_value > {{ var('comparable_factor') }} * compared_paper_value
-            or compared_paper_value > {{ var('comparable_factor') }} * compared_value
-            then 'more than a factor {{ var("comparable_factor") }} from the paper''s value'
+        when compared_value > {{ comparable_factor }} * compared_paper_value
+            or compared_paper_value > {{ comparable_factor }} * compared_value
+            then 'more than a factor {{ comparable_factor }} from the paper''s value'
         else estimate_reason
     end as reason
 from compared

@@ -1,3 +1,5 @@
+{%- set class_drives = 10 %}{#- a model or year of age of fewer drives is shown, not compared -#}
+{%- set class_raid_groups = 3 %}{#- or in fewer RAID groups -#}
 -- How slow the drives of each model and of each year of age were in an ISO week (UTC), beside all weeks. Grain: week_utc, dimension, class, kind.
 with drive_weeks as (
 {{- class_weeks('drive_id') -}}
@@ -32,7 +34,7 @@ select
     shares.share_high as slow_ratio_high,
     over_all.share as all_weeks_slow_ratio,
     -- a model of a few drives, or in one RAID group, says more of that group than of the model
-    drive_counts.drive_count >= {{ var('class_drives') }} and shares.cluster_count >= {{ var('class_raid_groups') }} as is_comparable
+    drive_counts.drive_count >= {{ class_drives }} and shares.cluster_count >= {{ class_raid_groups }} as is_comparable
 from {{ ref('int_classes__shares') }} as shares
 inner join {{ ref('int_classes__shares') }} as over_all
     on shares.measure = over_all.measure and shares.class = over_all.class and shares.kind = over_all.kind and over_all.x is null
