@@ -131,7 +131,8 @@ def _compile_nodes(manifest: Any, what: str, stated_vars: Mapping[str, Any], kno
         is_left_out = is_left_out or getattr(node, "attached_node", None) not in {None, *manifest.nodes}
         if node.resource_type in ("model", "test") and node.original_file_path.startswith(within) and not is_left_out:
             asked = node.test_metadata.to_dict() if hasattr(node, "test_metadata") else None
-            stated = [*common, node.unique_id, node.raw_code, node.config.to_dict(), asked]
+            read = sorted(relation_of(manifest, unique_id) for unique_id in _parents(node))
+            stated = [*common, node.unique_id, node.raw_code, node.config.to_dict(), asked, read]
             node.unrendered_config[KEY] = key = hashlib.sha256(json.dumps(stated, sort_keys=True, default=str).encode()).hexdigest()
             if key in known:
                 node.compiled_code = known[key]

@@ -37,8 +37,8 @@ STORAGE_VERSION = "v1.5.0"
 KEEP_SECONDS = 3600
 """A publication that nobody holds open is kept this long after it was replaced: copies and readers on other hosts show no lock."""
 
-PUBLISHED = "marts"
-"""The schema that people query: every model of it is published, with what its view reads."""
+PUBLISHED = ("marts", "report", "study", "status")
+"""What people query, and what pages and commands read: every model of these schemas is published, with what its view reads."""
 
 IS_IN_ITS_PLACE = """
     select
@@ -176,11 +176,11 @@ class _Draft:
         # one transaction: DuckDB would write each of 2,000 comments to the file's log
         self.connection.execute("use publication; begin")
         others = (shown.relation.split(".")[0] for each in self.attached.values() for shown in each.relations)
-        schemas = dict.fromkeys(("raw", "plan", "seeds", "staging", "intermediate", PUBLISHED, "custom", *others))
+        schemas = dict.fromkeys(("raw", "plan", "seeds", "staging", "intermediate", *PUBLISHED, "custom", *others))
         self.connection.execute(";".join(f"create schema {schema}" for schema in schemas))
         self.connection.execute("create table plan.root as select ? as root", [str(self.warehouse.root)])
         self.connection.execute(f"comment on table plan.root is {quoted(self.warehouse.root)}")
-        wanted = [node.relation for node in self.models if node.schema == PUBLISHED or node.made in STORED]
+        wanted = [node.relation for node in self.models if node.schema in PUBLISHED or node.made in STORED]
         sources = [name for name in self.models.sources if name.startswith("raw.")]
         for relation in self.models.above([*sources, *wanted, *self.models.exposed]):
             self._show(relation)
@@ -193,7 +193,7 @@ class _Draft:
                 self._describe("table" if shown.is_table else "view", shown.node)
         # what `show tables` lists: a few of them, by names to start with
         for node in self.models:
-            if node.schema == PUBLISHED and (short_name := node.meta.get("short_name")):
+            if node.schema in PUBLISHED and (short_name := node.meta.get("short_name")):
                 self.connection.execute(f"create view main.{short_name} as from {node.relation}")
                 self._describe("view", node, f"main.{short_name}")
         self.connection.execute("commit")
@@ -232,7 +232,7 @@ class _Draft:
         else:
             kind = "table"
             self.connection.execute(f"create table {relation} as select * from build.{relation}")
-        if node.schema in (PUBLISHED, "custom"):
+        if node.schema in (*PUBLISHED, "custom"):
             self._describe(kind, node)
 
     def _show_source(self, relation: str) -> None:

@@ -153,8 +153,8 @@ def note_other_models(sentence: str | None) -> None:
 
 
 def not_asked(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """The marts of a publication that are not computed, because nobody has asked for them."""
-    query = "select view_name from duckdb_views() where schema_name = 'marts' and contains(sql, ?) order by view_name"
+    """The relations of a publication that are not computed, because nobody has asked for them."""
+    query = "select view_name from duckdb_views() where schema_name in ('marts', 'study') and contains(sql, ?) order by view_name"
     return [name for (name,) in connection.execute(query, [NOT_ASKED]).fetchall()]
 
 

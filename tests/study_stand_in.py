@@ -127,22 +127,23 @@ def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
     root.mkdir(parents=True, exist_ok=True)
     units = {reference[0]: (reference[3], reference[6]) for reference in REFERENCES}
     with duckdb.connect(str(warehouse.published)) as connection:
-        connection.execute("create schema plan; create schema marts")
+        connection.execute("create schema plan; create schema marts; create schema report; create schema study")
         connection.execute("create table plan.root as select ? as root", [str(warehouse.root)])
         fill(
             connection,
-            "publication (publication_id varchar, published_at timestamp, last_hour_utc timestamp)",
+            "marts.publication (publication_id varchar, published_at timestamp, last_hour_utc timestamp)",
             [(PUBLICATION_ID, datetime(2026, 2, 2, 3), datetime(2026, 2, 1, 23))],
         )
         fill(
             connection,
-            "fct_fleet_coverage (kind varchar, expected_drive_hours bigint, reported_drive_hours bigint, reported_ratio double, "
+            "marts.fct_fleet_coverage (kind varchar, expected_drive_hours bigint, reported_drive_hours bigint, reported_ratio double, "
             "drive_hours bigint, measured_ratio double)",
             [] if is_empty else [("disk", 1200000, 1180000, 0.9833, 1155470, 0.9629), ("ssd", 25000, 24000, 0.96, 23959, 0.9584)],
         )
         fill(
             connection,
-            "study_references (id varchar, kind varchar, subject varchar, metric varchar, operator varchar, value varchar, unit varchar)",
+            "study.study_references (id varchar, kind varchar, subject varchar, metric varchar, operator varchar, value varchar, "
+            "unit varchar)",
             REFERENCES,
         )
         numbers = "unit varchar, numerator bigint, denominator bigint, value double, ci_low double, ci_high double"
@@ -150,40 +151,42 @@ def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
         unknown = [(*row[:4], None, 0, None, None, None, row[9], "no data", "nothing measured") for row in results]
         fill(
             connection,
-            f"study_results (id varchar, kind varchar, metric varchar, {numbers}, paper_value double, verdict varchar, reason varchar)",
+            f"marts.study_results (id varchar, kind varchar, metric varchar, {numbers}, paper_value double, "
+            "verdict varchar, reason varchar)",
             unknown if is_empty else results,
         )
         variants = [(variant, name, kind, units[name][1], *rest) for variant, name, kind, *rest in VARIANTS]
-        fill(connection, f"study_variants (variant varchar, id varchar, kind varchar, {numbers})", [] if is_empty else variants)
+        fill(connection, f"study.study_variants (variant varchar, id varchar, kind varchar, {numbers})", [] if is_empty else variants)
         fill(
             connection,
-            "study_curves (figure varchar, curve varchar, kind varchar, x double, y double, y_left double, population bigint)",
+            "marts.study_curves (figure varchar, curve varchar, kind varchar, x double, y double, y_left double, population bigint)",
             [] if is_empty else CURVES,
         )
         for table in (
-            "dim_weeks (week_utc timestamp, is_complete boolean)",
-            "fct_weekly_percentiles (week_utc timestamp, kind varchar, series varchar, percentile double)",
-            "fct_duration_shares (measure varchar, kind varchar, hours bigint)",
-            "fct_duration_summary (measure varchar, kind varchar)",
-            "study_tolerance (kind varchar, tail_hours bigint)",
-            "detector_agreement (detector varchar, other_detector varchar, span varchar, drive_count bigint)",
+            "marts.thresholds (name varchar, kind varchar, value double, unit varchar, description varchar)",
+            "marts.dim_weeks (week_utc timestamp, is_complete boolean)",
+            "report.fct_weekly_percentiles (week_utc timestamp, kind varchar, series varchar, percentile double)",
+            "report.fct_duration_shares (measure varchar, kind varchar, hours bigint)",
+            "report.fct_duration_summary (measure varchar, kind varchar)",
+            "study.study_tolerance (kind varchar, tail_hours bigint)",
+            "report.detector_agreement (detector varchar, other_detector varchar, span varchar, drive_count bigint)",
         ):
             fill(connection, table, [])
         fill(
             connection,
-            "health_comparison (kind varchar, scope varchar, model varchar, attribute varchar, measure varchar, effect double, "
+            "study.health_comparison (kind varchar, scope varchar, model varchar, attribute varchar, measure varchar, effect double, "
             "effect_low double, effect_high double, is_different boolean)",
             [] if is_empty else HEALTH,
         )
         rates = "first_precision double, first_recall double, precision_ratio double, recall double"
         warnings = [] if is_empty else HEALTH_WARNINGS
-        fill(connection, f"health_warnings (kind varchar, rule varchar, attribute varchar, measure varchar, {rates})", warnings)
+        fill(connection, f"study.health_warnings (kind varchar, rule varchar, attribute varchar, measure varchar, {rates})", warnings)
         forecasts = "kind varchar, horizon_days integer, rule varchar, forecast_count bigint, slow_count bigint"
-        fill(connection, f"candidate_forecasts ({forecasts}, skill_ratio double)", [] if is_empty else FORECASTS)
+        fill(connection, f"report.candidate_forecasts ({forecasts}, skill_ratio double)", [] if is_empty else FORECASTS)
         band = "mean_probability double, slow_ratio double"
-        fill(connection, f"candidate_forecast_reliability ({forecasts}, {band})", [] if is_empty else RELIABILITY)
+        fill(connection, f"report.candidate_forecast_reliability ({forecasts}, {band})", [] if is_empty else RELIABILITY)
         points = [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)]
-        fill(connection, "study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)", points)
+        fill(connection, "study.study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)", points)
         connection.execute("create schema raw; create table raw.publication as from marts.publication")
     publish_record(warehouse, models_version())
     return warehouse
@@ -196,8 +199,8 @@ def publish_record(warehouse: Warehouse, version: str) -> None:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[object, ...]]) -> None:
-    """Create a table of the marts, given as `name (columns)`, with these rows."""
-    connection.execute(f"create table marts.{table}")
+    """Create a published table, given as `name (columns)`, with these rows."""
+    connection.execute(f"create table {table}")
     if rows:
         marks = ", ".join("?" * len(rows[0]))
-        connection.executemany(f"insert into marts.{table.split()[0]} values ({marks})", rows)
+        connection.executemany(f"insert into {table.split()[0]} values ({marks})", rows)

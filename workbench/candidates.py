@@ -215,34 +215,34 @@ def calibration(rows: pl.DataFrame, edges: list[float], covered: dict[tuple[str,
 
 
 def backtest(connection: duckdb.DuckDBPyConnection) -> list[Row]:
-    """The rows of marts.candidate_backtest_summary, losses included."""
+    """The rows of report.candidate_backtest_summary, losses included."""
     return fetch(
         connection,
         "select kind, top_ratio, rule, boundary_count, pick_count, tail_hours_caused, round(model_tail_hours_avoided) as model_tail_hours_avoided,"
         " round(tail_hours_avoided) as tail_hours_avoided, round(gain_tail_hours) as gain_tail_hours, round(gain_low) as gain_low,"
-        " round(gain_high) as gain_high, verdict from marts.candidate_backtest_summary order by kind, top_ratio, rule",
+        " round(gain_high) as gain_high, verdict from report.candidate_backtest_summary order by kind, top_ratio, rule",
     )
 
 
 def after_verdicts(connection: duckdb.DuckDBPyConnection) -> list[Row]:
-    """The rows of marts.candidate_verdict_backtest, tail hours a drive: whether a verdict could have been signed."""
+    """The rows of report.candidate_verdict_backtest, tail hours a drive: whether a verdict could have been signed."""
     means = ", ".join(
         f"round({name} / verdict_count, 1) as {name}" for name in ("tail_hours_before", "tail_hours_after", "cost_tail_hours")
     )
     return fetch(
         connection,
         f"select verdict, replace_rule, kind, drive_count, verdict_count, {means}, round(paid_ratio, 2) as paid_ratio"
-        " from marts.candidate_verdict_backtest order by verdict = 'replace' desc, verdict, replace_rule, kind",
+        " from report.candidate_verdict_backtest order by verdict = 'replace' desc, verdict, replace_rule, kind",
     )
 
 
 def forecasts(connection: duckdb.DuckDBPyConnection) -> list[Row]:
-    """The rows of marts.candidate_forecasts."""
+    """The rows of report.candidate_forecasts."""
     return fetch(
         connection,
         "select kind, horizon_days, rule, boundary_count, forecast_count, slow_count, round(brier_score, 5) as brier_score,"
         " round(skill_ratio, 3) as skill_ratio, round(gain, 5) as gain, round(gain_low, 5) as gain_low, round(gain_high, 5) as gain_high,"
-        " verdict from marts.candidate_forecasts order by kind, horizon_days, rule",
+        " verdict from report.candidate_forecasts order by kind, horizon_days, rule",
     )
 
 
@@ -254,7 +254,7 @@ def measured(scenario: Scenario, bundle: Path, warehouse: Warehouse) -> dict[str
     with duckdb.connect(str(warehouse.build_database), read_only=True) as connection:
         rows = panel(connection)
     with open_published(warehouse) as connection:
-        intervals = fetch(connection, "select * from marts.candidate_calibration where interval_count > 0")
+        intervals = fetch(connection, "select * from report.candidate_calibration where interval_count > 0")
         covered = {(row["kind"], row["band"]): row for row in intervals}
         return {
             "verdicts": after_verdicts(connection),

@@ -27,12 +27,12 @@ def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:
 
 
 def list_evidence(warehouse: Warehouse, drive: str) -> list[Row]:
-    """Rows of marts.candidate_evidence of one drive. Raises: QueryError without a publication, and for a drive that is no candidate."""
+    """Rows of report.candidate_evidence of one drive. Raises: QueryError without a publication, and for a drive that is no candidate."""
     from drivetail.ask.explain.question import known_drive  # explain reads raw, with libraries that a list need not load
 
     with publication_of(warehouse) as connection:
         known_drive(connection, drive)
-        rows = fetch(connection, "select * from marts.candidate_evidence where drive_id = $drive order by step", {"drive": drive})
+        rows = fetch(connection, "select * from report.candidate_evidence where drive_id = $drive order by step", {"drive": drive})
     if not rows:
         raise QueryError(
             f"{drive} is not a candidate: it was not slow in the 28 days before the last week boundary, or it is gone; "
@@ -42,23 +42,23 @@ def list_evidence(warehouse: Warehouse, drive: str) -> list[Row]:
 
 
 def list_verdicts(warehouse: Warehouse) -> list[Row]:
-    """Rows of marts.candidate_verdict_backtest. Raises: QueryError without a publication."""
+    """Rows of report.candidate_verdict_backtest. Raises: QueryError without a publication."""
     with publication_of(warehouse) as connection:
         return fetch(
-            connection, "select * from marts.candidate_verdict_backtest order by verdict = 'replace' desc, verdict, replace_rule, kind", {}
+            connection, "select * from report.candidate_verdict_backtest order by verdict = 'replace' desc, verdict, replace_rule, kind", {}
         )
 
 
 def list_backtest(warehouse: Warehouse) -> list[Row]:
-    """Rows of marts.candidate_backtest_summary. Raises: QueryError without a publication."""
+    """Rows of report.candidate_backtest_summary. Raises: QueryError without a publication."""
     with publication_of(warehouse) as connection:
-        return fetch(connection, "select * from marts.candidate_backtest_summary order by kind, top_ratio, rule", {})
+        return fetch(connection, "select * from report.candidate_backtest_summary order by kind, top_ratio, rule", {})
 
 
 def list_forecasts(warehouse: Warehouse) -> list[Row]:
-    """Rows of marts.candidate_forecasts, the best rule first. Raises: QueryError without a publication."""
+    """Rows of report.candidate_forecasts, the best rule first. Raises: QueryError without a publication."""
     with publication_of(warehouse) as connection:
-        return fetch(connection, "select * from marts.candidate_forecasts order by kind, horizon_days, brier_score, rule", {})
+        return fetch(connection, "select * from report.candidate_forecasts order by kind, horizon_days, brier_score, rule", {})
 
 
 def candidates_table(rows: Sequence[Row]) -> str:

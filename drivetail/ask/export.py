@@ -63,7 +63,7 @@ def export(
         ((publication_id,),) = connection.execute("select publication_id from raw.publication").fetchall()
         query = "select table_name from information_schema.tables where table_schema = 'marts' order by table_name"
         names = [name for (name,) in connection.execute(query).fetchall()]
-        left_out = not_asked(connection)
+        left_out = [name for name in not_asked(connection) if name in names]
         wanted = [name for name in names if (name in only if only else name not in left_out)]
         comments = [row for row in fetch(connection, COMMENTS) if row["what"].split(".")[1] in wanted]
     unknown = [name for name in only if name not in names]

@@ -180,8 +180,8 @@ def _of_fleet(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
     if status.publication["state"] != "published":
         return
     with publication_of(warehouse) as connection:
-        tails = fetch(connection, "select * from marts.fct_recent_tails order by kind")
-        drives = fetch(connection, "select * from marts.fct_recent_slowness order by slowness_rank")
+        tails = fetch(connection, "select * from status.fct_recent_tails order by kind")
+        drives = fetch(connection, "select * from status.fct_recent_slowness order by slowness_rank")
     for name, key, help_ in (
         ("raid_group_samples", "raid_hours", "Valid RAID-hours of the last day."),
         ("tail_samples", "tail_hours", "RAID-hours of the last day with a slow drive."),

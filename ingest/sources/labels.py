@@ -1,4 +1,4 @@
-"""Source `labels`: what a person found of a drive, slow or healthy; detectors are scored against it (marts.detector_scores).
+"""Source `labels`: what a person found of a drive, slow or healthy; detectors are scored against it (report.detector_scores).
 
 CSV (also .gz, .zst), NDJSON or Parquet, a row per drive. Of two labels of a drive the later `labelled_on` counts, of one day `slow`.
 """

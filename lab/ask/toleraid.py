@@ -199,7 +199,7 @@ def _distribution(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, q
     """The distribution that a question names, kept in the warehouse."""
     name = question.slowdowns
     if name in {"rare", "periodic"}:
-        curve = "select x, y from marts.study_paper_curves where figure = '4a' and curve = 'Si' order by seq"
+        curve = "select x, y from study.study_paper_curves where figure = '4a' and curve = 'Si' order by seq"
         made = Rare.of_curve(connection.execute(curve).fetchall()) if name == "rare" else Periodic()
         return _keep_generated(warehouse, name, made)
     if name == "fleet":

@@ -44,8 +44,8 @@ def fetch_tolerance(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Row
     return {
         "runs": runs,
         "curves": fetch(connection, curves, {"runs": names}),
-        "paper": fetch(connection, "select * from marts.study_paper_curves where figure like '12%' order by figure, curve, seq"),
-        "totals": fetch(connection, "select * from marts.study_tolerance order by kind"),
+        "paper": fetch(connection, "select * from study.study_paper_curves where figure like '12%' order by figure, curve, seq"),
+        "totals": fetch(connection, "select * from study.study_tolerance order by kind"),
     }
 
 

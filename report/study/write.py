@@ -23,29 +23,29 @@ def write_study(warehouse: Warehouse, out: Path, *, kind: str | None = None) -> 
     with publication_of(warehouse) as connection:
 
         def of_kind(relation: str, order: str, condition: str = "true") -> list[Row]:
-            query = f"select * from marts.{relation} where ($kind is null or kind = $kind) and {condition} order by {order}"
+            query = f"select * from {relation} where ($kind is null or kind = $kind) and {condition} order by {order}"
             return fetch(connection, query, {"kind": kind})
 
         (publication,) = fetch(connection, "select publication_id, published_at, last_hour_utc from marts.publication")
         facts = StudyFacts(
             kind=kind,
             publication=publication,
-            coverage=of_kind("fct_fleet_coverage", "kind"),
+            coverage=of_kind("marts.fct_fleet_coverage", "kind"),
             results=fetch_results(connection, kind),
-            variants=of_kind("study_variants", "variant, id, kind"),
-            curves=of_kind("study_curves", "figure, curve, x"),
-            percentiles=of_kind("fct_weekly_percentiles", "kind, series, percentile", LAST_COMPLETE_WEEK),
+            variants=of_kind("study.study_variants", "variant, id, kind"),
+            curves=of_kind("marts.study_curves", "figure, curve, x"),
+            percentiles=of_kind("report.fct_weekly_percentiles", "kind, series, percentile", LAST_COMPLETE_WEEK),
             thresholds=fetch(connection, "select * from marts.thresholds"),
-            durations=of_kind("fct_duration_shares", "measure, kind, hours"),
-            duration_summary=of_kind("fct_duration_summary", "measure, kind"),
+            durations=of_kind("report.fct_duration_shares", "measure, kind, hours"),
+            duration_summary=of_kind("report.fct_duration_summary", "measure, kind"),
             detectors=fetch(
-                connection, "select * from marts.detector_agreement where span like 'last_%' order by detector, other_detector"
+                connection, "select * from report.detector_agreement where span like 'last_%' order by detector, other_detector"
             ),
-            health=of_kind("health_comparison", "kind, scope, attribute, measure, model"),
-            health_warnings=of_kind("health_warnings", "kind, rule, first_recall desc nulls last, attribute, measure"),
-            forecasts=of_kind("candidate_forecasts", "kind, horizon_days, rule"),
-            forecast_reliability=of_kind("candidate_forecast_reliability", "kind, horizon_days, rule, mean_probability"),
-            paper_curves=fetch(connection, "select * from marts.study_paper_curves order by figure, curve, seq"),
-            tolerance=fetch(connection, "select * from marts.study_tolerance order by kind"),
+            health=of_kind("study.health_comparison", "kind, scope, attribute, measure, model"),
+            health_warnings=of_kind("study.health_warnings", "kind, rule, first_recall desc nulls last, attribute, measure"),
+            forecasts=of_kind("report.candidate_forecasts", "kind, horizon_days, rule"),
+            forecast_reliability=of_kind("report.candidate_forecast_reliability", "kind, horizon_days, rule, mean_probability"),
+            paper_curves=fetch(connection, "select * from study.study_paper_curves order by figure, curve, seq"),
+            tolerance=fetch(connection, "select * from study.study_tolerance order by kind"),
         )
     return replace_file(out, render_page(facts))

@@ -158,11 +158,11 @@ decided as (
 
 QUESTIONS = {
     "fleet": "select * from marts.fct_weekly_summary where week_utc = $week and kind = 'all'",
-    "landing": "select * from marts.fct_landing_totals order by record_kind = 'all' desc, rows_delivered desc, record_kind",
-    "rejections": "select * from marts.fct_rejection_counts order by row_count desc, source, reason, column_name",
+    "landing": "select * from report.fct_landing_totals order by record_kind = 'all' desc, rows_delivered desc, record_kind",
+    "rejections": "select * from report.fct_rejection_counts order by row_count desc, source, reason, column_name",
     "coverage": "select * from marts.fct_weekly_coverage where week_utc = $week order by kind",
-    "unknown_kinds": "select drive_id from marts.fct_unknown_kinds where last_hour_utc >= $week order by drive_id",
-    "alert_floors": "select * from marts.fct_alert_floors where alert_count > 0 order by peer_kind, floor_us",
+    "unknown_kinds": "select drive_id from status.fct_unknown_kinds where last_hour_utc >= $week order by drive_id",
+    "alert_floors": "select * from report.fct_alert_floors where alert_count > 0 order by peer_kind, floor_us",
     "guessed": """
 select raid_group_id, data_drive_count
 from marts.dim_raid_groups
@@ -196,17 +196,17 @@ where week_utc = $week and kind <> 'all' and (reported_drive_hours > 0 or raid_h
 order by kind
 """,
     "slo": "select * from marts.fct_fleet_slo where week_utc = $week order by kind, threshold",
-    "tails": "select * from marts.fct_weekly_tails where week_utc = $week order by kind, threshold",
+    "tails": "select * from report.fct_weekly_tails where week_utc = $week order by kind, threshold",
     "thresholds": "select * from marts.thresholds order by name, kind",
     "costs": "select * from marts.fct_weekly_costs where week_utc = $week order by kind",
-    "tolerance": "select * from marts.fct_weekly_tolerance where week_utc = $week order by kind",
+    "tolerance": "select * from report.fct_weekly_tolerance where week_utc = $week order by kind",
     "trend": """
 select *
 from marts.fct_weekly_summary
 where week_utc > $first and week_utc <= $week and kind <> 'all' and (reported_drive_hours > 0 or raid_hours > 0)
 order by week_utc, kind
 """,
-    "fleet_hours": "select * from marts.fct_fleet_hours where hour_utc >= $week and hour_utc < $end order by kind, hour_utc",
+    "fleet_hours": "select * from report.fct_fleet_hours where hour_utc >= $week and hour_utc < $end order by kind, hour_utc",
     "drives": f"""
 with {DECIDED},
 caused as (
@@ -229,8 +229,8 @@ select
     decided.decided_at
 from marts.fct_weekly_drives as costs
 left join marts.fct_weekly_drives as earlier on costs.drive_id = earlier.drive_id and earlier.week_utc = $before
-left join marts.fct_weekly_drive_evidence as evidence on costs.drive_id = evidence.drive_id and evidence.week_utc = $week
-left join marts.fct_weekly_drive_states as states on costs.drive_id = states.drive_id and states.week_utc = $week
+left join report.fct_weekly_drive_evidence as evidence on costs.drive_id = evidence.drive_id and evidence.week_utc = $week
+left join report.fct_weekly_drive_states as states on costs.drive_id = states.drive_id and states.week_utc = $week
 left join caused on costs.drive_id = caused.drive_id and costs.raid_group_id = caused.raid_group_id
 left join marts.dim_drives as drives on costs.drive_id = drives.drive_id
 left join marts.fct_drive_slowness as slowness on costs.drive_id = slowness.drive_id
@@ -263,7 +263,7 @@ select
     raid_hours.tail_2,
     raid_hours.slow_at,
     raid_hours.slowest_drive_id
-from marts.fct_peer_bands as bands
+from report.fct_peer_bands as bands
 inner join marts.fct_raid_hours as raid_hours
     on bands.raid_group_id = raid_hours.raid_group_id and bands.hour_utc = raid_hours.hour_utc
 where bands.raid_group_id in ($groups) and bands.hour_utc >= $week and bands.hour_utc < $end
@@ -292,7 +292,7 @@ order by kind
 """,
     "states": f"""
 select *
-from marts.fct_weekly_drive_states
+from report.fct_weekly_drive_states
 where week_utc = $week and state <> 'continuing'
 order by state = 'new' desc, state = 'reopened' desc, state = 'unseen' desc, slow_hours desc, earlier_slow_hours desc, drive_id
 limit {STATES_LISTED}
@@ -318,7 +318,7 @@ where hour_utc >= $week and hour_utc < $end
 order by greatest(group_slowdown, tail_1) desc, hour_utc, raid_group_id
 limit {GROUP_HOURS_LISTED}
 """,
-    "slowness_counts": "select * from marts.fct_slowness_counts order by kind",
+    "slowness_counts": "select * from report.fct_slowness_counts order by kind",
     "chronic": f"""
 select slowness.*, drives.vendor, drives.model, drives.current_raid_group_id, drives.deployed_on
 from marts.fct_drive_slowness as slowness
@@ -360,8 +360,8 @@ from marts.fct_slow_alerts
 where cleared_at is null and subject_type <> 'drive' and part_of is null
 order by raised_at desc, subject_type, subject_id
 """,
-    "backtest": "select * from marts.candidate_backtest_summary where tail_hours_caused > 0 order by kind, top_ratio, rule",
-    "verdict_backtest": "select * from marts.candidate_verdict_backtest order by verdict = 'replace' desc, verdict, replace_rule, kind",
+    "backtest": "select * from report.candidate_backtest_summary where tail_hours_caused > 0 order by kind, top_ratio, rule",
+    "verdict_backtest": "select * from report.candidate_verdict_backtest order by verdict = 'replace' desc, verdict, replace_rule, kind",
     "decisions": f"""
 with {DECIDED}
 select *
@@ -371,11 +371,11 @@ limit {DECISIONS_LISTED}
 """,
     "classes": """
 select *
-from marts.fct_weekly_classes
+from report.fct_weekly_classes
 where week_utc = $week
 order by dimension desc, kind, is_comparable desc, slow_ratio desc, class
 """,
-    "events": "select * from marts.fct_weekly_events where week_utc = $week order by is_explicit desc, event_count desc, event_type, kind",
+    "events": "select * from report.fct_weekly_events where week_utc = $week order by is_explicit desc, event_count desc, event_type, kind",
     "unplugs": """
 select
     week_utc,
@@ -386,7 +386,7 @@ select
     replaced_count,
     after_slowdown_count,
     recurred_count
-from marts.fct_weekly_events
+from report.fct_weekly_events
 where week_utc = $week and event_type = 'unplug'
 order by kind
 """,

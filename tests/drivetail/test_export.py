@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("export")
 DRIVE_HOURS = "marts.fct_drive_hours order by drive_id, hour_utc"
 COUNT = "select count(*) from marts.fct_drive_hours"
 NAMES = "select table_name from information_schema.tables where table_schema = 'marts' order by 1"
-OF_STUDY = ["study_curves", "study_results", "study_tolerance", "study_variants"]
+OF_STUDY = ["study_curves", "study_results"]
 
 
 def asked(file: Path, query: str) -> list[tuple]:

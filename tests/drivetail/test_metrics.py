@@ -233,7 +233,7 @@ def test_a_publication_of_an_earlier_release_says_what_to_run(published: Publish
     with duckdb.connect(str(root / "warehouse.duckdb")) as connection:
         connection.execute("update plan.root set root = ?", [str(root)])
         connection.execute(f"comment on table plan.root is '{root}'")
-        connection.execute("drop table marts.fct_recent_slowness")
+        connection.execute("drop table status.fct_recent_slowness")
     (record,) = (root / "publications").glob("*.json")
     record.write_text(record.read_text().replace('"models": "', '"models": "other'))
     with pytest.raises(QueryError, match=r"by another release, .* run `drivetail build`"):
@@ -249,7 +249,7 @@ def test_names_of_telemetry_are_escaped(published: Published, tmp_path: Path) ->
         connection.execute("update plan.root set root = ?", [str(root)])
         connection.execute(f"comment on table plan.root is '{root}'")
         connection.execute(
-            "create or replace table marts.fct_recent_slowness as select 1 as slowness_rank, $$"
+            "create or replace table status.fct_recent_slowness as select 1 as slowness_rank, $$"
             + hostile
             + "$$ as drive_id, 'disk' as kind,"
             " null as model, null as host, 'g' as raid_group_id, timestamp '2026-01-05' as hour_utc, 2.5 as slowdown, 1 as slow_hours"

@@ -195,7 +195,7 @@ def test_a_corrupt_publication(copied: Warehouse) -> None:
 
 def test_a_publication_that_has_lost_what_it_shows(settled: Warehouse) -> None:
     with duckdb.connect(str(settled.published)) as connection:
-        connection.execute("drop table marts.fct_status_window; drop view intermediate.int_drive_hours")
+        connection.execute("drop table status.fct_status_window; drop view intermediate.int_drive_hours")
     told = drivetail("status", "-w", settled.root)
     assert told.exit_code == 0
     assert "its tables cannot be read" in told.output

@@ -93,8 +93,8 @@ def test_thresholds_views_and_custom_models_change_and_compute_no_day(
     (tmp_path / "own" / "slow.sql").write_text("select drive_id from {{ ref('fct_drive_slowness') }} where slow_hours > 0")
     built(settled)
     assert asked(settled, ALERTS) == [("d15",), ("v1",)]
-    assert asked(other, "select count(*) > 0 from marts.fct_raid_group_freshness") == [(True,)]
-    assert asked(settled, "select count(*) from marts.fct_raid_group_freshness") == [(0,)]
+    assert asked(other, "select count(*) > 0 from status.fct_raid_group_freshness") == [(True,)]
+    assert asked(settled, "select count(*) from status.fct_raid_group_freshness") == [(0,)]
     assert asked(settled, "from custom.slow order by all") == [("d15",), ("v1",)]
     assert stored(settled) == before
 

@@ -10,6 +10,7 @@ import pytest
 from engine.compiled import models_of
 from engine.nodes import SEED, STORED, VIEW
 from engine.projects import projects
+from engine.publish import PUBLISHED
 from ingest.contract.fleet import IDENTITY, INGESTED_FILES, RAW, REJECTED_RECORDS, RETIRED
 from ingest.contract.values import RAW_KINDS
 from tests.sql_types import SQL_TYPES
@@ -113,6 +114,18 @@ def test_only_hours_decisions_and_publications_are_views() -> None:
         "fct_drive_hours", "fct_drive_hours_described", "fct_drive_hour_io", "fct_raid_hours", "fct_drive_samples",
         "fct_drive_decisions", "fct_drive_decision_states", "replacement_candidates", "drive_actions", "publication",
     }  # fmt: skip
+
+
+def test_marts_holds_what_is_promised_and_little_more() -> None:
+    """Inputs of one page are in `report`, `study` or `status`, and may change with it."""
+    marts = {node.name for node in models_of() if node.schema == "marts"}
+    promised = {
+        "dim_drives", "dim_raid_groups", "fct_drive_hours", "fct_raid_hours", "fct_slowdown_intervals", "fct_slowdown_arrivals",
+        "fct_drive_slowness", "fct_drive_transitions", "fct_drive_events", "fct_unplug_episodes", "study_results", "study_curves",
+        "rejected_records", "ingested_files", "publication",
+    }  # fmt: skip
+    assert promised <= marts and len(marts) <= 45
+    assert all(node.has_contract for node in models_of() if node.schema in PUBLISHED)
 
 
 def test_the_fleet_and_the_lab_read_nothing_of_each_other() -> None:

@@ -78,20 +78,20 @@ select '5: slow drive-hours = arrivals + slow drives', slow, arrivals + slow_dri
 
 # What the way of delivery may change: the file a record lay in (and how its format spells NaN), how it was judged, instants.
 NOT_COMPARED = {
-    "publication": None,
+    "marts.publication": None,
     # no fleet that is compared so lasts the weeks that these need: test_candidates.py has one that does
-    "replacement_candidates": None,
-    "candidate_evidence": None,
-    "candidate_backtest": None,
-    "candidate_backtest_summary": None,
-    "candidate_calibration": None,
-    "candidate_verdict_backtest": None,
-    "candidate_forecasts": None,
-    "candidate_forecast_reliability": None,
-    "ingested_files": None,
-    "fct_landing_totals": None,
-    "fct_rejection_counts": ("file_count",),
-    "rejected_records": ("file", "row", "value", "rejected_at"),
+    "marts.replacement_candidates": None,
+    "report.candidate_evidence": None,
+    "report.candidate_backtest": None,
+    "report.candidate_backtest_summary": None,
+    "report.candidate_calibration": None,
+    "report.candidate_verdict_backtest": None,
+    "report.candidate_forecasts": None,
+    "report.candidate_forecast_reliability": None,
+    "marts.ingested_files": None,
+    "report.fct_landing_totals": None,
+    "report.fct_rejection_counts": ("file_count",),
+    "marts.rejected_records": ("file", "row", "value", "rejected_at"),
 }
 
 
@@ -157,11 +157,11 @@ def broken_sums(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def marts(connection: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, list[str]]:
-    """Columns of every relation of schema marts, by its name; in which order they stand, the two ways of running need not agree."""
+    """Columns of every published relation, by `schema.name`; in which order they stand, the two ways of running need not agree."""
     rows = connection.execute(
         """
-        select table_name, column_name from duckdb_columns()
-        where database_name = ? and schema_name = 'marts' order by table_name, column_name
+        select schema_name || '.' || table_name, column_name from duckdb_columns()
+        where database_name = ? and schema_name in ('marts', 'report', 'study', 'status') order by all
         """,
         [catalog],
     ).fetchall()
@@ -173,7 +173,10 @@ def marts(connection: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, list
 
 def study(connection: duckdb.DuckDBPyConnection, catalog: str) -> set[str]:
     """The relations of the study that somebody has asked for; the others cannot be read."""
-    query = "select table_name from duckdb_tables() where database_name = ? and schema_name = 'marts' and starts_with(table_name, 'study_')"
+    query = """
+        select schema_name || '.' || table_name from duckdb_tables()
+        where database_name = ? and schema_name in ('marts', 'study') and starts_with(table_name, 'study_')
+    """
     return {name for (name,) in connection.execute(query, [catalog]).fetchall()}
 
 
@@ -186,7 +189,7 @@ def marts_differences(left: Path, *others: Path) -> list[str]:
         connection.execute(f"attach '{left}' as one (read_only)")
         relations = marts(connection, "one")
         asked = study(connection, "one")
-        assert "fct_drive_hours" in relations, f"{left} has no marts"
+        assert "marts.fct_drive_hours" in relations, f"{left} has no marts"
         catalogs = {f"other_{number}": other for number, other in enumerate(others)}
         for catalog, other in catalogs.items():
             connection.execute(f"attach '{other}' as {catalog} (read_only)")
@@ -196,11 +199,11 @@ def marts_differences(left: Path, *others: Path) -> list[str]:
         differences = []
         for relation, columns in relations.items():
             left_out = NOT_COMPARED.get(relation, ())
-            if left_out is None or (relation.startswith("study_") and relation not in asked):
+            if left_out is None or (".study_" in relation and relation not in asked):
                 continue
             listed = ", ".join(f'"{column}"' for column in columns if column not in left_out)
             for catalog, other in {"one": left, **catalogs}.items():
-                connection.execute(f'create or replace temp table side_{catalog} as select {listed} from {catalog}.marts."{relation}"')
+                connection.execute(f"create or replace temp table side_{catalog} as select {listed} from {catalog}.{relation}")
                 for name, first, second in ((left, "one", catalog), (other, catalog, "one")):
                     rows = connection.execute(f"(from side_{first}) except all (from side_{second})").fetchall()
                     if rows:

@@ -143,7 +143,7 @@ def test_what_is_expected_and_what_came_equal_the_reference(whole: Warehouse) ->
     saved = backtest(reference)
     came = {
         (row["kind"], row["boundary_utc"], row["top_ratio"], row["rule"]): row["tail_hours_avoided"]
-        for row in rows(whole, "select * from marts.candidate_backtest")
+        for row in rows(whole, "select * from report.candidate_backtest")
     }
     assert came.keys() == saved.keys()
     # by lot: hundredths, rounded by RAID group
@@ -169,7 +169,7 @@ def test_what_is_expected_and_what_came_equal_the_reference(whole: Warehouse) ->
     listed = sorted(candidates.values(), key=lambda row: row["candidate_rank"])
     order = ["replace", "check path", "watch", "leave"]
     assert [order.index(row["verdict"]) for row in listed] == sorted(order.index(row["verdict"]) for row in listed)
-    last = rows(whole, "select drive_id, max_by(expected_tail_hours, step) as expected from marts.candidate_evidence group by drive_id")
+    last = rows(whole, "select drive_id, max_by(expected_tail_hours, step) as expected from report.candidate_evidence group by drive_id")
     assert all(near(row["expected"], candidates[row["drive_id"]]["expected_tail_hours"]) for row in last)
     assert len(last) == len(candidates)
 
@@ -177,14 +177,14 @@ def test_what_is_expected_and_what_came_equal_the_reference(whole: Warehouse) ->
 def test_what_was_foretold_equals_the_reference(whole: Warehouse) -> None:
     foretold = forecasts(expectations(facts(whole)), facts(whole))
     wanted = scores(foretold)
-    found = {(row["kind"], row["horizon_days"], row["rule"]): row for row in rows(whole, "from marts.candidate_forecasts")}
+    found = {(row["kind"], row["horizon_days"], row["rule"]): row for row in rows(whole, "from report.candidate_forecasts")}
     assert found.keys() == wanted.keys() and len(found) == 24  # of two kinds, three horizons and four rules
     for key, row in wanted.items():
         assert {name: found[key][name] for name in row} == pytest.approx(row, rel=1e-6, abs=1e-8), key
         assert found[key]["gain_low"] <= found[key]["gain"] + 1e-8 and found[key]["gain"] <= found[key]["gain_high"] + 1e-8
     bands = {
         (row["kind"], row["horizon_days"], row["rule"], row["probability_band"]): row
-        for row in rows(whole, "from marts.candidate_forecast_reliability")
+        for row in rows(whole, "from report.candidate_forecast_reliability")
     }
     diagrams = reliability(foretold)
     assert bands.keys() == diagrams.keys() and len(bands) > 24
@@ -285,7 +285,7 @@ def test_losses_are_printed(tmp_path: Path) -> None:
         line.split()[2]: line.endswith("too little data to call") for line in answer.output.splitlines() if re.match(r"disk +\S+% ", line)
     }
     assert said == {"most_slow_hours_28d": True, "random": False, "slowest_now": True}, answer.output
-    verdicts = {row["rule"]: row for row in rows(warehouse, "from marts.candidate_backtest_summary where top_ratio = 0.05")}
+    verdicts = {row["rule"]: row for row in rows(warehouse, "from report.candidate_backtest_summary where top_ratio = 0.05")}
     assert verdicts["random"]["gain_high"] < 0 > verdicts["slowest_now"]["gain_tail_hours"]
 
 

@@ -35,7 +35,7 @@ def built(folder: Path, bundle: Path) -> Warehouse:
 
 def comparisons(warehouse: Warehouse) -> list[dict[str, Any]]:
     with open_published(warehouse) as connection:
-        return fetch(connection, "select * from marts.health_comparison")
+        return fetch(connection, "select * from study.health_comparison")
 
 
 def awkward_fleet(folder: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
@@ -113,7 +113,7 @@ def test_the_comparison_equals_a_plain_computation(tmp_path: Path) -> None:
     with open_published(warehouse) as connection:
         rules = {
             tuple(row[name] for name in ("kind", "rule", "attribute", "measure")): row
-            for row in fetch(connection, "select * from marts.health_warnings")
+            for row in fetch(connection, "select * from study.health_warnings")
         }
     assert rules.keys() == warned.keys() and len(rules) > 1
     for rule, counts in warned.items():
@@ -139,7 +139,7 @@ def test_a_simulated_fleet_has_what_was_planted(health: str, tmp_path: Path) -> 
     warehouse = built(tmp_path, tmp_path / "bundle")
     rows = comparisons(warehouse)
     with open_published(warehouse) as connection:
-        warnings = {(row["rule"], row["measure"]): row for row in fetch(connection, "select * from marts.health_warnings")}
+        warnings = {(row["rule"], row["measure"]): row for row in fetch(connection, "select * from study.health_warnings")}
     assert sum(row["is_different"] is not None for row in rows) >= 10
     different = {row["attribute"] for row in rows if row["is_different"]}
     if health == "unrelated":

@@ -69,8 +69,8 @@ def test_every_accepted_drive_hour_has_a_name_of_its_own_or_a_count(tmp_path: Pa
         ("vma/sda", "vma", 60, 900.0),
         ("vmb/sda", "vmb", 120, 900.0),
     ]
-    assert asked(warehouse, "select path_hours, other_hours from marts.fct_recent_merged") == [(1, 0)]
-    assert asked(warehouse, "select serial, device_count from marts.fct_shared_serials order by all") == [("MADEUP0", 2), ("TWINS", 2)]
+    assert asked(warehouse, "select path_hours, other_hours from status.fct_recent_merged") == [(1, 0)]
+    assert asked(warehouse, "select serial, device_count from status.fct_shared_serials order by all") == [("MADEUP0", 2), ("TWINS", 2)]
     assert asked(warehouse, "select drive_id, kind from marts.dim_drives where drive_id like 'vm%' order by all") == [
         ("vma/sda", "disk"),
         ("vmb/sda", "disk"),
@@ -98,8 +98,8 @@ def test_disks_beside_flash_are_compared_with_disks(tmp_path: Path) -> None:
         ("both (nvme)", 3, 10.0),
     ]
     assert asked(warehouse, "select subject_id from marts.fct_slow_alerts") == [("S-nvme2n1",)]
-    assert asked(warehouse, "select count(*) from marts.fct_unknown_kinds") == [(4,)]
-    assert asked(warehouse, "select raid_group_id, drive_count from marts.fct_mixed_raid_groups order by all") == [
+    assert asked(warehouse, "select count(*) from status.fct_unknown_kinds") == [(4,)]
+    assert asked(warehouse, "select raid_group_id, drive_count from status.fct_mixed_raid_groups order by all") == [
         ("both", 4),
         ("both (nvme)", 3),
     ]

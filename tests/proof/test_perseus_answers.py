@@ -151,7 +151,7 @@ def test_detectors_are_held_against_the_verified_drives(connection: duckdb.DuckD
     """Chronic finds every one and no other; an hour at 2x three of them."""
     query = """
         select detector, true_positive_count, false_positive_count, false_negative_count, precision_ratio, recall_ratio, f1
-        from marts.detector_scores where labelled_count > 0 and unseen_count = 0
+        from report.detector_scores where labelled_count > 0 and unseen_count = 0
     """
     scores = {detector: rest for detector, *rest in connection.execute(query).fetchall()}
     assert scores["chronic"] == [34, 0, 0, 1.0, 1.0, 1.0]
@@ -180,7 +180,7 @@ def test_perseus_flags_the_verified_drives_of_cluster_a_and_no_other(connection:
     ]
     query = """
         select labelled_count, unseen_count, true_positive_count, false_positive_count, false_negative_count, true_negative_count
-        from marts.detector_scores where detector = 'perseus'
+        from report.detector_scores where detector = 'perseus'
     """
     assert connection.execute(query).fetchone() == (1_476, 1_116, 2, 0, 0, 358)
 
@@ -249,4 +249,4 @@ def test_the_candidates_are_the_drives_that_were_found_slow(connection: duckdb.D
     found = connection.execute("select drive_id, verdict, expected_low from marts.replacement_candidates").fetchall()
     assert {drive for drive, _, _ in found} == {drive for drive in verified() if drive.startswith("cluster_A")}
     assert all(row[1:] == ("watch", None) for row in found)
-    assert connection.execute("select count(*) from marts.candidate_backtest").fetchone() == (0,)
+    assert connection.execute("select count(*) from report.candidate_backtest").fetchone() == (0,)

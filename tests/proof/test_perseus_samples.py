@@ -136,7 +136,7 @@ def pairs_of_perseus(warehouse: Warehouse) -> set[tuple[Any, ...]]:
             connection.execute(
                 """
                 select drive_count, case when detector = 'perseus' then flagged_count else other_flagged_count end, both_count, kappa
-                from marts.detector_agreement where span = 'all' and 'perseus' in (detector, other_detector)
+                from report.detector_agreement where span = 'all' and 'perseus' in (detector, other_detector)
                 """
             ).fetchall()
         )

@@ -19,7 +19,7 @@ import pytest
 
 from drivetail.ask.status import collect_status
 from engine.build import build, make_study
-from engine.publish import Publication, clean_up, current_publication
+from engine.publish import PUBLISHED, Publication, clean_up, current_publication
 from engine.warehouse import Warehouse
 from ingest import StoreError, ingest
 from tests.proof.forks import Forks
@@ -125,8 +125,8 @@ def test_every_mart_can_be_counted_in_duckdb_15_and_20_attached_from_anywhere(fl
     make_study(fleet.warehouse)
     with duckdb.connect(str(fleet.warehouse.published), read_only=True) as connection:
         relations = list(marts(connection, "warehouse"))
-    assert {"fct_drive_hours", "fct_raid_hours", "publication"} <= set(relations)
-    count = " union all ".join(f"select '{name}' as name, count(*) as n from fleet.marts.{name}" for name in relations)
+    assert {"marts.fct_drive_hours", "marts.fct_raid_hours", "marts.publication"} <= set(relations)
+    count = " union all ".join(f"select '{name}' as name, count(*) as n from fleet.{name}" for name in relations)
     command = [str(DUCKDB_CLI), "-json", "-c", f"{attach}; select version() as version; {count}"]
     version, older = answers(subprocess.run(command, cwd="/", capture_output=True, text=True, check=True).stdout)
     assert version[0]["version"].startswith("v1.5.")
@@ -139,13 +139,14 @@ def test_every_mart_can_be_counted_in_duckdb_15_and_20_attached_from_anywhere(fl
     counted = {row["name"]: row["n"] for row in older}
     assert counted.keys() == set(relations)
     assert dict(newer) == counted
-    assert counted["fct_drive_hours"] > 0 and counted["study_results"] > 0
+    assert counted["marts.fct_drive_hours"] > 0 and counted["marts.study_results"] > 0
 
 
 def test_every_relation_and_column_of_marts_says_what_it_is(fleet: Fleet) -> None:
     with duckdb.connect(str(fleet.warehouse.published), read_only=True) as connection:
-        relations = "select {0}_name, comment from duckdb_{0}s() where schema_name = 'marts'"
-        columns = "select table_name || '.' || column_name, comment from duckdb_columns() where schema_name = 'marts'"
+        published = f"schema_name in {PUBLISHED}"
+        relations = f"select {{0}}_name, comment from duckdb_{{0}}s() where {published}"
+        columns = f"select table_name || '.' || column_name, comment from duckdb_columns() where {published}"
         for query in (" union all ".join(relations.format(kind) for kind in ("table", "view")), columns):
             found = dict(connection.execute(query).fetchall())
             assert len(found) > 60 and [name for name, comment in found.items() if not comment] == []

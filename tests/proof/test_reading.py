@@ -26,7 +26,7 @@ import duckdb
 connection = duckdb.connect(sys.argv[1], read_only=True)
 query = '''
     select distinct schema_name || '.' || table_name from duckdb_columns()
-    where not internal and schema_name in ('marts', 'lab', 'custom')
+    where not internal and schema_name in ('marts', 'report', 'study', 'status', 'lab', 'custom')
 '''
 seconds = {}
 for (relation,) in connection.execute(query).fetchall():

@@ -10,6 +10,8 @@ from typing import Any
 
 import duckdb
 
+from engine.publish import PUBLISHED
+
 from .reference import KEYS, RELATIONS
 
 Record = dict[str, Any]
@@ -27,8 +29,8 @@ ACCOUNTS = ("rows_delivered", "rows_rejected")
 UNREADABLE = "unreadable"
 
 
-def compare(expected: dict[str, list[Record]], warehouse_duckdb: Path, schema: str = "marts") -> list[str]:
-    """Every relation of `expected` against schema `marts` of the file (opened read-only); -> human-readable differences.
+def compare(expected: dict[str, list[Record]], warehouse_duckdb: Path) -> list[str]:
+    """Every relation of `expected` against that of the file (opened read-only); -> human-readable differences.
 
     Equality is exact (NaN equals NaN) but for the few columns of RELATIVE. Column types are those of the contract. More columns
     than the contract's are fine. Rejected records compare by (file name, row, column), ingested files by name, rows delivered and
@@ -36,18 +38,19 @@ def compare(expected: dict[str, list[Record]], warehouse_duckdb: Path, schema: s
     """
     differences = []
     with duckdb.connect(str(warehouse_duckdb), read_only=True) as connection:
+        connection.execute("set search_path = '" + ",".join(PUBLISHED) + "'")
         for relation, rows in expected.items():
-            found = _relation_differences(connection, schema, relation, rows)
+            found = _relation_differences(connection, relation, rows)
             differences.extend(found[:MOST])
             if len(found) > MOST:
                 differences.append(f"{relation}: ... and {len(found) - MOST} more")
     return differences
 
 
-def _relation_differences(connection: duckdb.DuckDBPyConnection, schema: str, relation: str, rows: list[Record]) -> list[str]:
+def _relation_differences(connection: duckdb.DuckDBPyConnection, relation: str, rows: list[Record]) -> list[str]:
     types = RELATIONS[relation]
     try:
-        described = connection.execute(f'describe "{schema}"."{relation}"').fetchall()
+        described = connection.execute(f'describe "{relation}"').fetchall()
     except duckdb.Error as error:
         return [f"{relation}: cannot be read: {str(error).splitlines()[0]}"]
     declared = {name: declared_type for name, declared_type, *_ in described}
@@ -61,7 +64,7 @@ def _relation_differences(connection: duckdb.DuckDBPyConnection, schema: str, re
     ]
     columns = list(types)
     listed = ", ".join(f'"{column}"' for column in columns)
-    fetched = connection.execute(f'select {listed} from "{schema}"."{relation}"').fetchall()
+    fetched = connection.execute(f'select {listed} from "{relation}"').fetchall()
     got = [dict(zip(columns, values, strict=True)) for values in fetched]
     return differences + compare_rows(relation, rows, got)
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import duckdb
 
+from engine.publish import PUBLISHED
+
 from .compare import MOST, has_type
 from .reference import columns_of_types
 from .study import Study, is_in_scope
@@ -29,7 +31,7 @@ RELATIVE = 1e-9
 NEAR_ZERO = 1e-12
 
 
-def compare_study(rows: Study, published: Path, schema: str = "marts") -> list[str]:
+def compare_study(rows: Study, published: Path) -> list[str]:
     """The reference's study against a published DuckDB file (opened read-only); -> human-readable differences.
 
     Integers and verdicts exactly, doubles to 1e-9 relative; study_curves at every x the file has. Figure 12 and ToleRAID are left
@@ -37,8 +39,9 @@ def compare_study(rows: Study, published: Path, schema: str = "marts") -> list[s
     """
     differences = []
     with duckdb.connect(str(published), read_only=True) as connection:
+        connection.execute("set search_path = '" + ",".join(PUBLISHED) + "'")
         for relation, of in STUDY_RELATIONS.items():
-            got, found = _read(connection, schema, relation, of)
+            got, found = _read(connection, relation, of)
             if got is not None:
                 found += compare_rows(rows, relation, got)
             differences.extend(found[:MOST])
@@ -47,10 +50,10 @@ def compare_study(rows: Study, published: Path, schema: str = "marts") -> list[s
     return differences
 
 
-def _read(connection: duckdb.DuckDBPyConnection, schema: str, relation: str, of: dict[str, str]) -> tuple[list[Record] | None, list[str]]:
+def _read(connection: duckdb.DuckDBPyConnection, relation: str, of: dict[str, str]) -> tuple[list[Record] | None, list[str]]:
     """Rows of the relation, None where they cannot be had, and what is wrong with its columns."""
     try:
-        described = connection.execute(f'describe "{schema}"."{relation}"').fetchall()
+        described = connection.execute(f'describe "{relation}"').fetchall()
     except duckdb.Error as error:
         return None, [f"{relation}: cannot be read: {str(error).splitlines()[0]}"]
     declared = {name: declared_type for name, declared_type, *_ in described}
@@ -63,7 +66,7 @@ def _read(connection: duckdb.DuckDBPyConnection, schema: str, relation: str, of:
         if not has_type(declared[column], wanted)
     ]
     listed = ", ".join(f'"{column}"' for column in of)
-    values = connection.execute(f'select {listed} from "{schema}"."{relation}"').fetchall()
+    values = connection.execute(f'select {listed} from "{relation}"').fetchall()
     return [dict(zip(of, row, strict=True)) for row in values], wrong
 
 

@@ -672,11 +672,11 @@ def publish(found: Study, path: Path) -> None:
     """A published file that says what the study says."""
     rows = {"study_results": found.results, "study_variants": found.variants, "study_curves": curve_rows(found.curves)}
     with duckdb.connect(str(path)) as connection:
-        connection.execute("create schema marts")
+        connection.execute("create schema marts; create schema study; create schema report; create schema status")
         for relation, columns in STUDY_RELATIONS.items():
             schema = pa.schema([(name, ARROW[of_type]) for name, of_type in columns.items()])
             connection.register("said", pa.Table.from_pylist(rows[relation], schema))
-            connection.execute(f"create table marts.{relation} as select * from said")
+            connection.execute(f"create table {'study' if relation == 'study_variants' else 'marts'}.{relation} as select * from said")
 
 
 SLOW_DISKS = "where id = 'F01-01' and kind = 'disk'"
@@ -698,7 +698,7 @@ CURVE = "from marts.study_curves where figure = '4a' and curve = 'Si'"
         ("delete from marts.study_results where id = 'F01-02'", "study_results [F01-02, ssd]: not in the file"),
         ("insert into marts.study_results by name select 'F99' as id, 'ssd' as kind", "study_results [F99, ssd]: not in the reference"),
         (f"insert into marts.study_results from marts.study_results {SLOW_DISKS}", "study_results [F01-01, disk]: 2 rows"),
-        ("update marts.study_variants set value = -1 where variant = 'lift'", "study_variants [lift, F08-02, disk] value: expected "),
+        ("update study.study_variants set value = -1 where variant = 'lift'", "study_variants [lift, F08-02, disk] value: expected "),
         ("update marts.study_curves set y_left = 0.5 where x = 29.25", "study_curves [4a, Si, x=29.25] y_left: expected 0.99"),
         ("update marts.study_curves set population = 99 where figure = '2a'", "study_curves [2a, Disk, x=3.0] population: expected "),
         ("delete from marts.study_curves where figure = '6a' and curve = 'Disk'", "study_curves [6a, Disk]: not in the file"),
@@ -706,7 +706,7 @@ CURVE = "from marts.study_curves where figure = '4a' and curve = 'Si'"
         ("update marts.study_curves set x = null where figure = '8a'", "study_curves: x is null in "),
         ("alter table marts.study_results drop column verdict", "study_results: columns missing: verdict"),
         ("alter table marts.study_results alter numerator type integer", "study_results.numerator: declared INTEGER"),
-        ("drop table marts.study_variants", "study_variants: cannot be read: "),
+        ("drop table study.study_variants", "study_variants: cannot be read: "),
     ],
 )  # fmt: skip
 def test_compare_study(statement, expected, study_5, tmp_path):

@@ -88,7 +88,7 @@ def test_its_appendix_shows_how_the_fleet_is_slow_and_where_detectors_agree(even
         for row in table.split("<tr>")[1:]
     ]
     names, held = cells[0][1:], {row[0]: row[1:] for row in cells[1:]}
-    judged = [pair for pair in rows(eventful, "select * from marts.detector_agreement where span like 'last_%'") if pair["drive_count"]]
+    judged = [pair for pair in rows(eventful, "select * from report.detector_agreement where span like 'last_%'") if pair["drive_count"]]
     for pair in judged:
         low, high = sorted((pair["detector"], pair["other_detector"]))
         low, high = DETECTOR_WORDS[low], DETECTOR_WORDS[high]
@@ -121,7 +121,7 @@ def test_its_variants_are_the_marts(eventful: Warehouse, page_file: Path):
         for _, attrs in Page(page_file).tags
         if "data-variant" in attrs
     }
-    held = rows(eventful, "select * from marts.study_variants")
+    held = rows(eventful, "select * from study.study_variants")
     assert {key: value and float(value) for key, value in shown.items()} == {
         (row["variant"], row["id"], row["kind"]): row["value"] for row in held
     }
@@ -260,7 +260,7 @@ def test_the_fleets_curves_are_the_marts(eventful: Warehouse, drawn: dict[str, A
 
 def test_the_papers_curves_are_dashed_over_the_fleets(eventful: Warehouse, drawn: dict[str, Any]):
     held: dict[tuple[str, str], set[tuple[float, float]]] = {}
-    for row in rows(eventful, "select * from marts.study_paper_curves"):
+    for row in rows(eventful, "select * from study.study_paper_curves"):
         if not row["figure"].startswith("12"):
             held.setdefault((row["figure"], row["curve"]), set()).add((row["x"], row["y"]))
     seen: dict[tuple[str, str], set[tuple[float, float]]] = {}

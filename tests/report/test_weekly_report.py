@@ -194,7 +194,7 @@ def test_every_tail_hour_has_one_slowest_drive(eventful: Warehouse):
 def test_delivered_rows_add_up(eventful: Warehouse):
     assert value(
         eventful,
-        "select bool_and(rows_delivered = rows_accepted + rows_rejected + rows_duplicate + rows_superseded) from marts.fct_landing_totals",
+        "select bool_and(rows_delivered = rows_accepted + rows_rejected + rows_duplicate + rows_superseded) from report.fct_landing_totals",
     )
 
 

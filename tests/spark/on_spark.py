@@ -13,7 +13,7 @@ import duckdb
 from engine.compiled import models_of
 from engine.execute import limit_memory
 from engine.nodes import MADE, SEED, STORED, VIEW
-from engine.publish import current_publication
+from engine.publish import PUBLISHED, current_publication
 from engine.sources import RawFiles
 from engine.spark import SparkExecutor
 from engine.thresholds import own_thresholds
@@ -113,7 +113,7 @@ def clear_catalog() -> None:
 
 def compared(published: Path) -> list[str]:
     """The relations of a publication that Spark's are compared with: the marts and the stored models, as schema.name."""
-    wanted = [node.relation for node in models_of() if node.schema == "marts" or node.made in STORED]
+    wanted = [node.relation for node in models_of() if node.schema in PUBLISHED or node.made in STORED]
     query = "select schema_name || '.' || view_name from duckdb_views() union select schema_name || '.' || table_name from duckdb_tables()"
     with duckdb.connect(str(published), read_only=True) as connection:
         there = {name for (name,) in connection.execute(query).fetchall()}

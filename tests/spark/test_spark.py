@@ -54,9 +54,9 @@ USING_ARMS = (
     "intermediate.int_intervals__evidence",
     "intermediate.int_raid_groups__draws",
     "intermediate.int_study__statements",
-    "marts.detector_scores",
-    "marts.fct_inventory_disagreements",
-    "marts.fct_weekly_classes",
+    "report.detector_scores",
+    "status.fct_inventory_disagreements",
+    "report.fct_weekly_classes",
 )
 """Relations with which every macro of Spark's own is used at least once, beside what is stored."""
 
@@ -128,19 +128,19 @@ def test_every_row_is_that_of_the_publication(run: Run) -> None:
 
 def test_the_rows_compared_have_health_and_labels(run: Run) -> None:
     with duckdb.connect(str(run.warehouse.published), read_only=True) as connection:
-        for mart in ("fct_drive_health", "health_comparison", "health_warnings", "fct_slow_alerts"):
-            assert connection.execute(f"select count(*) from marts.{mart}").fetchall()[0][0] > 0, mart
-        assert connection.execute("select sum(labelled_count - unseen_count) from marts.detector_scores").fetchall()[0][0] > 0
+        for mart in ("marts.fct_drive_health", "study.health_comparison", "study.health_warnings", "marts.fct_slow_alerts"):
+            assert connection.execute(f"select count(*) from {mart}").fetchall()[0][0] > 0, mart
+        assert connection.execute("select sum(labelled_count - unseen_count) from report.detector_scores").fetchall()[0][0] > 0
 
 
 def test_spark_says_why_perseus_was_not_run(run: Run) -> None:
     from pyspark.sql import SparkSession
 
     session = SparkSession.builder.getOrCreate()
-    rows = session.sql("select detector from marts.detector_scores where not_run_because is not null").collect()
+    rows = session.sql("select detector from report.detector_scores where not_run_because is not null").collect()
     assert [row.detector for row in rows] == ["perseus"]
     with duckdb.connect(str(run.warehouse.published), read_only=True) as connection:
-        assert connection.execute("select distinct not_run_because from marts.detector_scores").fetchall() == [(None,)]
+        assert connection.execute("select distinct not_run_because from report.detector_scores").fetchall() == [(None,)]
 
 
 def test_every_macro_of_spark_has_been_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ def read_distances(database: Path) -> Distances:
     with duckdb.connect(str(database), read_only=True) as connection:
         own = connection.sql("select figure, curve, x, y, y_left, population from marts.study_curves order by figure, curve, x").fetchall()
         paper = connection.sql(
-            "select figure, curve, x, y from marts.study_paper_curves where figure < '12' or figure > '1a' order by seq"
+            "select figure, curve, x, y from study.study_paper_curves where figure < '12' or figure > '1a' order by seq"
         ).fetchall()
     steps: dict[tuple[str, str], list[tuple[float, float, float]]] = defaultdict(list)
     population: dict[tuple[str, str], int] = {}

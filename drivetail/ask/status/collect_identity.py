@@ -18,7 +18,7 @@ def collect_inventory(connection: duckdb.DuckDBPyConnection) -> Row:
     return {
         "contradictions": listing(
             connection,
-            "from marts.fct_inventory_contradictions",
+            "from status.fct_inventory_contradictions",
             "last_hour_utc desc, hours desc, drive_id, raid_group_id, inventory_raid_group_id",
         ),
         "unnamed_drives": listing(
@@ -39,8 +39,8 @@ def collect_inventory(connection: duckdb.DuckDBPyConnection) -> Row:
             """,
             "raid_group_id, drive_id",
         ),
-        "unknown_kinds": listing(connection, "from marts.fct_unknown_kinds", "raid_group_id, drive_id"),
-        "mixed_groups": listing(connection, "from marts.fct_mixed_raid_groups", "named_raid_group_id, raid_group_id"),
-        "shared_serials": listing(connection, "from marts.fct_shared_serials", "device_count desc, serial"),
-        "disagreements": listing(connection, "from marts.fct_inventory_disagreements", "drive_id, attribute"),
+        "unknown_kinds": listing(connection, "from status.fct_unknown_kinds", "raid_group_id, drive_id"),
+        "mixed_groups": listing(connection, "from status.fct_mixed_raid_groups", "named_raid_group_id, raid_group_id"),
+        "shared_serials": listing(connection, "from status.fct_shared_serials", "device_count desc, serial"),
+        "disagreements": listing(connection, "from status.fct_inventory_disagreements", "drive_id, attribute"),
     }

@@ -49,7 +49,7 @@ def collect_published(
 
 def _collect_from(status: Status, connection: duckdb.DuckDBPyConnection, delivery_count: int) -> None:
     (publication,) = fetch(connection, "select publication_id, published_at, last_hour_utc from marts.publication")
-    (window,) = fetch(connection, "from marts.fct_status_window")
+    (window,) = fetch(connection, "from status.fct_status_window")
     last = window["last_hour_utc"]
     status.publication = {
         "state": "published",

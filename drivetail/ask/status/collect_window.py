@@ -16,28 +16,28 @@ OUTCOMES = {
     "narrow_group_hours": "group of too few data drives",
     "other_role_hours": "parity drive or spare",
 }
-"""Column of marts.fct_recent_drives -> what came of those drive-hours."""
+"""Column of status.fct_recent_drives -> what came of those drive-hours."""
 
 
 def collect_window(connection: duckdb.DuckDBPyConnection) -> Row:
     """What the drive-hours of the window came to, and the hours that are missing in it."""
     columns = ", ".join(f"coalesce(cast(sum({name}) as bigint), 0) as {name}" for name in ("hours", "undirected_hours", *OUTCOMES))
-    (sums,) = fetch(connection, f"select {columns} from marts.fct_recent_drives")
-    (merged,) = fetch(connection, "from marts.fct_recent_merged")
+    (sums,) = fetch(connection, f"select {columns} from status.fct_recent_drives")
+    (merged,) = fetch(connection, "from status.fct_recent_merged")
     return {
         "merged": merged,
         "drive_hours": [{"outcome": title, "drive_hours": sums[name], "of": sums["hours"]} for name, title in OUTCOMES.items()],
         "slowdowns_without_directions": sums["undirected_hours"],
         "groups_with_gaps": listing(
             connection,
-            "select * from marts.fct_recent_raid_groups where missing_hours > 0 or hours_without_median > 0",
+            "select * from status.fct_recent_raid_groups where missing_hours > 0 or hours_without_median > 0",
             "missing_hours desc, hours_without_median desc, raid_group_id",
         ),
         "drives_with_gaps": listing(
             connection,
             """
             select drive_id, raid_group_id, first_hour_utc, last_hour_utc, hours, missing_hours
-            from marts.fct_recent_drives
+            from status.fct_recent_drives
             where missing_hours > 0
             """,
             "missing_hours desc, drive_id",

@@ -84,7 +84,7 @@ def test_the_report_computes_what_the_study_says_of_the_fleet_where_nobody_has_a
     said("toleraid", "run", "--slowdowns", "rare", "--jitter", "paper", "--requests", 20_000, "--warehouse", warehouse.root)
     said(*report)
     page = out.read_text()
-    totals = rows(warehouse, "select * from marts.study_tolerance order by kind")
+    totals = rows(warehouse, "select * from study.study_tolerance order by kind")
     assert sum(row["tail_hours"] for row in totals) > 0
     for sentence in tolerance_words(totals):
         assert sentence in page
@@ -190,7 +190,7 @@ def test_what_if_by_policy_agrees_with_skipping_drives_the_study_and_its_summary
         for row in json.loads(said("what-if", "--skip-slowest", skipped, "--format", "json", "--warehouse", whole.root)):
             assert answer[row["kind"], f"proactive{skipped}"]["tail_hours"] == row["tail_hours_left"]
     tails = Counter(hour["kind"] for hour in rows(whole, "select kind from marts.fct_raid_hours where is_tail_hour"))
-    for row in rows(whole, "select * from marts.study_tolerance"):
+    for row in rows(whole, "select * from study.study_tolerance"):
         adaptive = answer[row["kind"], "adaptive"]
         assert answer[row["kind"], "none"]["tail_hours"] == row["tail_hours"] == tails[row["kind"]]
         assert adaptive["tail_hours_avoided"] == row["tail_hours_avoided"]

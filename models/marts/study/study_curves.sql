@@ -1,3 +1,4 @@
+{{ config(schema='marts') }}
 -- The study's figures of this fleet: at every x the share of the population up to it, and below it. Grain: figure, curve, x.
 with cumulated as (
     select

@@ -1,3 +1,4 @@
+{{ config(schema='marts') }}
 {%- set comparable_factor = 1.25 %}{#- an estimate further from the paper's number differs, however wide its interval -#}
 -- Every number of the study beside this fleet's own. Grain: id, kind.
 with judged as (

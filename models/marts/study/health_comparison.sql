@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_day'}) }}
 -- Which SMART attributes differ between slow and other drive-days of the same model. Grain: kind, scope, model, attribute, measure.
 with numbered as (
     select *, count(effect_error) over () as comparison_count

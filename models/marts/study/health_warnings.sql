@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_day'}) }}
 -- What each SMART attribute that differs would have warned of, and what a drive's slow history would have. Grain: kind, rule, attribute, measure.
 with differing as (
     select kind, attribute, measure, effect
