@@ -91,7 +91,7 @@ def write_out_publication(warehouse: Warehouse) -> None:
     """The publication as text, a fifth of the file; test_upgrade.py makes the file of it, where it lies then."""
     with duckdb.connect(str(warehouse.published), read_only=True) as connection:
         connection.execute(f"export database '{warehouse.root / 'published'}' (format csv)")
-    curves = warehouse.root / "published/marts_study_paper_curves.csv"
+    curves = warehouse.root / "published/study_study_paper_curves.csv"
     curves.write_text(curves.read_text().partition("\n")[0] + "\n")  # half of it all, and only drawn over
     *earlier, _ = sorted(warehouse.publications.glob("*-*.json"))
     for path in (*earlier, *warehouse.publications.glob("*.duckdb"), warehouse.published):

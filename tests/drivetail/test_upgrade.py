@@ -139,8 +139,10 @@ def early(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     record.write_text(json.dumps(json.loads(record.read_text()) | {"models": "an earlier release"}))
     with duckdb.connect(str(warehouse.published)) as connection:
         query = """
-            select 'drop ' || if(table_type = 'VIEW', 'view', 'table') || ' marts.' || table_name from information_schema.tables
-            where table_schema = 'marts' and table_name not in ('publication', 'dim_drives', 'fct_drive_hours')
+            select 'drop ' || if(table_type = 'VIEW', 'view', 'table') || ' ' || table_schema || '.' || table_name
+            from information_schema.tables
+            where table_schema in ('marts', 'report', 'study', 'status')
+                and table_name not in ('publication', 'dim_drives', 'fct_drive_hours')
         """
         for (statement,) in connection.execute(query).fetchall():
             connection.execute(statement)

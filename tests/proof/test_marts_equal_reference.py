@@ -100,7 +100,8 @@ def deliver(fleet: Fleet, how: str, folder: Path, *, with_study: bool) -> Path:
         bundles = [Delivery(delivered) for delivered in folders[: number + 1]]
         expected = compute(bundles)
         if has_made_each_day(warehouse):
-            of_each_day = {name: rows for name, rows in expected.items() if models_of().by_relation[f"marts.{name}"].made == EACH_DAY}
+            each_day = {node.name for node in models_of() if node.made == EACH_DAY}
+            of_each_day = {name: rows for name, rows in expected.items() if name in each_day}
         assert of_each_day, "the first build makes all"
         # what is made once a day stays as it was made
         differences = compare(expected | of_each_day, warehouse.published)
