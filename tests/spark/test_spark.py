@@ -54,6 +54,7 @@ USING_ARMS = (
     "intermediate.int_intervals__evidence",
     "intermediate.int_raid_groups__draws",
     "intermediate.int_study__statements",
+    "marts.fct_drive_hours_described",
     "report.detector_scores",
     "status.fct_inventory_disagreements",
     "report.fct_weekly_classes",
