@@ -17,13 +17,8 @@ from .reference import KEYS, RELATIONS
 Record = dict[str, Any]
 MOST = 10  # differences shown per relation
 PYTHON_TYPES = {"varchar": str, "bigint": int, "double": float, "boolean": bool, "timestamp": datetime, "date": date}
-# How whole numbers of more than 53 bits become doubles is the engine's.
-RELATIVE = {("fct_detector_verdicts", "score"): 1e-12}
-# Ends of intervals: the reference adds up residuals, the models multiply them out. A share of 0 or 1 has an end there exactly.
-RELATIVE |= {("cause_shares", f"{of}_share_{end}"): 1e-9 for of in ("interval", "slow_hour") for end in ("low", "high")}
-RELATIVE |= {("fct_fleet_slo", f"good_ratio_{end}"): 1e-9 for end in ("low", "high")}
 # The seed has ten digits.
-RELATIVE |= {("replacement_rates", f"annual_rate_{end}"): 1e-8 for end in ("low", "high")}
+RELATIVE = {("replacement_rates", f"annual_rate_{end}"): 1e-8 for end in ("low", "high")}
 # What the contract lets vary with the order of delivery, or does not define: how a row was judged "when it came", and instants.
 ACCOUNTS = ("rows_delivered", "rows_rejected")
 UNREADABLE = "unreadable"

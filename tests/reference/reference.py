@@ -30,8 +30,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .detectors import agreement, verdicts
-
 HOUR = timedelta(hours=1)
 DEFAULT_MIN_COVERAGE = 0.5
 DEFAULT_BLOCK_BYTES = 4096
@@ -118,11 +116,6 @@ def columns_of_types(**kinds: str) -> dict[str, str]:
     return {name: kind for kind, names in kinds.items() for name in names.split()}
 
 
-COSTS = {
-    "timestamp": "week_utc",
-    "bigint": "slow_drive_count slow_hours tail_hours judged_tail_hours tail_hours_caused dropped_hours",
-    "double": "rio_lost",
-}
 RELATIONS: dict[str, dict[str, str]] = {
     "dim_drives": columns_of_types(
         varchar="drive_id kind vendor model firmware flash_cell interface host current_raid_group_id",
@@ -200,36 +193,6 @@ RELATIONS: dict[str, dict[str, str]] = {
         bigint="slow_hours imbalanced_hours drive_count",
         double="max_slowdown latency_us median_latency_us",
     ),
-    "fct_detector_verdicts": columns_of_types(varchar="drive_id detector", date="day_utc", double="score", boolean="is_flagged"),
-    "detector_agreement": columns_of_types(
-        varchar="span detector other_detector",
-        bigint="drive_count flagged_count other_flagged_count both_count either_count",
-        double="jaccard kappa",
-    ),
-    "fct_interval_causes": columns_of_types(
-        varchar="drive_id raid_group_id kind cause evidence", timestamp="started_at", bigint="interval_hours"
-    ),
-    "cause_shares": columns_of_types(
-        varchar="cause kind",
-        timestamp="week_utc",
-        bigint="interval_count all_interval_count slow_hours all_slow_hours raid_group_count",
-        double="interval_share interval_share_low interval_share_high slow_hour_share slow_hour_share_low slow_hour_share_high",
-    ),
-    "fct_drive_costs": columns_of_types(
-        varchar="drive_id raid_group_id kind model",
-        timestamp="week_utc",
-        bigint="slow_hours tail_hours judged_tail_hours tail_hours_caused load_hours dropped_hours io_count_before io_count_after",
-        double="mean_tail_1 mean_tail_1_without rio_lost",
-    ),
-    "fct_raid_group_costs": columns_of_types(varchar="raid_group_id", **COSTS),
-    "fct_model_costs": columns_of_types(varchar="model kind", **COSTS),
-    "fct_weekly_costs": columns_of_types(varchar="kind", **COSTS),
-    "fct_fleet_slo": columns_of_types(
-        varchar="kind verdict",
-        timestamp="week_utc",
-        bigint="raid_hours good_hours",
-        double="threshold good_ratio good_ratio_low good_ratio_high budget_ratio budget_used",
-    ),
     "rejected_records": columns_of_types(varchar="file column", bigint="row"),
     "ingested_files": columns_of_types(
         varchar="source file sha256 status",
@@ -254,15 +217,6 @@ KEYS: dict[str, tuple[str, ...]] = {
     "fct_drive_events": ("drive_id", "occurred_at", "event_type"),
     "fct_unplug_episodes": ("drive_id", "unplugged_at"),
     "fct_slow_alerts": ("subject_type", "subject_id", "reason", "raised_at"),
-    "fct_detector_verdicts": ("drive_id", "detector", "day_utc"),
-    "detector_agreement": ("span", "detector", "other_detector"),
-    "fct_interval_causes": ("drive_id", "started_at"),
-    "cause_shares": ("cause", "kind", "week_utc"),
-    "fct_drive_costs": ("drive_id", "raid_group_id", "week_utc"),
-    "fct_raid_group_costs": ("raid_group_id", "week_utc"),
-    "fct_model_costs": ("model", "kind", "week_utc"),
-    "fct_weekly_costs": ("kind", "week_utc"),
-    "fct_fleet_slo": ("week_utc", "kind", "threshold"),
     "rejected_records": ("file", "row", "column"),
     "ingested_files": ("file",),
 }
@@ -1738,19 +1692,12 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
 
     -> {relation: rows sorted by key}; a row has exactly the contract's columns (rejected_records: file name, row, column).
     """
-    # they are made of what is here
-    from .causes import cause_shares, fct_interval_causes
-    from .costs import added_up, fct_drive_costs, fct_fleet_slo
-
     landed = land(deliveries)
     fleet = Fleet(landed)
     drive_hours = fct_drive_hours(fleet)
     raid_hours = fct_raid_hours(fleet, drive_hours)
     slowdowns = slowdowns_by_drive(drive_hours)
     intervals = fct_slowdown_intervals(fleet, slowdowns)
-    found = verdicts(drive_hours, raid_hours, {drive: fleet.current_group(drive) for drive in fleet.drives()})
-    causes = fct_interval_causes(fleet, drive_hours, raid_hours, intervals)
-    costs = fct_drive_costs(fleet, drive_hours, raid_hours)
     relations = {
         "dim_drives": dim_drives(fleet),
         "dim_drive_periods": dim_drive_periods(fleet),
@@ -1765,15 +1712,6 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
         "fct_drive_events": fct_drive_events(fleet, slowdowns),
         "fct_unplug_episodes": fct_unplug_episodes(fleet, slowdowns, intervals),
         "fct_slow_alerts": fct_slow_alerts(fleet, drive_hours, raid_hours, slowdowns),
-        "fct_detector_verdicts": found,
-        "detector_agreement": agreement(found, drive_hours, raid_hours),
-        "fct_interval_causes": causes,
-        "cause_shares": cause_shares(causes),
-        "fct_drive_costs": costs,
-        "fct_raid_group_costs": added_up(costs, "raid_group_id"),
-        "fct_model_costs": added_up(costs, "model", "kind"),
-        "fct_weekly_costs": added_up(costs, "kind"),
-        "fct_fleet_slo": fct_fleet_slo(raid_hours),
         "replacement_rates": replacement_rates(fleet, raid_hours),
         "rejected_records": landed.rejected,
         "ingested_files": landed.files,

@@ -17,7 +17,6 @@ import pytest
 from jinja2 import Environment
 
 from .compare import compare, compare_rows
-from .detectors import DETECTORS, hdfs_outliers, score_verdicts, sigma_outliers, sit_out_verdicts
 from .fleets import FORMATS, HOWS, deliveries, random_fleet, write_bundle
 from .reference import (
     KEYS,
@@ -335,55 +334,6 @@ def test_alerts_of_chronic_drives(marts_of, left_out: int | None, raised: int, l
     assert (alert["first_slow_hour_utc"], alert["last_slow_hour_utc"]) == (at(raised - 24), at(last_slow))
 
 
-def test_causes(marts_of):
-    """a is slow in hours 1 and 2 with twice its peers' I/Os in one of them, which is not most, and a scrub in both; in 5 with both, where
-    the I/Os come first; in 8 with nothing; in 11, the last."""
-    hours = [row(peer, hour, 100.0) for hour in range(12) for peer in "bcde"]
-    hours += [row("a", hour, 301.0 if hour in (1, 2, 5, 8, 11) else 100.0, ios=25 if hour in (2, 5) else 10) for hour in range(12)]
-    scrubs = [(0.5, 3), (5, None)]
-    events = [
-        {"drive_id": "b", "occurred_at": at(begun), "event_type": "scrub", "ended_at": ended and at(ended)} for begun, ended in scrubs
-    ]
-    marts = marts_of(hours, events=events)
-    assert [(record["started_at"], record["cause"], record["evidence"]) for record in marts["fct_interval_causes"]] == [
-        (at(1), "rebuild_or_scrub", "rebuild or scrub in 2 of 2 hours"),
-        (at(5), "workload_rate", "its peers' I/Os times 2.5 at most, times 2.0 or more in 1 of 1 hour"),
-        (at(8), "unexplained", "none of the rules holds"),
-        (at(11), "censored", "no slowdown in the hour after it"),
-    ]
-    shares = {
-        record["cause"]: (record["slow_hours"], record["all_slow_hours"]) for record in marts["cause_shares"] if not record["week_utc"]
-    }
-    assert len(shares) == 11 and {cause: hits for cause, hits in shares.items() if hits[0]} == {
-        "rebuild_or_scrub": (2, 5), "workload_rate": (1, 5), "unexplained": (1, 5), "censored": (1, 5),
-    }  # fmt: skip
-
-
-def test_costs(marts_of):
-    """Hour 1 is a's doing: without it d's 130 are 1.3 times the median of b to e. In hour 3 d is as slow, so that hour is not.
-
-    RIO rose from 40 to 50 in the one passage from stable to stable, so before hours 1 and 3 50 + 40 I/Os let expect 112.5; 50 + 40 came.
-    From hour 20 it fell from 45 to 20 as a was slow, and from hour 22 as much with all stable: the load's doing, which counts nowhere.
-    """
-    latencies = {0: {}, 1: {"a": 300.0, "d": 130.0}, 2: {}, 3: {"a": 300.0, "d": 300.0}}
-    hours = [row(drive, hour, of.get(drive, 100.0), ios=10 if hour in (0, 1) else 8) for hour, of in latencies.items() for drive in "abcde"]
-    hours += [row(drive, hour, 100.0, ios=ios) for hour, ios in ((10, 8), (11, 10)) for drive in "abcde"]
-    hours += [row(drive, 20, 100.0, ios=9) for drive in "abcde"] + [row(drive, 22, 100.0, ios=9) for drive in "abcde"]
-    hours += [row(drive, 21, 300.0 if drive == "a" else 100.0, ios=4) for drive in "abcde"] + [
-        row(drive, 23, 100.0, ios=4) for drive in "abcde"
-    ]
-    marts = marts_of(hours)
-    by_drive = {record["drive_id"]: record for record in marts["fct_drive_costs"]}
-    a, d = by_drive["a"], by_drive["d"]
-    assert (a["slow_hours"], a["tail_hours"], a["tail_hours_caused"], a["load_hours"]) == (3, 3, 2, 1)
-    assert (a["mean_tail_1"], a["mean_tail_1_without"]) == (3.0, (1.3 + 3.0 + 1.0) / 3)
-    assert (d["slow_hours"], d["tail_hours"], d["tail_hours_caused"], d["rio_lost"]) == (1, 0, 0, None)
-    assert (a["dropped_hours"], a["io_count_before"], a["io_count_after"]) == (2, 90, 90)
-    assert a["rio_lost"] == 23.0  # 90 * 50 / 40 - 90 = 22.5, rounded up
-    (fleet,) = marts["fct_weekly_costs"]
-    assert (fleet["slow_drive_count"], fleet["slow_hours"], fleet["tail_hours_caused"], fleet["rio_lost"]) == (2, 4, 2, 23.0)
-
-
 def test_event_places(marts_of):
     """Group of an event by row, own id, period; replacement by slot; events of drives without rows are of no population."""
     hours = [row(drive, 0, 100.0) for drive in "abc"]
@@ -421,42 +371,6 @@ def delivered(request, tmp_path_factory) -> dict[str, Marts]:
     return result
 
 
-def hour_of(drives: dict[str, float], hour: int = 0) -> list[Record]:
-    """One RAID-hour's rows of fct_drive_hours, as far as detectors look."""
-    middle = median(drives.values())
-    return [
-        {"drive_id": drive, "hour_utc": at(hour), "raid_group_id": "g", "latency_us": latency, "slowdown": latency / middle}
-        for drive, latency in drives.items()
-    ]
-
-
-def test_outliers_of_hdfs_and_of_three_sigmas():
-    five = hour_of({"a": 2000.0, "b": 2000.0, "c": 2000.0, "d": 6000.0, "e": 6001.0})
-    assert [(row["drive_id"], score) for row, score in hdfs_outliers(five)] == [("e", 6001 / 6000)]
-    assert hdfs_outliers(five[1:]) == [] == hdfs_outliers(hour_of({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0, "e": 5.0}))
-    eleven = {f"d{number}": 100.0 for number in range(10)} | {"e": 110.0}
-    assert [(row["drive_id"], round(score, 4)) for row, score in sigma_outliers(hour_of(eleven))] == [("e", 3.1623)]
-    assert sigma_outliers(hour_of(eleven)[1:]) == []
-
-
-def test_counts_of_zfs():
-    """Of six drives: 5, 10 that drop to 8, 13, 18 that drop to 16, 21."""
-    hours = {("g", at(24 * day)): hour_of(dict.fromkeys("bcdef", 1000.0) | {"a": 90_000.0}, 24 * day) for day in range(5)}
-    assert [(score, is_flagged) for _, _, _, score, is_flagged in sit_out_verdicts(hours)] == [
-        (5, False), (8, False), (13, False), (16, False), (21, True),
-    ]  # fmt: skip
-
-
-def test_score_of_tikv():
-    """Its own test: 5, 10, 20, 100 and 11 in 100 are slow, then none for 15 s."""
-    rows = [
-        {"drive_id": "d", "hour_utc": at(24 * day), "slowdown": 2.0 if number < slow else 1.0}
-        for day, slow in enumerate((5, 10, 20, 100, 11, 0))
-        for number in range(100)
-    ]
-    assert [verdict[3] for verdict in score_verdicts(rows) if verdict[1] == "tikv_slow_score"] == [1.5, 3, 6, 12, 24, 19]
-
-
 def test_sums(delivered):
     marts = delivered["at_once"]
     hours, raid_hours = marts["fct_drive_hours"], marts["fct_raid_hours"]
@@ -482,12 +396,6 @@ def test_sums(delivered):
     # 5
     slow_drives = {record["drive_id"] for record in hours if record["is_slow"]}
     assert slow == len(marts["fct_slowdown_arrivals"]) + len(slow_drives)
-    # causes and costs
-    assert sum(column(marts, "fct_interval_causes", "interval_hours")) == slow
-    for relation in ("fct_drive_costs", "fct_raid_group_costs", "fct_model_costs", "fct_weekly_costs"):
-        assert sum(column(marts, relation, "slow_hours")) == slow
-        assert sum(column(marts, relation, "tail_hours")) == sum(record["is_tail_hour"] for record in raid_hours)
-        assert sum(column(marts, relation, "tail_hours_caused")) > 0
 
 
 def test_any_order_ends_in_the_same_marts(delivered):
@@ -531,9 +439,6 @@ def test_fleets_reach_the_edges(delivered):
     assert {row["reason"] for row in alerts} == {"acute", "together", "whole_group", "chronic"}
     for edge in ("cleared_at", "part_of", "imbalanced_hours"):
         assert len({bool(row[edge]) for row in alerts if row["subject_type"] == "drive"}) == 2, edge
-    told = {(row["detector"], row["is_flagged"]) for row in marts["fct_detector_verdicts"]}
-    assert {detector for detector, _ in told} == set(DETECTORS)
-    assert {("zfs_sit_out", True), ("zfs_sit_out", False), ("iaso_aimd", True), ("iaso_aimd", False), ("chronic", True)} <= told
 
 
 # --------------------------------------------------------------------------------------------------------------------
