@@ -120,6 +120,7 @@ RECORD = dict(zip(HOURS.split(","), ("2026-01-05T10:00:00Z", "d1", "g1", 10, 5, 
 TABLES = {
     "backblaze": "date,serial_number,model,capacity_bytes,failure,smart_9_raw,vault_id,pod_slot_num\n"
     "2026-01-01,A,M,1000,0,48,v,1\n2026-01-02,B,M,1000,1,,,\n",
+    "labels": "drive_id,verdict,labelled_by,labelled_on\nS1,slow,ann,2026-01-05\n",
     "mapping": "drive_id,host,device,raid_group_id,role,kind,capacity_bytes,deployed_on,valid_from,valid_to\n"
     "S1,web1,sda,g1,data,ssd,1,2020-01-31,2026-01-05,2026-01-06\n",
     "perseus": f'"ts","disk_id","throughput","latency"\n{TS},"disk1",100.5,80\n{TS + 15},"disk1",NA,\n',
@@ -133,6 +134,7 @@ GOOD: dict[str, list[tuple[str, str | dict[str, Any]]]] = {
     "diskstats": [("web1/diskstats", DISKSTATS)],
     "fio": [("host/array/0.json", FIO)],
     "kernel-log": [("web1/kern.ndjson.log", JOURNAL[0]), ("web1/kern.ndjson.log", JOURNAL[1]), ("web1/kern.log", DMESG)],
+    "labels": [("labels.csv", TABLES["labels"])],
     "lsblk": [("web1/lsblk.json", LSBLK)],
     "mapping": [("mapping.csv", TABLES["mapping"])],
     "mdadm": [("web1/mdstat", MDSTAT), ("web1/mdadm-md0", EXPORT), ("web1/mdadm-md0", DETAIL)],

@@ -1,0 +1,70 @@
+"""A mart or a source that lacks a part which CONTRIBUTING asks for fails here, and the failure names what to add."""
+
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+import yaml
+
+from engine.compiled import models_of
+from engine.nodes import SEED, Node
+from ingest.sources import SOURCES
+from tests.reference.compare_study import STUDY_RELATIONS
+from tests.reference.reference import RELATIONS
+
+ROOT = Path(__file__).parents[2]
+MARTS = {node.name: node for node in models_of() if node.schema == "marts" and node.made != SEED}
+NAMED = set(re.findall(r"`([a-z_0-9*]+)`", (ROOT / "docs/tables.md").read_text(encoding="utf-8")))
+
+
+def missing_parts(mart: Node) -> list[str]:
+    """What a mart lacks, each as an instruction."""
+    properties = yaml.safe_load((ROOT / mart.path).with_suffix(".yml").read_text(encoding="utf-8"))
+    undescribed = sorted(set(mart.columns) - set(mart.descriptions))
+    parts = {
+        "a description in its .yml": bool(mart.description),
+        f"descriptions of {', '.join(undescribed)} in its .yml": not undescribed,
+        "an enforced contract: a data_type for each column": mart.has_contract,
+        # a mart that only selects from another model is tested there
+        "a unit test in its .yml": len(mart.parents) < 2 or any(test["model"] == mart.name for test in properties.get("unit_tests", ())),
+        "its owner and grain in `meta`": {"owner", "grain"} <= mart.meta.keys(),
+        "a line in docs/tables.md": any(fnmatchcase(mart.name, name) for name in NAMED),
+        "the exposure that reads it in models/exposures.yml": mart.relation in models_of().exposed,
+    }
+    return [part for part, is_there in parts.items() if not is_there]
+
+
+@pytest.mark.parametrize("name", MARTS)
+def test_a_mart_has_all_its_parts(name: str) -> None:
+    missing = missing_parts(MARTS[name])
+    assert not missing, f"{MARTS[name].path}: add {'; '.join(missing)}"
+
+
+def test_the_reference_computes_marts_that_exist() -> None:
+    assert {*RELATIONS, *STUDY_RELATIONS} <= MARTS.keys()
+
+
+def test_each_model_that_the_weekly_report_asks_is_in_its_exposure() -> None:
+    exposures = yaml.safe_load((ROOT / "models/exposures.yml").read_text(encoding="utf-8"))["exposures"]
+    stated = {exposure["name"]: set(re.findall(r"ref\('(\w+)'\)", " ".join(exposure["depends_on"]))) for exposure in exposures}
+    for name, folder in (("weekly_fleet_report", "weekly"), ("study_page", "study")):
+        text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "report" / folder).iterdir() if path.suffix == ".py")
+        asked = set(re.findall(r"\b(?:from|join)\s+marts\.(\w+)", text)) & MARTS.keys()
+        assert asked <= stated[name], f"models/exposures.yml, {name}: add {', '.join(sorted(asked - stated[name]))}"
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_has_all_its_parts(name: str) -> None:
+    module = name.replace("-", "_")
+    tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests/ingest").glob("test_*.py")]
+    parts = {
+        f"ingest/sources/{module}.py, or a package of that name": any((ROOT / "ingest/sources").glob(f"{module}*")),
+        f"docs/sources/{name}.md": (ROOT / f"docs/sources/{name}.md").is_file(),
+        "a test of malformed input in tests/ingest": any(f'"{name}"' in text for text in tests),
+        "a delivery in tests/ingest/test_any_delivery.py": f'"{name}"' in (ROOT / "tests/ingest/test_any_delivery.py").read_text("utf-8"),
+        "its line in docs/drivetail.1 (make man)": name in (ROOT / "docs/drivetail.1").read_text("utf-8").replace("\\-", "-"),
+        "deliveries for the gate in tests/quality/test_sources.py": module in (ROOT / "tests/quality/test_sources.py").read_text("utf-8"),
+    }
+    missing = [part for part, is_there in parts.items() if not is_there]
+    assert not missing, f"source {name}: add {'; '.join(missing)}"
