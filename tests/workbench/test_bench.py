@@ -23,21 +23,13 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Setting:
 
 
 def test_scripts_give_equal_slowdowns(setting: Setting) -> None:
-    names = [name for name in SCRIPTS if "Spark" not in name]
+    names = list(SCRIPTS)
     for name in names:
         run_script(name, setting)
     for name in names[1:]:
         rows, differing = compare_slowdowns(answer(TEXT, setting), answer(name, setting))
         assert rows > 1_000
         assert differing == 0, name
-
-
-@pytest.mark.skipif(not find_spec("pyspark"), reason="pyspark is not installed")
-@pytest.mark.soak
-def test_spark_gives_equal_slowdowns(setting: Setting) -> None:
-    run_script("Spark local", setting)
-    run_script(TEXT, setting)
-    assert compare_slowdowns(answer(TEXT, setting), answer("Spark local", setting))[1] == 0
 
 
 @pytest.mark.soak

@@ -1,10 +1,9 @@
-"""One day of the paper's fleet: the product beside the same stages in plain DuckDB SQL, and beside scripts in Polars, pandas and Spark."""
+"""One day of the paper's fleet: the product beside the same stages in plain DuckDB SQL, and beside scripts in Polars and pandas."""
 
 from __future__ import annotations
 
 import shutil
 import statistics
-from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
@@ -56,23 +55,18 @@ def run_product(setting: Setting) -> dict[str, Cost]:
 
 
 def bench_day(setting: Setting) -> list[Section]:
-    """Every script and the product, one after the other, each repetition; Spark once."""
+    """Every script and the product, one after the other, each repetition."""
     rows = simulate(fleet(setting), *setting.paper_fleet, 1)
-    scripts = [name for name in SCRIPTS if "Spark" not in name or find_spec("pyspark")]
-    missing = [name for name in SCRIPTS if name not in scripts]
-    for name in missing:
-        print(f"{name}: skipped, pyspark is not installed (`make .venv/.spark`)", flush=True)
     runs: list[dict[str, Cost]] = []
-    for repetition in range(setting.repetitions):
-        timed = [name for name in scripts if repetition == 0 or "Spark" not in name]
-        runs.append({name: run_script(name, setting) for name in timed} | run_product(setting))
+    for _ in range(setting.repetitions):
+        runs.append({name: run_script(name, setting) for name in SCRIPTS} | run_product(setting))
         print({name: (round(cost.seconds, 1), round(cost.cpu_seconds, 1)) for name, cost in runs[-1].items()}, flush=True)
-    costs = {name: middle([run[name] for run in runs if name in run]) for name in runs[0]}
+    costs = {name: middle([run[name] for run in runs]) for name in runs[0]}
 
     def ratio(name: str, of: str) -> float:
         """Median over the repetitions of the product over a script, within one repetition; SKETCHES: the better of the two."""
         others = SKETCHES if name == "sketch" else [name]
-        best = [(run[PRODUCT], [run[each] for each in others]) for run in runs if others[0] in run]
+        best = [(run[PRODUCT], [run[each] for each in others]) for run in runs]
         return statistics.median(float(getattr(product, of) / min(getattr(each, of) for each in beside)) for product, beside in best)
 
     bounds = [
@@ -83,14 +77,13 @@ def bench_day(setting: Setting) -> list[Section]:
     with duckdb.connect(str(warehouse_of_day(setting) / "warehouse.duckdb"), read_only=True) as connection:
         mart = "(select drive_id, hour_utc, slowdown from marts.fct_drive_hours)"
         compared = {"`marts.fct_drive_hours`": compare_slowdowns(answer(TEXT, setting), mart, connection)}
-        compared |= {name: compare_slowdowns(answer(TEXT, setting), answer(name, setting), connection) for name in scripts if name != TEXT}
+        compared |= {name: compare_slowdowns(answer(TEXT, setting), answer(name, setting), connection) for name in SCRIPTS if name != TEXT}
     differing = {name: rows for name, (_, rows) in compared.items() if rows}
     whose = f" ({', '.join(differing)})" if differing else f", in {len(compared)} answers"
     bounds.append(Bound(f"drive-hours whose slowdown differs from the sketch's{whose}", sum(differing.values()), 0, "rows"))
     warehouse = warehouse_of_day(setting)
     lines = [
-        f"{rows:,} drive-hours delivered; medians of {setting.repetitions} repetitions, in each one process after the other (Spark: the first only).",
-        *(f"{name} was skipped: pyspark is not installed." for name in missing),
+        f"{rows:,} drive-hours delivered; medians of {setting.repetitions} repetitions, in each one process after the other.",
         "The sketches run the stages of the product's day in plain SQL; the scripts give slowdowns, imbalances, tails and counts by drive and day.",
         "",
         "| step | wall (s) | CPU (s) | peak memory (MiB) | product, wall | product, CPU |",

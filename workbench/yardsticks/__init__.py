@@ -19,6 +19,5 @@ SCRIPTS = {
     "DuckDB, whole-number keys": ("sketch", "whole"),
     "Polars": ("with_polars",),
     "pandas": ("with_pandas",),
-    "Spark local": ("with_spark",),
 }
 """Module and extra arguments of each script."""
