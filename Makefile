@@ -8,7 +8,7 @@ PORT ?= 8080
 # else every process compiles every module again
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo airflow docs check test tests lint proof bench soak mutants calibrate man spark-cluster spark-cluster-stop wheel clean help
+.PHONY: demo airflow docs check test tests lint proof bench soak mutants calibrate spark-cluster spark-cluster-stop wheel clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -52,9 +52,6 @@ mutants: .venv/.ready  ## faults in the models' SQL that unit tests must find (a
 calibrate: .venv/.ready  ## fit the simulator to the paper's curves (an hour); writes its numbers and docs/results/calibration.md
 	$(RUN)/python -m workbench.calibrate
 
-man: .venv/.ready  ## the man page, made of --help: docs/drivetail.1
-	$(RUN)/python -m workbench.man
-
 spark-cluster: .venv/.spark  ## a Spark master and two workers on this machine (docs/spark.md)
 	$(RUN)/python -m workbench.spark_cluster
 
@@ -63,6 +60,7 @@ spark-cluster-stop:  ## end it
 
 wheel: .venv/.ready  ## a wheel that installs anywhere: dist/ (docs/install.md)
 	$(RUN)/python -m engine.compiled . lab
+	$(RUN)/python -m workbench.man
 	$(UV) build --quiet --wheel --out-dir dist
 
 clean:  ## remove what the targets above made

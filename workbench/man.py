@@ -1,4 +1,4 @@
-"""`make man`: the man page of `drivetail`, made of what `--help` prints; writes docs/drivetail.1, which the wheel installs."""
+"""The man page of `drivetail`, made of what `--help` prints: `make wheel` writes target/drivetail.1, and the wheel installs it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import click
 
 from drivetail.cli import main
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "drivetail.1"
+PAGE = Path(__file__).resolve().parents[1] / "target" / "drivetail.1"
 WIDTH = 78
-HEAD = rf""".\" made by `make man`
+HEAD = rf""".\" made by `make wheel`
 .TH DRIVETAIL 1 "" "drivetail {importlib.metadata.version("drivetail")}"
 .SH NAME
 drivetail \- find the drives that are not dead but slow
@@ -51,4 +51,5 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(page(), encoding="utf-8")

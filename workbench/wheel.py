@@ -1,4 +1,4 @@
-"""Put the compiled models into the wheel: hatchling calls this when it builds one.
+"""Put the compiled models and the man page into the wheel: hatchling calls this when it builds one.
 
 They are no file of the checkout, so pyproject.toml cannot name them: `uv sync` takes what it names into the environment of the checkout,
 which is there before they are.
@@ -11,6 +11,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+MAN = "target/drivetail.1"
 COMPILED = ("target/compiled/duckdb.json", "target/compiled/lab/duckdb.json")
 
 
@@ -18,10 +19,13 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]  # hatchling is
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add them to a wheel that is to be installed elsewhere. Raises: FileNotFoundError where they are not compiled."""
         if version != "editable":
-            for name in COMPILED:
+            for name in (*COMPILED, MAN):
                 file = Path(self.root) / name
                 if not file.exists():
                     raise FileNotFoundError(
-                        f"{file}: the models are not compiled; `make wheel` does, or `python -m engine.compiled . lab` before it"
+                        f"{file}: not made yet; `make wheel` makes it, or `python -m engine.compiled . lab` and `python -m workbench.man`"
                     )
-                build_data["force_include"][str(file)] = f"drivetail/_project/{name}"
+                if name == MAN:
+                    build_data["shared_data"][str(file)] = "share/man/man1/drivetail.1"
+                else:
+                    build_data["force_include"][str(file)] = f"drivetail/_project/{name}"

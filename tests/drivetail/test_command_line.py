@@ -22,7 +22,7 @@ from drivetail.service.hour import steps
 from drivetail.service.settings import load_settings, write_settings
 from engine.warehouse import Warehouse
 from ingest.sources import SOURCES, module_of
-from workbench.man import PAGE, page
+from workbench.man import page
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,5 +85,5 @@ def test_the_hour_has_the_same_steps_with_airflow_and_without(tmp_path: Path):
     assert commands | {"inbox"} == set(re.findall(r"\| `drivetail ([^`]+)` \|$", of_airflow or "", re.MULTILINE))
 
 
-def test_the_man_page_is_that_of_these_commands():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run `make man`"
+def test_the_man_page_has_every_command():
+    assert set(re.findall(r'^\.SS "drivetail ([^"]+)"$', page(), re.MULTILINE)) >= set(main.commands)

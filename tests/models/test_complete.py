@@ -63,7 +63,6 @@ def test_a_source_has_all_its_parts(name: str) -> None:
         f"docs/sources/{name}.md": (ROOT / f"docs/sources/{name}.md").is_file(),
         "a test of malformed input in tests/ingest": any(f'"{name}"' in text for text in tests),
         "a delivery in tests/ingest/test_any_delivery.py": f'"{name}"' in (ROOT / "tests/ingest/test_any_delivery.py").read_text("utf-8"),
-        "its line in docs/drivetail.1 (make man)": name in (ROOT / "docs/drivetail.1").read_text("utf-8").replace("\\-", "-"),
         "deliveries for the gate in tests/quality/test_sources.py": module in (ROOT / "tests/quality/test_sources.py").read_text("utf-8"),
     }
     missing = [part for part, is_there in parts.items() if not is_there]

@@ -57,6 +57,7 @@ class Installed:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     root = tmp_path_factory.mktemp("wheel")
     compile_models()
+    assert run(sys.executable, "-m", "workbench.man", cwd=ROOT).returncode == 0
     uv("build", "--quiet", "--wheel", "--out-dir", root / "dist")
     (wheel,) = (root / "dist").glob("*.whl")
     locked = root / "locked.txt"
