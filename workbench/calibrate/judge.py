@@ -307,34 +307,6 @@ def curves(folder: Path) -> Curves:
     return dict(made)
 
 
-def curve_population(figure: str, curve: str, data: Mapping[Kind, KindData]) -> Population | None:
-    """The fleet's population behind a plotted curve."""
-    kind: Kind = "ssd" if figure in ("4b", "8b", "9", "10b", "11b", "11d") or curve == "SSD" else "disk"
-    d = data.get(kind)
-    if d is None:
-        return None
-    s = d.slowdown
-    if figure in ("4a", "4b"):
-        return {"Si": s, "T1": d.tails[0], "T2": d.tails[1], "T3": d.tails[2]}[curve]
-    if figure[0] == "7":
-        return figure_7(figure[1].upper(), d)
-    if figure[0] == "8":
-        return s.within(d.age_year == int(curve))
-    if figure == "9":
-        return s.within(CELLS[{"SLC": "SLC", "MLC": "MLC", "MLC (Vendor A)": "MLCA", "MLC (Vendor B)": "MLCB"}[curve]](d))
-    if figure in ("10a", "10b"):
-        return d.degradation[curve]
-    if figure in ("11a", "11b"):
-        return d.wait_hours[curve]
-    if figure in ("11c", "11d"):
-        return d.recur_hours[curve]
-    if figure == "5a":
-        return Population(d.interval_hours.value + 1, d.interval_hours.cluster)
-    if figure == "6a":  # plotted as a survival curve: P(V >= x)
-        return Population(-d.max_slowdown.value, d.max_slowdown.cluster)
-    return {"2a": d.width, "2b": d.duration_days, "5b": d.gap_hours, "6b": d.occurrences}[figure]
-
-
 def ks_distance(figure: str, vertices: list[tuple[float, float]], population: Population) -> float:
     """Greatest distance of the fleet's distribution to the plotted curve, over the curve's vertices.
 
