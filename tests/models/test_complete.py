@@ -9,13 +9,14 @@ import yaml
 
 from engine.compiled import models_of
 from engine.nodes import SEED, Node
+from engine.publish import PUBLISHED
 from ingest.sources import SOURCES
 from tests.reference.compare_study import STUDY_RELATIONS
 from tests.reference.reference import RELATIONS
 
 ROOT = Path(__file__).parents[2]
-MARTS = {node.name: node for node in models_of() if node.schema == "marts" and node.made != SEED}
-NAMED = set(re.findall(r"`([a-z_0-9*]+)`", (ROOT / "docs/tables.md").read_text(encoding="utf-8")))
+MARTS = {node.name: node for node in models_of() if node.schema in PUBLISHED and node.made != SEED}
+NAMED = set(re.findall(r"`([a-z_0-9*.]+)`", (ROOT / "docs/tables.md").read_text(encoding="utf-8")))
 
 
 def missing_parts(mart: Node) -> list[str]:
@@ -29,7 +30,7 @@ def missing_parts(mart: Node) -> list[str]:
         # a mart that only selects from another model is tested there
         "a unit test in its .yml": len(mart.parents) < 2 or any(test["model"] == mart.name for test in properties.get("unit_tests", ())),
         "its owner and grain in `meta`": {"owner", "grain"} <= mart.meta.keys(),
-        "a line in docs/tables.md": any(fnmatchcase(mart.name, name) for name in NAMED),
+        "a line in docs/tables.md": any(fnmatchcase(mart.relation.removeprefix("marts."), name) for name in NAMED),
         "the exposure that reads it in models/exposures.yml": mart.relation in models_of().exposed,
     }
     return [part for part, is_there in parts.items() if not is_there]
@@ -50,7 +51,7 @@ def test_each_model_that_the_weekly_report_asks_is_in_its_exposure() -> None:
     stated = {exposure["name"]: set(re.findall(r"ref\('(\w+)'\)", " ".join(exposure["depends_on"]))) for exposure in exposures}
     for name, folder in (("weekly_fleet_report", "weekly"), ("study_page", "study")):
         text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "report" / folder).iterdir() if path.suffix == ".py")
-        asked = set(re.findall(r"\b(?:from|join)\s+marts\.(\w+)", text)) & MARTS.keys()
+        asked = set(re.findall(rf"\b(?:from|join)\s+(?:{'|'.join(PUBLISHED)})\.(\w+)", text)) & MARTS.keys()
         assert asked <= stated[name], f"models/exposures.yml, {name}: add {', '.join(sorted(asked - stated[name]))}"
 
 
