@@ -41,7 +41,7 @@ SHOWN_VALUE_CHARS = 200
 LONGEST_QUOTED_LINES = 100
 MOST_DIGITS = 20
 NESTED, NOT_UTF8 = "a nested value, expected one text or number", "not valid UTF-8"
-HALF_A_PAIR = "it contains half a surrogate pair, which is not valid text"
+HALF_A_PAIR, TWICE = "it contains half a surrogate pair, which is not valid text", "the record has this key twice; write it once"
 """Why a text of JSON cannot be kept as it is."""
 
 
@@ -531,11 +531,36 @@ def _json_fast(lines: list[bytes], layout: Layout, done: int) -> RawChunk | None
         return None
     if frame.height != len(lines):
         return None
+    if _may_repeat_a_key(lines, frame):
+        return None
     nested = frame.select(pl.any_horizontal(pl.col(name).str.starts_with(mark).any() for name in known for mark in ("{", "["))).item()
     if nested:
         return None
     first = done + 1
     return RawChunk(frame.with_columns(pl.int_range(first, first + frame.height, dtype=pl.Int64).alias("row_no")))
+
+
+def _may_repeat_a_key(lines: list[bytes], frame: pl.DataFrame) -> bool:
+    """Whether a line may have a column twice. Without a null each line has the column, so that one count over all lines decides."""
+    text = b"\n".join(lines)
+    if b"\\u" in text:
+        return True  # a name may be written with escapes
+    for name in frame.columns:
+        quoted = f'"{name}"'
+        count = text.count(quoted.encode())
+        if count == 0 or (count == frame.height and not frame[name].null_count()):
+            continue
+        if any(line.count(quoted.encode()) > 1 for line in lines):
+            return True
+    return False
+
+
+class _Record(dict[str, Any]):
+    """A JSON object and the names that it has more than once."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.twice = {name for name, count in Counter(name for name, _ in pairs).items() if count > 1} if len(self) < len(pairs) else set()
 
 
 def _json_by_line(lines: list[bytes], layout: Layout, done: int) -> RawChunk:
@@ -545,12 +570,16 @@ def _json_by_line(lines: list[bytes], layout: Layout, done: int) -> RawChunk:
     for row_no, line in enumerate(lines, start=done + 1):
         shown = line[: SHOWN_VALUE_CHARS * 4].decode("utf-8", "replace")[:SHOWN_VALUE_CHARS]
         try:
-            record = json.loads(line)
+            record = json.loads(line, object_pairs_hook=_Record)
         except (ValueError, RecursionError) as error:
             broken.append(BrokenRow(row_no, f"not JSON: {one_line(error)}"[:120], None, shown))
             continue
-        if not isinstance(record, dict):
+        if not isinstance(record, _Record):
             broken.append(BrokenRow(row_no, "not a JSON object", None, shown))
+            continue
+        repeated = next((name for name in known if name in record.twice), None)
+        if repeated is not None:
+            broken.append(BrokenRow(row_no, TWICE, repeated, shown))
             continue
         nested = next((name for name in known if isinstance(record.get(name), dict | list)), None)
         if nested is not None:

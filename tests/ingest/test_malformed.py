@@ -171,6 +171,16 @@ def test_nested_values_and_broken_lines_in_ndjson(bundle: Bundle, warehouse: War
     assert warehouse.live("drive_events")["event_type"].to_list() == ["unplug"]
 
 
+@pytest.mark.parametrize("key", ['"drive_id"', '"drive\\u005fid"', '"detail"'])
+def test_a_record_that_has_a_key_twice_is_rejected_by_its_name(bundle: Bundle, warehouse: Warehouse, key: str) -> None:
+    good = '{"occurred_at":"2026-01-05T10:01:00Z","drive_id":"d1","event_type":"unplug","detail":"the \\"drive_id\\"","more":1,"more":2}'
+    lacks_it = '{"occurred_at":"2026-01-05T10:02:00Z","drive_id":"d1","event_type":"unplug"}'
+    summary = land(warehouse, bundle({"drive_events.ndjson": "\n".join([good, good.replace('"more":1', f'{key}:"d2"'), lacks_it, ""])}))
+    assert (summary.rows_accepted, summary.rows_rejected) == (2, 1)
+    rejected = warehouse.table("rejected_records")
+    assert rejected.select("row", "column", "reason").rows() == [(2, json.loads(key), "the record has this key twice; write it once")]
+
+
 def test_unknown_event_type_becomes_other(bundle: Bundle, warehouse: Warehouse) -> None:
     rows = ["2026-01-05T10:01,d1,Firmware Hang,code 7", "2026-01-05T10:02,d1,Oops,", "2026-01-05T10:03,d1,,x"]
     text = hours(*rows, header="occurred_at,drive_id,event_type,detail")
