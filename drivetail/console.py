@@ -62,8 +62,8 @@ def say_line(text: str) -> None:
 
 
 def pass_on(text: str, *, nl: bool = True) -> None:
-    """Print what a program reads as it is, but for a terminal, which would obey it."""
-    click.echo(visible(text) if sys.stdout.isatty() else text, nl=nl)
+    """Print what a program reads as it is, but for a terminal, which would obey it. Bold text in it is a sender's."""
+    click.echo(in_sight(text, "\n\t") if sys.stdout.isatty() else text, nl=nl)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from drivetail.ask.candidates import list_candidates
 from drivetail.ask.status import Status, collect_status
+from drivetail.console import pass_on
 from drivetail.tell import metrics
 from drivetail.tell.alerts import open_alerts
 from drivetail.tell.metrics import metrics_text, write_metrics
@@ -178,6 +179,12 @@ def test_alerts_dashboard_and_guide_name_only_what_is_written(text: str, path: s
 def test_promtool_finds_no_fault(text: str) -> None:
     checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+
+
+def test_a_name_that_turns_the_terminal_bold_is_shown_escaped(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    pass_on('up{drive="\x1b[1mD1\x1b[0m"} 1\n', nl=False)
+    assert capsys.readouterr().out == 'up{drive="\\x1b[1mD1\\x1b[0m"} 1\n'
 
 
 def test_a_file_is_replaced_in_one_step(published: Published, tmp_path: Path) -> None:
