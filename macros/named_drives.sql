@@ -1,7 +1,7 @@
 {#- CTEs that name what hosts measured (`seen_from_hosts`, with `serial`, the drive that its name means then), by the columns of its time (`at`):
     `hosts_rows`, with `accepted_count`, the number of accepted rows that a row is made of.
-    Two devices that measured one drive at once: paths of one host and one world wide name are added up, so that none is lost; others are not one
-    drive, and each is named by its device, with `shared_serial`. Only serials that several devices ever had are looked at.
+    Two devices that measured one drive at once: paths of one host and one world wide name are added up, so that none is lost; what hosts measured that
+    all state that name is one measurement, taken by each. Others are not one drive, and each is named by its device, with `shared_serial`. Only serials that several devices ever had are looked at.
     described: columns of the relation besides what was measured. -#}
 {% macro named_drives(at, described=[]) -%}
 {%- set columns = at + described + [
@@ -9,7 +9,7 @@
     'coverage', 'min_coverage', 'collected_at', 'source'
 ] -%}
 devices as (
-    select seen.serial, seen.{{ at | join(', seen.') }}, seen.drive_id, {{ host_of('seen.drive_id') }} as host, serials.is_one_drive
+    select seen.serial, seen.{{ at | join(', seen.') }}, seen.drive_id, {{ host_of('seen.drive_id') }} as host, serials.is_one_drive, serials.is_one_drive_of_hosts
     from seen_from_hosts as seen
     inner join {{ ref('int_serials__claimed') }} as serials on seen.serial = serials.drive_id
     where seen.drive_id <> seen.serial
@@ -19,7 +19,7 @@ contested as (
     select
         serial,
         {{ at | join(',\n        ') }},
-        count(distinct host) = 1 and max(case when is_one_drive then 1 else 0 end) = 1 as is_one_drive
+        max(case when is_one_drive_of_hosts then 2 when is_one_drive then 1 else 0 end) >= case when count(distinct host) = 1 then 1 else 2 end as is_one_drive
     from devices
     where host <> ''
     group by serial, {{ at | join(', ') }}
@@ -29,6 +29,7 @@ contested as (
 named as (
     select
         seen.*,
+        {{ host_of('seen.drive_id') }} as host,
         contested.is_one_drive,
         coalesce(seen.drive_id <> seen.serial and {{ host_of('seen.drive_id') }} <> '' and contested.serial is not null, false) as is_contested
     from seen_from_hosts as seen
@@ -43,7 +44,7 @@ paths as (
     select
         *,
         dense_rank() over (
-            partition by serial, {{ at | join(', ') }} order by {{ source_rank('latency', 'source') }} asc, source asc
+            partition by serial, host, {{ at | join(', ') }} order by {{ source_rank('latency', 'source') }} asc, source asc
         ) as source_place
     from named
     where is_contested and is_one_drive
@@ -86,7 +87,7 @@ hosts_rows as (
         source
     from paths
     where source_place = 1
-    group by serial, source, {{ at | join(', ') }}
+    group by serial, host, source, {{ at | join(', ') }}
 )
 {%- endmacro %}
 

@@ -44,7 +44,7 @@ select
     'serial' as place_type,
     serials.drive_id,
     cast(null as string) as raid_group_id,
-    case when serials.is_one_drive then 'one drive' else 'several devices' end as role,
+    case when serials.is_one_drive_of_hosts then 'one drive of hosts' when serials.is_one_drive then 'one drive' else 'several devices' end as role,
     timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
     timestamp '{{ var("end_of_time") }}' as to_hour_utc
 from {{ ref('int_serials__claimed') }} as serials
@@ -53,7 +53,7 @@ select distinct
     'serial' as place_type,
     claims.alias as drive_id,
     cast(null as string) as raid_group_id,
-    case when serials.is_one_drive then 'one drive' else 'several devices' end as role,
+    case when serials.is_one_drive_of_hosts then 'one drive of hosts' when serials.is_one_drive then 'one drive' else 'several devices' end as role,
     timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
     timestamp '{{ var("end_of_time") }}' as to_hour_utc
 from {{ ref('int_aliases__claimed') }} as claims
@@ -72,3 +72,13 @@ from {{ ref('int_raid_groups__attributes') }} as inventory
 inner join {{ ref('int_thresholds') }} as own on inventory.kind = own.kind
 where inventory.kind <> 'unknown'
     and exists (select 1 from {{ ref('int_thresholds') }} as others where others.slow_at <> own.slow_at or others.mild_at <> own.mild_at)
+union all
+-- what its host says of a device that measured a serial together with another one
+select
+    'device' as place_type,
+    drive_id,
+    cast(null as string) as raid_group_id,
+    peer_kind as role,
+    timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
+    timestamp '{{ var("end_of_time") }}' as to_hour_utc
+from {{ ref('int_devices__described') }}

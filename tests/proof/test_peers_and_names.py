@@ -18,8 +18,10 @@ TS = 1_770_012_000  # 2026-02-02 06:00 UTC
 STEP = 600
 
 
-def host(root: Path, name: str, devices: Mapping[str, tuple[int, float]], hours: int = 1, listed: tuple[dict[str, Any], ...] = ()) -> None:
-    """A host's diskstats, of devices each with so many reads in ten minutes of so many microseconds, and its lsblk."""
+def host(
+    root: Path, name: str, devices: Mapping[str, tuple[int, float]], hours: int = 1, listed: tuple[dict[str, Any], ...] = (), at: int = TS
+) -> None:
+    """A host's diskstats, of devices each with so many reads in ten minutes of so many microseconds, and its lsblk, of the instant `at`."""
     folder = root / name
     folder.mkdir(parents=True)
     looks = []
@@ -32,7 +34,7 @@ def host(root: Path, name: str, devices: Mapping[str, tuple[int, float]], hours:
     (folder / "diskstats").write_text("".join(looks))
     if listed:
         described = [{"type": "disk", "size": 1 << 40, "rota": True, "wwn": None, **device} for device in listed]
-        (folder / "lsblk.json").write_text(json.dumps({"TS": TS, "blockdevices": described}))
+        (folder / "lsblk.json").write_text(json.dumps({"TS": at, "blockdevices": described}))
 
 
 def landed(root: Path, warehouse: Path) -> Warehouse:
@@ -75,6 +77,37 @@ def test_every_accepted_drive_hour_has_a_name_of_its_own_or_a_count(tmp_path: Pa
         ("vma/sda", "disk"),
         ("vmb/sda", "disk"),
     ]
+
+
+def test_devices_that_measured_one_serial_at_once_are_described_by_their_own_hosts(tmp_path: Path) -> None:
+    """Three machines made one serial up. Each was looked at once, ten minutes apart, as if a drive had moved."""
+    root = tmp_path / "in"
+    for number, name in enumerate(("q0", "q1", "q2")):
+        listed = {"name": "sda", "serial": "MADEUP0", "model": f"M{number}", "rota": number < 2}
+        host(root, name, {"sda": (10, 900.0)}, 2, (listed,), TS + 600 * number)
+    warehouse = landed(root, tmp_path / "warehouse")
+    assert asked(warehouse, "select drive_id, kind, model, current_raid_group_id from marts.dim_drives order by all") == [
+        ("q0/sda", "disk", "M0", "q0"),
+        ("q1/sda", "disk", "M1", "q1"),
+        ("q2/sda", "ssd", "M2", "q2"),
+    ]
+    assert asked(warehouse, "select raid_group_id, kind from marts.dim_raid_groups order by all") == [
+        ("q0", "disk"),
+        ("q1", "disk"),
+        ("q2", "ssd"),
+    ]
+
+
+def test_one_machine_under_two_names_counts_its_drives_once(tmp_path: Path) -> None:
+    """Its drives have a world wide name, which both names state."""
+    root = tmp_path / "in"
+    for name in ("web1", "10.0.0.5"):
+        listed = {"name": "sda", "serial": "S1", "wwn": "0x5000c500000000f1"}
+        host(root, name, {"sda": (10, 900.0)}, 2, (listed,))
+    warehouse = landed(root, tmp_path / "warehouse")
+    assert asked(warehouse, "select drive_id, kind from marts.dim_drives") == [("S1", "disk")]
+    assert asked(warehouse, "select path_hours, other_hours from marts.fct_recent_merged") == [(0, 2)]
+    assert asked(warehouse, "select drive_id, io_count from intermediate.int_drive_hours") == [("S1", 60), ("S1", 60)]
 
 
 def test_disks_beside_flash_are_compared_with_disks(tmp_path: Path) -> None:

@@ -13,8 +13,20 @@ with spans as (
     group by drive_id
 ),
 
+-- devices that measured a serial at once are described by their own hosts
+apart as (
+    select distinct drive_id, shared_serial from {{ ref('int_drive_days__merged') }} where shared_serial is not null
+),
+
+devices as (
+    select * from {{ ref('int_devices__described') }} where drive_id in (select drive_id from apart)
+),
+
+-- a serial that was measured in this way only is no drive
 inventory as (
-    select * from {{ ref('int_drives__periods') }} where is_latest
+    select * from {{ ref('int_drives__periods') }}
+    where is_latest
+        and (drive_id not in (select shared_serial from apart) or drive_id in (select drive_id from spans))
 ),
 
 events as (
@@ -24,26 +36,26 @@ events as (
 select
     coalesce(inventory.drive_id, spans.drive_id, events.drive_id) as drive_id,
     -- without any period, what the delivery was said to be of
-    coalesce(case when inventory.drive_id is null then spans.declared_kind else inventory.kind end, 'unknown') as kind,
+    coalesce(case when inventory.drive_id is null then coalesce(devices.kind, spans.declared_kind) else inventory.kind end, 'unknown') as kind,
     coalesce(
-        inventory.peer_kind, {{ peer_kind('spans.declared_kind', 'cast(null as string)', 'coalesce(spans.drive_id, events.drive_id)') }}
+        inventory.peer_kind, devices.peer_kind, {{ peer_kind('spans.declared_kind', 'cast(null as string)', 'coalesce(spans.drive_id, events.drive_id)') }}
     ) as peer_kind,
     coalesce(inventory.timezone, 'unknown') as timezone,
     -- what is unknown is left out
     concat_ws(
         ', ',
-        'capacity ' || cast(inventory.capacity_bytes as string),
-        'rpm ' || cast(inventory.rpm as string),
-        'interface ' || inventory.interface
+        'capacity ' || cast(coalesce(inventory.capacity_bytes, devices.capacity_bytes) as string),
+        'rpm ' || cast(coalesce(inventory.rpm, devices.rpm) as string),
+        'interface ' || coalesce(inventory.interface, devices.interface)
     ) as drive_class,
-    inventory.vendor,
-    inventory.model,
-    inventory.firmware,
-    inventory.flash_cell,
-    inventory.capacity_bytes,
-    inventory.rpm,
-    inventory.interface,
-    inventory.host,
+    coalesce(inventory.vendor, devices.vendor) as vendor,
+    coalesce(inventory.model, devices.model) as model,
+    coalesce(inventory.firmware, devices.firmware) as firmware,
+    coalesce(inventory.flash_cell, devices.flash_cell) as flash_cell,
+    coalesce(inventory.capacity_bytes, devices.capacity_bytes) as capacity_bytes,
+    coalesce(inventory.rpm, devices.rpm) as rpm,
+    coalesce(inventory.interface, devices.interface) as interface,
+    coalesce(inventory.host, devices.host) as host,
     inventory.enclosure,
     inventory.site,
     inventory.slot,
@@ -52,7 +64,7 @@ select
     inventory.drive_id is not null as has_inventory,
     spans.first_hour_utc,
     spans.last_hour_utc,
-    spans.declared_kind,
+    coalesce(devices.kind, spans.declared_kind) as declared_kind,
     coalesce(spans.last_raid_group_id, inventory.raid_group_id) as current_raid_group_id,
     case
         when coalesce(spans.last_raid_group_id, inventory.raid_group_id) is not null
@@ -60,4 +72,5 @@ select
     end as is_group_guessed
 from inventory
 full join spans on inventory.drive_id = spans.drive_id
+left join devices on spans.drive_id = devices.drive_id
 full join events on coalesce(inventory.drive_id, spans.drive_id) = events.drive_id

@@ -1,5 +1,6 @@
 -- Serial numbers that several devices go by, and whether these are one drive. Grain: drive_id.
--- A serial that hosts claim by turns, or two devices of a host at once without one world wide name, names none of them: machines make serials up.
+-- A serial that hosts claim by turns, or two devices of a host at once, names none of them without one world wide name: machines make serials up.
+-- One machine may go by two host names; then both state the world wide name.
 -- An operator's mapping says which drive a device is, whoever else claims its serial.
 with devices as (
     select
@@ -47,14 +48,40 @@ met as (
         and others.first_at <= hosts.last_at
 ),
 
+-- A device has a serial until it is next looked at, if it has the same one then. Looks less than an hour apart are of one round,
+-- in which a device has what it had until another serial is found on it.
+named as (
+    select
+        source,
+        drive_id,
+        device,
+        host,
+        valid_from,
+        case
+            when lead(drive_id) over (partition by source, device order by valid_from, drive_id) = drive_id
+                then lead(valid_from) over (partition by source, device order by valid_from, drive_id)
+            else least(
+                valid_from + interval 1 hour,
+                coalesce(lead(valid_from) over (partition by source, device order by valid_from, drive_id), valid_from + interval 1 hour)
+            )
+        end as named_until
+    from devices
+    where source <> 'mapping' and valid_from is not null
+),
+
 at_once as (
-    select distinct drive_id
-    from (
-        select source, drive_id, date_trunc('hour', valid_from) as hour_utc, count(distinct device) as device_count
-        from devices
-        group by source, drive_id, host, date_trunc('hour', valid_from)
-    ) as looks
-    where device_count > 1 and source <> 'mapping'
+    select distinct named.drive_id
+    from named
+    inner join several on named.drive_id = several.drive_id
+    inner join named as others
+        on named.source = others.source
+        and named.drive_id = others.drive_id
+        and named.host = others.host
+        and named.device < others.device
+        and (
+            named.valid_from = others.valid_from
+            or (named.valid_from < others.named_until and others.valid_from < named.named_until)
+        )
 ),
 
 wide_names as (
@@ -64,6 +91,18 @@ wide_names as (
     group by drive_id
 ),
 
+-- hosts that stated the world wide name when they claimed the serial
+wide_hosts as (
+    select devices.drive_id, count(distinct devices.host) as wide_host_count
+    from devices
+    inner join {{ ref('int_aliases__claimed') }} as claims
+        on devices.drive_id = claims.drive_id
+        and devices.source = claims.source
+        and devices.valid_from = claims.valid_from
+    where claims.alias like 'wwn:%'
+    group by devices.drive_id
+),
+
 judged as (
     select
         several.drive_id,
@@ -71,12 +110,14 @@ judged as (
         several.host_count,
         coalesce(wide_names.wide_name_count, 0) as wide_name_count,
         several.is_mapped,
+        coalesce(wide_names.wide_name_count = 1 and wide_hosts.wide_host_count = several.host_count, false) as is_one_drive_of_hosts,
         met.drive_id is not null as is_of_several_hosts,
         at_once.drive_id is not null and coalesce(wide_names.wide_name_count, 0) <> 1 as is_of_several_devices
     from several
     left join met on several.drive_id = met.drive_id
     left join at_once on several.drive_id = at_once.drive_id
     left join wide_names on several.drive_id = wide_names.drive_id
+    left join wide_hosts on several.drive_id = wide_hosts.drive_id
 )
 
 select
@@ -84,7 +125,9 @@ select
     device_count,
     host_count,
     wide_name_count,
-    not is_mapped and (is_of_several_hosts or is_of_several_devices) as is_shared,
+    not is_mapped and ((is_of_several_hosts and not is_one_drive_of_hosts) or is_of_several_devices) as is_shared,
     -- two devices of one host that measured it in one hour are paths to it
-    is_mapped or wide_name_count = 1 as is_one_drive
+    is_mapped or wide_name_count = 1 as is_one_drive,
+    -- devices of several hosts that measured it in one hour are one measurement, taken twice
+    is_one_drive_of_hosts
 from judged

@@ -38,12 +38,14 @@ named_groups as (
 kinds as (
     select
         placed.*,
-        coalesce(drives.peer_kind, {{ peer_kind('placed.declared_kind', 'cast(null as string)', 'placed.drive_id') }}) as peer_kind,
+        coalesce(drives.peer_kind, devices.peer_kind, {{ peer_kind('placed.declared_kind', 'cast(null as string)', 'placed.drive_id') }}) as peer_kind,
         named_groups.group_peer_kind,
         coalesce(named_groups.is_of_mixed_group, false) as is_of_mixed_group
     from placed
     left join (select drive_id, peer_kind from {{ ref('int_drives__periods') }} where is_latest) as drives
         on placed.drive_id = drives.drive_id
+    -- another device measured its serial, so its own host describes it
+    left join {{ ref('int_devices__described') }} as devices on placed.drive_id = devices.drive_id and placed.shared_serial is not null
     left join named_groups on placed.named_raid_group_id = named_groups.named_raid_group_id
 ),
 
