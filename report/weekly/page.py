@@ -42,6 +42,7 @@ EXCLUSIONS = {
     "no_io": "no I/O in the hour, so no latency",
     "too_few_drives": "fewer than {fewest} drives of the group with I/O",
     "zero_median": "median latency of the group is 0",
+    "narrow_group": "fewer than 3 data drives in the group",
 }
 STATES = {
     "new": "new",
@@ -359,6 +360,11 @@ def coverage_words(facts: WeekFacts) -> list[str]:
         sentences.append(
             f"{percent(row['reported_ratio'])} of the expected drive-hours of {name} arrived ({count(row['reported_drive_hours'])} of "
             f"{count(row['expected_drive_hours'])}), {percent(row['measured_ratio'])} could be measured{group}."
+        )
+    if narrow := facts.fleet["narrow_group_drive_hours"]:
+        sentences.append(
+            f"{noun(narrow, 'drive-hour', 'drive-hours')} came from groups of fewer than 3 data drives: they were compared with nothing and "
+            "are not among those expected."
         )
     if facts.guessed:
         hosts = [row["raid_group_id"] for row in facts.guessed]

@@ -179,11 +179,12 @@ from (
             low_coverage_drive_hours as low_coverage,
             no_io_drive_hours as no_io,
             too_few_drives_drive_hours as too_few_drives,
-            zero_median_drive_hours as zero_median
+            zero_median_drive_hours as zero_median,
+            narrow_group_drive_hours as narrow_group
         from marts.fct_weekly_summary
         where week_utc = $week and kind <> 'all'
     )
-    on low_coverage, no_io, too_few_drives, zero_median
+    on low_coverage, no_io, too_few_drives, zero_median, narrow_group
     into name exclusion_reason value drive_hours
 )
 where drive_hours > 0

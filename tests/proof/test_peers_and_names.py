@@ -12,6 +12,7 @@ import duckdb
 from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import ingest
+from report import write_report
 from tests.proof.support import broken_sums
 
 TS = 1_770_012_000  # 2026-02-02 06:00 UTC
@@ -72,6 +73,9 @@ def test_every_accepted_drive_hour_has_a_name_of_its_own_or_a_count(tmp_path: Pa
         ("vmb/sda", "vmb", 120, 900.0),
     ]
     assert asked(warehouse, "select path_hours, other_hours from status.fct_recent_merged") == [(1, 0)]
+    report = write_report(warehouse).read_text(encoding="utf-8")
+    assert "2 drive-hours came from groups of fewer than 3 data drives" in report
+    assert "fewer than 3 data drives in the group" in report
     assert asked(warehouse, "select serial, device_count from status.fct_shared_serials order by all") == [("MADEUP0", 2), ("TWINS", 2)]
     assert asked(warehouse, "select drive_id, kind from marts.dim_drives where drive_id like 'vm%' order by all") == [
         ("vma/sda", "disk"),

@@ -412,7 +412,7 @@ def test_a_fleet_that_never_was_slow(uneventful_report: Path):
         "there is no earlier week to compare with",
         "Share of RAID-hours that were tail hours: none in the weeks up to this one.",
         "No row was rejected.",
-        "Every drive-hour that came could be measured.",
+        "Every drive-hour of a data drive that came could be measured.",
         "No drive was slow this week, so none cost anything.",
         "No RAID group had a tail hour this week.",
         "No drive needs anybody this week.",

@@ -4,6 +4,7 @@
 {%- set states = ('new', 'continuing', 'reopened', 'resolved', 'unseen') %}
 {%- set of_drives = ['reported_drive_hours', 'drive_hours', 'slow_drive_hours', 'drive_count', 'slow_drive_count'] %}
 {%- for reason in reasons %}{% do of_drives.append(reason ~ '_drive_hours') %}{% endfor %}
+{%- set of_narrow_groups = ['narrow_group_drive_hours'] %}
 {%- set of_groups = ['raid_hours', 'tail_hours', 'raid_group_count', 'tail_raid_group_count'] %}
 {%- set of_states = [] %}
 {%- for state in states %}{% do of_states.append(state ~ '_drive_count') %}{% endfor %}
@@ -21,6 +22,18 @@ with drive_weeks as (
         count(distinct case when slow_hours > 0 then drive_id end) as slow_drive_count
     from {{ ref('int_drive_days__outcomes') }}
     group by week_utc, kind
+),
+
+-- data drives of groups too small to have peers are in no population
+narrow_weeks as (
+    select
+        cast(date_trunc('week', cast(days.day_utc as timestamp)) as timestamp) as week_utc,
+        drives.kind,
+        cast(sum({{ hour_count('days.data_in & ~days.in_population_in') }}) as bigint) as narrow_group_drive_hours
+    from {{ ref('int_drive_days') }} as days
+    inner join {{ ref('int_drives') }} as drives on days.drive_id = drives.drive_id
+    where (days.data_in & ~days.in_population_in) <> 0
+    group by cast(date_trunc('week', cast(days.day_utc as timestamp)) as timestamp), drives.kind
 ),
 
 raid_weeks as (
@@ -49,6 +62,8 @@ state_weeks as (
 weeks as (
     select week_utc, kind from drive_weeks
     union
+    select week_utc, kind from narrow_weeks
+    union
     select week_utc, kind from raid_weeks
     union
     -- a kind that was slow and has gone silent
@@ -62,6 +77,9 @@ kinds as (
 {%- for column in of_drives %},
         coalesce(drive_weeks.{{ column }}, 0) as {{ column }}
 {%- endfor %}
+{%- for column in of_narrow_groups %},
+        coalesce(narrow_weeks.{{ column }}, 0) as {{ column }}
+{%- endfor %}
 {%- for column in of_groups %},
         coalesce(raid_weeks.{{ column }}, 0) as {{ column }}
 {%- endfor %}
@@ -70,6 +88,7 @@ kinds as (
 {%- endfor %}
     from weeks
     left join drive_weeks on weeks.week_utc = drive_weeks.week_utc and weeks.kind = drive_weeks.kind
+    left join narrow_weeks on weeks.week_utc = narrow_weeks.week_utc and weeks.kind = narrow_weeks.kind
     left join raid_weeks on weeks.week_utc = raid_weeks.week_utc and weeks.kind = raid_weeks.kind
     left join state_weeks on weeks.week_utc = state_weeks.week_utc and weeks.kind = state_weeks.kind
     where {{ is_whole_week('weeks.week_utc') }}
@@ -82,7 +101,7 @@ totals as (
     select
         week_utc,
         'all' as kind
-{%- for column in of_drives + of_groups + of_states %},
+{%- for column in of_drives + of_narrow_groups + of_groups + of_states %},
         cast(sum({{ column }}) as bigint) as {{ column }}
 {%- endfor %}
     from kinds
