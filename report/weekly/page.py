@@ -363,8 +363,8 @@ def coverage_words(facts: WeekFacts) -> list[str]:
         )
     if narrow := facts.fleet["narrow_group_drive_hours"]:
         sentences.append(
-            f"{noun(narrow, 'drive-hour', 'drive-hours')} came from groups of fewer than 3 data drives: they were compared with nothing and "
-            "are not among those expected."
+            f"{noun(narrow, 'drive-hour', 'drive-hours')} came from groups of fewer than 3 data drives: they were compared with "
+            "nothing and are not among those expected."
         )
     if facts.guessed:
         hosts = [row["raid_group_id"] for row in facts.guessed]
