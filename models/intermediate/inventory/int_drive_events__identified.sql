@@ -65,6 +65,56 @@ seen_from_hosts as (
     {{ joined_aliases('occurred_at') }}
 ),
 
+-- a drive may be unplugged again within a minute, after a replug
+plugged as (
+    select
+        *,
+        case
+            when event_type = 'unplug'
+                then count(case when event_type = 'replug' then 1 end) over (partition by named_drive_id, source order by occurred_at)
+            when event_type = 'replug'
+                then count(case when event_type = 'unplug' then 1 end) over (partition by named_drive_id, source order by occurred_at)
+            else 0
+        end as plug_no
+    from seen_from_hosts
+),
+
+-- several logs of a host hold the same lines, and one file's are one event a minute already: so are those of all
+begun as (
+    select
+        *,
+        case
+            when occurred_at <= lag(occurred_at) over (
+                partition by named_drive_id, source, event_type, plug_no order by occurred_at
+            ) + interval 1 minute then 0
+            else 1
+        end as is_beginning
+    from plugged
+),
+
+numbered as (
+    select
+        *,
+        sum(is_beginning) over (partition by named_drive_id, source, event_type, plug_no order by occurred_at) as run_no
+    from begun
+),
+
+timed as (
+    select
+        *,
+        ceil({{ hours_between(
+            'min(occurred_at) over (partition by named_drive_id, source, event_type, plug_no, run_no)', 'occurred_at'
+        ) }} * 60) as minute_no
+    from numbered
+),
+
+minutes as (
+    select
+        *,
+        min(occurred_at) over (partition by named_drive_id, source, event_type, plug_no, run_no, greatest(minute_no, 1)) as said_first_at
+    from timed
+),
+
 -- several sources may report one event
 ranked as (
     select
@@ -77,7 +127,8 @@ ranked as (
                 collected_at desc nulls last,
                 drive_id asc
         ) as source_place
-    from seen_from_hosts
+    from minutes
+    where source <> 'kernel-log' or occurred_at = said_first_at
 )
 
 select
