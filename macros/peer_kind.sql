@@ -8,12 +8,12 @@ case
     end
 {%- endmacro %}
 
-{#- The group in which drives of one kind are compared: the RAID group's own name for its commonest kind, else with the kind behind it. In an array, which
+{#- The group in which drives of one kind are compared: the RAID group's own name for one kind, else with the kind behind it. In an array, which
     is mostly of one kind, a drive of unknown kind is set apart only where two kinds are known (is_mixed); drives that only share a host always are. -#}
-{% macro peer_group(raid_group_id, kind, commonest_kind, is_guessed, is_mixed) -%}
+{% macro peer_group(raid_group_id, kind, named_kind, is_guessed, is_mixed) -%}
 {{ raid_group_id }} || case
-        when {{ kind }} <> {{ commonest_kind }}
-            and ({{ is_guessed }} or {{ is_mixed }} or ({{ kind }} <> 'unknown' and {{ commonest_kind }} <> 'unknown'))
+        when {{ kind }} <> {{ named_kind }}
+            and ({{ is_guessed }} or {{ is_mixed }} or ({{ kind }} <> 'unknown' and {{ named_kind }} <> 'unknown'))
             then ' (' || {{ kind }} || ')'
         else ''
     end

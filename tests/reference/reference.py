@@ -694,7 +694,7 @@ def peer_kind(period: Record | None) -> str:
 def by_peer_kind(
     periods: list[Record], rows: dict[tuple[str, datetime], Record]
 ) -> tuple[list[Record], dict[tuple[str, datetime], Record]]:
-    """Periods and rows in groups of one kind: a drive of another kind than most data drives ever in its group is in `GROUP (kind)`.
+    """Periods and rows in groups of one kind: a drive of another kind than the first data drives of its group is in `GROUP (kind)`.
 
     One of unknown kind is so only where two kinds are known in the group. Of a group that no period names its rows in the hour say them.
     """
@@ -702,20 +702,30 @@ def by_peer_kind(
     for period in sorted(periods, key=latest_order):
         latest[period["drive_id"]] = period
     voters: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    began: dict[str, dict[str, dict[datetime, set[str]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
     for period in periods:
         votes = voters[period["raid_group_id"]][peer_kind(latest[period["drive_id"]])]
         if has_data_role(period):
             votes.add(period["drive_id"])
+            hour = datetime.min if period["valid_from"] is None else floor_hour(period["valid_from"])
+            began[period["raid_group_id"]][peer_kind(latest[period["drive_id"]])][hour].add(period["drive_id"])
     known = {group: [kind for kind, votes in kinds.items() if votes and kind != "unknown"] for group, kinds in voters.items()}
-    commonest = {group: min(kinds, key=lambda kind: (kind not in known[group], -len(kinds[kind]), kind)) for group, kinds in voters.items()}
+
+    def place(group: str, kind: str) -> tuple[bool, datetime, int, str]:
+        """The first kind of a group comes first, of several the commonest in the group's first hour."""
+        hours = began[group][kind]
+        first = min((hour for kinds in began[group].values() for hour in kinds), default=datetime.max)
+        return kind not in known[group], min(hours, default=datetime.max), -len(hours.get(first, ())), kind
+
+    plain = {group: min(kinds, key=lambda kind: place(group, kind)) for group, kinds in voters.items()}
     of_hour: dict[tuple[str, datetime], set[str]] = defaultdict(set)
     for row in rows.values():
         of_hour[row["raid_group_id"], row["hour_utc"]].add(peer_kind(latest.get(row["drive_id"])))
 
     def renamed(record: Record) -> Record:
         group, kind = record["raid_group_id"], peer_kind(latest.get(record["drive_id"]))
-        kinds = {kind} if group in commonest else of_hour[group, record["hour_utc"]]
-        most = commonest[group] if group in commonest else min(kinds - {"unknown"}, default="unknown")
+        kinds = {kind} if group in plain else of_hour[group, record["hour_utc"]]
+        most = plain[group] if group in plain else min(kinds - {"unknown"}, default="unknown")
         is_apart = kind != most and (len(known.get(group, [])) > 1 or "unknown" not in (kind, most))
         return record | {"raid_group_id": f"{group} ({kind})"} if is_apart else record
 

@@ -237,7 +237,8 @@ dated as (
     select
         *,
         count(*) over (partition by drive_id) = 1 as is_only,
-        row_number() over (partition by drive_id order by valid_from desc nulls last, valid_to desc nulls first) = 1 as is_latest
+        row_number() over (partition by drive_id order by valid_from desc nulls last, valid_to desc nulls first) = 1 as is_latest,
+        min(case when role = 'data' then from_hour_utc end) over (partition by raid_group_id) as group_from_hour_utc
     from periods
 ),
 
@@ -252,6 +253,8 @@ counted as (
         dated.raid_group_id,
         kinds.peer_kind,
         count(distinct case when dated.role = 'data' then dated.drive_id end) as data_drive_count,
+        min(case when dated.role = 'data' then dated.from_hour_utc end) as first_hour_utc,
+        count(distinct case when dated.role = 'data' and dated.from_hour_utc = dated.group_from_hour_utc then dated.drive_id end) as first_drive_count,
         min(min(case when dated.is_group_guessed then 1 else 0 end)) over (partition by dated.raid_group_id) = 1 as is_guessed
     from dated
     inner join kinds on dated.drive_id = kinds.drive_id
@@ -259,7 +262,7 @@ counted as (
     group by dated.raid_group_id, kinds.peer_kind
 ),
 
--- each data drive votes once in a group it was ever in; of an array those of which the kind is known
+-- the kind first seen keeps the group's name, whatever joins it later; of several the commonest then. In an array the known ones go first
 votes as (
     select
         raid_group_id,
@@ -269,7 +272,8 @@ votes as (
             partition by raid_group_id
             order by
                 case when not is_guessed and (peer_kind = 'unknown' or data_drive_count = 0) then 1 else 0 end asc,
-                data_drive_count desc,
+                first_hour_utc asc nulls last,
+                first_drive_count desc,
                 peer_kind asc
         ) as kind_rank,
         count(case when data_drive_count > 0 and (is_guessed or peer_kind <> 'unknown') then 1 end) over (partition by raid_group_id) > 1 as is_mixed
