@@ -126,7 +126,9 @@ def as_document(facts: WeekFacts) -> str:
 def choose_week(weeks: list[Row], wanted: str | None, pruned_before: datetime | None) -> Row:
     """The requested week, else the last complete one, else the last one. pruned_before: the horizon of `drivetail prune` (UTC)."""
     if not weeks:
-        raise QueryError("no week has a valid RAID-hour yet (3 drives of a RAID group with I/O in the same hour); see `drivetail status`")
+        raise QueryError(
+            "no week has a valid RAID-hour yet: it needs at least 3 drives of a group with I/O in one hour; see `drivetail status`"
+        )
     if wanted is None:
         return next((week for week in reversed(weeks) if week["is_complete"]), weeks[-1])
     monday = parse_week(wanted)

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 
+from drivetail.ask.status import collect_status, render_status
 from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import ingest
@@ -95,6 +96,11 @@ def test_devices_that_measured_one_serial_at_once_are_described_by_their_own_hos
         ("q1/sda", "disk", "M1", "q1"),
         ("q2/sda", "ssd", "M2", "q2"),
     ]
+    page = render_status(collect_status(warehouse))
+    assert "MADEUP0  q0/sda, q1/sda, q2/sda  measured on several devices in one hour" in page
+    assert "no RAID-hour is valid: of the drive-hours 6 are `group of fewer than 3 data drives`" in page
+    assert "\n  q0,sda,ITS-OWN-SERIAL\n" in page
+    assert not [title for title in ("known by their device only", "no inventory", "unknown kind") if title in page]
     assert asked(warehouse, "select raid_group_id, kind from marts.dim_raid_groups order by all") == [
         ("q0", "disk"),
         ("q1", "disk"),
@@ -110,6 +116,7 @@ def test_one_machine_under_two_names_counts_its_drives_once(tmp_path: Path) -> N
         host(root, name, {"sda": (10, 900.0)}, 2, (listed,))
     warehouse = landed(root, tmp_path / "warehouse")
     assert asked(warehouse, "select drive_id, kind from marts.dim_drives") == [("S1", "disk")]
+    assert "What became of 4 accepted drive-hours" in render_status(collect_status(warehouse))
     assert asked(warehouse, "select path_hours, other_hours from marts.fct_recent_merged") == [(0, 2)]
     assert asked(warehouse, "select drive_id, io_count from intermediate.int_drive_hours") == [("S1", 60), ("S1", 60)]
 

@@ -11,7 +11,8 @@ from engine.read import Row
 def collect_inventory(connection: duckdb.DuckDBPyConnection) -> Row:
     """Listings of drives that rows, sources and names place differently.
 
-    contradictions: rows against inventory. unnamed_drives: known only by their device (`HOST/DEVICE`, `wwn:...`) in their last hour.
+    contradictions: rows against inventory. unnamed_drives: known only by their device (`HOST/DEVICE`, `wwn:...`) in their last hour,
+    but for those of a shared serial.
     guessed_groups: drives whose RAID group in that hour is only their host. disagreements: between two sources.
     shared_serials: those that name no drive. unknown_kinds, mixed_groups: who has peers of which kind.
     """
@@ -27,6 +28,7 @@ def collect_inventory(connection: duckdb.DuckDBPyConnection) -> Row:
             select drive_id, current_raid_group_id as raid_group_id, first_hour_utc, last_hour_utc
             from marts.dim_drives
             where last_hour_utc is not null and (drive_id like '%/%' or drive_id like 'wwn:%')
+                and drive_id not in (select unnest(string_split(devices, ', ')) from marts.fct_shared_serials where devices is not null)
             """,
             "last_hour_utc desc, drive_id",
         ),

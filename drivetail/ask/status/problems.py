@@ -154,7 +154,15 @@ def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: l
         sentence = (
             f"hours up to {to_minute(max(recent))} landed within the last day and are built, but "
             + (f"the last valid RAID-hour is {to_minute(newest)}" if newest else "no RAID-hour is valid")
-            + ": groups with too few drives, or a clock that is ahead?"
+            + f": {_why_not_valid(status)}"
         )
         found.append(sentence)
     return found
+
+
+def _why_not_valid(status: Status) -> str:
+    """What became of the drive-hours where none has a slowdown, else a guess."""
+    outcomes = {row["outcome"]: row["drive_hours"] for row in (status.window or {}).get("drive_hours", ()) if row["drive_hours"]}
+    if not outcomes or "with a slowdown" in outcomes:
+        return "groups with too few drives, or a clock that is ahead?"
+    return "of the drive-hours " + ", ".join(f"{human(hours)} are `{outcome}`" for outcome, hours in outcomes.items())

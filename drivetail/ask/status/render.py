@@ -205,12 +205,16 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
     if (mixed := inventory["mixed_groups"])["count"]:
         what = "RAID groups of several kinds of drives, each kind compared among itself"
         parts: Columns = {"named": "named_raid_group_id", "compared as": "raid_group_id", "kind": "peer_kind", "drives": "drive_count"}
-        blocks.append(block(what, _list(mixed, parts)))
+        few = [row["raid_group_id"] for row in mixed["rows"][:SHOWN] if row["drive_count"] < 3]
+        note = f"compared with nothing, of fewer than 3 drives: {', '.join(few)}" if few else ""
+        blocks.append(block(what, _list(mixed, parts), note))
     if (shared := inventory["shared_serials"])["count"]:
         what = f"Serials that several devices share, so that they name none: {human(shared['count'])}"
-        columns_shared: Columns = {"serial": "serial", "devices": "device_count", "why": "reason"}
-        how = "(each device goes by HOST/DEVICE; `drivetail map` says which drive it is)"
-        blocks.append(block(what, how, _list(shared, columns_shared)))
+        columns_shared: Columns = {"serial": "serial", "devices": "devices", "why": "reason"}
+        host, _, device = (shared["rows"][0]["devices"] or "HOST/DEVICE").split(", ")[0].rpartition("/")
+        how = "(each goes by HOST/DEVICE; to name one, give `drivetail map` a CSV file with a row for it, such as)"
+        row = ("host,device,drive_id", f"{host},{device},ITS-OWN-SERIAL")
+        blocks.append(block(what, _list(shared, columns_shared), how, *row))
     if disagreements["count"]:
         sides: Columns = {"drive": "drive_id", "attribute": "attribute", "believed": "believed", "said": "said"}
         blocks.append(block(f"Sources disagree: {human(disagreements['count'])}", _list(disagreements, sides)))
@@ -239,24 +243,20 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
                 _list(drives, {**drive, "hours": "hours", "missing": "missing_hours", **hours}),
             )
         )
-    outcomes = [row for row in window["drive_hours"] if row["drive_hours"]]
-    if outcomes:
-        total = outcomes[0]["of"]
-        rows = [{**row, "share": f"{row['drive_hours'] / total:7.2%}"} for row in outcomes]
-        columns: Columns = {"outcome": "outcome", "drive-hours": ("drive_hours", lambda count: f"{count:>11,}"), "  share": "share"}
-        undirected = window["slowdowns_without_directions"]
-        why = "their source gives one latency for both, or too few peers read or wrote"
-        note = f"{human(undirected)} of those with a slowdown have no slowdown of reads or of writes: {why}" if undirected else ""
-        blocks.append(block(f"What became of {human(total)} accepted drive-hours", span, table(rows, columns), note))
     merged = {
         "another source, or another name of the drive, reported the same hour": window["merged"]["other_hours"],
         "another path to the drive, added up with the first": window["merged"]["path_hours"],
     }
-    if any(merged.values()):
-        counts: Columns = {"why": "why", "drive-hours": ("drive_hours", lambda count: f"{count:>11,}")}
-        rows = [{"why": why, "drive_hours": hours} for why, hours in merged.items() if hours]
-        days = f"(days from {window['merged']['first_day_utc']} on)"
-        blocks.append(block("Accepted drive-hours that have no row of their own", days, table(rows, counts)))
+    outcomes = [(row["outcome"], row["drive_hours"]) for row in window["drive_hours"]] + list(merged.items())
+    if total := sum(hours for _, hours in outcomes):
+        rows = [{"outcome": why, "drive_hours": hours, "share": f"{hours / total:7.2%}"} for why, hours in outcomes if hours]
+        columns: Columns = {"outcome": "outcome", "drive-hours": ("drive_hours", lambda count: f"{count:>11,}"), "  share": "share"}
+        undirected = window["slowdowns_without_directions"]
+        why = "their source gives one latency for both, or too few peers read or wrote"
+        note = f"{human(undirected)} of those with a slowdown have no slowdown of reads or of writes: {why}" if undirected else ""
+        days = f"those of another source, name or path are of whole days, from {window['merged']['first_day_utc']} on"
+        title = f"What became of {human(total)} accepted drive-hours"
+        blocks.append(block(title, span, table(rows, columns), note, days if any(merged.values()) else ""))
     return blocks
 
 

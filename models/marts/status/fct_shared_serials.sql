@@ -12,6 +12,25 @@ with measured as (
 
 claimed as (
     select * from {{ ref('int_serials__claimed') }} where is_shared
+),
+
+devices as (
+    select
+        claims.drive_id as serial,
+        claims.alias || case when claims.is_controller then 'n1' else '' end as device
+    from {{ ref('int_aliases__claimed') }} as claims
+    inner join claimed on claims.drive_id = claimed.drive_id
+    where claims.is_device and not claims.is_derived and claims.source <> 'mapping'
+    union
+    select shared_serial as serial, drive_id as device
+    from {{ ref('int_drive_days__merged') }}
+    where shared_serial is not null
+),
+
+named as (
+    select serial, {{ joined_texts('device', ', ') }} as devices
+    from devices
+    group by serial
 )
 
 select
@@ -25,6 +44,8 @@ select
         when claimed.wide_name_count > 1 then 'claimed by several devices at once, with several world wide names'
         else 'claimed by several devices at once, without a world wide name'
     end as reason,
-    coalesce(measured.shared_hours, 0) as shared_hours
+    coalesce(measured.shared_hours, 0) as shared_hours,
+    named.devices
 from claimed
 full join measured on claimed.drive_id = measured.serial
+left join named on coalesce(claimed.drive_id, measured.serial) = named.serial
