@@ -114,7 +114,10 @@ def _show_experiments(connection: duckdb.DuckDBPyConnection, models: Models, lab
     for source in models.sources:
         schema, table = source.split(".")
         if schema == "lab_raw" and table in found:
-            connection.execute(f"drop table {source}; create view {source} as select * from {parquet(found[table])}")
+            # deliveries of older versions lack columns, which are null there
+            files = parquet(found[table]).removesuffix(")") + ", union_by_name = true)"
+            connection.execute(f"alter table {source} rename to {table}__columns")
+            connection.execute(f"create view {source} as from {source}__columns union all by name from {files}")
 
 
 def _export(connection: duckdb.DuckDBPyConnection, relation: str, folder: Path) -> None:

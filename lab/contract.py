@@ -51,9 +51,11 @@ FILES: Columns = {
     "listing": COUNT, "revision": COUNT, "file": TEXT, "tool": TEXT, "config_id": TEXT, "phase": TEXT, "run_number": COUNT, "pass": TEXT,
     "offset_s": REAL, "device_id": TEXT, "process_count": COUNT,
     "bytes": COUNT, "sha256": TEXT, "listed_as": TEXT, "reason": TEXT, "message": TEXT, "rows_parsed": COUNT, "lines_rejected": COUNT,
-    "first_rejected": TEXT, "ingested_at": TIME,
+    "first_rejected": TEXT, "ingested_at": TIME, "notes": TEXT, "tool_version": TEXT,
 }  # fmt: skip
-"""A row of runs.csv and what became of its file. `reason` is null where it was taken. `listed_as`: a digest of content and row."""
+"""A row of runs.csv and what became of its file. `reason` is null where it was taken. `listed_as`: a digest of content and row.
+`notes`: what its reader left out and why. `tool_version`: of the program that wrote it, where the file says so.
+"""
 
 
 class LabError(RuntimeError):

@@ -26,12 +26,16 @@ from ingest.raw.store import raw_root
 from ingest.reading.text import one_line
 from lab.bundle import MANIFEST_FILE, Bundle, Listing, open_bundle
 from lab.contract import COUNT, FILES, MANIFEST, TEXT, UNKNOWN_CONFIG, UNKNOWN_TOOL, UNREADABLE, Columns, LabError, Refused
+from lab.packed import readable
 from lab.tools import TOOLS, tool_of
 from lab.tools.text import Reading, Row
 
 BUFFERED_ROWS = 500_000
 """A file of more rows of a table gets Parquet files of its own; those of smaller ones share one."""
 FOLDER = "experiment_id="
+FIO, FIO_LOG = "fio", "fio-log"
+Run = tuple[str, str, int | None]
+"""Configuration, phase and number of a run."""
 
 
 @dataclass
@@ -78,7 +82,8 @@ def _land(warehouse: Path, bundle: Bundle) -> Landed:
     earlier = _deliveries(target)
     summary = Landed(bundle.place, manifest.experiment_id, None, notes=bundle.notes)
     is_known = _check_manifest(bundle, earlier)
-    new = _new_listings(bundle, earlier, summary)
+    versions = _versions(earlier)
+    new = _new_listings(bundle, earlier, summary, {*versions, *(_run(listing) for listing in bundle.listings if listing.tool == FIO)})
     if is_known and not new:
         return summary
     seq = int(earlier[-1].name) + 1 if earlier else 1
@@ -88,7 +93,14 @@ def _land(warehouse: Path, bundle: Bundle) -> Landed:
         same: dict[str, Any] = {"experiment_id": manifest.experiment_id, "delivery_seq": seq}
         writer = _Writer(draft, same)
         now = utc_now()
-        summary.files = [_read(listing, listed_as, manifest.config_ids, manifest.revision, writer, now) for listing, listed_as in new]
+        names = frozenset(name for row in manifest.tables["devices"] if (name := row["kernel_name"]) is not None)
+        # JSON of fio first: it says which version wrote the logs of its run
+        for listing, listed_as in sorted(new, key=lambda each: each[0].tool != FIO):
+            reading = Reading(_row(listing), names, versions.get(_run(listing)) if listing.tool == FIO_LOG else None)
+            summary.files.append(_read(listing, listed_as, manifest.config_ids, manifest.revision, writer, now, reading))
+            if listing.tool == FIO and reading.tool_version is not None:
+                versions[_run(listing)] = reading.tool_version
+        summary.files.sort(key=lambda row: row["listing"])
         writer.close()
         _write(draft / "files.parquet", FILES, same, summary.files)
         for table, columns in MANIFEST.items():
@@ -123,16 +135,43 @@ def _conflict(bundle: Bundle, file: str, what: str) -> str:
     )
 
 
-def _new_listings(bundle: Bundle, earlier: list[Path], summary: Landed) -> list[tuple[Listing, str]]:
-    """The rows of runs.csv that have not landed at this revision, each with its digest. Raises: LabError where a file has other content."""
+def _run(listing: Listing) -> Run:
+    return listing.config_id, listing.phase, listing.run_number
+
+
+def _files_of(earlier: list[Path]) -> pl.LazyFrame:
+    """The rows of FILES that have landed; those of older versions lack columns."""
+    return pl.concat([pl.scan_parquet(delivery / "files.parquet", glob=False) for delivery in earlier], how="diagonal")
+
+
+def _versions(earlier: list[Path]) -> dict[Run, str]:
+    """Run -> version of the fio whose JSON has landed."""
+    if not earlier:
+        return {}
+    files = _files_of(earlier)
+    if "tool_version" not in files.collect_schema():
+        return {}
+    rows = files.filter(pl.col("tool_version").is_not_null()).select("config_id", "phase", "run_number", "tool_version").collect()
+    return {(config, phase, run): version for config, phase, run, version in rows.iter_rows()}
+
+
+def _new_listings(bundle: Bundle, earlier: list[Path], summary: Landed, versioned: set[Run]) -> list[tuple[Listing, str]]:
+    """The rows of runs.csv that have not landed at this revision, each with its digest. Raises: LabError where a file has other content.
+
+    versioned: runs of which the version of fio is known. A log that was refused for want of it is read again.
+    """
     known: set[str] = set()
     content: dict[str, str] = {}
     if earlier:
-        scan = pl.scan_parquet([delivery / "files.parquet" for delivery in earlier], glob=False).filter(revision=bundle.manifest.revision)
-        for file, listed_as, sha256 in scan.select("file", "listed_as", "sha256").collect().iter_rows():
+        scan = _files_of(earlier).filter(revision=bundle.manifest.revision)
+        columns = ("file", "listed_as", "sha256", "tool", "reason", "config_id", "phase", "run_number")
+        refused: set[str] = set()
+        for file, listed_as, sha256, tool, reason, *run in scan.select(columns).collect().iter_rows():
             known.add(listed_as)
+            (refused.add if tool == FIO_LOG and reason is not None and tuple(run) in versioned else refused.discard)(listed_as)
             if sha256 is not None:
                 content[file] = sha256
+        known -= refused
     new: dict[str, Listing] = {}
     for listing in bundle.listings:
         if listing.path is not None and content.get(listing.file, listing.sha256) != listing.sha256:
@@ -158,9 +197,14 @@ def _digest(listing: Listing) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def _read(listing: Listing, listed_as: str, configs: set[str], revision: int, writer: _Writer, now: datetime) -> dict[str, Any]:
+def _row(listing: Listing) -> Row:
+    return Row(listing.file, listing.run_number or 1, listing.phase, listing.pass_, listing.device_id, listing.process_count)
+
+
+def _read(
+    listing: Listing, listed_as: str, configs: set[str], revision: int, writer: _Writer, now: datetime, reading: Reading
+) -> dict[str, Any]:
     """Read one file into the draft. Returns: its row of FILES."""
-    reading = Reading(Row(listing.file, listing.run_number or 1, listing.phase, listing.pass_, listing.device_id, listing.process_count))
     rows, reason, message = 0, listing.reason, listing.message
     if listing.path is not None:
         try:
@@ -173,6 +217,7 @@ def _read(listing: Listing, listed_as: str, configs: set[str], revision: int, wr
         except Refused as refusal:
             reason, message = refusal.reason, str(refusal)
             reading.lines_rejected, reading.first_rejected = 0, None
+            reading.notes.clear()
     return {
         "listing": listing.number, "revision": revision, "file": listing.file, "tool": listing.tool, "config_id": listing.config_id,
         "phase": listing.phase, "run_number": listing.run_number, "pass": listing.pass_, "offset_s": listing.offset_s,
@@ -181,6 +226,8 @@ def _read(listing: Listing, listed_as: str, configs: set[str], revision: int, wr
         "sha256": listing.sha256,
         "listed_as": listed_as, "reason": reason, "message": message, "rows_parsed": rows,
         "lines_rejected": reading.lines_rejected, "first_rejected": reading.first_rejected, "ingested_at": now,
+        "notes": "; ".join(reading.notes) or None,
+        "tool_version": reading.tool_version if listing.tool == FIO else None,
     }  # fmt: skip
 
 
@@ -199,12 +246,13 @@ class _Writer:
         written: list[Path] = []
         rows = 0
         try:
-            for table, batch in tool.read(listing.path, reading):
-                rows += batch.height
-                held.setdefault(table, []).append(self._with_key(batch, {**tool.TABLES[table]}, listing))
-                if sum(frame.height for frame in held[table]) > BUFFERED_ROWS:
-                    written.append(self.draft / f"{table}.{listing.number}.{len(written)}.parquet")
-                    write_parquet(pl.concat(held.pop(table)), written[-1])
+            with readable(listing.path) as path:
+                for table, batch in tool.read(path, reading):
+                    rows += batch.height
+                    held.setdefault(table, []).append(self._with_key(batch, {**tool.TABLES[table]}, listing))
+                    if sum(frame.height for frame in held[table]) > BUFFERED_ROWS:
+                        written.append(self.draft / f"{table}.{listing.number}.{len(written)}.parquet")
+                        write_parquet(pl.concat(held.pop(table)), written[-1])
         except Refused:
             for path in written:
                 path.unlink()

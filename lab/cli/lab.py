@@ -80,6 +80,8 @@ def _land(warehouse: Warehouse, place: Path) -> Landed:
     for row in landed.refused:
         say(f"refused: {row['file']}: {row['reason']}: {row['message']}")
     for row in landed.files:
+        if row["notes"]:
+            say(f"note: {row['file']}: {row['notes']}")
         if row["lines_rejected"]:
             say(f"note: {row['file']}: {counted_noun(row['lines_rejected'], 'line')} did not parse; first: {row['first_rejected']!r}")
     taken = len(landed.files) - len(landed.refused)

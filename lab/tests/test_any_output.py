@@ -215,7 +215,7 @@ GOOD: dict[str, list[str | bytes | dict[str, Any]]] = {
     "filefrag": [MAP],
     "ftrace": ["# tracer: blk\n#\n" + TRACE.format("", "", "", "")],
     "fio": [FIO],
-    "fio-log": ["0, 64949, 0, 4096, 2023424, 0\n3, 48181, 1, 4096, 24838144, 0\n", "500, 64693, 0, 0, 0\n", "0, 25, 0, 131072\n"],
+    "fio-log": ["0, 64949, 0, 4096, 2023424, 0\n3, 48181, 1, 4096, 24838144, 0\n", "500, 64693, 0, 0, 0\n", "0, 25, 0, 131072, 0x4001\n"],
     "iostat": [IOSTAT],
     "iozone": [IOZONE, REPORTS],
     "ior": [IOR_2, IOR_4, IOR_JSON],

@@ -6,7 +6,7 @@ The table `bench_results` is that of every tool that prints results: fio, iozone
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -20,9 +20,14 @@ UNITS = ("kB/s", "B/s", "MiB/s", "ops/s", "us", "ms")
 
 BENCH_RESULTS: Columns = {
     "row": COUNT, "pass": TEXT, "benchmark": TEXT, "test": TEXT, "parameter": COUNT, "size_bytes": COUNT, "value": REAL, "unit": TEXT,
+    "p999": REAL,
 }  # fmt: skip
-"""`row`: place in the file, from 1. `pass`: what the file itself says, else null."""
+"""`row`: place in the file, from 1. `pass`: what the file itself says, else null. `p999`: the 99.9th percentile, where `value`
+is a 99th and the tool says both.
+"""
 TABLES = {"bench_results": BENCH_RESULTS}
+Result = tuple[str, str, int, int, float, str]
+"""benchmark, test, parameter, size_bytes, value, unit."""
 
 
 def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -39,13 +44,14 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     yield "bench_results", results(rows)
 
 
-def results(rows: list[tuple[str, str, int, int, float, str]], passes: Mapping[str, str | None] | None = None) -> pl.DataFrame:
-    """Rows (benchmark, test, parameter, size_bytes, value, unit) as a frame of `bench_results`, in order. passes: benchmark -> pass."""
-    numbered = [(number, (passes or {}).get(row[0]), *row) for number, row in enumerate(rows, 1)]
+def results(rows: list[Result], passes: Mapping[str, str | None] | None = None, p999: Sequence[float | None] | None = None) -> pl.DataFrame:
+    """Rows as a frame of `bench_results`, in order. passes: benchmark -> pass. p999: a value for each row."""
+    tails = p999 or [None] * len(rows)
+    numbered = [(number, (passes or {}).get(row[0]), *row, tail) for number, (row, tail) in enumerate(zip(rows, tails, strict=True), 1)]
     return pl.DataFrame(numbered, schema=BENCH_RESULTS, orient="row")
 
 
-def _result(row: dict[str, str]) -> tuple[str, str, int, int, float, str] | None:
+def _result(row: dict[str, str]) -> Result | None:
     try:
         parameter, value = float(row.get("parameter") or 0), float(row["value"])
     except (KeyError, ValueError):

@@ -33,8 +33,9 @@ Sorted = tuple[pl.DataFrame, int, pl.DataFrame]
 _DEVICE = r"\d{1,9},\d{1,9}"
 _HEAD = rf"^\s*({_DEVICE})\s+\d{{1,9}}\s+(?:\d{{1,15}}\s+)?(\d{{1,10}})\.(\d{{9}})\s+\d{{1,10}}\s+"
 _OTHER = _HEAD + r"(?:[ABE-PS-Zm]|[A-Z]{2})\s"
-# sector + sectors, or a sector alone, or the bytes of a command that is no read or write; then [error] or [process]
-_KEPT = _HEAD + r"([QDCR])\s+([A-Z]+)\s+(?:(\d{1,15}) \+ (\d{1,15}) |\d{1,15} (?:\([0-9a-f .]*\) )?)?\[([^\n]*)\]\s*$"
+# sector + sectors, or a sector alone, or the bytes of a command that is no read or write; with -t the time since the event before, in
+# parentheses; then [error] or [process]
+_KEPT = _HEAD + r"([QDCR])\s+([A-Z]+)\s+(?:(\d{1,15}) \+ (\d{1,15}) (?:\( *\d{1,20}\) )?|\d{1,15} (?:\([0-9a-f .]*\) )?)?\[([^\n]*)\]\s*$"
 _NOISE = r"^\s*(?:$|#|\.\.\.|CPU ?\d|CPU:\d|Total \(|Throughput|Events|Skips|Input file|[A-Z][A-Za-z]+ [A-Za-z]+:\s|version = \d|cpus=\d)"
 _CLOCKLESS = rf"^\s*(?:{_DEVICE}\s+(?:\d+\s+)?[A-Z]{{1,2}}\s+[A-Z]+\s+\d+ \+ \d+|(?:block:)?block_(?:bio|rq)_\w+: )"
 _SKIPPED = r"Skips:\s*[\d,]+ forward \(([\d,]{1,19})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -61,8 +62,20 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
                 rows.append((number, fields[2], is_whole_drive(fields[2]), at, *counters))
     if not rows:
         raise Refused(NO_RESULT, f"no counters in it; expected {EXPECTED}")
+    _note_left_out(rows, reading)
     yield "disk_snapshots", pl.DataFrame(rows, schema=TABLES["disk_snapshots"], orient="row")
     yield "drive_descriptions", described([{"kernel_name": name, "major_minor": number} for name, number in numbers.items()])
+
+
+def _note_left_out(rows: list[tuple[Any, ...]], reading: Reading) -> None:
+    """Busy devices made of others, such as dm-0, that the experiment does not name; their partitions and idle ones are not worth a word."""
+    whole = {row[1] for row in rows if row[2]}
+    sums = {row[1]: sum(row[4:]) for row in rows}
+    left = [name for name, total in sums.items() if total and name not in whole | reading.kernel_names]
+    # a partition is part of a drive that is kept
+    left = [name for name in left if not any(name != other and name.startswith(other) for other in whole | {*left})]
+    if left:
+        reading.notes.append(f"{', '.join(left)}: left out, as no whole drive; to keep one, name it as kernel_name in [[devices]]")
 
 
 def _counters(line: str) -> list[int] | None:

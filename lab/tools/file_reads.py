@@ -17,6 +17,7 @@ TABLES: dict[str, Columns] = {
 }
 """`row`: line of the file, from 1. `active_s`: null where it is not said."""
 _MOST_SECONDS = 1e12
+_TIMES = ("started_s", "ended_s", "active_s")
 
 
 def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -63,11 +64,14 @@ def _reads(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
         "text",
         pl.col("cells").list.len().alias("cells"),
         cell("file_name").alias("file_name"),
-        *(cell(name).cast(REAL, strict=False).alias(name) for name in ("started_s", "ended_s", "active_s")),
+        *(cell(name).cast(REAL, strict=False).alias(name) for name in _TIMES),
+        pl.min_horizontal(*(_decimals(cell(name)) for name in _TIMES)).alias("decimals"),
         cell("bytes").cast(COUNT, strict=False).alias("bytes"),
         cell("active_s").is_not_null().alias("has_active"),
     )
     span = pl.col("ended_s") - pl.col("started_s")
+    # three numbers that are rounded apart differ by up to 1.5 units of the coarsest last digit; and by what doubles lose
+    rounding = 1.5 * pl.lit(10.0).pow(-pl.col("decimals")) + 1e-15 * pl.col("ended_s").abs()
     is_sound = (
         (pl.col("cells") == len(names))
         & pl.col("file_name").is_not_null()
@@ -75,6 +79,12 @@ def _reads(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
         & pl.col("ended_s").abs().lt(_MOST_SECONDS)
         & (span >= 0)
         & pl.col("bytes").is_between(0, 2**53)
-        & (~pl.col("has_active") | pl.col("active_s").is_between(0, span + 1e-6))
+        & (~pl.col("has_active") | pl.col("active_s").is_between(0, span + rounding))
     )
     return values.with_columns(is_sound=is_sound.fill_null(False))
+
+
+def _decimals(text: pl.Expr) -> pl.Expr:
+    """Digits after the point of a number as it is written, less its exponent; null of an empty cell."""
+    exponent = text.str.extract(r"[eE]([+-]?\d{1,3})$").cast(COUNT).fill_null(0)
+    return pl.when(text.is_not_null()).then(text.str.extract(r"\.(\d*)").str.len_chars().fill_null(0).cast(COUNT) - exponent)

@@ -5,7 +5,6 @@ Text: values belong to the words of the heading by place. The heading of 2.10 ru
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from lab.contract import COUNT, NO_RESULT, REAL, TEXT, UNREADABLE, Columns, Refused
-from lab.tools.text import Reading, text_of
+from lab.tools.text import Reading, json_of, text_of
 
 EXPECTED = "what IOR prints, with its summary `Operation Max(MiB) ...`, or its JSON (-O summaryFormat=JSON)"
 
@@ -41,6 +40,7 @@ KEYS = {
     "transfer_bytes": "transferSize",
 }  # fmt: skip
 NEEDED = ("mean_mib_per_s", "tasks", "segments", "block_bytes")
+_DOCUMENT = re.compile(r"^\s*\{", re.MULTILINE)
 _REAL = re.compile(r"\d{1,18}(\.\d{1,12})?([eE][+-]?\d{1,2})?")
 _COUNT = re.compile(r"\d{1,15}")
 _MOST = 2**53
@@ -49,18 +49,14 @@ _MOST = 2**53
 def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield a row for each operation of each summary. Raises: Refused."""
     text = text_of(path, EXPECTED)
-    rows = _of_document(text, reading) if text.lstrip().startswith("{") else _of_text(text, reading)
+    rows = _of_document(json_of(path, reading, EXPECTED), reading) if _DOCUMENT.search(text) else _of_text(text, reading)
     if not rows:
         raise Refused(NO_RESULT, "no summary in it; was IOR interrupted?")
     numbered = [{"row": number, **row} for number, row in enumerate(rows, 1)]
     yield "stress_runs", pl.DataFrame(numbered, schema=STRESS_RUNS, orient="row")
 
 
-def _of_document(text: str, reading: Reading) -> list[dict[str, Any]]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Refused(UNREADABLE, f"no whole JSON object: {str(error)[:80]}; is it cut off?") from error
+def _of_document(document: dict[str, Any], reading: Reading) -> list[dict[str, Any]]:
     summary = document.get("summary")
     if not isinstance(summary, list):
         raise Refused(UNREADABLE, f"its JSON has no list `summary`; expected {EXPECTED}")

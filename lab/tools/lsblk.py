@@ -5,7 +5,6 @@ The table `drive_descriptions` is also that of smartctl and diskstats.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import polars as pl
 
 from ingest.reading.text import utf8
 from lab.contract import COUNT, NO_RESULT, TEXT, UNREADABLE, Columns, Refused
-from lab.tools.text import Reading, text_of
+from lab.tools.text import Reading, json_of
 
 EXPECTED = "JSON of lsblk -J -b -O"
 DRIVE_DESCRIPTIONS: Columns = {
@@ -35,11 +34,7 @@ TABLES = {"drive_descriptions": DRIVE_DESCRIPTIONS, "mounted_filesystems": MOUNT
 
 def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the drives, then what is mounted of them and their partitions. Raises: Refused."""
-    try:
-        document = json.loads(text_of(path, EXPECTED))
-    except (ValueError, RecursionError) as error:
-        raise Refused(UNREADABLE, f"no JSON: {str(error)[:80]}; expected {EXPECTED}") from error
-    devices = document.get("blockdevices") if isinstance(document, dict) else None
+    devices = json_of(path, reading, EXPECTED).get("blockdevices")
     if not isinstance(devices, list):
         raise Refused(UNREADABLE, f"no list of blockdevices in it; expected {EXPECTED}")
     rows = []

@@ -5,7 +5,6 @@ Models say which counters matter.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from typing import Any
 import polars as pl
 
 from ingest.reading.text import utf8
-from lab.contract import COUNT, NO_RESULT, TEXT, UNREADABLE, Columns, Refused
+from lab.contract import COUNT, NO_RESULT, TEXT, Columns, Refused
 from lab.tools.lsblk import DRIVE_DESCRIPTIONS, count_in, described, text_in
-from lab.tools.text import Reading, text_of
+from lab.tools.text import Reading, json_of
 
 EXPECTED = "JSON of smartctl -j -A, or of nvme ocp smart-add-log -o json"
 DRIVE_COUNTERS: Columns = {"row": COUNT, "counter": TEXT, "value": COUNT}
@@ -26,11 +25,7 @@ _MOST = 2**63
 
 def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the counters, and the drive where it is described. Raises: Refused."""
-    text = text_of(path, EXPECTED)
-    try:
-        document = json.loads(text[text.index("{") :])
-    except (ValueError, RecursionError) as error:
-        raise Refused(UNREADABLE, f"no whole JSON object: {str(error)[:80]}; expected {EXPECTED}") from error
+    document = json_of(path, reading, EXPECTED)
     found = [(utf8(name), value) for name, value in _counters(document)]
     for name, value in found:
         if value is None:

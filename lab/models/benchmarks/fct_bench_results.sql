@@ -16,6 +16,7 @@ select
     value,
     unit,
     unit not in ('us', 'ms') as higher_is_better,
+    p999,
     file
 from {{ ref('step_lab__results') }}
 where not is_superseded

@@ -24,6 +24,8 @@ select
     cast(sum(rows_parsed) as bigint) as rows_parsed,
     cast(sum(lines_rejected) as bigint) as lines_rejected,
     min(first_rejected) as first_rejected,
+    min(notes) as notes,
+    min(tool_version) as tool_version,
     min("bytes") as "bytes",
     min(ingested_at) as ingested_at
 from ranked

@@ -16,6 +16,7 @@ select
     results.size_bytes,
     results.value,
     results.unit,
+    results.p999,
     listings.listed_at < max(listings.listed_at) over (
         partition by
             listings.experiment_id,

@@ -1,0 +1,205 @@
+"""What tools print in other versions and with other options, drawn from the freedom of their formats; each value is known beforehand."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from engine.read import fetch, open_published
+from engine.warehouse import Warehouse
+from lab.build import build_lab
+from lab.contract import UNREADABLE, Refused
+from lab.landing import ingest_bundle
+from lab.packed import readable
+from lab.tests.bundles import MANIFEST, lab, write_bundle
+from lab.tests.test_any_output import SPARK
+from lab.tests.test_readers import read, written
+from lab.tools import tool_of
+from lab.tools.text import Reading, Row
+
+MPIRUN = "-----\nWARNING: a {note} of Open MPI\n-----\n"
+
+
+def part(
+    ios: int, mean: float, p99: float | None = None, p999: float | None = None, *, bw: int = 0, clat: str = "clat_ns"
+) -> dict[str, Any]:
+    """One direction of a job; nanoseconds."""
+    percentiles = {name: value for name, value in (("99.000000", p99), ("99.900000", p999)) if value is not None}
+    return {"total_ios": ios, "bw_bytes": bw, "iops": ios / 2, clat: {"mean": mean, "N": ios, "percentile": percentiles}}
+
+
+def document(jobs: list[dict[str, Any]], key: str = "jobs", version: str = "fio-3.35") -> str:
+    return json.dumps({"fio version": version, key: jobs}, indent=1)
+
+
+def results_of(tmp_path: Path, text: str) -> dict[str, float]:
+    rows, _ = read("fio", written(tmp_path / "a.json", text))
+    return dict(rows.select("test", "value").rows())
+
+
+def test_concurrent_jobs_of_fio_are_one_result_and_later_groups_are_repetitions(tmp_path: Path) -> None:
+    jobs = [
+        {"jobname": "w", "groupid": 0, "write": part(100, 2000, 9000, bw=500)},
+        {"jobname": "w", "groupid": 0, "write": part(300, 4000, 5000, bw=700)},
+        {"jobname": "w", "groupid": 1, "write": part(50, 8000, bw=900)},
+    ]
+    rows, _ = read("fio", written(tmp_path / "a.json", document(jobs)))
+    assert rows.select("test", "value").rows() == [
+        ("w.write.bw", 1200.0), ("w.write.iops", 200.0), ("w.write.clat_mean", 3.5), ("w.write.clat_p99", 6.0),
+        ("w.write.bw", 900.0), ("w.write.iops", 25.0), ("w.write.clat_mean", 8.0),
+    ]  # fmt: skip
+
+
+def test_syncs_of_fio_are_results_of_their_own(tmp_path: Path) -> None:
+    sync = {"total_ios": 90, "lat_ns": {"mean": 7_250_000.0, "percentile": {"99.000000": 21_000_000, "99.900000": 40_000_000}}}
+    idle = {"total_ios": 0, "lat_ns": {"mean": 0.0}}
+    rows, _ = read("fio", written(tmp_path / "a.json", document([{"jobname": "j", "write": part(91, 15_000), "sync": sync}])))
+    assert rows.select("test", "value", "p999").rows()[-2:] == [("j.sync.lat_mean", 7250.0, None), ("j.sync.lat_p99", 21000.0, 40000.0)]
+    assert not any("sync" in test for test in results_of(tmp_path, document([{"jobname": "j", "write": part(1, 1), "sync": idle}])))
+
+
+def test_mixed_directions_and_clients_of_fio_are_read(tmp_path: Path) -> None:
+    mixed = results_of(tmp_path, document([{"jobname": "m", "mixed": part(8, 2000, bw=64)}]))
+    assert mixed == {"m.mixed.bw": 64.0, "m.mixed.iops": 4.0, "m.mixed.clat_mean": 2.0}
+    hosts = [{"jobname": "r", "groupid": 0, "hostname": host, "read": part(10, 3000, bw=70)} for host in ("a", "b")]
+    total = {"jobname": "All clients", "read": part(20, 3000, bw=140)}
+    both = results_of(tmp_path, "<a> Starting 1 process\n" + document([*hosts, total], "client_stats"))
+    assert both == {"r.read.bw": 140.0, "r.read.iops": 10.0, "r.read.clat_mean": 3.0}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_layout_of_a_fio_log_gives_its_values(seed: int, tmp_path: Path) -> None:
+    """Columns by version and options; latencies are microseconds before fio 3."""
+    rng = random.Random(seed)
+    version = rng.choice(["fio-2.16", "fio-2.99", "fio-3.0", "fio-3.16", "fio-3.18", "fio-3.33", "fio-3.38"])
+    minor = tuple(map(int, version[4:].split(".")))
+    has_offset, has_issue = rng.random() < 0.5, minor >= (3, 38) and rng.random() < 0.5
+    priority = rng.choice([["0", "1"], ["0x4003", "0x0000"]]) if minor >= (3, 18) else None
+    samples = [
+        (500 * place, rng.randrange(10**6), rng.randrange(2), rng.choice([0, 4096]), 4096 * rng.randrange(10**5)) for place in range(9)
+    ]
+    lines = []
+    for at, value, direction, size, offset in samples:
+        cells = [at, value, direction, size, *([offset] if has_offset or has_issue else []), *([rng.choice(priority)] if priority else [])]
+        lines.append(", ".join(map(str, [*cells, *([at * 10**6] if has_issue else [])])))
+    path = written(tmp_path / "job_clat.1.log", "\n".join(lines) + "\n")
+    reading = Reading(Row(path.name), tool_version=version)
+    ((_, rows),) = list(tool_of("fio-log").read(path, reading))
+    wanted = [(at, float(value), ("read", "write")[direction], size) for at, value, direction, size, _ in samples]
+    assert rows.select("time_ms", "value", "direction", "block_bytes").rows() == wanted and not reading.lines_rejected
+    assert rows["offset_bytes"].to_list() == [each[4] if has_offset or has_issue else None for each in samples]
+    assert set(rows["unit"]) == {"us" if version == "fio-2.16" else "ns"}
+
+
+def test_a_latency_log_without_a_version_is_refused_until_its_json_is_there(tmp_path: Path) -> None:
+    log, rows = "0, 712345, 1, 8192\n1, 688001, 1, 8192\n", ["w_clat.1.log,fio-log,c,1"]
+    refused = ingest_bundle(tmp_path / "w", write_bundle(tmp_path / "a", {"w_clat.1.log": log}, rows)).refused
+    assert [row["reason"] for row in refused] == [UNREADABLE] and "list the run's JSON too" in refused[0]["message"]
+    again = ingest_bundle(tmp_path / "w", tmp_path / "a")
+    assert again.delivery_seq is None and again.known == 1
+    said = document([{"jobname": "w", "write": part(2, 700_000)}], version="fio-3.1")
+    both = write_bundle(tmp_path / "b", {"w_clat.1.log": log, "w.json": said}, [*rows, "w.json,fio,c,1"])
+    assert not ingest_bundle(tmp_path / "w", both).refused
+    warehouse = Warehouse(tmp_path / "w")
+    build_lab(warehouse)
+    with open_published(warehouse) as connection:
+        assert fetch(connection, "select distinct unit from lab.fct_bench_samples") == [{"unit": "ns"}]
+        assert {row["status"] for row in fetch(connection, "select status from lab.ingested_files")} == {"accepted"}
+    # bandwidth has one unit in every version
+    assert not ingest_bundle(tmp_path / "v", write_bundle(tmp_path / "c", {"w_bw.1.log": log}, ["w_bw.1.log,fio-log,c,1"])).refused
+
+
+@pytest.mark.parametrize("tool", ["ior", "lsblk", "smartctl", "fio"])
+def test_text_before_the_json_is_left_out_with_a_note(tool: str, tmp_path: Path) -> None:
+    operation = {
+        "operation": "write", "bwMaxMIB": 300.0, "bwMinMIB": 300.0, "bwMeanMIB": 300.0, "bwStdMIB": 0.0, "MeanTime": 0.5, "numTasks": 2,
+        "repetitions": 1, "segmentCount": 3, "blockSize": 65536, "transferSize": 4096,
+    }  # fmt: skip
+    given: dict[str, Any] = {
+        "ior": {"summary": [operation]},
+        "lsblk": {"blockdevices": [{"name": "sdq", "type": "disk", "size": 5}]},
+        "smartctl": {"nvme_smart_health_information_log": {"data_units_written": 4}},
+        "fio": {"fio version": "fio-3.2", "jobs": [{"jobname": "a", "read": part(1, 1)}]},
+    }
+    rows, reading = read(tool, written(tmp_path / "a", MPIRUN.format(note=tool) + json.dumps(given[tool], indent=2)))
+    assert rows.height and "left out the text around the JSON" in reading.notes[0] and not reading.lines_rejected
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_blkparse_with_elapsed_times_gives_the_same_events(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    plain, timed = [], []
+    for number in range(20):
+        action = rng.choice("QDCI")
+        at = f"{number:>5}.{rng.randrange(10**9):09d}"
+        head = f"  8,16 {rng.randrange(4):>2} {number:>8} {at} {rng.randrange(9999):>5}  {action}  RA {8 * number}"
+        tail = "[0]" if action == "C" else "[my app]"
+        plain.append(f"{head} + {rng.choice([8, 16])} {tail}")
+        timed.append(
+            plain[-1].replace(f" {tail}", f" ({rng.randrange(10**7):>8}) {tail}") if action != "Q" or rng.random() < 0.5 else plain[-1]
+        )
+    one, two = (read("blkparse", written(tmp_path / name, "\n".join(lines) + "\n")) for name, lines in (("a", plain), ("b", timed)))
+    assert one[0].equals(two[0]) and not two[1].lines_rejected
+
+
+def lz4_of_java(data: bytes, block: int = 150) -> bytes:
+    """As LZ4BlockOutputStream writes it: blocks, the last one empty; what does not shrink stays as it is."""
+    codec, found = pa.Codec("lz4_raw"), b""
+    for start in range(0, len(data), block):
+        plain = data[start : start + block]
+        packed = codec.compress(plain, asbytes=True)
+        method, body = (0x20, packed) if len(packed) < len(plain) else (0x10, plain)
+        found += b"LZ4Block" + bytes([method | 5]) + struct.pack("<III", len(body), len(plain), 0) + body
+    return found + b"LZ4Block" + bytes([0x15]) + struct.pack("<III", 0, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["log", "log.zstd", "log.zst", "log.gz", "log.lz4", "log.txt"])
+def test_a_packed_file_is_known_by_its_first_bytes(name: str, tmp_path: Path) -> None:
+    plain = SPARK.encode()
+    packed = [
+        plain, gzip.compress(plain), pa.Codec("zstd").compress(plain, asbytes=True), pa.Codec("lz4").compress(plain, asbytes=True),
+        lz4_of_java(plain),
+    ]  # fmt: skip
+    for content in packed:
+        (tmp_path / name).write_bytes(content)
+        with readable(tmp_path / name) as path:
+            assert read("spark-events", path)[0].height == 1
+    for content, said in ((b"BZh9", "bzip2"), (b"\x82SNAPPY\0", "snappy"), (packed[3][:20], "cut off"), (packed[4][:30], "cut off")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(Refused, match=said), readable(tmp_path / name):
+            pass
+
+
+def test_a_read_that_never_waits_is_taken_whatever_its_digits(tmp_path: Path) -> None:
+    """Start, end and time are rounded apart, to milliseconds or finer, with small numbers or unix time."""
+    rng = random.Random(5)
+    for digits, zero in ((3, 0.0), (3, 1_764_000_000.0), (6, 90_000.0), (6, 1_764_000_000.0), (9, 10.0)):
+        lines = []
+        for _ in range(400):
+            start = zero + rng.uniform(0, 1000)
+            seconds = rng.uniform(0.1, 2)
+            lines.append(f"g,{start:.{digits}f},{start + seconds:.{digits}f},4096,{seconds:.{digits}f}")
+        rows, reading = read(
+            "file-reads", written(tmp_path / "a", "file_name,started_s,ended_s,bytes,active_s\n" + "\n".join(lines) + "\n")
+        )
+        assert rows.height == 400 and not reading.lines_rejected
+    for active, is_kept in (("1.001", True), ("1.0014", True), ("1.0016", False), ("1.002", False), ("-0.001", False)):
+        text = f"file_name,started_s,ended_s,bytes,active_s\nf,5.000,6.000,1,{active}\ng,1,2,1,\n"
+        assert read("file-reads", written(tmp_path / "a", text))[0].height == 1 + is_kept, active
+
+
+def test_a_device_that_is_left_out_is_a_note_of_its_file(tmp_path: Path) -> None:
+    line = "   {}       {} {} {} 0 4492 7 506 0 451840 80 0 68 112\n"
+    looks = ["TS {}\n" + line.format(253, 0, "dm-7", "{}") + line.format(8, 0, "sdk", "{}") + line.format(8, 1, "sdk1", "{}")] * 2
+    text = "".join(look.format(1_700_000_000 + at, at, at, at) for at, look in enumerate(looks, 1))
+    for manifest, notes in ((MANIFEST, 1), (MANIFEST.replace('"d"\n', '"d"\nkernel_name = "dm-7"\n', 1), 0)):
+        warehouse = tmp_path / f"w{notes}"
+        done = lab("ingest", write_bundle(tmp_path / f"b{notes}", {"d.txt": text}, ["d.txt,diskstats,c,1"], manifest), "-w", warehouse)
+        assert ("note: d.txt: dm-7: left out" in done.output) == bool(notes) and "sdk" not in done.output, done.output
