@@ -42,8 +42,11 @@ select
     found.mean,
     found.sd,
     -- half of the last printed digit, and what doubles lose
-    abs(given.given_mean - found.mean) <= given.mean_digit / 2 * (1 + 1e-9)
-    and abs(given.given_sd - found.sd) <= given.sd_digit / 2 * (1 + 1e-9) as agrees
+    case
+        when given.given_mean is not null and given.given_sd is not null and found.mean is not null and found.sd is not null
+            then abs(given.given_mean - found.mean) <= given.mean_digit / 2 * (1 + 1e-9)
+                and abs(given.given_sd - found.sd) <= given.sd_digit / 2 * (1 + 1e-9)
+    end as agrees
 from given
 left join found
     on given.experiment_id = found.experiment_id
