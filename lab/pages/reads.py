@@ -23,6 +23,7 @@ READS = """
 select config_id, file_name, started_s, throughput_bytes_per_s from lab.fct_file_reads
 where experiment_id = ? and throughput_bytes_per_s is not null order by config_id, file_name, started_s
 """
+TESTED = "select bool_or(is_tested) as is_tested from lab.fct_permanent_slowdowns where experiment_id = ?"
 TRACES = "select * from lab.fct_trace_counts where experiment_id = ? order by config_id, phase, run_number, file, device"
 PERCENTILES = """
 select * from lab.fct_read_percentiles where experiment_id = ? and measure = ? and split = ?
@@ -62,6 +63,10 @@ WHERE = {
     "permanent": "after a file became slow for good (permanent)",
 }  # fmt: skip
 """Where throughput is lost to a slowdown."""
+LEAST_GAPS = 3
+"""Between instances, for a period."""
+REGULAR_CV = 0.5
+"""Gaps that vary more have no period: those of events that come by chance have 1."""
 
 
 def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | None) -> dict[str, Any]:
@@ -76,7 +81,7 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     return {
         "template": "reads.html.j2",
         "question": "Is the read speed steady, and what hides it when it is not?",
-        "answer": _answer(mitigations, periods, onsets),
+        "answer": _answer(mitigations, periods, onsets, is_long_enough=bool(fetch(connection, TESTED, [name])[0]["is_tested"])),
         "mitigations": mitigations,
         "beside": beside,
         "against": other["experiment_id"] if other is not None else None,
@@ -96,25 +101,54 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     }
 
 
-def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence[Row]) -> list[str]:
+def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence[Row], *, is_long_enough: bool) -> list[str]:
     if not mitigations:
         return ["No file was read, so nothing can be said."]
     said = []
-    for slowdown in WHERE:
+    for slowdown, where in WHERE.items():
         rows = [row for row in mitigations if row["slowdown"] == slowdown]
+        tested = [row for row in rows if row["reason"] is None]
         if not rows:
+            if slowdown == "permanent":
+                found = "none found" if is_long_enough else "not tested: no file has 20 reads before an hour and 20 from it on"
+                said.append(f"Throughput lost {where}: {found}.")
             continue
-        drops = ", ".join(f"{row['config_id']} {row['drop_ratio']:.1%}{_interval(row)}" for row in rows)
+        if not tested:
+            said.append(f"Throughput lost {where}: not tested: {rows[0]['reason']}.")
+            continue
+        drops = ", ".join(f"{row['config_id']} {_cost(row)}" for row in rows)
         for masked, verdict in (("masked", "masked"), ("perhaps masked", "inconclusive")):
             masking = [row["config_id"] for row in rows if row["is_masked"] and row["verdict"] == verdict]
             drops += f"; {masked} by {', '.join(masking)}" if masking else ""
-        said.append(f"Throughput lost {WHERE[slowdown]}: {drops}.")
-    for row in periods:
-        if row["mean_period_seconds"] is not None:
-            every = f"every {_time(row['mean_period_seconds'])} for {_time(row['mean_duration_seconds'])}"
-            said.append(f"{row['config_id']}: temporal slowdowns come {every}; trigger: {row['trigger'] or 'too few to tell'}.")
+        said.append(f"Throughput lost {where}: {drops}.")
+    said += [f"{_named(row)}: {_rhythm(row)}." for row in periods if row["instances"]]
+    if periods:
+        least = ", ".join(f"{row['least_drop_ratio']:.0%} ({_named(row)})" for row in periods)
+        said.append(f"A temporal drop counts from {least}: smaller ones cannot be told from the spread of single reads.")
     said += [f"{row['config_id']}: {row['file_name']} is slow for good from hour {row['onset_hour']}." for row in onsets[:5]]
     return said
+
+
+def _named(row: Row) -> str:
+    return " ".join(filter(None, (row["config_id"], row["phase"])))
+
+
+def _cost(row: Row) -> str:
+    """What a slowdown costs a configuration."""
+    if row["reason"] is not None:
+        return f"not tested ({row['reason']})"
+    return "none found" if row["slowdown"] == "temporal" and not row["n"] else f"{row['drop_ratio']:.1%}{_interval(row)}"
+
+
+def _rhythm(row: Row) -> str:
+    """How often temporal slowdowns come, where they come often enough and regularly."""
+    count = f"{row['instances']} temporal {'slowdown' if row['instances'] == 1 else 'slowdowns'} of {_time(row['mean_duration_seconds'])}"
+    if row["instances"] <= LEAST_GAPS:
+        return f"{count}, too few for a period"
+    if min(row[name] for name in ("period_cv", "reads_cv", "bytes_written_cv") if row[name] is not None) > REGULAR_CV:
+        return f"{count}, at no regular distance"
+    every, long = _time(row["mean_period_seconds"]), _time(row["mean_duration_seconds"])
+    return f"temporal slowdowns come every {every} for {long}; trigger: {row['trigger']}"
 
 
 def _interval(row: Row) -> str:

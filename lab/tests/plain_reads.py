@@ -193,20 +193,38 @@ def listed_reads(bundle: Path, config: str) -> list[Row]:
     return sorted(rows, key=lambda row: row["middle"])
 
 
+def around(one: Row, kept: list[Row]) -> float | None:
+    """The median of the reads whose middle is within half an hour of that of one."""
+    near = [other["speed"] for other in kept if abs(other["middle"] - one["middle"]) <= 1800]
+    return median(near) if near else None
+
+
+def least_drop(reads: list[Row]) -> float:
+    """What a read must be below its baseline by, of one configuration and phase."""
+    shares = [one["speed"] / (around(one, reads) or math.nan) for one in reads]
+    return max(0.08, 3 * 1.4826 * median(abs(share - median(shares)) for share in shares))
+
+
+def pauses(reads: list[Row]) -> list[int]:
+    """Of each read how many pauses lie before it."""
+    gaps = [one["start"] - max(other["end"] for other in reads[:place]) for place, one in enumerate(reads) if place]
+    counts = [0]
+    for gap in gaps:
+        counts.append(counts[-1] + (gap > 10 and gap > 10 * median(gaps)))
+    return counts
+
+
 def temporal(reads: list[Row]) -> list[Row]:
     """Rows of fct_temporal_slowdowns of one configuration."""
-
-    def around(one: Row, kept: list[Row]) -> float | None:
-        near = [other["speed"] for other in kept if abs(other["middle"] - one["middle"]) <= 1800]
-        return median(near) if near else None
-
     first = [around(one, reads) for one in reads]
-    usual = [one for one, base in zip(reads, first, strict=True) if one["speed"] >= 0.92 * (base or 0)]
+    share = 1 - least_drop(reads)
+    usual = [one for one, base in zip(reads, first, strict=True) if one["speed"] >= share * (base or 0)]
     base = [around(one, usual) or before for one, before in zip(reads, first, strict=True)]
-    low = [place for place, one in enumerate(reads) if one["speed"] < 0.92 * (base[place] or 0)]
+    low = [place for place, one in enumerate(reads) if one["speed"] < share * (base[place] or 0)]
+    before = pauses(reads)
     stretches: list[list[int]] = []
     for place in low:
-        if stretches and place - stretches[-1][-1] <= 2:
+        if stretches and place - stretches[-1][-1] <= 2 and before[place] == before[stretches[-1][-1]]:
             stretches[-1].append(place)
         else:
             stretches.append([place])
@@ -238,7 +256,8 @@ def period(instances: list[Row], reads: list[Row]) -> Row:
         small, large = sorted((period_cv, reads_cv))
         trigger = "undecided" if large < 1.5 * small or large == small else "time" if period_cv == small else "reads"
     return {
-        "instances": len(instances), "mean_period_seconds": mean(gaps) if gaps else None,
+        "reads": len(reads), "least_drop_ratio": least_drop(reads), "instances": len(instances),
+        "mean_period_seconds": mean(gaps) if gaps else None,
         "median_period_seconds": median(gaps) if gaps else None, "period_cv": period_cv, "reads_cv": reads_cv, "trigger": trigger,
     }  # fmt: skip
 
@@ -298,14 +317,20 @@ def permanent(reads: list[Row]) -> Row:
             continue
         settled = min((hour for hour, value in medians.items() if value <= 1.05 * median(after)), default=None)
         return {
-            "reads": len(reads), "onset_hour": h, "drop_ratio": 1 - median(after) / median(before),
+            "reads": len(reads), "is_tested": True, "onset_hour": h, "drop_ratio": 1 - median(after) / median(before),
             "set_in_hours": None if settled is None else settled - h + 1,
             "reads_before": len(before), "q1_before_bytes_per_s": q1, "q3_before_bytes_per_s": q3, "reads_after": len(after),
             "q1_after_bytes_per_s": nearest_rank(after, 0.25), "q3_after_bytes_per_s": nearest_rank(after, 0.75),
             **compared("drop_ratio", hourly_drop_interval(hours, h), 0, "slower", "faster"),
         }  # fmt: skip
+    known = sorted(hours)
+    is_tested = any(
+        sum(len(hours[hour]) for hour in known if hour < h) >= 20
+        and (sum(len(hours[hour]) for hour in known if hour >= h) >= 20 or reads[-1]["middle"] - h * 3600 >= 86400)
+        for h in known
+    )
     nothing = ("onset_hour", "drop_ratio", "set_in_hours", "reads_before", "reads_after", "low_drop_ratio", "high_drop_ratio", "verdict")
-    return {"reads": len(reads), **dict.fromkeys(nothing)}
+    return {"reads": len(reads), "is_tested": is_tested, **dict.fromkeys(nothing)}
 
 
 def single(done: list[Row]) -> list[Row]:
@@ -432,6 +457,11 @@ def mitigations(by_config: dict[str, list[Row]], default: str) -> dict[tuple[str
     costs = {config: drops(reads) for config, reads in by_config.items()}
     rows = {}
     for config, found in costs.items():
+        counts = [len([one for one in by_config[config] if one["phase"] == phase]) for phase in {one["phase"] for one in by_config[config]}]
+        untested = {
+            "intrinsic": len({one["extents"] for one in by_config[config] if one["extents"] is not None}) == 1,
+            "temporal": max(counts) < 20 and found["temporal"][0] == 0, "permanent": False,
+        }  # fmt: skip
         for slowdown, (n, drop, low, high) in found.items():
             usual = costs[default].get(slowdown, (None, None))[1]
             verdict = "inconclusive"
@@ -443,8 +473,8 @@ def mitigations(by_config: dict[str, list[Row]], default: str) -> dict[tuple[str
                 verdict = "masked" if poisson.pmf(0, rate * span(by_config[config])) <= 0.05 else verdict
             rows[slowdown, config] = {
                 "n": n, "drop_ratio": drop, "low_drop_ratio": low, "high_drop_ratio": high, "default_drop_ratio": usual,
-                "is_masked": abs(drop) < 0.02 if usual is not None and usual > 0.05 else None,
-                "verdict": verdict if usual is not None and usual > 0.05 else None,
+                "is_masked": abs(drop) < 0.02 if usual is not None and usual > 0.05 and not untested[slowdown] else None,
+                "verdict": "not tested" if untested[slowdown] else verdict if usual is not None and usual > 0.05 else None,
             }  # fmt: skip
     return rows
 

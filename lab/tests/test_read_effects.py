@@ -224,8 +224,7 @@ def reference(bundle: Path) -> dict[str, dict[Any, Row]]:
             members = [one for one in reads[config] if one["phase"] == phase]
             instances = plain_reads.temporal(members)
             found["fct_temporal_slowdowns"] |= {(config, phase, number): row for number, row in enumerate(instances, 1)}
-            if instances:
-                found["fct_temporal_periods"][config, phase] = plain_reads.period(instances, members)
+            found["fct_temporal_periods"][config, phase] = plain_reads.period(instances, members)
         found["fct_read_percentiles"] |= {
             (config, *key): row for key, row in plain_reads.percentiles(reads[config], of_files, traces[config], extents).items()
         }

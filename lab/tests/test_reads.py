@@ -174,7 +174,7 @@ def test_file_reads_equal_the_plain_reference(landed: Warehouse, seed: int) -> N
         found = by(rows(landed, asked.format("fct_temporal_slowdowns"), name), "instance")
         if instances:
             agree(found, {(number,): row for number, row in enumerate(instances, 1)})
-            agree(by(rows(landed, asked.format("fct_temporal_periods"), name), "phase"), {("",): plain_reads.period(instances, listed)})
+        agree(by(rows(landed, asked.format("fct_temporal_periods"), name), "phase"), {("",): plain_reads.period(instances, listed)})
         assert len(found) == len(instances)
         files = {one["file"] for one in listed}
         wanted = {(file,): plain_reads.permanent([one for one in listed if one["file"] == file]) for file in files}
@@ -189,7 +189,7 @@ def test_planted_slowdowns_are_found_and_none_is_invented(landed: Warehouse, see
     found = rows(landed, "select * from lab.fct_temporal_slowdowns where experiment_id = ? order by config_id, instance", name)
     assert [row["config_id"] for row in found] == ["buffered"] * len(planted)
     assert all(abs(row["started_s"] - given["started_s"]) <= 180 for row, given in zip(found, planted, strict=True))
-    (period,) = rows(landed, "select * from lab.fct_temporal_periods where experiment_id = ?", name)
+    (period,) = rows(landed, "select * from lab.fct_temporal_periods where experiment_id = ? and instances > 0", name)
     (given,) = pl.read_parquet(truth / "planted.parquet").to_dicts()
     assert period["mean_period_seconds"] == pytest.approx(given["period_s"], rel=0.02)
     onsets = rows(landed, "select * from lab.fct_permanent_slowdowns where experiment_id = ? and onset_hour is not null", name)
@@ -202,7 +202,7 @@ def test_planted_slowdowns_are_found_and_none_is_invented(landed: Warehouse, see
 @pytest.mark.parametrize("trigger", TRIGGERS)
 def test_a_varied_pace_shows_the_trigger(landed: Warehouse, trigger: str) -> None:
     planted = pl.read_parquet(landed.root.parent / trigger / "truth" / "planted_instances.parquet")
-    found = rows(landed, "select * from lab.fct_temporal_periods where experiment_id = ?", f"by-{trigger}")
+    found = rows(landed, "select * from lab.fct_temporal_periods where experiment_id = ? and instances > 0", f"by-{trigger}")
     assert [(row["config_id"], row["instances"], row["trigger"]) for row in found] == [("buffered", planted.height, trigger)]
     assert planted.height >= 9
 
@@ -313,9 +313,10 @@ def test_the_page_says_what_is_lost_and_needs_no_webgl(landed: Warehouse, tmp_pa
         landed, "select * from lab.fct_mitigations where experiment_id = 'reads-modes-1' and slowdown = 'temporal' order by config_id"
     )
     buffered, direct = masked
+    assert direct["n"] == 0
     drops = (
         f"buffered {buffered['drop_ratio']:.1%} (95%: {buffered['low_drop_ratio']:.1%} to {buffered['high_drop_ratio']:.1%}), "
-        f"direct {direct['drop_ratio']:.1%}"
+        "direct none found"
     )
     assert f"Throughput lost while all reads are slow for a time (temporal): {drops}; masked by direct." in page
     (lost,) = rows(landed, "select * from lab.fct_permanent_slowdowns where experiment_id = 'reads-modes-1' and onset_hour is not null")

@@ -6,15 +6,16 @@ with intrinsic as (
         files as n,
         drop_ratio,
         low_drop_ratio,
-        high_drop_ratio
+        high_drop_ratio,
+        case when count(*) over (partition by experiment_id, config_id) = 1 then 'all files have the same number of extents' end as reason
     from {{ ref('fct_fragmentation_effect') }}
     qualify extent_count = max(extent_count) over (partition by experiment_id, config_id)
 ),
 
 spans as (
-    select experiment_id, config_id, sum(span_s) as span_s
+    select experiment_id, config_id, sum(span_s) as span_s, max(reads) as reads
     from (
-        select experiment_id, config_id, max(ended_s) - min(started_s) as span_s
+        select experiment_id, config_id, count(*) as reads, max(ended_s) - min(started_s) as span_s
         from {{ ref('step_lab__timed_reads') }}
         group by experiment_id, config_id, phase
     ) as phases
@@ -26,13 +27,14 @@ instances as (
         spans.experiment_id,
         spans.config_id,
         spans.span_s,
+        case when spans.reads < {{ var('lab_least_reads') }} then 'fewer than {{ var("lab_least_reads") }} reads' end as reason,
         count(instances.mean_drop_ratio) as n,
         coalesce({{ of_sample('avg', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }}, 0) as drop_ratio,
         {{ of_sample('stddev_samp', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }} as sd_drop_ratio
     from spans
     left join {{ ref('fct_temporal_slowdowns') }} as instances
         on spans.experiment_id = instances.experiment_id and spans.config_id = instances.config_id
-    group by spans.experiment_id, spans.config_id, spans.span_s
+    group by spans.experiment_id, spans.config_id, spans.span_s, spans.reads
 ),
 
 -- the interval of a mean, by Student's t
@@ -107,7 +109,8 @@ drops as (
         drop_ratio,
         low_drop_ratio,
         high_drop_ratio,
-        null as span_s
+        null as span_s,
+        reason
     from intrinsic
     union all
     select
@@ -118,7 +121,8 @@ drops as (
         drop_ratio,
         drop_ratio - half_width as low_drop_ratio,
         drop_ratio + half_width as high_drop_ratio,
-        span_s
+        span_s,
+        case when n = 0 then reason end as reason
     from temporal
     union all
     select
@@ -129,7 +133,8 @@ drops as (
         permanent.drop_ratio,
         {{ low_drop_of_medians('sides.hours_before', 'sides.hours_after') }} as low_drop_ratio,
         {{ high_drop_of_medians('sides.hours_before', 'sides.hours_after') }} as high_drop_ratio,
-        null as span_s
+        null as span_s,
+        null as reason
     from permanent
     inner join sides on permanent.experiment_id = sides.experiment_id and permanent.config_id = sides.config_id
 ),
@@ -153,16 +158,18 @@ select
     drops.high_drop_ratio,
     of_default.drop_ratio as default_drop_ratio,
     case
-        when of_default.drop_ratio > {{ var('lab_unmasked_ratio') }} then abs(drops.drop_ratio) < {{ var('lab_masked_ratio') }}
+        when drops.reason is null and of_default.drop_ratio > {{ var('lab_unmasked_ratio') }} then abs(drops.drop_ratio) < {{ var('lab_masked_ratio') }}
     end as is_masked,
     case
+        when drops.reason is not null then 'not tested'
         when of_default.drop_ratio is null or of_default.drop_ratio <= {{ var('lab_unmasked_ratio') }} then null
         -- none came, and where they come as often as by default that is improbable
         when drops.slowdown = 'temporal' and drops.n = 0 and exp(-of_default.n * drops.span_s / of_default.span_s) <= {{ var('lab_level') }} then 'masked'
         when drops.low_drop_ratio > -{{ var('lab_masked_ratio') }} and drops.high_drop_ratio < {{ var('lab_masked_ratio') }} then 'masked'
         when drops.low_drop_ratio > {{ var('lab_masked_ratio') }} or drops.high_drop_ratio < -{{ var('lab_masked_ratio') }} then 'not masked'
         else 'inconclusive'
-    end as verdict
+    end as verdict,
+    drops.reason
 from drops
 left join defaults on drops.experiment_id = defaults.experiment_id
 left join drops as of_default

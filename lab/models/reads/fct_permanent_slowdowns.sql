@@ -50,16 +50,24 @@ hours as (
     group by experiment_id, config_id, file_name, hour
 ),
 
-judged as (
+examined as (
     select
         *,
         reads_before >= {{ var('lab_onset_reads') }}
         and (reads_after >= {{ var('lab_onset_reads') }} or last_midpoint_s - hour * 3600 >= {{ var('lab_onset_hours') }} * 3600)
-        and median_throughput < q1_before - 1.5 * (q3_before - q1_before)
+            as is_tested,
+        median_throughput < q1_before - 1.5 * (q3_before - q1_before)
         and max(median_throughput) over (
             partition by experiment_id, config_id, file_name order by hour range between current row and unbounded following
-        ) <= (median_before + median_after) / 2 as is_onset
+        ) <= (median_before + median_after) / 2 as is_slow_from_here
     from hours
+),
+
+judged as (
+    select
+        *,
+        is_tested and is_slow_from_here as is_onset
+    from examined
 ),
 
 onsets as (
@@ -68,6 +76,7 @@ onsets as (
         config_id,
         file_name,
         cast(sum(reads) as bigint) as reads,
+        bool_or(is_tested) as is_tested,
         min(hour) filter (where is_onset) as onset_hour,
         arg_min(median_before, hour) filter (where is_onset) as median_before,
         arg_min(median_after, hour) filter (where is_onset) as median_after
@@ -127,6 +136,7 @@ select
     onsets.config_id,
     onsets.file_name,
     onsets.reads,
+    onsets.is_tested,
     onsets.onset_hour,
     onsets.median_before as median_before_bytes_per_s,
     onsets.median_after as median_after_bytes_per_s,

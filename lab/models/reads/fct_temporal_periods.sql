@@ -1,5 +1,16 @@
 -- How often temporal slowdowns come, and what triggers them. Grain: experiment_id, config_id, phase.
-with instances as (
+with phases as (
+    select
+        experiment_id,
+        config_id,
+        phase,
+        count(*) as reads,
+        min(least_drop_ratio) as least_drop_ratio
+    from {{ ref('step_lab__timed_reads') }}
+    group by experiment_id, config_id, phase
+),
+
+instances as (
     select
         *,
         lead(started_s) over (partition by experiment_id, config_id, phase order by started_s asc, instance asc) as next_started_s
@@ -161,21 +172,27 @@ ranked as (
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    instances,
-    mean_period_seconds,
-    median_period_seconds,
-    period_cv,
-    reads_cv,
-    bytes_written_cv,
-    mean_duration_seconds,
-    mean_drop_ratio,
+    phases.experiment_id,
+    phases.config_id,
+    phases.phase,
+    phases.reads,
+    phases.least_drop_ratio,
+    coalesce(ranked.instances, 0) as instances,
+    ranked.mean_period_seconds,
+    ranked.median_period_seconds,
+    ranked.period_cv,
+    ranked.reads_cv,
+    ranked.bytes_written_cv,
+    ranked.mean_duration_seconds,
+    ranked.mean_drop_ratio,
     case
-        when gaps < 3 or len(causes) = 0 then null
+        when ranked.gaps < 3 or len(ranked.causes) = 0 then null
         -- of causes that vary alike none is the trigger
-        when causes[2].cv < {{ var('lab_trigger_ratio') }} * causes[1].cv or causes[2].cv = causes[1].cv then 'undecided'
-        else causes[1].trigger
+        when ranked.causes[2].cv < {{ var('lab_trigger_ratio') }} * ranked.causes[1].cv or ranked.causes[2].cv = ranked.causes[1].cv then 'undecided'
+        else ranked.causes[1].trigger
     end as "trigger"
-from ranked
+from phases
+left join ranked
+    on phases.experiment_id = ranked.experiment_id
+    and phases.config_id = ranked.config_id
+    and phases.phase = ranked.phase

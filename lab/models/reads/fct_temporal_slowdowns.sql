@@ -5,10 +5,11 @@ with low as (
         config_id,
         phase,
         position,
-        -- a single read that is not low may lie between
-        coalesce(position - lag(position) over (partition by experiment_id, config_id, phase order by position asc) > 2, true) as is_first
+        -- a single read that is not low may lie between, but no pause
+        coalesce(position - lag(position) over reads > 2 or pauses > lag(pauses) over reads, true) as is_first
     from {{ ref('step_lab__timed_reads') }}
     where is_low
+    window reads as (partition by experiment_id, config_id, phase order by position asc)
 ),
 
 stretches as (

@@ -15,39 +15,73 @@ with reads as (
     where throughput_bytes_per_s is not null
 ),
 
+placed as (
+    select
+        *,
+        row_number() over (
+            partition by experiment_id, config_id, phase order by midpoint_s asc, run_number asc, file_name asc, read_index asc
+        ) as position
+    from reads
+),
+
 -- what is usual around a read, then again without the reads that are low by it
 first_pass as (
     select
         *,
+        started_s - max(ended_s) over (
+            partition by experiment_id, config_id, phase order by position asc rows between unbounded preceding and 1 preceding
+        ) as gap_s,
         median(throughput_bytes_per_s) over (
             partition by experiment_id, config_id, phase
             order by midpoint_s asc
             range between {{ var('lab_baseline_seconds') }} preceding and {{ var('lab_baseline_seconds') }} following
         ) as first_baseline
-    from reads
+    from placed
+),
+
+-- what single reads vary by anyway, as a standard deviation, which slow reads barely touch; and how long it usually is to the next read
+centred as (
+    select
+        *,
+        throughput_bytes_per_s / nullif(first_baseline, 0)
+        - median(throughput_bytes_per_s / nullif(first_baseline, 0)) over (partition by experiment_id, config_id, phase) as deviation,
+        median(gap_s) over (partition by experiment_id, config_id, phase) as usual_gap_s
+    from first_pass
+),
+
+noisy as (
+    select
+        *,
+        greatest(
+            {{ var('lab_least_drop_ratio') }},
+            {{ var('lab_noise_deviations') }} * 1.4826 * median(abs(deviation)) over (partition by experiment_id, config_id, phase)
+        ) as least_drop_ratio,
+        coalesce(gap_s > {{ var('lab_pause_seconds') }} and gap_s > {{ var('lab_pause_gaps') }} * usual_gap_s, false) as is_after_pause
+    from centred
 ),
 
 second_pass as (
     select
         *,
         coalesce(
-            median(case when throughput_bytes_per_s >= {{ var('lab_low_ratio') }} * first_baseline then throughput_bytes_per_s end) over (
+            median(case when throughput_bytes_per_s >= (1 - least_drop_ratio) * first_baseline then throughput_bytes_per_s end) over (
                 partition by experiment_id, config_id, phase
                 order by midpoint_s asc
                 range between {{ var('lab_baseline_seconds') }} preceding and {{ var('lab_baseline_seconds') }} following
             ),
             first_baseline
         ) as baseline_bytes_per_s
-    from first_pass
+    from noisy
 )
 
 select
     experiment_id,
     config_id,
     phase,
-    row_number() over (
-        partition by experiment_id, config_id, phase order by midpoint_s asc, run_number asc, file_name asc, read_index asc
-    ) as position,
+    position,
+    count(*) filter (where is_after_pause) over (
+        partition by experiment_id, config_id, phase order by position asc rows between unbounded preceding and current row
+    ) as pauses,
     run_number,
     file_name,
     read_index,
@@ -56,5 +90,6 @@ select
     midpoint_s,
     throughput_bytes_per_s,
     baseline_bytes_per_s,
-    throughput_bytes_per_s < {{ var('lab_low_ratio') }} * baseline_bytes_per_s as is_low
+    least_drop_ratio,
+    throughput_bytes_per_s < (1 - least_drop_ratio) * baseline_bytes_per_s as is_low
 from second_pass
