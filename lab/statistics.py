@@ -16,6 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 Array = Any
+LEAST_EFFECT = 0.01
+"""In standard deviations: a smaller one needs more than a hundred thousand runs."""
+MOST_EFFECT = 10
+"""Two values each find it at any usual level and power."""
 MISSING = "the statistics of the lab need SciPy and statsmodels; install drivetail[lab] (`uv sync --extra lab` in a checkout)"
 
 
@@ -54,7 +58,27 @@ def detectable_effect(n: Array, p: Array, power: Array) -> Array:
     return np.array([found[given] for given in zip(n, p, power, strict=True)], dtype=float)
 
 
-FUNCTIONS: tuple[Callable[..., Array], ...] = (student_two_sided_p, student_quantile, median_rank, detectable_effect)
+def runs_to_detect(effect: Array, p: Array, power: Array) -> Array:
+    """How many values each of two samples needs, at least 2, so that a t-test finds a difference (in standard deviations) with a power."""
+    from statsmodels.stats.power import TTestIndPower
+
+    found: dict[tuple[float, float, float], float] = {}
+    for given in zip(effect, p, power, strict=True):
+        if given not in found:
+            found[given] = _runs(TTestIndPower(), *given)
+    return np.array([found[given] for given in zip(effect, p, power, strict=True)], dtype=float)
+
+
+def _runs(test: Any, effect: float, p: float, power: float) -> float:
+    if not effect > 0:
+        return np.nan
+    # a root of so many runs, or so few, statsmodels does not find
+    if effect > MOST_EFFECT or test.power(effect, 2, p) >= power:
+        return 2.0
+    return float(np.ceil(test.solve_power(effect_size=effect, alpha=p, power=power))) if effect > LEAST_EFFECT else np.nan
+
+
+FUNCTIONS: tuple[Callable[..., Array], ...] = (student_two_sided_p, student_quantile, median_rank, detectable_effect, runs_to_detect)
 """What SQL may call by its name. Null where an argument is, NaN where there is no such number."""
 
 

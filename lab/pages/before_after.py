@@ -16,6 +16,9 @@ INKS = {"before_better": SLOW, "after_better": COLOURS["disk"], "inconclusive": 
 """Colour of a verdict."""
 NAMES = {"before_better": "worse after", "after_better": "better after", "inconclusive": "inconclusive"}
 
+MARGIN_PERCENT = 10
+"""Within which phases count as equal: lab_equal_percent of the models."""
+
 CELLS = """
 select * from lab.fct_phase_cells where experiment_id = ?
 order by loss_percent desc nulls last, config_id, benchmark, test, parameter, size_bytes
@@ -49,6 +52,7 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
         "stress": fetch(connection, STRESS, [name]),
         "amplification": fetch(connection, AMPLIFICATION, [name]),
         "size": size,
+        "margin": MARGIN_PERCENT,
     }
 
 
@@ -60,27 +64,56 @@ def called(row: Row) -> str:
 
 
 def _answer(cells: Sequence[Row]) -> list[str]:
-    """The answer in a sentence, with the interval of the worst cell."""
+    """Slower, not slower by more than so much, or cannot say: in a sentence, with what supports it."""
     of = {verdict: [row for row in cells if row["verdict"] == verdict] for verdict in (*NAMES, "no data")}
-    judged = len(cells) - len(of["no data"])
+    judged = [row for row in cells if row["verdict"] != "no data"]
     if not judged:
-        return ["No cell has two results before and two after, so nothing can be said."]
-    worse, better = of["before_better"], of["after_better"]
-    if not worse:
-        first = f"No: none of {judged} cells got worse by more than the spread of its results"
-    else:
-        first = f"Yes, in places: {len(worse)} of {judged} cells got worse by more than the spread of their results"
-    said = [f"{first}, {len(better)} got better, {len(of['inconclusive'])} are inconclusive."]
+        return ["Cannot say: no cell has two results before and two after."]
+    worse, better, open_ = of["before_better"], of["after_better"], [row for row in judged if not _is_shown(row)]
+    most = max(row["most_loss_percent"] for row in judged if row["most_loss_percent"] is not None)
+    counts = f"{len(better)} got better, {len(of['inconclusive'])} are inconclusive"
     if worse:
-        worst = worse[0]
-        bounds = (
-            "" if worst["loss_percent_low"] is None else f" (95%: {worst['loss_percent_low']:.1f} to {worst['loss_percent_high']:.1f}%)"
-        )
-        unit = "lost" if worst["higher_is_better"] else "grew by"
-        said.append(
-            f"The worst is {called(worst)} of {worst['config_id']}: it {unit} {worst['loss_percent']:.1f}% of the mean before{bounds}."
-        )
+        said = [f"Yes, in places: {len(worse)} of {len(judged)} cells got worse by more than the spread of their results, {counts}."]
+        if not open_:
+            said.append(f"No cell is slower by more than {max(most, 0):.1f}% of the mean before (shown).")
+        said.append(_worst(worse[0]))
+    elif not open_ and not of["no data"]:
+        said = [
+            f"No: not slower by more than {max(most, 0):.1f}% of the mean before in any of {len(judged)} cells "
+            f"(shown by one-sided tests at 95%), {len(better)} got better."
+        ]
+    else:
+        said = [
+            _cannot_say(open_, of["no data"], judged),
+            f"Of {len(judged)} cells none got worse by more than the spread of its results, {counts}.",
+        ]
     return said
+
+
+def _is_shown(row: Row) -> bool:
+    """Whether a cell is shown to be no slower: equal within the margin, or better."""
+    return bool(row["is_equal"]) or row["verdict"] == "after_better"
+
+
+def _cannot_say(cells: Sequence[Row], without: Sequence[Row], judged: Sequence[Row]) -> str:
+    """What the runs can show, and how many more would show a change of the margin."""
+    if not cells:
+        all_ = len(without) + len(judged)
+        return f"Cannot say: {len(without)} of {all_} cells lack two results before and after; the others are not slower."
+    runs = min(min(row["n_before"], row["n_after"]) for row in cells)
+    detectable = [row["detectable_ratio"] for row in cells if row["detectable_ratio"] is not None]
+    more = [row["runs_to_show"] - min(row["n_before"], row["n_after"]) for row in cells if row["runs_to_show"] is not None]
+    can = (
+        f"these {runs} runs show only changes from {100 * max(detectable):.0f}% in every cell" if detectable else f"{runs} runs are too few"
+    )
+    needed = f"; {max(more)} more of each phase would show {MARGIN_PERCENT}%" if more and max(more) > 0 else ""
+    return f"Cannot say: {can}{needed}."
+
+
+def _worst(row: Row) -> str:
+    bounds = "" if row["loss_percent_low"] is None else f" (95%: {row['loss_percent_low']:.1f} to {row['loss_percent_high']:.1f}%)"
+    unit = "lost" if row["higher_is_better"] else "grew by"
+    return f"The worst is {called(row)} of {row['config_id']}: it {unit} {row['loss_percent']:.1f}% of the mean before{bounds}."
 
 
 def labels(rows: Sequence[Row]) -> list[str]:

@@ -45,6 +45,13 @@ def _cell(before: list[float], after: list[float], expected_runs: int, *, is_rat
         row["pct_of_before"] = row["diff"] / mean(before) * 100
         row["is_minor"] = row["pct_better"] < 1
     if min(len(before), len(after)) >= 2:
+        one_sided = 0.0
+        if len({*before}) > 1 or len({*after}) > 1:
+            one_sided = row["diff"] - ttest_ind(before, after, equal_var=False).confidence_interval(0.9).low
+        loss = row["diff"] if is_rate else -row["diff"]
+        row["most_loss_percent"] = (loss + one_sided) / mean(before) * 100
+        row["most_gain_percent"] = (one_sided - loss) / mean(before) * 100
+        row["is_equal"] = max(row["most_loss_percent"], row["most_gain_percent"]) < 10
         is_noise = abs(row["diff"]) <= row["sd_before"] + row["sd_after"]
         row["verdict"] = "inconclusive" if is_noise else f"{row['better']}_better"
         if len({*before}) > 1 or len({*after}) > 1:

@@ -47,3 +47,13 @@ def test_the_detectable_effect_has_the_power_that_is_asked_for(connection: duckd
         "select detectable_effect(5.0::double, 0.05::double, 0.8::double), detectable_effect(1.0::double, 0.05::double, 0.8::double)"
     ).fetchall()
     assert TTestIndPower().power(effect, 5, 0.05) == pytest.approx(0.8, abs=1e-6) and math.isnan(none)
+
+
+def test_so_many_runs_find_a_difference_and_one_less_does_not(connection: duckdb.DuckDBPyConnection) -> None:
+    ((runs, few, none, endless),) = connection.execute(
+        "select runs_to_detect(0.7, 0.05, 0.8), runs_to_detect(50, 0.05, 0.8), runs_to_detect(0, 0.05, 0.8), "
+        "runs_to_detect(1e-9, 0.05, 0.8)"
+    ).fetchall()
+    power = TTestIndPower().power
+    assert power(0.7, runs, 0.05) >= 0.8 > power(0.7, runs - 1, 0.05)
+    assert few == 2 and math.isnan(none) and math.isnan(endless)

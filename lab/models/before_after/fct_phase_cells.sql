@@ -95,6 +95,16 @@ tested as (
         diff / standard_error as welch_t,
         student_two_sided_p(diff / standard_error, welch_df) as welch_p,
         student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), welch_df) * standard_error as half_width,
+        -- two one-sided tests at a level are an interval at twice that level; without spread it has no width
+        case
+            when least(n_before, n_after) >= 2
+                then coalesce(student_quantile(cast(1 - {{ var('lab_level') }} as double), welch_df) * standard_error, 0)
+        end as one_sided_width,
+        runs_to_detect(
+            cast({{ var('lab_equal_percent') }} / 100.0 * abs(mean_before) / nullif(spread, 0) as double),
+            cast({{ var('lab_level') }} as double),
+            cast({{ var('lab_power') }} as double)
+        ) as runs_to_show,
         detectable_effect(
             cast(case when least(n_before, n_after) >= 2 then least(n_before, n_after) end as double),
             cast({{ var('lab_level') }} as double),
@@ -151,6 +161,16 @@ select
     (case when corrected.higher_is_better then 1 else -1 end * corrected.diff + corrected.half_width)
     / nullif(corrected.mean_before, 0) * 100 as loss_percent_high,
     corrected.detectable / nullif(corrected.mean_before, 0) as detectable_ratio,
+    -- the two one-sided tests: how much worse, and how much better, it is after at most
+    (case when corrected.higher_is_better then 1 else -1 end * corrected.diff + corrected.one_sided_width)
+    / nullif(corrected.mean_before, 0) * 100 as most_loss_percent,
+    (corrected.one_sided_width - case when corrected.higher_is_better then 1 else -1 end * corrected.diff)
+    / nullif(corrected.mean_before, 0) * 100 as most_gain_percent,
+    greatest(
+        (corrected.one_sided_width + corrected.diff) / nullif(corrected.mean_before, 0),
+        (corrected.one_sided_width - corrected.diff) / nullif(corrected.mean_before, 0)
+    ) * 100 < {{ var('lab_equal_percent') }} as is_equal,
+    try_cast(corrected.runs_to_show as bigint) as runs_to_show,
     corrected.n_before = experiments.expected_runs and corrected.n_after = experiments.expected_runs as is_complete
 from corrected
 inner join {{ ref('dim_experiments') }} as experiments on corrected.experiment_id = experiments.experiment_id
