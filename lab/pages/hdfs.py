@@ -14,6 +14,7 @@ from lab.read import size
 from report.page.look import COLOURS, SLOW, drawn, safe, styled
 
 SCALING = "select * from lab.fct_writer_scaling where experiment_id = ? order by writers"
+PREALLOCATION = "select * from lab.fct_preallocation_effect where experiment_id = ? order by writers"
 TRACE = "config_id, phase, run_number, file, device"
 PATTERNS = f"""
 select patterns.*, periods.bins, counts.lost_events from lab.fct_access_patterns as patterns
@@ -42,8 +43,14 @@ MOST_FIGURES, MOST_SECONDS, MOST_TASKS, MOST_FILES = 6, 20_000, 5_000, 200
 """Greatest numbers of figures of a kind, of points in one, and of rows of files. The page says where it leaves some out."""
 LINES = {
     "bandwidth": "bandwidth", "mean_run": "run length", "seeks_per_mib": "seeks per MiB", "extents_per_file": "extents per file",
+    "extents_per_mib": "extents per MiB", "write": "write speed",
 }  # fmt: skip
 """Ratio to one writer -> its words."""
+COLUMNS = {"bandwidth": "bandwidth_bytes_per_s", "mean_run": "mean_run_bytes", "write": "write_bytes_per_s"}
+COLUMNS |= {line: line for line in LINES if line not in COLUMNS}
+"""Ratio to one writer -> the column that it is of."""
+OF_TRACES = ("bandwidth", "mean_run", "seeks_per_mib")
+"""Ratios that need a trace; the others have sentences of their own."""
 GAINS = {
     "gain_if_heartbeat_300ms": "a heartbeat of 0.3 s", "gain_if_jvm_reused": "reused JVMs", "gain_if_5gb_tasks": "tasks of 5 GiB",
 }  # fmt: skip
@@ -63,7 +70,7 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     return {
         "template": "hdfs.html.j2",
         "question": "What keeps the disks from being used: concurrent writers, seeks, or waiting for tasks?",
-        "answer": _answer(scaling, replays, models),
+        "answer": _answer(scaling, fetch(connection, PREALLOCATION, [name]), replays, models),
         "scaling": scaling,
         "lines": LINES,
         "beside": beside,
@@ -107,16 +114,24 @@ def _run(config: str, phase: str, number: int) -> str:
     return f"{config} {phase}, run {number}" if phase else f"{config}, run {number}"
 
 
-def _answer(scaling: Sequence[Row], replays: Sequence[Row], models: Sequence[Row]) -> list[str]:
+def _answer(scaling: Sequence[Row], preallocation: Sequence[Row], replays: Sequence[Row], models: Sequence[Row]) -> list[str]:
     said = []
     for row in scaling[-1:] if len(scaling) > 1 else []:
+        single = next((one for one in scaling if one["writers"] == 1), None)
+        if single is not None and row["extents_per_mib_ratio"] is not None:
+            said.append(
+                f"With {row['writers']} writers the same bytes lie in {row['extents_per_mib_ratio']:.2f} times as many extents as with "
+                f"one{_verdict(row, 'extents_per_mib')}: the mean extent is {row['mean_extent_bytes'] / 1e3:,.0f} kB, "
+                f"with one writer {single['mean_extent_bytes'] / 1e3:,.0f} kB."
+            )
         parts = [
             f"{words} {row[f'{name}_ratio']:.2f} times{_verdict(row, name)}"
             for name, words in LINES.items()
-            if row[f"{name}_ratio"] is not None
+            if name in OF_TRACES and row[f"{name}_ratio"] is not None
         ]
         if parts:
-            said.append(f"With {row['writers']} writers against one: {', '.join(parts)}.")
+            said.append(f"Requests of {row['writers']} writers against one: {', '.join(parts)}.")
+    said += _speeds(scaling) + [_preallocated(row) for row in preallocation[-1:]]
     helped = [row for row in replays if row["clients"] > 1]
     if helped:
         most = max(helped, key=lambda row: row["seeks_before"])
@@ -136,7 +151,28 @@ def _answer(scaling: Sequence[Row], replays: Sequence[Row], models: Sequence[Row
     return said or ["No trace, map of files or list of tasks was given, so nothing can be said."]
 
 
+def _speeds(scaling: Sequence[Row]) -> list[str]:
+    """Write speed by number of writers."""
+    timed = [row for row in scaling if row["write_bytes_per_s"] is not None]
+    words = [f"{row['writers']} at {row['write_bytes_per_s'] / 1e6:,.0f} MB/s" for row in timed]
+    last = f"; {timed[-1]['write_ratio']:.2f} times{_verdict(timed[-1], 'write')}" if timed and timed[-1]["write_verdict"] else ""
+    return [f"Writers write together: {', '.join(words)}{last}."] if timed else []
+
+
+def _preallocated(row: Row) -> str:
+    """What preallocation does to the files of the most writers."""
+    without, with_ = row["extents_per_file_without"], row["extents_per_file_with"]
+    whole = f"{row['whole_files_with']} of {row['files_with']} files lie in one extent"
+    before = f"without it {row['whole_files_without']} of {row['files_without']}, of {without:.2f} extents on average"
+    if with_ < without:
+        removes = "removes it" if row["whole_files_with"] == row["files_with"] else f"leaves {with_:.2f} extents a file"
+        return f"Preallocation by {row['writers']} writers {removes}: {whole}, {before}."
+    return f"Preallocation by {row['writers']} writers does not help: {whole}, {before}."
+
+
 def _verdict(row: Row, line: str) -> str:
+    if row[f"sd_{COLUMNS[line]}"] == 0:
+        return " (the same in every run)"
     low, high = row[f"low_{line}_ratio"], row[f"high_{line}_ratio"]
     return f" ({row[f'{line}_verdict']}" + ("" if low is None else f"; 95%: {low:.2f} to {high:.2f}") + ")"
 

@@ -1,5 +1,5 @@
-"""Protocol `writers`: one, two and four writers append to a file each at the same time, with and without preallocation; then the files are
-read again.
+"""Protocol `writers`: one, two and four writers append at the same time, with and without preallocation; then the files are read again.
+Each run makes four files of the same size: of two writers, each writes two, one after the other.
 
 Where files lie is what filefrag says; how fast they were written and read, what the clock says; how busy the device was, /proc/diskstats.
 Requests come from the kernel's tracer, which needs root.
@@ -62,7 +62,7 @@ def plan(request: Request) -> Plan:
                 same = {"config_id": config, "run_number": run, "phase": request.phase}
                 listings = [{"file": f"{name}_{file}", "tool": tool, **same} for file, tool in tools.items()]
                 shown = f"{writers} {'writer' if writers == 1 else 'writers'}{', preallocated' if is_preallocated else ''}, run {run}"
-                each = size // writers // CHUNK_BYTES * CHUNK_BYTES
+                each = size // max(WRITERS) // CHUNK_BYTES * CHUNK_BYTES
                 do = partial(_carried_out, None if untraced else target, name, writers, each, is_preallocated, is_direct)
                 steps.append(Step(shown, listings, 2 * size / BYTES_PER_S, do))
     notes = [
@@ -79,12 +79,12 @@ def _carried_out(
     target: Target | None, name: str, writers: int, size: int, is_preallocated: bool, is_direct: bool, folder: Path
 ) -> dict[str, bytes]:
     """Write, list the extents, read. target: what to trace, None for nothing. Returns: the files of the step by name."""
-    files = [folder / f"w{number}" for number in range(1, writers + 1)]
+    files = [folder / f"w{number}" for number in range(1, max(WRITERS) + 1)]
     counters = _counters()
     with ExitStack() as tracer:
-        trace = tracer.enter_context(traced(target, writers * size // CHUNK_BYTES)) if target is not None else []
+        trace = tracer.enter_context(traced(target, len(files) * size // CHUNK_BYTES)) if target is not None else []
         began = time.monotonic()
-        _at_once(partial(_append, size=size, is_preallocated=is_preallocated, is_direct=is_direct), files)
+        _at_once(partial(_append, size=size, is_preallocated=is_preallocated, is_direct=is_direct), files, writers)
         seconds = time.monotonic() - began
     maps = output_of(["filefrag", "-v", *(file.name for file in files)], folder)
     began_reads = time.monotonic()
@@ -93,7 +93,7 @@ def _carried_out(
         start = time.monotonic() - began_reads
         _read(file)
         rows.append(f"{file.name},{start:.6f},{time.monotonic() - began_reads:.6f},{size}")
-    written = f"benchmark,test,parameter,value,unit\nwriters,write,{writers},{writers * size / max(seconds, 1e-9)!r},B/s\n"
+    written = f"benchmark,test,parameter,value,unit\nwriters,write,{writers},{len(files) * size / max(seconds, 1e-9)!r},B/s\n"
     found = {"filefrag.txt": maps, "reads.csv": ("\n".join(rows) + "\n").encode(), "bench.csv": written.encode()}
     if trace:
         found["writes.ftrace"] = trace[0]
@@ -102,8 +102,8 @@ def _carried_out(
     return {f"{name}_{file}": content for file, content in found.items()}
 
 
-def _at_once(do: Callable[[Path], None], files: list[Path]) -> None:
-    with ThreadPoolExecutor(len(files)) as pool:
+def _at_once(do: Callable[[Path], None], files: list[Path], writers: int) -> None:
+    with ThreadPoolExecutor(writers) as pool:
         list(pool.map(do, files))
 
 
