@@ -84,6 +84,7 @@ select * from effective{% endmacro %}
 {% macro bootstrap_gains(relation, keys, gain, unit) %}select *, 0.0 as gain_low, {{ gain }} / {{ unit }} as gain_high from {{ relation }}{% endmacro %}
 {% macro why_no_python() %}cast(null as string){% endmacro %}
 {% macro of_sample(statistic, value, condition='true') %}avg({{ value }}){% endmacro %}
+{% macro satterthwaite(variance_a, n_a, variance_b, n_b) %}1.0{% endmacro %}
 {% macro welch_error(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
 {% macro welch_freedom(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
 {% macro with_holm(relation, family) %}select *, welch_p as holm_p from {{ relation }}{% endmacro %}

@@ -51,6 +51,7 @@ def choose(
     config: str | None = None,
     floor: float | None = None,
     ceiling: float | None = None,
+    ceiling_p99: float | None = None,
     *,
     is_conservative: bool = False,
 ) -> list[Row]:
@@ -65,21 +66,24 @@ def choose(
     if config is not None and config not in points:
         raise QueryError(f"experiment {experiment_id!r} has no synchronous writes of {config!r}; there are {', '.join(points) or 'none'}")
     return [
-        _answer(name, chosen(rows, floor, ceiling, is_conservative=is_conservative))
+        _answer(name, chosen(rows, floor, ceiling, ceiling_p99, is_conservative=is_conservative), has_p99=ceiling_p99 is not None)
         for name, rows in points.items()
         if config in (None, name)
     ]
 
 
-def chosen(points: Sequence[Row], floor: float | None, ceiling: float | None, *, is_conservative: bool = False) -> Row | None:
+def chosen(
+    points: Sequence[Row], floor: float | None, ceiling: float | None, ceiling_p99: float | None = None, *, is_conservative: bool = False
+) -> Row | None:
     """Of the points of one configuration, from the smallest buffer: the smallest that reaches a floor (kB/s), the largest that keeps a
-    ceiling (us), the smallest that does both; without either the one with the greatest ratio. None where none does.
+    ceiling of the mean, or of the 99th percentile (us), the smallest that does all; without a limit the one with the greatest ratio. None
+    where none does, and where the percentile was not measured.
 
     is_conservative: hold the limits against the mean less, or plus, one standard deviation.
     """
     before = "conservative_" if is_conservative else ""
     throughput, latency = f"{before or 'mean_'}throughput_kb_per_s", f"{before or 'mean_'}latency_us"
-    if floor is None and ceiling is None:
+    if floor is None and ceiling is None and ceiling_p99 is None:
         rated = [row for row in points if row[f"{before}ratio"] is not None]
         return max(rated, key=lambda row: row[f"{before}ratio"], default=None)  # of equals the first, which is the smallest
     kept = [
@@ -87,17 +91,19 @@ def chosen(points: Sequence[Row], floor: float | None, ceiling: float | None, *,
         for row in points
         if (floor is None or (row[throughput] is not None and row[throughput] >= floor))
         and (ceiling is None or (row[latency] is not None and row[latency] <= ceiling))
+        and (ceiling_p99 is None or (row["p99_latency_us"] is not None and row["p99_latency_us"] <= ceiling_p99))
     ]
     return (kept[0] if floor is not None else kept[-1]) if kept else None
 
 
-def _answer(config_id: str, point: Row | None) -> Row:
+def _answer(config_id: str, point: Row | None, *, has_p99: bool) -> Row:
     return {
         "config_id": config_id,
         "buffer_bytes": point and point["buffer_bytes"],
         "verdict": INFEASIBLE if point is None else CHOSEN,
         "mean_throughput_kb_per_s": point and point["mean_throughput_kb_per_s"],
         "mean_latency_us": point and point["mean_latency_us"],
+        **({"p99_latency_us": point and point["p99_latency_us"]} if has_p99 else {}),
     }
 
 

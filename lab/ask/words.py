@@ -21,9 +21,10 @@ CHOICES: Columns = {
 }
 
 
-def choices_table(rows: Sequence[Row]) -> str:
+def choices_table(rows: Sequence[Row], *, has_p99: bool = False) -> str:
     """The choices for the terminal."""
-    return table(rows, CHOICES)
+    more: Columns = {"p99, us": ("p99_latency_us", lambda value: f"{value:,.0f}")}
+    return table(rows, {**CHOICES, **more} if has_p99 else CHOICES)
 
 
 # Two configurations ------------------------------------------------------------------------------------------------
@@ -102,6 +103,9 @@ from lab.study_results as results
 inner join lab.dim_experiments as experiments on results.experiment_id = experiments.experiment_id
 order by results.id, results.experiment_id, results.config_id
 """
+COMPARABLE = {"agrees": "agree", "differs": "differ"}
+"""Verdicts of numbers that an experiment gives, each with its word."""
+SHOWN_REASONS = 5
 STUDY: Columns = {
     "id": "id",
     "number": "metric",
@@ -129,11 +133,21 @@ def printed_numbers(connection: duckdb.DuckDBPyConnection) -> list[Row]:
 
 
 def study_table(rows: Sequence[Row]) -> str:
-    """The numbers for the terminal, and a count of the verdicts."""
+    """The numbers for the terminal: for each experiment with how many it can be compared, then those. The others are counted by reason."""
 
     def written(row: Row) -> Row:
         interval = None if row["ci_low"] is None else f"{row['ci_low']:,.6g} to {row['ci_high']:,.6g}"
         return row | {"interval": interval, "printed": f"{row['operator']} {row['paper_value']}"}
 
-    counts = Counter(row["verdict"] for row in rows)
-    return table([written(row) for row in rows], STUDY) + "\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    compared = [row for row in rows if row["verdict"] in COMPARABLE]
+    heads = []
+    for name in dict.fromkeys(row["experiment_id"] for row in rows if row["experiment_id"] is not None):
+        counts = Counter(row["verdict"] for row in rows if row["experiment_id"] == name)
+        said = ", ".join(f"{counts[verdict]} {words}" for verdict, words in COMPARABLE.items() if counts[verdict])
+        heads.append(
+            f"{name} can be compared with {sum(counts[verdict] for verdict in COMPARABLE)} numbers of the papers: {said or 'none'}"
+        )
+    left = Counter(f"{row['verdict']}{': ' + row['reason'] if row['reason'] else ''}" for row in rows if row["verdict"] not in COMPARABLE)
+    tail = [f"Left out, {count} of them {verdict}" for verdict, count in left.most_common(SHOWN_REASONS)]
+    tail += ["`--format csv` has every number"] if left else []
+    return "\n".join([*heads, *([table([written(row) for row in compared], STUDY)] if compared else []), *tail])

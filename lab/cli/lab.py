@@ -179,7 +179,7 @@ def run_protocol(protocol: str, target: Path, out: Path, runs: int | None, phase
     say(
         f"{protocol} on {where}: {counted_noun(len(left), 'step')} of {len(plan.steps)} "
         f"left, writes {int(plan.writes_bytes * share) >> 20} MiB, at most {plan.uses_bytes >> 20} MiB at once, below {target}; "
-        f"about {sum(step.seconds for step in left):.0f} s"
+        f"at least {sum(step.seconds for step in left):.0f} s"
     )
     if dry_run:
         for step in left:
@@ -228,6 +228,7 @@ def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None
     "--floor", type=click.FloatRange(min=0), metavar="KB_PER_S", help="Throughput that must be reached (kB of 1,024 bytes a second)."
 )
 @click.option("--ceiling", type=click.FloatRange(min=0), metavar="US", help="Latency of a write that must not be exceeded (microseconds).")
+@click.option("--ceiling-p99", type=click.FloatRange(min=0), metavar="US", help="99th percentile that must not be exceeded (microseconds).")
 @click.option("--conservative", is_flag=True, help="Hold the limits against the mean less, or plus, one standard deviation.")
 @click.option(
     "--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print the choice."
@@ -235,19 +236,26 @@ def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None
 @warehouse_option
 @lab_command
 def choose_buffer(
-    warehouse: Warehouse, experiment: str, config: str | None, floor: float | None, ceiling: float | None, conservative: bool, output: str
+    warehouse: Warehouse,
+    experiment: str,
+    config: str | None,
+    floor: float | None,
+    ceiling: float | None,
+    ceiling_p99: float | None,
+    conservative: bool,
+    output: str,
 ) -> None:
     """Choose the buffer size for synchronous writes.
 
-    The smallest buffer that reaches --floor; the largest that keeps --ceiling; the smallest that does both; without a limit the one
-    with the most throughput per latency. `infeasible` where no buffer that was measured does.
+    The smallest buffer that reaches --floor; the largest that keeps --ceiling and --ceiling-p99; the smallest that does all; without a
+    limit the one with the most throughput per latency. `infeasible` where no buffer that was measured does.
     """
     from lab.ask.words import choices_table
     from lab.read import choose, published_lab
 
     with published_lab(warehouse) as connection:
-        rows = choose(connection, experiment, config, floor, ceiling, is_conservative=conservative)
-    pass_on(as_json(rows)) if output == "json" else say(choices_table(rows))
+        rows = choose(connection, experiment, config, floor, ceiling, ceiling_p99, is_conservative=conservative)
+    pass_on(as_json(rows)) if output == "json" else say(choices_table(rows, has_p99=ceiling_p99 is not None))
 
 
 @lab.command("report")

@@ -27,6 +27,13 @@ COMPARISONS = """
 select * from lab.fct_sync_write_comparisons where experiment_id = ? order by "pass" desc, config_a, config_b, buffer_bytes
 """
 MODELS = "select * from lab.fct_sync_write_models where experiment_id = ? and is_in_range order by config_id, buffer_bytes"
+SYNCS = """
+select config_id, job, count(*) filter (where test like '%_mean') as n, avg(value) filter (where test like '%_mean') as mean_us,
+    avg(value) filter (where test like '%_p99') as p99_us, avg(p999) as p999_us
+from (select *, regexp_replace(test, '\\.sync\\.lat_[a-z0-9]+$', '') as job from lab.fct_bench_results
+    where experiment_id = ? and benchmark = 'fio' and test like '%.sync.lat_%')
+group by all order by all
+"""
 RECONCILED = "select * from lab.fct_aggregate_reconciliation where experiment_id = ? order by all"
 
 
@@ -39,13 +46,15 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     for row in fetch(connection, PHASES, [name]):
         phases.setdefault(row["config_id"], []).append(row)
     compared = fetch(connection, COMPARISONS, [name])
+    syncs = fetch(connection, SYNCS, [name])
     inks = dict(zip(sorted(points), INKS * (1 + len(points) // len(INKS)), strict=False))
     beside = points_of(connection, other["experiment_id"]) if other is not None else {}
     shown = {**points, **{f"{other['experiment_id']}: {config}": rows for config, rows in beside.items()}} if other else points
     return {
         "template": "sync_writes.html.j2",
         "question": "Which filesystem and which buffer for synchronous writes?",
-        "answer": _answer(points, summary, compared),
+        "answer": _answer(points, summary, compared, syncs),
+        "syncs": syncs,
         "points": points,
         "summary": summary,
         "size": size,
@@ -65,27 +74,62 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     }
 
 
-def _answer(points: dict[str, list[Row]], summary: Sequence[Row], compared: Sequence[Row]) -> list[str]:
-    """The answer in one sentence, with intervals, and how clear it is."""
+def _answer(points: dict[str, list[Row]], summary: Sequence[Row], compared: Sequence[Row], syncs: Sequence[Row]) -> list[str]:
+    """The limits of each configuration first, then the best ratio of all, and how clear it is."""
+    said = [
+        f"{row['config_id']}, {row['job']}: fsync or fdatasync takes {row['mean_us']:,.0f} us on average, {row['p99_us']:,.0f} us at p99"
+        + (f", {row['p999_us']:,.0f} us at p99.9" if row["p999_us"] is not None else "")
+        + "."
+        for row in syncs
+        if row["p99_us"] is not None
+    ]
+    said += [sentence for config, rows in points.items() if (sentence := _limits(config, rows)) is not None]
     rated = [row for row in summary if row["best_ratio"] is not None]
     if not rated:
-        return ["No configuration has both passes, so no buffer can be chosen."]
+        return [*said, "No configuration has both passes, so no buffer can be chosen."]
     best = rated[0]
     (point,) = (row for row in points[best["config_id"]] if row["buffer_bytes"] == best["best_ratio_buffer_bytes"])
-    said = [
-        f"{best['config_id']} with a buffer of {size(point['buffer_bytes'])} gives the most throughput per latency: "
+    said.append(
+        f"The most throughput per latency: {best['config_id']} with {size(point['buffer_bytes'])}, "
         f"{point['mean_throughput_kb_per_s']:,.0f} kB/s{_interval(point['low_throughput_kb_per_s'], point['high_throughput_kb_per_s'])} at "
-        f"{point['mean_latency_us']:,.0f} us a write{_interval(point['low_latency_us'], point['high_latency_us'])}."
-    ]
+        f"{point['mean_latency_us']:,.0f} us a write{_interval(point['low_latency_us'], point['high_latency_us'])}"
+        f"{_ties(points[best['config_id']], point)}."
+    )
     if len(rated) > 1:
         second = rated[1]["config_id"]
         pair = sorted((best["config_id"], second), key=str.encode)
         at = [row for row in compared if [row["config_a"], row["config_b"]] == pair and row["buffer_bytes"] == point["buffer_bytes"]]
         clear = [row["pass"] for row in at if row["is_significant"]]
         if at:
-            what = f"differs significantly in {' and '.join(clear)}" if clear else "differs by no more than noise at this buffer"
+            what = f"differs significantly in {' and '.join(clear)}" if clear else "cannot be told apart at this buffer"
             said.append(f"{second}, the next, {what}.")
     return said
+
+
+def _limits(config: str, rows: Sequence[Row]) -> str | None:
+    """The most throughput and the least latency of a configuration, with the buffers that reach them as far as anyone can tell."""
+    fast = [row for row in rows if row["is_best_throughput"]]
+    short = [row for row in rows if row["is_best_latency"]]
+    if not fast or not short:
+        return None
+    most = max(row["mean_throughput_kb_per_s"] for row in fast)
+    least = min(short, key=lambda row: row["mean_latency_us"])
+    tail = "" if least["p99_latency_us"] is None else f" (p99 {least['p99_latency_us']:,.0f} us)"
+    return (
+        f"{config}: at most {most:,.0f} kB/s, reached by {_sizes(fast, rows)}; at least {least['mean_latency_us']:,.0f} us a write{tail}, "
+        f"with {_sizes(short, rows)}."
+    )
+
+
+def _sizes(found: Sequence[Row], rows: Sequence[Row]) -> str:
+    if len(found) == len(rows) > 1:
+        return "any buffer: these runs tell none apart"
+    return " or ".join(str(size(row["buffer_bytes"])) for row in found)
+
+
+def _ties(rows: Sequence[Row], best: Row) -> str:
+    tied = [row for row in rows if row is not best and row["is_best_ratio"]]
+    return f"; {', '.join(str(size(row['buffer_bytes'])) for row in tied)} cannot be told apart" if tied else ""
 
 
 def _interval(low: float | None, high: float | None) -> str:

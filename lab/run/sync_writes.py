@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.contract import LabError
-from lab.run import Plan, Request, Size, Step, need, output_of, probed, takes_direct_io
+from lab.run import PACKAGES, Plan, Request, Size, Step, need, output_of, probed, takes_direct_io
 
 KIND = "sync_writes"
 FULL, SMALL = Size(30, 16 << 20), Size(5, 16 << 20)
@@ -55,7 +55,8 @@ def plan(request: Request) -> Plan:
                 files = [{"file": f"{name}.json", "tool": "fio", **same}, {"file": f"{name}.csv", "tool": "bench", **same}]
                 shown = f"fio, {len(buffers)} buffers, sync=1, pass {pass_}, run {run}"
                 steps.append(Step(shown, files, seconds, partial(_by_fio, command, name, pass_, buffers)))
-    notes = [] if is_direct else [f"{request.target.filesystem} takes no direct I/O: writes go through the page cache, and are synced"]
+    notes = [] if has_iozone else [f"iozone is not installed (package {PACKAGES['iozone']}): fio measures instead"]
+    notes += [] if is_direct else [f"{request.target.filesystem} takes no direct I/O: writes go through the page cache, and are synced"]
     written = size * len(buffers) * len(steps)
     return Plan([{"config_id": config, "factors": factors}], steps, size, written, notes)
 
