@@ -69,6 +69,15 @@ def _deliveries(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*") if path.name.isdigit()) if folder.exists() else []
 
 
+def refused_files(warehouse: Path, experiment_id: str) -> list[dict[str, Any]]:
+    """`file`, `revision`, `reason` and `message` of the files of an experiment that were refused and have not been taken since."""
+    deliveries = _deliveries(lab_root(warehouse) / f"{FOLDER}{experiment_id}")
+    rows = _files_of(deliveries).select("file", "revision", "reason", "message").collect().rows(named=True) if deliveries else []
+    taken = {row["file"] for row in rows if row["reason"] is None}
+    found = {(row["file"], row["revision"]): row for row in rows if row["file"] not in taken}
+    return [found[key] for key in sorted(found)]
+
+
 def ingest_bundle(warehouse: Path, place: Path) -> Landed:
     """Land what is new in a bundle. Raises: LabError where the bundle cannot be taken; then nothing has changed."""
     with open_bundle(place) as bundle, ingest_lock(warehouse):

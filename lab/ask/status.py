@@ -10,7 +10,7 @@ from drivetail.console import block, facts, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from lab.generations import latest_generation
-from lab.landing import list_experiments
+from lab.landing import list_experiments, refused_files
 from lab.read import size
 from report.words import counted_noun, percent
 
@@ -20,6 +20,9 @@ REFUSED = "select file, revision, reason, message from lab.ingested_files where 
 REJECTED_LINES = """
 select file, lines_rejected, first_rejected from lab.ingested_files
 where experiment_id = ? and status = 'accepted' and lines_rejected > 0 order by all
+"""
+NOTES = """
+select file, notes from lab.ingested_files where experiment_id = ? and status = 'accepted' and notes is not null order by all
 """
 MISSING = """
 select config_id, phase, "pass", benchmark, test, parameter, size_bytes, n, expected_runs, missing_runs
@@ -39,23 +42,29 @@ def collect(warehouse: Warehouse, experiment: str | None) -> list[Row]:
         raise QueryError(f"experiment {experiment!r} has not landed; {known}")
     names = [experiment] if experiment else list(landed)
     if not warehouse.published.exists():
-        return [{"experiment_id": name, "is_built": False} for name in names]
+        return [_not_built(warehouse, name) for name in names]
     generation = latest_generation(warehouse)
     built = generation.experiments if generation else {}
     with publication_of(warehouse) as connection:
-        return [_of(connection, name, is_current=built.get(name) == landed[name]) for name in names]
+        return [_of(connection, warehouse, name, is_current=built.get(name) == landed[name]) for name in names]
 
 
-def _of(connection: duckdb.DuckDBPyConnection, name: str, *, is_current: bool) -> Row:
+def _not_built(warehouse: Warehouse, name: str) -> Row:
+    """What is known before a build: which files were refused."""
+    return {"experiment_id": name, "is_built": False, "refused": refused_files(warehouse.root, name)}
+
+
+def _of(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, name: str, *, is_current: bool) -> Row:
     """is_current: whether the last build has seen all that has landed of it."""
     found = fetch(connection, "select * from lab.dim_experiments where experiment_id = ?", [name])
     if not found or not is_current:
-        return {"experiment_id": name, "is_built": False}
+        return _not_built(warehouse, name)
     return {
         **found[0],
         "is_built": True,
         "refused": fetch(connection, REFUSED, [name]),
         "rejected_lines": fetch(connection, REJECTED_LINES, [name]),
+        "notes": fetch(connection, NOTES, [name]),
         "missing": fetch(connection, MISSING, [name]),
         "power": fetch(connection, POWER, [name]),
         "cell_power": fetch(connection, CELL_POWER, [name]),
@@ -69,9 +78,8 @@ def troubles(found: list[Row]) -> list[str]:
         name = each["experiment_id"]
         if not each["is_built"]:
             wrong.append(f"{name} is not built; run `drivetail lab build`")
-            continue
         wrong += [f"{name}: {row['file']} was refused: {row['reason']}: {row['message']}" for row in each["refused"]]
-        wrong += [f"{name}: {sentence}" for sentence in missing_in_words(each["missing"])]
+        wrong += [] if not each["is_built"] else [f"{name}: {sentence}" for sentence in missing_in_words(each["missing"])]
     return wrong
 
 
@@ -103,8 +111,9 @@ def in_words(found: list[Row]) -> str:
 
 
 def _experiment(each: Row) -> str:
+    refused = table(each["refused"], {"refused file": "file", "reason": "reason", "why": "message"}) if each["refused"] else ""
     if not each["is_built"]:
-        return block(each["experiment_id"], "landed, not built yet; run `drivetail lab build`")
+        return block(each["experiment_id"], "landed, not built yet; run `drivetail lab build`", refused)
     parts: list[tuple[str, Any]] = [
         ("kind", each["kind"]),
         ("title", each["title"]),
@@ -122,8 +131,8 @@ def _experiment(each: Row) -> str:
             parts.append(("can show", said))
     missing = missing_in_words(each["missing"])
     parts.append(("missing", f"{len(missing)}, see below" if missing else "nothing"))
-    refused = table(each["refused"], {"refused file": "file", "reason": "reason", "why": "message"}) if each["refused"] else ""
-    lines = [
+    lines = [f"{row['file']}: {row['notes']}" for row in each["notes"]]
+    lines += [
         f"{row['file']}: {counted_noun(row['lines_rejected'], 'line')} did not parse; first: {row['first_rejected']!r}"
         for row in each["rejected_lines"]
     ]

@@ -6,6 +6,7 @@ line in PROTOCOLS.
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import os
 import shutil
@@ -18,7 +19,7 @@ from typing import Any
 
 from lab.contract import LabError
 from lab.run.machine import Target, target_of
-from lab.run.recording import Recording
+from lab.run.recording import LOCK, Recording
 
 PROTOCOLS = {"before-after": "before_after", "reads": "reads", "sync-writes": "sync_writes", "writers": "writers"}
 """Protocol -> module of this folder."""
@@ -91,6 +92,8 @@ def prepare(protocol: str, target: Path, out: Path, size: Size, phase: str) -> t
     module = module_of(protocol)
     if not target.is_dir():
         raise LabError(f"{target}: is no folder; --target names a folder on the filesystem to test, never a device")
+    if os.statvfs(target).f_flag & os.ST_RDONLY:
+        raise LabError(f"{target}: lies on a filesystem that is mounted read-only; mount it writable, or give another --target")
     if not os.access(target, os.W_OK):
         raise LabError(f"{target}: may not be written; change its permissions, or give another --target")
     request = Request(target_of(target), size, phase)
@@ -104,7 +107,36 @@ def prepare(protocol: str, target: Path, out: Path, size: Size, phase: str) -> t
 
 
 def carry_out(plan: Plan, recording: Recording, say: Callable[[str], None]) -> int:
-    """Do what is left of a plan, keeping each step as it ends. Returns: the number of steps done now."""
+    """Do what is left of a plan, keeping each step as it ends. Returns: the number of steps done now.
+
+    Raises: LabError where another run works in the same folders.
+    """
+    recording.out.mkdir(parents=True, exist_ok=True)
+    with _alone(recording.out, "--out"), _alone(recording.target.folder, "--target"):
+        return _carry_out(plan, recording, say)
+
+
+@contextmanager
+def _alone(folder: Path, option: str) -> Iterator[None]:
+    """Keep other runs out of a folder. Raises: LabError that names the process of the run that is there."""
+    path = folder / LOCK
+    with path.open("a+", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            pid = lock.read().strip()
+            raise LabError(f"{folder}: another run (process {pid}) writes here; wait until it ends, or give another {option}") from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _carry_out(plan: Plan, recording: Recording, say: Callable[[str], None]) -> int:
     left = [step for step in plan.steps if not recording.has(step.listings)]
     recording.begin()
     folder = recording.target.folder / SCRATCH

@@ -16,6 +16,8 @@ from lab.bundle import MANIFEST_FILE, RUN_COLUMNS, RUNS_FILE
 from lab.contract import LabError
 from lab.run.machine import Target, machine
 
+LOCK = ".drivetail-lab.lock"
+"""In a folder that a run works in: the number of its process."""
 PROTOCOL = re.compile(r"^# protocol = (.*)$", re.MULTILINE)
 STARTED = re.compile(r'^started_at = "(.*)"$', re.MULTILINE)
 
@@ -37,7 +39,7 @@ class Recording:
             if (out / RUNS_FILE).exists():
                 with (out / RUNS_FILE).open(encoding="utf-8", newline="") as stream:
                     self.rows = list(csv.DictReader(stream))
-        elif out.exists() and any(out.iterdir()):
+        elif out.exists() and any(path.name != LOCK for path in out.iterdir()):
             raise LabError(f"{out}: is not empty and holds no {MANIFEST_FILE}; name a new folder with --out")
         else:
             self.manifest = _manifest(f"# protocol = {self.asked}", protocol, kind, runs, target, configs)
