@@ -1,0 +1,256 @@
+"""What pages answer: slower, shown not to be, or cannot say; found, none, or not tested. Each experiment is made here, its answer known."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.read import fetch, open_published
+from engine.warehouse import Warehouse
+from lab.build import build_lab
+from lab.landing import ingest_bundle
+from lab.pages.toleraid import _exact
+from lab.pages.write import write_lab
+from lab.run.recording import LOCK
+from lab.tests.bundles import BENCH, lab, status, write_bundle
+from report.page.tolerance import tolerance_words
+
+pytestmark = pytest.mark.xdist_group("lab")
+
+MANIFEST = """
+format = 1
+experiment_id = "{}"
+kind = "{}"
+expected_runs = {}
+[[devices]]
+device_id = "d"
+"""
+CELLS = {
+    "open": ([900, 420, 660], [810, 390, 480]),
+    "equal": ([500, 502, 498], [499, 501, 497]),
+    "worse": ([500, 502, 498], [400, 401, 402]),
+    "better": ([500, 502, 498], [800, 801, 802]),
+}
+"""Speeds before and after."""
+
+
+def config(name: str, more: str = "") -> str:
+    return f'[[configs]]\nconfig_id = "{name}"\ndevice_id = "d"\n{more}\n'
+
+
+def cells(folder: Path, name: str) -> Path:
+    files = {
+        f"{phase}{run}.csv": f"benchmark,test,parameter,value,unit\nline,scan,0,{value},MiB/s\n"
+        for phase, values in zip(("before", "after"), CELLS[name], strict=True)
+        for run, value in enumerate(values, 1)
+    }
+    listed = [f"{file},bench,c,{file[-5]},{file[:-5]}" for file in files]
+    return write_bundle(folder, files, listed, MANIFEST.format(name, "before_after", 3) + config("c"))
+
+
+def reads(folder: Path, name: str, speeds: list[float], *, pause_after: int = 0) -> Path:
+    """Reads of 64 MB, a tenth of a second apart, a pause of five minutes after each so many; two files of one extent each."""
+    at, lines = 0.0, ["file_name,started_s,ended_s,bytes"]
+    for number, speed in enumerate(speeds):
+        seconds = 64e6 / speed
+        lines.append(f"f{number % 2},{at:.6f},{at + seconds:.6f},64000000")
+        at += seconds + (300 if pause_after and number % pause_after == pause_after - 1 else 0.1)
+    maps = "Filesystem type is: ef53\n" + "".join(
+        f"File size of /m/f{number} is 4096000 (1000 blocks of 4096 bytes)\n   0:  0..  999:  {place}..  {place + 999}:  1000:\n"
+        for number, place in enumerate((5000, 9000))
+    )
+    manifest = MANIFEST.format(name, "read_variability", 1) + config("steady", "is_default = true")
+    return write_bundle(
+        folder, {"r.csv": "\n".join(lines) + "\n", "m.txt": maps}, ["r.csv,file-reads,steady,1", "m.txt,filefrag,steady,1"], manifest
+    )
+
+
+def writers(folder: Path) -> Path:
+    """One writer makes files of 8 MiB in 2 extents, three make files of 4 MiB in 2; preallocated ones are whole."""
+    files, listed, at = {}, [], 1000
+    for name, blocks, extents, bytes_per_s in (("one", 2048, 2, 3e8), ("three", 1024, 2, 2e8), ("pre", 1024, 1, 2.5e8)):
+        for run in (1, 2):
+            lines = [f"File size of /m/x is {blocks * 4096} ({blocks} blocks of 4096 bytes)"]
+            each = blocks // extents
+            for extent in range(extents):
+                lines.append(f"  {extent}: {extent * each}.. {(extent + 1) * each - 1}: {at}.. {at + each - 1}: {each}:")
+                at += each + 64
+            files[f"{name}{run}.txt"] = "\n".join(lines) + "\n"
+            files[f"{name}{run}.csv"] = f"benchmark,test,parameter,value,unit\nwriters,write,1,{bytes_per_s + run},B/s\n"
+            listed += [f"{name}{run}.txt,filefrag,{name},{run}", f"{name}{run}.csv,bench,{name},{run}"]
+    factors = "[configs.factors]\nfallocate = {}\nwriters = {}"
+    manifest = MANIFEST.format("writers", "hdfs", 1) + "".join(
+        (
+            config("one", "writers = 1\n" + factors.format("false", 1)),
+            config("three", "writers = 3\n" + factors.format("false", 3)),
+            config("pre", factors.format("true", 3)),
+        )
+    )
+    return write_bundle(folder, files, listed, manifest)
+
+
+def log(folder: Path) -> Path:
+    """Buffers of 4 and 8 KiB by 3 runs: the larger is as fast as anyone can tell, its p99 three times as long; and a job with fdatasync."""
+    files, listed = {}, []
+    for run in (1, 2, 3):
+        lines = ["benchmark,test,parameter,value,unit"]
+        for buffer, speed, latency in ((4096, 5000, 400), (8192, 5050, 700)):
+            lines.append(f"iozone_throughput,write,{buffer},{speed + 100 * run},kB/s")
+            lines.append(f"iozone_latency,write,{buffer},{latency + run},us")
+        jobs: list[dict[str, Any]] = [
+            {"jobname": f"write-{buffer}", "write": {"total_ios": 9, "clat_ns": {"mean": 1, "percentile": {"99.000000": p99}}}}
+            for buffer, p99 in ((4096, 900_000), (8192, 2_700_000))
+        ]
+        tails = {"99.000000": 31_000_000, "99.900000": 52_000_000}
+        jobs.append({"jobname": "raft", "sync": {"total_ios": 9, "lat_ns": {"mean": 6_400_000, "percentile": tails}}})
+        files |= {f"{run}.csv": "\n".join(lines) + "\n", f"{run}.json": json.dumps({"fio version": "fio-3.36", "jobs": jobs})}
+        listed += [f"{run}.csv,bench,c,{run}", f"{run}.json,fio,c,{run}"]
+    return write_bundle(folder, files, listed, MANIFEST.format("log", "sync_writes", 3) + config("c"))
+
+
+@pytest.fixture(scope="module")
+def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    root = tmp_path_factory.mktemp("answers")
+    warehouse = Warehouse(root / "warehouse")
+    rng = random.Random(11)
+    dips = [400e6 * rng.gauss(1, 0.01) * (0.8 if number % 40 in (19, 20) else 1) for number in range(200)]
+    bundles = [
+        *(cells(root / name, name) for name in CELLS),
+        reads(root / "noise", "noise", [max(rng.gauss(600e6, 130e6), 60e6) for _ in range(900)], pause_after=300),
+        reads(root / "dips", "dips", dips, pause_after=20),
+        reads(root / "few", "few", [400e6] * 6),
+        writers(root / "writers"),
+        log(root / "log"),
+    ]
+    for bundle in bundles:
+        summary = ingest_bundle(warehouse.root, bundle)
+        assert not summary.refused and not any(row["lines_rejected"] for row in summary.files)
+    build_lab(warehouse)
+    return warehouse
+
+
+def answer(landed: Warehouse, name: str) -> str:
+    page = write_lab(landed, name, landed.root / f"{name}.html").read_text()
+    return re.sub(r"<[^>]+>", " ", page.split('<div class="digest">')[1].split("</div>")[0])
+
+
+def rows(landed: Warehouse, query: str, *given: object) -> list[dict[str, Any]]:
+    with open_published(landed) as connection:
+        return fetch(connection, query, list(given))
+
+
+def test_a_difference_that_is_not_shown_is_not_a_no(landed: Warehouse) -> None:
+    said = answer(landed, "open")
+    (cell,) = rows(landed, "select * from lab.fct_phase_cells where experiment_id = 'open'")
+    assert f"Cannot say: these 3 runs show only changes from {100 * cell['detectable_ratio']:.0f}% in every cell" in said
+    assert cell["runs_to_show"] > 30 and f"{cell['runs_to_show'] - 3} more of each phase would show 10%" in said
+    assert not re.search(r"\bNo\b", said)
+
+
+def test_phases_that_are_shown_to_be_equal_are_a_no_with_its_margin(landed: Warehouse) -> None:
+    (cell,) = rows(landed, "select * from lab.fct_phase_cells where experiment_id = 'equal'")
+    assert cell["is_equal"] and 0 < cell["most_loss_percent"] < 2
+    assert f"No: not slower by more than {cell['most_loss_percent']:.1f}% of the mean before in any of 1 cells" in answer(landed, "equal")
+    assert "No: not slower by more than 0.0%" in answer(landed, "better")
+
+
+def test_a_slower_phase_is_named_with_its_loss(landed: Warehouse) -> None:
+    assert "Yes, in places: 1 of 1 cells got worse" in answer(landed, "worse") and "it lost 19.8%" in answer(landed, "worse")
+
+
+def test_independent_draws_have_no_slowdown_with_a_period_and_none_over_a_pause(landed: Warehouse) -> None:
+    (period,) = rows(landed, "select * from lab.fct_temporal_periods where experiment_id = 'noise'")
+    assert 0.5 < period["least_drop_ratio"] < 0.8 and period["reads"] == 900 and period["trigger"] is None
+    assert all(
+        row["duration_seconds"] < 60 for row in rows(landed, "select * from lab.fct_temporal_slowdowns where experiment_id = 'noise'")
+    )
+    said = answer(landed, "noise")
+    assert f"A temporal drop counts from {period['least_drop_ratio']:.0%} (steady)" in said and "come every" not in said
+
+
+def test_a_slowdown_ends_at_a_pause(landed: Warehouse) -> None:
+    """Of each pair of slow reads one lies before a pause and one after it, so neither is an instance."""
+    assert not rows(landed, "select * from lab.fct_temporal_slowdowns where experiment_id = 'dips'")
+    (period,) = rows(landed, "select instances, reads, least_drop_ratio from lab.fct_temporal_periods where experiment_id = 'dips'")
+    assert period == {"instances": 0, "reads": 200, "least_drop_ratio": 0.08}
+    assert "temporal): steady none found." in answer(landed, "dips")
+
+
+def test_what_the_data_cannot_show_is_not_tested(landed: Warehouse) -> None:
+    said = answer(landed, "few")
+    assert "(intrinsic): not tested: all files have the same number of extents." in said
+    assert "(temporal): not tested: fewer than 20 reads." in said
+    assert "(permanent): not tested: no file has 20 reads before an hour and 20 from it on." in said
+
+
+def test_writers_are_compared_for_the_same_bytes(landed: Warehouse) -> None:
+    said = answer(landed, "writers")
+    assert "With 3 writers the same bytes lie in 2.00 times as many extents as with one (the same in every run)" in said
+    assert "the mean extent is 2,097 kB, with one writer 4,194 kB" in said
+    assert "Writers write together: 1 at 300 MB/s, 3 at 200 MB/s; 0.67 times (lower" in said
+    assert "Preallocation by 3 writers removes it: 2 of 2 files lie in one extent, without it 0 of 2, of 2.00 extents on average." in said
+
+
+def test_a_log_is_sized_by_its_percentile_and_ties_are_named(landed: Warehouse) -> None:
+    said = answer(landed, "log")
+    assert said.strip().startswith("c, raft: fsync or fdatasync takes 6,400 us on average, 31,000 us at p99, 52,000 us at p99.9.")
+    assert (
+        "c: at most 5,250 kB/s, reached by any buffer: these runs tell none apart; at least 402 us a write (p99 900 us), with 4 KiB."
+        in said
+    )
+    chosen = {}
+    for limit in (1000, 3000, 800):
+        done = lab("choose", "log", "--floor", 5000, "--ceiling-p99", limit, "--format", "json", "-w", landed.root)
+        (chosen[limit],) = json.loads(done.stdout)
+    assert [(row["verdict"], row["buffer_bytes"], row["p99_latency_us"]) for row in chosen.values()] == [
+        ("chosen", 4096, 900.0), ("chosen", 4096, 900.0), ("infeasible", None, None),
+    ]  # fmt: skip
+    largest = lab("choose", "log", "--ceiling-p99", 3000, "-w", landed.root).output
+    assert "8 KiB" in largest and "2,700" in largest
+
+
+def test_the_interval_of_few_hours_is_exact() -> None:
+    row = {
+        "kind": "ssd", "tail_hours": 3, "tail_hours_avoided": 3, "tail_hours_avoided_low": 3, "tail_hours_avoided_high": 3,
+        "extra_read_ratio": 0.001, "tail_hours_shortened": 0,
+    }  # fmt: skip
+    # the lower end of 3 of 3 is the cube root of 2.5%
+    assert _exact(row)["tail_hours_avoided_low"] == pytest.approx(3 * 0.025 ** (1 / 3))
+    assert "(95% interval 1 to 3)" in tolerance_words([_exact(row)])[0]
+    assert _exact(row | {"tail_hours": 400}) == row | {"tail_hours": 400}
+
+
+def test_refused_files_are_shown_before_a_build(tmp_path: Path) -> None:
+    lab(
+        "ingest",
+        write_bundle(tmp_path / "b", {"a.csv": BENCH, "z.txt": "nothing\n"}, ["a.csv,bench,c,1", "z.txt,ior,c,1"]),
+        "-w",
+        tmp_path / "w",
+    )
+    (each,) = status(tmp_path / "w")
+    assert not each["is_built"] and [row["file"] for row in each["refused"]] == ["z.txt"]
+    said = lab("status", "-w", tmp_path / "w").output
+    assert "not built yet" in said and "z.txt" in said and "unreadable" in said
+
+
+def test_a_second_run_into_a_bundle_is_refused_with_the_process_of_the_first(tmp_path: Path) -> None:
+    target, out = tmp_path / "t", tmp_path / "o"
+    target.mkdir()
+    out.mkdir()
+    hold = (
+        f"import fcntl, os, sys; f = open({str(out / LOCK)!r}, 'a+'); fcntl.flock(f, fcntl.LOCK_EX); "
+        "f.write(str(os.getpid())); f.flush(); print(1, flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None and first.stdout.readline()
+        done = lab("run", "reads", "--target", target, "--out", out, "--runs", 1, "--size", "1M")
+        assert done.exit_code == 1 and f"another run (process {first.pid}) writes here" in done.output
+        first.communicate()
+    assert not any(target.iterdir())
