@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from engine.read import Row, fetch
 from lab.read import size
 from report.page.look import COLOURS, QUIET, SLOW, drawn, safe, styled
+from report.words import counted_noun
 
 INKS = {"before_better": SLOW, "after_better": COLOURS["disk"], "inconclusive": QUIET}
 """Colour of a verdict."""
@@ -71,21 +72,24 @@ def _answer(cells: Sequence[Row]) -> list[str]:
         return ["Cannot say: no cell has two results before and two after."]
     worse, better, open_ = of["before_better"], of["after_better"], [row for row in judged if not _is_shown(row)]
     most = max(row["most_loss_percent"] for row in judged if row["most_loss_percent"] is not None)
-    counts = f"{len(better)} got better, {len(of['inconclusive'])} are inconclusive"
+    counts = f"better: {len(better)}, inconclusive: {len(of['inconclusive'])}"
     if worse:
-        said = [f"Yes, in places: {len(worse)} of {len(judged)} cells got worse by more than the spread of their results, {counts}."]
+        said = [
+            f"Yes, in places: {len(worse)} of {counted_noun(len(judged), 'cell')} got worse by more than the spread of their "
+            f"results ({counts})."
+        ]
         if not open_:
             said.append(f"No cell is slower by more than {max(most, 0):.1f}% of the mean before (shown).")
         said.append(_worst(worse[0]))
     elif not open_ and not of["no data"]:
         said = [
-            f"No: not slower by more than {max(most, 0):.1f}% of the mean before in any of {len(judged)} cells "
-            f"(shown by one-sided tests at 95%), {len(better)} got better."
+            f"No: not slower by more than {max(most, 0):.1f}% of the mean before in any of {counted_noun(len(judged), 'cell')} "
+            f"(shown by one-sided tests at 95%; {counts})."
         ]
     else:
         said = [
             _cannot_say(open_, of["no data"], judged),
-            f"Of {len(judged)} cells none got worse by more than the spread of its results, {counts}.",
+            f"None of {counted_noun(len(judged), 'cell')} got worse by more than the spread of its results ({counts}).",
         ]
     return said
 

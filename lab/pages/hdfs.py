@@ -181,6 +181,8 @@ def _ratios(rows: Sequence[Row]) -> go.Figure:
     """Each measure over that of one writer."""
     drawing = go.Figure()
     for number, (line, words) in enumerate(LINES.items()):
+        if all(row[f"{line}_ratio"] is None for row in rows):
+            continue
         drawing.add_scatter(
             x=[row["writers"] for row in rows], y=[row[f"{line}_ratio"] for row in rows], mode="lines+markers", name=words,
             customdata=[_verdict(row, line) if row[f"{line}_verdict"] else "" for row in rows],

@@ -109,6 +109,8 @@ def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence
         rows = [row for row in mitigations if row["slowdown"] == slowdown]
         tested = [row for row in rows if row["reason"] is None]
         if not rows:
+            if slowdown == "intrinsic":
+                said.append(f"Throughput lost {where}: not tested: no map of the files (filefrag -v).")
             if slowdown == "permanent":
                 found = "none found" if is_long_enough else "not tested: no file has 20 reads before an hour and 20 from it on"
                 said.append(f"Throughput lost {where}: {found}.")
@@ -122,7 +124,7 @@ def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence
             drops += f"; {masked} by {', '.join(masking)}" if masking else ""
         said.append(f"Throughput lost {where}: {drops}.")
     said += [f"{_named(row)}: {_rhythm(row)}." for row in periods if row["instances"]]
-    if periods:
+    if periods and any(row["slowdown"] == "temporal" and row["reason"] is None for row in mitigations):
         least = ", ".join(f"{row['least_drop_ratio']:.0%} ({_named(row)})" for row in periods)
         said.append(f"A temporal drop counts from {least}: smaller ones cannot be told from the spread of single reads.")
     said += [f"{row['config_id']}: {row['file_name']} is slow for good from hour {row['onset_hour']}." for row in onsets[:5]]

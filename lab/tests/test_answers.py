@@ -109,7 +109,7 @@ def log(folder: Path) -> Path:
             for buffer, p99 in ((4096, 900_000), (8192, 2_700_000))
         ]
         tails = {"99.000000": 31_000_000, "99.900000": 52_000_000}
-        jobs.append({"jobname": "raft", "sync": {"total_ios": 9, "lat_ns": {"mean": 6_400_000, "percentile": tails}}})
+        jobs.append({"jobname": "raft", "sync": {"total_ios": 0, "lat_ns": {"N": 9, "mean": 6_400_000, "percentile": tails}}})
         files |= {f"{run}.csv": "\n".join(lines) + "\n", f"{run}.json": json.dumps({"fio version": "fio-3.36", "jobs": jobs})}
         listed += [f"{run}.csv,bench,c,{run}", f"{run}.json,fio,c,{run}"]
     return write_bundle(folder, files, listed, MANIFEST.format("log", "sync_writes", 3) + config("c"))
@@ -157,12 +157,12 @@ def test_a_difference_that_is_not_shown_is_not_a_no(landed: Warehouse) -> None:
 def test_phases_that_are_shown_to_be_equal_are_a_no_with_its_margin(landed: Warehouse) -> None:
     (cell,) = rows(landed, "select * from lab.fct_phase_cells where experiment_id = 'equal'")
     assert cell["is_equal"] and 0 < cell["most_loss_percent"] < 2
-    assert f"No: not slower by more than {cell['most_loss_percent']:.1f}% of the mean before in any of 1 cells" in answer(landed, "equal")
+    assert f"No: not slower by more than {cell['most_loss_percent']:.1f}% of the mean before in any of 1 cell" in answer(landed, "equal")
     assert "No: not slower by more than 0.0%" in answer(landed, "better")
 
 
 def test_a_slower_phase_is_named_with_its_loss(landed: Warehouse) -> None:
-    assert "Yes, in places: 1 of 1 cells got worse" in answer(landed, "worse") and "it lost 19.8%" in answer(landed, "worse")
+    assert "Yes, in places: 1 of 1 cell got worse" in answer(landed, "worse") and "it lost 19.8%" in answer(landed, "worse")
 
 
 def test_independent_draws_have_no_slowdown_with_a_period_and_none_over_a_pause(landed: Warehouse) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import shutil
 import struct
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -18,7 +21,7 @@ from lab.build import build_lab
 from lab.contract import UNREADABLE, Refused
 from lab.landing import ingest_bundle
 from lab.packed import readable
-from lab.tests.bundles import MANIFEST, lab, write_bundle
+from lab.tests.bundles import BENCH, MANIFEST, lab, write_bundle
 from lab.tests.test_any_output import SPARK
 from lab.tests.test_readers import read, written
 from lab.tools import tool_of
@@ -58,8 +61,8 @@ def test_concurrent_jobs_of_fio_are_one_result_and_later_groups_are_repetitions(
 
 
 def test_syncs_of_fio_are_results_of_their_own(tmp_path: Path) -> None:
-    sync = {"total_ios": 90, "lat_ns": {"mean": 7_250_000.0, "percentile": {"99.000000": 21_000_000, "99.900000": 40_000_000}}}
-    idle = {"total_ios": 0, "lat_ns": {"mean": 0.0}}
+    sync = {"total_ios": 0, "lat_ns": {"N": 90, "mean": 7_250_000.0, "percentile": {"99.000000": 21_000_000, "99.900000": 40_000_000}}}
+    idle = {"total_ios": 0, "lat_ns": {"N": 0, "mean": 0.0}}
     rows, _ = read("fio", written(tmp_path / "a.json", document([{"jobname": "j", "write": part(91, 15_000), "sync": sync}])))
     assert rows.select("test", "value", "p999").rows()[-2:] == [("j.sync.lat_mean", 7250.0, None), ("j.sync.lat_p99", 21000.0, 40000.0)]
     assert not any("sync" in test for test in results_of(tmp_path, document([{"jobname": "j", "write": part(1, 1), "sync": idle}])))
@@ -203,3 +206,40 @@ def test_a_device_that_is_left_out_is_a_note_of_its_file(tmp_path: Path) -> None
         warehouse = tmp_path / f"w{notes}"
         done = lab("ingest", write_bundle(tmp_path / f"b{notes}", {"d.txt": text}, ["d.txt,diskstats,c,1"], manifest), "-w", warehouse)
         assert ("note: d.txt: dm-7: left out" in done.output) == bool(notes) and "sdk" not in done.output, done.output
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_what_fio_of_this_machine_writes_is_read_or_refused_with_words(tmp_path: Path) -> None:
+    """Every output mode, and logs with each option; the log's values are those of the JSON."""
+
+    def run(*options: str) -> str:
+        command = ["fio", "--name=j", "--rw=randwrite", "--bs=4k", "--size=64k", "--ioengine=psync", "--fallocate=none", *options]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    for mode in ("json", "json+", "normal,json", "json,normal"):
+        found = results_of(tmp_path, run(f"--output-format={mode}", "--fdatasync=1", "--numjobs=2"))
+        assert set(found) >= {"j.write.bw", "j.write.iops", "j.write.clat_mean", "j.write.clat_p99"}
+        assert found["j.sync.lat_p99"] > 0 < found["j.sync.lat_mean"]
+    for mode in ("normal", "terse"):
+        with pytest.raises(Refused, match="no JSON object in it"):
+            results_of(tmp_path, run(f"--output-format={mode}"))
+    for options in ([], ["--log_offset=1"], ["--log_prio=1"], ["--log_offset=1", "--log_prio=1"]):
+        document_ = json.loads(run("--output-format=json", "--write_lat_log=l", *options))
+        reading = Reading(Row("l_clat.1.log"), tool_version=document_["fio version"])
+        ((_, rows),) = list(tool_of("fio-log").read(tmp_path / "l_clat.1.log", reading))
+        assert rows.height == 16 and set(rows["unit"]) == {"ns"} and not reading.lines_rejected
+        assert rows["value"].mean() == pytest.approx(document_["jobs"][0]["write"]["clat_ns"]["mean"], rel=1e-6)
+        assert (rows["offset_bytes"].null_count() == 0) == ("--log_offset=1" in options)
+
+
+def test_what_an_older_version_landed_is_built_without_its_new_columns(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w")
+    ingest_bundle(warehouse.root, write_bundle(tmp_path / "a", {"a.csv": BENCH}, ["a.csv,bench,c,1"]))
+    for name, columns in (("files", ["notes", "tool_version"]), ("bench_results", ["p999"])):
+        (path,) = warehouse.root.rglob(f"{name}.parquet")
+        pl.read_parquet(path).drop(columns).write_parquet(path)
+    ingest_bundle(warehouse.root, write_bundle(tmp_path / "b", {"b.csv": BENCH}, ["b.csv,bench,c,2"]))
+    build_lab(warehouse)
+    with open_published(warehouse) as connection:
+        assert fetch(connection, "select count(*) as n, count(p999) as known from lab.fct_bench_results") == [{"n": 4, "known": 0}]
+        assert fetch(connection, "select count(*) as n, count(notes) as known from lab.ingested_files") == [{"n": 2, "known": 0}]

@@ -286,7 +286,7 @@ def test_the_page_says_what_the_relations_say(landed: Warehouse, tmp_path: Path)
             for found in choose(connection, "s1", None, choices["floors"][floor], choices["ceilings"][ceiling]):
                 shown = choices["answers"][found["config_id"]][floor][ceiling]
                 assert (shown and shown[0]) == size(found["buffer_bytes"])
-    assert "<strong>Missing.</strong>" in page and "Nothing is missing" in write_lab(landed, "exact", tmp_path / "e.html").read_text()
+    assert "<strong>Missing.</strong>" in page and "no run is missing" in write_lab(landed, "exact", tmp_path / "e.html").read_text()
     assert "s2: ext4" in write_lab(landed, "s1", tmp_path / "both.html", against="s2").read_text()
 
 

@@ -65,7 +65,14 @@ def _concurrent(jobs: list[Any], reading: Reading) -> dict[tuple[str, Any], list
 
 
 def _with_ios(part: Any) -> dict[str, Any] | None:
-    return part if isinstance(part, dict) and _number(part.get("total_ios")) else None
+    return part if isinstance(part, dict) and _ios(part) else None
+
+
+def _ios(part: dict[str, Any]) -> float:
+    """I/Os that were done; fio counts syncs as those of their latency (`total_ios` is 0 in some versions)."""
+    latency = part.get("lat_ns")
+    counted = _number(latency.get("N")) if isinstance(latency, dict) else None
+    return _number(part.get("total_ios")) or counted or 0.0
 
 
 def _figures(parts: list[dict[str, Any]]) -> Iterator[Figure]:
@@ -109,7 +116,7 @@ def _latencies(parts: list[tuple[dict[str, Any], Any, float]]) -> list[float | N
     for part, block, in_us in parts:
         if isinstance(block, dict):
             percentiles = block.get("percentile")
-            said.append((_number(part["total_ios"]) or 0.0, {**(percentiles if isinstance(percentiles, dict) else {}), **block}, in_us))
+            said.append((_ios(part), {**(percentiles if isinstance(percentiles, dict) else {}), **block}, in_us))
     return [
         _weighed([(value * in_us, ios) for ios, values, in_us in said if (value := _number(values.get(name))) is not None])
         for name in ("mean", P99, P999)
