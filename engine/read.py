@@ -165,12 +165,19 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequenc
     return [dict(zip(columns, row, strict=True)) for row in relation.fetchall()]
 
 
-def open_for_questions(warehouse: Warehouse, out: Path | None = None) -> duckdb.DuckDBPyConnection:
+def open_for_questions(
+    warehouse: Warehouse, out: Path | None = None, *, path: Path | None = None, limits: str = ""
+) -> duckdb.DuckDBPyConnection:
     """The current publication for a user's SQL: it reads what the warehouse shows and no other file, and loads nothing.
 
-    out: the one file that may be written, with `copy`.
+    It is a DuckDB of its own: what is set here holds for no other connection of the process. A cursor of it begins with
+    `use warehouse.main`. out: the one file that may be written, with `copy`. path: as for open_published. limits: SQL that sets more,
+    before nothing can be set.
     """
-    connection = open_published(warehouse)
+    open_published(warehouse, path).close()
+    connection = duckdb.connect()
+    limit_memory(connection)
+    connection.execute(f"attach {quoted(path or warehouse.published)} as warehouse (read_only); use warehouse.main; {limits}")
     files = ", ".join(quoted(path) for path in (warehouse.decisions, *([out.resolve()] if out is not None else [])))
     connection.execute(f"set allowed_paths = [{files}]")
     ((publication_id,),) = connection.execute("select publication_id from raw.publication").fetchall()

@@ -23,7 +23,12 @@ REPORT = Path(__file__).parents[1]
 
 def render(template: str, folder: Path = REPORT, **content: Any) -> str:
     """The whole HTML file of a template in a folder; what it extends and imports is named from there or from the folder `report`."""
-    environment = jinja2.Environment(
+    return environment(folder).get_template(template).render(plotly_js=plotly_js(), packed_tables_js=packed_tables_js(), **content)
+
+
+def environment(folder: Path) -> jinja2.Environment:
+    """The templates of a folder, then of the folder `report`, with the filters that write numbers."""
+    found = jinja2.Environment(
         loader=jinja2.FileSystemLoader([folder, REPORT]),
         autoescape=True,
         finalize=in_order,
@@ -31,7 +36,7 @@ def render(template: str, folder: Path = REPORT, **content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
+    found.filters.update(
         count=numbers.count,
         percent=numbers.percent,
         ratio=numbers.ratio,
@@ -46,7 +51,7 @@ def render(template: str, folder: Path = REPORT, **content: Any) -> str:
         kind=numbers.kind_name,
         plural=numbers.plural,
     )
-    return environment.get_template(template).render(plotly_js=plotly_js(), packed_tables_js=packed_tables_js(), **content)
+    return found
 
 
 @cache

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import duckdb
+
 from drivetail.ask.explain.drive_hour import DriveHour
 from drivetail.ask.explain.formulas import formulas_block, latency_block, raid_hour_block
 from drivetail.ask.explain.missing import missing_blocks
@@ -36,15 +38,20 @@ def explain_hour(warehouse: Warehouse, drive: str, hour: str) -> str:
 
     Raises: QueryError without a publication, or when no record names the drive; click.BadParameter when `hour` is no time.
     """
-    at, notes = parse_hour(hour)
     with publication_of(warehouse) as connection:
-        known_drive(connection, drive)
-        # of a pruned row nothing is left, or drive, hour and slowdown alone
-        measured = fetch(connection, MEASURED, [drive, at])
-        if measured:
-            parts = _measured_blocks(DriveHour(connection, warehouse, measured[0]))
-        else:
-            parts = missing_blocks(connection, warehouse, drive, at)
+        return hour_text(connection, warehouse, drive, hour)
+
+
+def hour_text(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, drive: str, hour: str) -> str:
+    """The same of a publication that is open."""
+    at, notes = parse_hour(hour)
+    known_drive(connection, drive)
+    # of a pruned row nothing is left, or drive, hour and slowdown alone
+    measured = fetch(connection, MEASURED, [drive, at])
+    if measured:
+        parts = _measured_blocks(DriveHour(connection, warehouse, measured[0]))
+    else:
+        parts = missing_blocks(connection, warehouse, drive, at)
     return "\n\n".join([*(f"note: {note}" for note in notes), *(part for part in parts if part)])
 
 
