@@ -158,7 +158,8 @@ def invoke(arguments: list[str]) -> Any:
 
 
 def _linked(folder: Path, custom: Path | None) -> Path:
-    """Make a folder of links to the fleet's dbt project without models/custom. custom: those models are there as `custom`.
+    """Make a folder of links to the fleet's dbt project without models/custom and models/metrics, which defines nothing that a build makes.
+    custom: those models are there as `custom`.
 
     Returns: the folder.
     """
@@ -169,7 +170,7 @@ def _linked(folder: Path, custom: Path | None) -> Path:
     for name, place in links.items():
         (folder / name).unlink(missing_ok=True)
         (folder / name).symlink_to(place)
-    ignored = (PROJECT / ".dbtignore").read_text(encoding="utf-8") + "\nmodels/custom/**\n"
+    ignored = (PROJECT / ".dbtignore").read_text(encoding="utf-8") + "\nmodels/custom/**\nmodels/metrics/**\n"
     (folder / ".dbtignore").write_text(ignored, encoding="utf-8")
     return folder
 

@@ -26,13 +26,16 @@ SUFFIXES = {".sql", ".py", ".csv", ".yml", ".md"}
 
 
 def project_files(project: Path = PROJECT) -> list[Path]:
-    """The files that the compiled models of a project are made of, in order; custom models are not among them."""
-    custom, stated = PROJECT / "models" / "custom", project / "dbt_project.yml"
+    """The files that the compiled models of a project are made of, in order; custom models and the metrics of
+    other programs are not among them.
+    """
+    others = {PROJECT / "models" / "custom", PROJECT / "models" / "metrics"}
+    stated = project / "dbt_project.yml"
     paths = yaml.safe_load(stated.read_text(encoding="utf-8")) or {}
     found = {stated}
     for kind in ("model-paths", "macro-paths", "seed-paths", "test-paths"):
         for file in (file for name in paths.get(kind, ()) for file in (project / name).resolve().rglob("*")):
-            if file.suffix in SUFFIXES and custom not in file.parents and (kind != "test-paths" or file.suffix == ".sql"):
+            if file.suffix in SUFFIXES and others.isdisjoint(file.parents) and (kind != "test-paths" or file.suffix == ".sql"):
                 found.add(file)
     return sorted(found)
 
