@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 # a package imports from those of lower floors, and from itself
-FLOORS = [("ingest", "simulate"), ("quality",), ("engine",), ("report",), ("drivetail",), ("dags", "workbench"), ("lab",)]
+FLOORS = [("ingest", "simulate"), ("quality",), ("engine",), ("report",), ("drivetail",), ("console",), ("dags", "workbench"), ("lab",)]
 LAB = """
 contract statistics dbt_plugin tools bundle landing simulate run toleraid kept version generations build read ask pages cli bench plugin
 """
@@ -23,6 +23,7 @@ ROOMS = {
     "lab": [*LAB.split(), ""],
     "quality": ["frames", "history", "suites", "gate", "page", ""],
     "report": ["words", "page", "weekly", "study", ""],
+    "console": ["measures", "cells", "figures", "published", "blocks", "ask", "guard", "pages", "app", "serve", ""],
     "drivetail": ["", "console", "service", "ask", "feeds", "tell", "host", "demo", "cli", "__main__"],
 }
 

@@ -52,6 +52,7 @@ def main() -> None:
     Whether it is as in the paper:            drivetail study
     A question of your own:                   drivetail sql "select * from marts.fct_raid_hours where is_tail_hour"
     Where a number comes from:                drivetail explain DRIVE "2026-01-05 07:00"
+    All of it in the browser:                 drivetail serve
     """
     # nearly all that Great Expectations makes lives as long as the command: looking for garbage takes a tenth of its time
     gc.set_threshold(50_000, 20, 20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -316,4 +317,26 @@ def docs(out: Path) -> None:
         raise Failure(str(error)) from error
 
 
-COMMANDS = (sql, export, explain, status, study, what_if, candidates, docs)
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at. Any but this machine's own lets others in.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8090, show_default=True, help="Port to listen at.")
+@click.option("--user-header", metavar="NAME", help="Header in which a proxy on this machine says who asks, such as X-Remote-User.")
+@click.option("--address", "public", metavar="URL", help="Address that readers type, where a proxy serves it.")
+@warehouse_option
+def serve(warehouse: Warehouse, host: str, port: int, user_header: str | None, public: str | None) -> None:
+    """Show the warehouse in the browser: look, ask, decide.
+
+    Prints an address with a token; whoever opens it may read everything and decide. It follows what is published (docs/console.md).
+
+    \b
+    drivetail serve                                            http://127.0.0.1:8090
+    drivetail serve --user-header X-Remote-User --address https://drives.example.org
+    """
+    try:
+        console = import_module("console")  # of a floor above this one, and of an extra
+    except ModuleNotFoundError as error:
+        raise Failure(f"{error.name}: is not installed; `pip install 'drivetail[console]'`") from error
+    console.serve(warehouse, host, port, user_header, public, click.echo)
+
+
+COMMANDS = (sql, export, explain, status, study, what_if, candidates, docs, serve)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from console.ask import cookbook
 from workbench.bench import PARTS, TITLES, written
 from workbench.measure import measure
 from workbench.parts import Bound, Section, Setting
 from workbench.parts.day import TEXT, answer, run_script
-from workbench.parts.questions import cookbook
 from workbench.parts.spark import exchanges, read_event_log, tree
 from workbench.yardsticks import SCRIPTS
 from workbench.yardsticks.compare import compare_slowdowns

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import statistics
 import time
@@ -12,13 +11,13 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from console.ask import cookbook
 from workbench.commit import ROOT
 from workbench.measure import DRIVETAIL, Cost, measure
 from workbench.parts import Bound, Section, Setting, middle
 from workbench.parts.hour import add
 from workbench.parts.study import month_warehouse
 
-COOKBOOK = ROOT / "docs" / "cookbook.md"
 COMMAND_SECONDS = 1.0
 MEDIAN_SECONDS = 0.5
 PAGES = {"report": (6.0, 3.0), "export": (6.0, 2.0)}
@@ -26,12 +25,6 @@ PAGES = {"report": (6.0, 3.0), "export": (6.0, 2.0)}
 
 HOUR_CPU_SECONDS = (2.5, 1.0)
 DEMO_SECONDS = (35.0, 20.0)
-
-
-def cookbook() -> dict[str, str]:
-    """The SQL of each question, by its title."""
-    text = COOKBOOK.read_text(encoding="utf-8")
-    return dict(re.findall(r"^## (\d+\. .+?)$.*?```sql\n(.*?)```", text, flags=re.MULTILINE | re.DOTALL))
 
 
 def bench_questions(setting: Setting) -> list[Section]:

@@ -1,0 +1,153 @@
+"""How a value of a mart is shown: by the name of its column, which carries its unit. All text is escaped."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup, escape
+
+from engine.read import Row
+from engine.words import TOO_LITTLE
+from report.page import numbers
+
+PAGES = {
+    "drive_id": ("/drive", "id"), "successor_drive_id": ("/drive", "id"), "slowest_drive_id": ("/drive", "id"),
+    "raid_group_id": ("/group", "id"), "current_raid_group_id": ("/group", "id"), "inventory_raid_group_id": ("/group", "id"),
+    "host": ("/host", "id"), "enclosure": ("/enclosure", "id"), "model": ("/model", "id"),
+    "alert_id": ("/alert", "id"), "part_of": ("/alert", "id"), "experiment_id": ("/experiment", "id"), "relation": ("/table", "name"),
+}  # fmt: skip
+"""Columns that name something with a page of its own."""
+
+SUBJECTS = {"drive": "/drive", "host": "/host", "enclosure": "/enclosure", "raid_group": "/group"}
+"""The page of an alert's subject, by subject_type."""
+
+HEADINGS = {
+    "drive_id": "drive", "raid_group_id": "RAID group", "current_raid_group_id": "RAID group", "io_count": "I/Os", "tail_1": "slowest",
+    "tail_2": "second", "tail_3": "third", "rio_degradation": "throughput drop", "rate_imbalance": "RI: I/Os, of peers'",
+    "size_imbalance": "ZI: size, of peers'", "slowdown": "S", "needs_person": "for a person", "subject_id": "subject", "why": "why",
+    "expected_tail_hours": "expected, tail hours", "cost_tail_hours": "a swap costs, tail hours", "is_slow": "slow",
+    "good_ratio_low": "from", "expected_low": "from", "expected_high": "to", "good_ratio_high": "to", "part_of": "part of",
+    "tail_hours_caused_28d": "caused, tail hours", "successor_drive_id": "replaced by", "decided_by": "by", "alert_id": "incident",
+    "raid_level": "RAID level", "slow_hours_28d": "slow hours", "verdict_reason": "why", "together_hours_28d": "with others, hours",
+    "evidence_class": "class", "median_latency_us": "peers' median (µs)",
+}  # fmt: skip
+UNITS = (("_utc", " (UTC)"), ("_us", " (µs)"), ("_bytes", ""), ("_28d", " in 28 days"), ("_at", " at (UTC)"), ("_ratio", ""))
+TIMES = {
+    "slowdown", "factor", "budget_used", "tail_1", "tail_2", "tail_3", "rate_imbalance", "size_imbalance", "threshold", "group_slowdown",
+    "max_tail", "rio_degradation",
+}  # fmt: skip
+"""Numbers that say how many times as much."""
+
+SHARES = ("_ratio", "_share", "_rate", "_ratio_low", "_ratio_high", "_rate_low", "_rate_high", "_share_low", "_share_high", "coverage")
+
+
+WORDS = {"cause", "reason", "event_type", "exclusion_reason", "subject_type", "transition", "role", "evidence", "rule"}
+"""Texts of the models' own, which are read as words."""
+
+WHY = {"why", "evidence", "note", "verdict_reason", "lists_reason", "detail", "comment", "message"}
+"""Sentences."""
+
+HIDDEN = {"action_rank", "candidate_rank", "decision_seq"}
+"""The order of a table: no reader needs to see it."""
+
+
+def heading(column: str) -> str:
+    """A column as people read it, with its unit."""
+    if column in HEADINGS:
+        return HEADINGS[column]
+    for suffix, unit in UNITS:
+        if column.endswith(suffix):
+            return column.removesuffix(suffix).replace("_", " ") + unit
+    return column.removeprefix("is_").replace("_", " ")
+
+
+def text(column: str, value: Any) -> str:
+    """A value as text."""
+    if value is None:
+        return numbers.NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return numbers.instant(value)
+    if isinstance(value, date):
+        return numbers.day(value)
+    if isinstance(value, int):
+        return numbers.capacity(value) if column == "capacity_bytes" else numbers.count(value)
+    if isinstance(value, float) and math.isfinite(value):
+        if column in TIMES or column.endswith("slowdown"):
+            return numbers.ratio(value)
+        if column.endswith(SHARES):
+            return numbers.percent(value)
+        return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.3g}" if abs(value) < 10 else f"{value:,.1f}"
+    if value == "open" and column == "verdict":
+        return TOO_LITTLE
+    return str(value).replace("_", " ") if column in WORDS else str(value)
+
+
+def address(page: str, **parameters: object) -> str:
+    """The address of a page of the console."""
+    given = {name: value for name, value in parameters.items() if value not in (None, "")}
+    return f"{page}?{urlencode(given)}" if given else page
+
+
+def place(row: Row) -> str:
+    """Where a drive is, as somebody who walks there says it: `web2/sdd`, `web2 slot 3`; empty where nothing is known."""
+    host, device, slot = row.get("host"), row.get("device"), row.get("slot")
+    if host and device:
+        return f"{host}/{device}"
+    return f"{host} slot {slot}" if host and slot else host or ""
+
+
+def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
+    """A cell of a table: a link where the column names something, the place before the serial number of a drive."""
+    value = row[column]
+    if value is None or value == "":
+        return Markup(numbers.NONE)
+    if column == "subject_id" and row.get("subject_type") in SUBJECTS:
+        link, known = address(SUBJECTS[row["subject_type"]], id=value), places.get(value) if row["subject_type"] == "drive" else None
+    elif column == "hour_utc" and isinstance(row.get("drive_id"), str):
+        link, known = address("/hour", id=row["drive_id"], at=f"{value:%Y-%m-%d %H:%M}"), None
+    elif column in PAGES and isinstance(value, str):
+        page, name = PAGES[column]
+        host = row.get("host") or places.get(row.get("drive_id", ""), {}).get("host")
+        link = address(page, **{name: f"{host}/{value}" if column == "enclosure" and host else value})
+        known = places.get(value) if page == "/drive" else None
+    else:
+        link, known = "", None
+    shown = "look" if page_of_alert(column) else text(column, value)
+    if known is not None and place(known):
+        enclosure = known["enclosure"] if column == "drive_id" and "action" in row else None
+        under = ", ".join(part for part in (shown, known["model"], enclosure) if part)
+        badge = (
+            Markup(' <span class="badge {}">{}</span>').format(known["action"].replace(" ", "-"), known["action"])
+            if known["action"]
+            else ""
+        )
+        return Markup('<a class="id" href="{}">{}</a><span class="under">{}{}</span>').format(
+            link, place(known), under, "" if "action" in row else badge
+        )
+    if link:
+        return Markup('<a class="id" href="{}">{}</a>').format(link, shown)
+    if column in ("action", "verdict", "decision", "state"):
+        return Markup('<span class="badge {}">{}</span>').format(shown.replace(" ", "-"), shown)
+    return escape(shown)
+
+
+def page_of_alert(column: str) -> bool:
+    """Whether a column leads to an incident: its name repeats what stands beside it."""
+    return column in ("alert_id", "part_of")
+
+
+def shape(column: str, values: list[Any]) -> str:
+    """The class of a column: n numbers, t times, why sentences."""
+    if any(is_number(value) for value in values):
+        return "n"
+    return "t" if any(isinstance(value, date) for value in values) else "why" if column in WHY else ""
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value goes to the right of its column."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

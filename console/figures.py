@@ -1,0 +1,130 @@
+"""Figures of the console. They place numbers of the marts on the screen and change none."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Any
+
+import plotly.graph_objects as go
+
+from engine.read import Row
+from report.page.look import INK, SLOW, colour, nice_ticks, packed, safe, styled
+from report.page.numbers import TIMES, instant
+
+SLOWDOWN_TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 500, 1000)
+GREY = "rgba(97, 110, 124, 0.45)"
+MARKS = {"unplug": "triangle-down", "replug": "triangle-up", "replacement": "diamond"}
+MOST_LINES = 60
+
+
+def slowdown_axis(figure: go.Figure, values: list[float], height: int) -> go.Figure:
+    """A logarithmic axis of slowdowns, with the line above which a drive is slow."""
+    top = max([3.0, *values])
+    low = min([0.5, *(value for value in values if value > 0)])
+    styled(figure, height, hovermode="closest")
+    figure.add_hline(y=2.0, line={"color": SLOW, "width": 1.2, "dash": "dash"})
+    ticks = nice_ticks(SLOWDOWN_TICKS, low, top * 1.3)
+    figure.update_layout(margin={"l": 44, "r": 8, "t": 28, "b": 40})
+    figure.update_xaxes(hoverformat="%a %Y-%m-%d %H:00 UTC")
+    figure.update_yaxes(
+        type="log", range=[math.log10(low), math.log10(top * 1.3)], tickvals=ticks, ticktext=[f"{tick:g}{TIMES}" for tick in ticks]
+    )
+    return figure
+
+
+def drive_hours(rows: list[Row], drive: str, kind: str, events: list[Row]) -> go.Figure | None:
+    """A drive's slowdown, hour by hour, before that of every other drive of its RAID group; its events above."""
+    own = [row for row in rows if row["drive_id"] == drive]
+    others = [row for row in rows if row["drive_id"] != drive and row["slowdown"] is not None]
+    if not own:
+        return None
+    figure = go.Figure()
+    if others:
+        figure.add_scatter(
+            x=[row["hour_utc"] for row in others], y=packed([row["slowdown"] for row in others]), mode="markers",
+            name="other drives of the group", marker={"size": 3, "color": GREY}, hoverinfo="skip",
+        )  # fmt: skip
+    figure.add_scatter(
+        x=[row["hour_utc"] for row in own], y=packed([row["slowdown"] for row in own]), mode="lines+markers", name="this drive",
+        line={"color": colour(kind), "width": 1.6}, marker={"size": 3, "color": colour(kind)}, connectgaps=False,
+        hovertemplate=f"slowdown %{{y:.2f}}{TIMES}, %{{x}}<extra></extra>",
+    )  # fmt: skip
+    slow = [row for row in own if row["is_slow"]]
+    figure.add_scatter(
+        x=[row["hour_utc"] for row in slow], y=packed([row["slowdown"] for row in slow]), mode="markers", name="slow hour",
+        marker={"size": 7, "color": SLOW}, hoverinfo="skip",
+    )  # fmt: skip
+    values = [row["slowdown"] for row in rows if row["slowdown"] is not None]
+    if events:
+        figure.add_scatter(
+            x=[row["occurred_at"] for row in events], y=[max([3.0, *values]) * 1.15] * len(events), mode="markers", name="event",
+            marker={"symbol": [MARKS.get(row["event_type"], "circle-open") for row in events], "size": 10, "color": INK},
+            customdata=[[safe(row["event_type"].replace("_", " ")), instant(row["occurred_at"])] for row in events],
+            hovertemplate="%{customdata[0]} at %{customdata[1]}<extra></extra>",
+        )  # fmt: skip
+    return slowdown_axis(figure, values, 320)
+
+
+def group_tails(rows: list[Row]) -> go.Figure | None:
+    """The slowest and the second slowest drive of each hour of a RAID group."""
+    figure = go.Figure()
+    for column, name, shade in (("tail_2", "second slowest", GREY), ("tail_1", "slowest drive", SLOW)):
+        figure.add_scatter(
+            x=[row["hour_utc"] for row in rows], y=packed([row[column] for row in rows]), mode="lines", name=name,
+            line={"color": shade, "width": 1.4}, connectgaps=False,
+            customdata=[safe(row["slowest_drive_id"]) if column == "tail_1" else "" for row in rows],
+            hovertemplate=f"%{{y:.2f}}{TIMES} %{{customdata}}, %{{x}}<extra>{name}</extra>",
+        )  # fmt: skip
+    return slowdown_axis(figure, [row["tail_1"] for row in rows if row["tail_1"] is not None], 280)
+
+
+def slow_map(rows: list[Row]) -> go.Figure | None:
+    """Drives by hours: how slow each was, as shades; a drive or an hour that is slow is seen as a line. Rows: label, hour_utc, slowdown."""
+    drives = sorted({row["label"] for row in rows})[:MOST_LINES]
+    hours = sorted({row["hour_utc"] for row in rows})
+    if not drives:
+        return None
+    place = {drive: number for number, drive in enumerate(drives)}
+    when = {hour: number for number, hour in enumerate(hours)}
+    grid: list[list[float | None]] = [[None] * len(hours) for _ in drives]
+    for row in rows:
+        if row["label"] in place and row["slowdown"] is not None:
+            grid[place[row["label"]]][when[row["hour_utc"]]] = min(row["slowdown"], 5.0)
+    figure = go.Figure()
+    figure.add_heatmap(
+        x=hours, y=[safe(drive) for drive in drives], z=[packed(line) for line in grid], zmin=1, zmax=5, hoverongaps=False,
+        colorscale=[[place, f"rgba(213, 94, 0, {depth})"] for place, depth in ((0, 0.03), (0.24, 0.1), (0.25, 0.45), (1, 1))],
+        colorbar={"tickvals": [1, 2, 3, 4, 5], "ticktext": [*(f"{tick}{TIMES}" for tick in range(1, 5)), f"5{TIMES} or more"],
+                  "thickness": 12, "outlinewidth": 0, "tickfont": {"color": INK}},
+        hovertemplate=f"%{{y}}: %{{z:.2f}}{TIMES}, %{{x}}<extra></extra>",
+    )  # fmt: skip
+    styled(figure, 110 + 16 * len(drives), hovermode="closest")
+    figure.update_layout(margin={"l": 8, "r": 8, "t": 12, "b": 40})
+    figure.update_xaxes(showgrid=False)
+    figure.update_yaxes(type="category", showgrid=False, autorange="reversed", dtick=1, tickfont={"size": 11})
+    return figure
+
+
+def quick_chart(columns: list[str], rows: list[tuple[Any, ...]]) -> go.Figure | None:
+    """Any answer as lines over its first column, where that is a number or a time, else as bars; None without a number to draw."""
+    measured = [
+        place
+        for place in range(1, len(columns))
+        if any(isinstance(row[place], int | float) and not isinstance(row[place], bool) for row in rows)
+    ]
+    if not rows or not measured:
+        return None
+    is_text = not isinstance(next((row[0] for row in rows if row[0] is not None), None), int | float | datetime)
+    across = [safe(row[0]) if is_text else row[0] for row in rows]
+    figure = go.Figure()
+    for place in measured[:8]:
+        values = [row[place] if isinstance(row[place], int | float) else None for row in rows]
+        if is_text:
+            figure.add_bar(x=across, y=packed(values), name=safe(columns[place]))
+        else:
+            figure.add_scatter(x=across, y=packed(values), mode="lines+markers", name=safe(columns[place]), marker={"size": 4})
+    styled(figure, 360)
+    figure.update_xaxes(title_text=safe(columns[0]), **({"type": "category"} if is_text else {}))
+    figure.update_layout(showlegend=True)
+    return figure

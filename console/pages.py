@@ -1,0 +1,410 @@
+"""The pages: what their address names, and the answer first. What each shows is in pages.yml."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import click
+import plotly.graph_objects as go
+import yaml
+from markupsafe import Markup, escape
+
+from console.blocks import Block, Figure, Page, Part, Query, Table, drive_places
+from console.cells import address, place
+from console.figures import drive_hours, group_tails, slow_map
+from console.measures import SHOWN, definitions, measured_sql
+from console.published import Published
+from drivetail.ask.explain.hour import hour_text
+from drivetail.ask.explain.question import known_drive, parse_hour
+from engine.read import NOT_ASKED, QueryError, Row
+from engine.warehouse import quoted
+from engine.words import counted_noun
+from report.page.numbers import NONE, capacity, day, instant, kind_name
+from report.weekly.figures import heat_map, weekly_trend
+
+SPAN_HOURS = 168
+MOST_HOURS = 24 * 92
+PEERS_HOURS = 24 * 15
+"""Hours of a span at most in which every other drive of the group is drawn, or every drive of a host."""
+
+Draw = Callable[[list[Row]], go.Figure | None]
+
+
+@cache
+def stated() -> dict[str, list[dict[str, Any]]]:
+    """What each page shows, from pages.yml."""
+    found: dict[str, list[dict[str, Any]]] = yaml.safe_load((Path(__file__).parent / "pages.yml").read_text(encoding="utf-8"))
+    return found
+
+
+def blocks_of(
+    published: Published, page: str, words: Mapping[str, str], parts: Mapping[str, Block | None], draws: Mapping[str, Draw]
+) -> list[Block]:
+    """The blocks of a page, in order. words: SQL in the place of $names. Tables that this publication has not are left out."""
+    found: list[Block] = []
+    for entry in stated()[page]:
+        if "part" in entry:
+            found += [part] if (part := parts.get(entry["part"])) is not None else []
+            continue
+        sql = Template(entry["sql"]).substitute(words)
+        if "figure" in entry:
+            draw = draws[entry["figure"]]
+            found.append(Figure(entry["figure"], entry["title"], sql, draw, entry.get("note", ""), entry.get("empty", "Nothing to draw.")))
+        elif entry.get("of") is None or published.has(entry["of"]):
+            given = {name: entry[name] for name in ("note", "empty", "order", "rows", "picks") if name in entry}
+            found.append(Table(entry["table"], entry["title"], sql, entry.get("of", ""), is_open=not entry.get("fold"), **given))
+    return found
+
+
+def literal(value: datetime) -> str:
+    """An instant in SQL."""
+    return f"timestamp '{value:%Y-%m-%d %H:%M:%S}'"
+
+
+def texts(values: set[str]) -> str:
+    """Texts as an SQL list."""
+    return ", ".join(quoted(value) for value in sorted(values)) or "null"
+
+
+def link(page: str, name: str, **more: object) -> Markup:
+    """A link to what a name names."""
+    return Markup('<a href="{}">{}</a>').format(address(page, **{"id": name, **more}), name)
+
+
+def fact(title: str, name: str | None, page: str = "", id: str | None = None) -> tuple[str, str, str]:
+    """What is known: title, value, and the address of a page of its own."""
+    return title, name or NONE, address(page, id=id or name) if page and name else ""
+
+
+def span_of(published: Published, query: Query) -> tuple[datetime, datetime]:
+    """The hours that a page shows: those of its address, else the last week of the data. Raises: QueryError for no time."""
+    end = (published.last_hour_utc or published.published_at) + timedelta(hours=1)
+    try:
+        until = datetime.fromisoformat(query["until"]).replace(tzinfo=None) if query.get("until") else end
+        since = datetime.fromisoformat(query["since"]).replace(tzinfo=None) if query.get("since") else until - timedelta(hours=SPAN_HOURS)
+        return max(since, until - timedelta(hours=MOST_HOURS)), until
+    except (ValueError, OverflowError) as error:
+        raise QueryError("since and until are times such as 2026-01-05 or 2026-01-05T07:00 (UTC)") from error
+
+
+def span_part(page: str, query: Query, since: datetime, until: datetime) -> Part:
+    """The form and the links that choose the hours."""
+
+    def to(hours: int, of: int) -> str:
+        start, end = since + timedelta(hours=of), until + timedelta(hours=of)
+        start = end - timedelta(hours=hours) if hours else start
+        return address(page, **{**dict(query), "since": f"{start:%Y-%m-%dT%H:%M}", "until": f"{end:%Y-%m-%dT%H:%M}"})
+
+    width = int((until - since).total_seconds() // 3600)
+    links = [("earlier", to(0, -width)), ("later", to(0, width)), ("2 days", to(48, 0)), ("week", to(168, 0)), ("4 weeks", to(672, 0))]
+    others = [(name, value) for name, value in query.items() if name not in ("since", "until")]
+    return Part("span", "span", content={"since": since, "until": until, "links": links, "others": others, "page": page})
+
+
+def span_words(since: datetime, until: datetime) -> dict[str, str]:
+    """The hours in SQL; recent: those in which every drive of a place is drawn."""
+    recent = max(since, until - timedelta(hours=PEERS_HOURS))
+    return {"since": literal(since), "until": literal(until), "recent": literal(recent)}
+
+
+def fleet(published: Published, query: Query) -> Page:
+    """What to do, the error budget, what changed, coverage, what is not judged."""
+    weeks = published.rows("select * from marts.dim_weeks order by is_complete desc, week_utc desc limit 1")
+    week = weeks[0]["week_utc"] if weeks else datetime.min
+    groups = published.rows("select kind from marts.fct_weekly_summary where kind <> 'all' order by raid_group_count desc, kind limit 1")
+    due = published.rows("select * from marts.drive_actions where needs_person order by action_rank")
+    places = drive_places(published, {row["drive_id"] for row in due})
+    named = [
+        Markup('<a href="{}">{}</a>: {}').format(
+            address("/drive", id=row["drive_id"]), place(places.get(row["drive_id"], {})) or row["drive_id"], row["action"]
+        )
+        for row in due[:3]
+    ]
+    needs = "need" if len(due) > 1 else "needs"
+    answer = (
+        escape(f"{counted_noun(len(due), 'drive')} {needs} somebody. ") + Markup("; ").join(named) if due else "No drive needs anybody."
+    )
+    first = week - timedelta(weeks=12) if weeks else week
+    words = {
+        "week": literal(week) if weeks else "null", "first": literal(first) if weeks else "null",
+        "end": literal(week + timedelta(weeks=1)) if weeks else "null", "kind": quoted(groups[0]["kind"] if groups else "disk"),
+    }  # fmt: skip
+    told = " ".join(f"{definitions()['metrics'][name]['label']}: {definitions()['metrics'][name]['description']}" for name in SHOWN)
+    draws: dict[str, Draw] = {
+        "tails": lambda rows: weekly_trend(
+            rows, week, numerator="tail_hours", denominator="raid_hours", share="tail_hour_ratio", what="tail hours", of="RAID-hours"
+        ),
+        "when": lambda rows: heat_map(rows, week),
+    }
+    measures = Table("measures", "The measures, over all the history", measured_sql(), note=told, empty="Nothing measured yet.")
+    blocks = blocks_of(published, "fleet", words, {"measures": measures}, draws)
+    return Page("Slow drives now", blocks, under=f"The week is that of {day(week)} (UTC)." if weeks else "", answer=answer)
+
+
+def drive(published: Published, query: Query) -> Page:
+    """One drive: the answer, where to walk, its hours against its peers, and all that is known of it."""
+    id = query.get("id", "")
+    with published.cursor() as cursor:
+        known = known_drive(cursor, id)
+    this, (since, until) = quoted(id), span_of(published, query)
+    where = drive_places(published, {id})[id]
+    todo = published.rows(f"select * from marts.drive_actions where drive_id = {this}")
+    decided = published.rows(f"select * from marts.fct_drive_decisions where drive_id = {this} order by decision_seq desc limit 1")
+    answer = f"{todo[0]['action']}: {todo[0]['why']}" if todo else "Nothing to do: it is on no list."
+    for last in decided:
+        ticket = f", {last['ticket']}" if last["ticket"] else ""
+        answer += f" {last['decided_by']} decided {last['verdict']} at {instant(last['decided_at'])} UTC ({last['state']}{ticket})."
+    enclosure, group = where["enclosure"], known["current_raid_group_id"]
+    facts = [
+        fact("Host", where["host"], "/host"), *([fact("Device", where["device"])] if where["device"] else []), fact("Slot", where["slot"]),
+        fact("Enclosure", enclosure, "/enclosure", f"{where['host']}/{enclosure}" if where["host"] else None),
+        fact("RAID group", group, "/group"), fact("Model", known["model"], "/model"), fact("Serial", id),
+        fact("Firmware", known["firmware"]),
+        fact("Kind", f"{kind_name(known['kind'])}, {capacity(known['capacity_bytes'])}"), fact("Site", known["site"]),
+        fact("Deployed", day(known["deployed_on"])),
+        fact("Data", f"{instant(known['first_hour_utc'])} to {instant(known['last_hour_utc'])} UTC"),
+        *([fact("Group", "guessed: it is only the host")] if known["is_group_guessed"] else []),
+    ]  # fmt: skip
+    placed = published.rows(f"select distinct raid_group_id from marts.dim_drive_periods where drive_id = {this}")
+    groups = {group, *(row["raid_group_id"] for row in placed)} - {None}
+    is_with_peers = bool(groups) and until - since <= timedelta(hours=PEERS_HOURS)
+    words = {
+        **span_words(since, until),
+        "id": this,
+        "peers": f"raid_group_id in ({texts(groups)})" if is_with_peers else f"drive_id = {this}",
+    }
+    events = Template("select * from marts.fct_drive_events where drive_id = $id and occurred_at >= $since and occurred_at < $until")
+    parts = {
+        "facts": Part("facts", "where", "Where to walk", {"facts": facts}), "decide": Part("decide", "decide", content={"drives": [id]}),
+        "span": span_part("/drive", query, since, until),
+    }  # fmt: skip
+    draws = {"hours": lambda rows: drive_hours(rows, id, known["kind"], published.rows(events.substitute(words)))}
+    title = place(where) or id
+    under = ", ".join(part for part in (id if title != id else "", known["model"], group) if part)
+    return Page(title, blocks_of(published, "drive", words, parts, draws), under=under, answer=answer)
+
+
+def hour(published: Published, query: Query) -> Page:
+    """One number, down to file and row."""
+    id = query.get("id", "")
+    try:
+        start, _ = parse_hour(query.get("at", ""))
+    except (click.BadParameter, OverflowError) as error:
+        raise QueryError(f"{query.get('at', '')!r} is not an hour; write it as 2026-01-05 07:00 (UTC)") from error
+    where = place(drive_places(published, {id}).get(id, {}))
+    with published.cursor() as cursor:
+        text = hour_text(cursor, published.warehouse, id, f"{start:%Y-%m-%d %H:%M}")
+    around = {"since": f"{start - timedelta(days=3):%Y-%m-%dT%H:%M}", "until": f"{start + timedelta(days=4):%Y-%m-%dT%H:%M}"}
+    parts = {"text": Part("text", "explain", "From the number to file and row", {"text": text})}
+    return Page(f"{where or id}, {instant(start)} UTC", blocks_of(published, "hour", {}, parts, {}), under=link("/drive", id, **around))
+
+
+def group(published: Published, query: Query) -> Page:
+    """One RAID group."""
+    this, (since, until) = quoted(query.get("id", "")), span_of(published, query)
+    found = published.rows(f"select * from marts.dim_raid_groups where raid_group_id = {this}")
+    if not found:
+        raise QueryError(f"{query.get('id', '')!r} is no RAID group of this publication; search for a part of its name")
+    (known,) = found
+    words = {
+        **span_words(since, until), "id": this, "hours": f"hours.raid_group_id = {this}",
+        "drives": f"drives.current_raid_group_id = {this}",
+        "alerts": f"raid_group_id = {this}",
+    }  # fmt: skip
+    drives = counted_noun(known["data_drive_count"] or 0, "data drive")
+    told = [
+        kind_name(known["kind"]),
+        known["raid_level"],
+        drives,
+        known["site"],
+        "guessed: it is only the host" if known["is_guessed"] else None,
+    ]
+    under = Markup(", ").join([*([link("/host", known["host"])] if known["host"] else []), *(part for part in told if part)])
+    blocks = blocks_of(
+        published, "group", words, {"span": span_part("/group", query, since, until)}, {"tails": group_tails, "map": slow_map}
+    )
+    return Page(f"RAID group {query['id']}", blocks, under=under)
+
+
+def _place_page(published: Published, query: Query, column: str) -> Page:
+    """A host, or an enclosure; the name of one may be that of another host's too, so alerts and tables name it with its host."""
+    id, (since, until) = query.get("id", ""), span_of(published, query)
+    named = f"host = {quoted(id)}" if column == "host" else f"{quoted(id)} in (enclosure, concat(host, '/', enclosure))"
+    found = published.rows(f"select distinct host, enclosure from marts.dim_drives where {named} order by host, enclosure")
+    if not found:
+        raise QueryError(f"{id!r} is no {column} of this publication; search for a part of its name")
+    drives = f"(select drive_id from marts.dim_drives where {named})"
+    subjects = {id, *(f"{row['host']}/{row['enclosure']}" for row in found if column == "enclosure")}
+    words = {
+        **span_words(since, until), "hours": f"drives.drive_id in {drives}", "drives": f"drives.drive_id in {drives}",
+        "alerts": f"(subject_type = '{column}' and subject_id in ({texts(subjects)})) "
+        f"or (subject_type = 'drive' and subject_id in {drives})",
+    }  # fmt: skip
+    others = [
+        link("/enclosure", f"{row['host']}/{row['enclosure']}") if column == "host" else link("/host", row["host"])
+        for row in found
+        if row["host"] and row["enclosure"]
+    ]
+    blocks = blocks_of(published, "place", words, {"span": span_part(f"/{column}", query, since, until)}, {"map": slow_map})
+    return Page(f"{column.capitalize()} {id}", blocks, under=Markup(", ").join(dict.fromkeys(others)))
+
+
+def host(published: Published, query: Query) -> Page:
+    """One host."""
+    return _place_page(published, query, "host")
+
+
+def enclosure(published: Published, query: Query) -> Page:
+    """One enclosure."""
+    return _place_page(published, query, "enclosure")
+
+
+def model(published: Published, query: Query) -> Page:
+    """One model, and its firmware; without one, all of them."""
+    id, firmware = query.get("id"), query.get("firmware")
+    if not id:
+        return Page("Models", blocks_of(published, "models", {}, {}, {}))
+    this = quoted(id)
+    found = published.rows(f"select distinct firmware from marts.dim_drives where model = {this} order by firmware")
+    if not found:
+        raise QueryError(f"{id!r} is no model of this publication; search for a part of its name")
+    which = f"drives.model = {this}" + (f" and drives.firmware = {quoted(firmware)}" if firmware else "")
+    links = [
+        Markup('<a href="{}">{}</a>').format(address("/model", id=id, firmware=row["firmware"]), row["firmware"])
+        for row in found
+        if row["firmware"]
+    ]
+    under = Markup("Firmware ") + Markup(", ").join(links) if links else ""
+    title = f"Model {id}, firmware {firmware}" if firmware else f"Model {id}"
+    return Page(title, blocks_of(published, "model", {"id": this, "drives": which}, {}, {}), under=under)
+
+
+def alert(published: Published, query: Query) -> Page:
+    """One alert: an incident, and the drives that it is about."""
+    this = quoted(query.get("id", ""))
+    found = published.rows(f"select * from marts.fct_slow_alerts where alert_id = {this}")
+    if not found:
+        raise QueryError("that alert is not of this publication; the page Alerts lists those that are")
+    (known,) = found
+    rows = [known, *published.rows(f"select * from marts.fct_slow_alerts where part_of = {this}")]
+    drives = {row["subject_id"] for row in rows if row["subject_type"] == "drive"}
+    subject = place(drive_places(published, drives).get(known["subject_id"], {})) or known["subject_id"]
+    state = "open" if known["cleared_at"] is None else f"cleared at {instant(known['cleared_at'])} UTC"
+    facts = [
+        fact("First slow hour", f"{instant(known['first_slow_hour_utc'])} UTC"), fact("Raised", f"{instant(known['raised_at'])} UTC"),
+        fact("State", state), fact("Slow hours", str(known["slow_hours"])), fact("Drives", str(known["drive_count"])),
+        fact("RAID group", known["raid_group_id"], "/group"), *([fact("Part of", known["part_of"], "/alert")] if known["part_of"] else []),
+    ]  # fmt: skip
+    since = known["first_slow_hour_utc"] - timedelta(days=1)
+    until = min(known["last_slow_hour_utc"] + timedelta(days=2), since + timedelta(hours=PEERS_HOURS))
+    which = f"drives.drive_id in ({texts(drives)})" if drives else f"drives.current_raid_group_id = {quoted(known['raid_group_id'] or '')}"
+    words = {**span_words(since, until), "hours": which, "drives": which}
+    parts = {"facts": Part("facts", "where", content={"facts": facts})}
+    title = f"{known['subject_type'].replace('_', ' ').capitalize()} {subject}: {known['reason'].replace('_', ' ')}"
+    return Page(title, blocks_of(published, "alert", words, parts, {"map": slow_map}), under=state)
+
+
+def kept_reports(root: Path) -> list[Path]:
+    """The pages in the folder of reports, the latest first."""
+    return sorted((path for path in (root / "reports").glob("*.html") if path.is_file() and not path.is_symlink()), reverse=True)
+
+
+def reports(published: Published, query: Query) -> Page:
+    """The reports that are kept."""
+    root = published.warehouse.root
+    links = [(path.stem, address("/report", name=path.name)) for path in kept_reports(root)]
+    parts = {"links": Part("links", "reports", "Kept as they were written", {"links": links})}
+    return Page("Reports", blocks_of(published, "reports", {}, parts, {}), under=str(root / "reports"))
+
+
+def study(published: Published, query: Query) -> Page:
+    """Does this fleet behave as the paper's did?"""
+    if NOT_ASKED in published.relations_sql("study_results"):
+        return Page("Study", [], answer="Nobody has asked for the study yet: run drivetail study.")
+    return Page("Does this fleet behave as the paper's did?", blocks_of(published, "study", {}, {}, {}))
+
+
+def experiment(published: Published, query: Query) -> Page:
+    """One experiment: every table of the lab that has rows of it."""
+    this = quoted(query.get("id", ""))
+    if not published.has("lab.dim_experiments") or not published.rows(f"select 1 from lab.dim_experiments where experiment_id = {this}"):
+        raise QueryError(f"{query.get('id', '')!r} is no experiment of this publication; the page Lab lists those that are")
+    named = [name for name, columns in published.columns.items() if name.startswith("lab.") and "experiment_id" in columns]
+    filled = [name for name in named if published.rows(f"select 1 from {name} where experiment_id = {this} limit 1")]
+    blocks: list[Block] = [
+        Table(
+            name.partition(".")[2], name, f"select * exclude (experiment_id) from {name} where experiment_id = {this}", name, rows=15,
+            note=published.relations.get(name, ""), is_open="results" in name or name == "lab.dim_experiments",
+        )
+        for name in sorted(filled, key=lambda name: (name != "lab.dim_experiments", "results" not in name, name))
+    ]  # fmt: skip
+    return Page(f"Experiment {query['id']}", blocks)
+
+
+def tables(published: Published, query: Query) -> Page:
+    """Every relation that people query."""
+    relations = [(name, address("/table", name=name), told.partition(". ")[0]) for name, told in published.relations.items()]
+    return Page(
+        "Tables", blocks_of(published, "tables", {}, {"relations": Part("relations", "relations", content={"relations": relations})}, {})
+    )
+
+
+def table(published: Published, query: Query) -> Page:
+    """One relation: its rows, and what its columns mean."""
+    name = query.get("name", "")
+    if name not in published.relations:
+        raise QueryError(f"{name!r} is no table of this publication; the page Tables lists them")
+    columns = [(column, *told) for column, told in published.columns[name].items()]
+    rows = Table("rows", "Rows", f"select * from {name}", name, rows=50, note=published.relations[name], empty="It has no row.")
+    return Page(name, [rows, Part("columns", "columns", "Its columns", {"columns": columns})])
+
+
+def search(published: Published, query: Query) -> Page:
+    """Drives, hosts, groups and models by a part of their name, or `host/device`."""
+    sought = query.get("q", "").strip()
+    names = ["drive_id", "coalesce(host, '') || '/' || coalesce(slot, '')"]
+    names += ["coalesce(host, '') || '/' || coalesce(device, '')"] if published.has("marts.dim_drives", "device") else []
+    drives = [f"contains(lower({name}), lower({quoted(sought)}))" for name in names]
+    if published.has(ALIASES):
+        drives.append(f"drive_id in (select drive_id from {ALIASES} where contains(lower(alias), lower({quoted(sought)})))")
+    words = {"drives": " or ".join(drives), "sought": quoted(sought)}
+    return Page(f"Search: {sought}", blocks_of(published, "search", words, {}, {}))
+
+
+ALIASES = "intermediate.int_aliases__periods"
+"""The names of drives on their hosts."""
+
+
+def exact(published: Published, sought: str) -> str | None:
+    """The page of what somebody typed in full; None where that is not one thing."""
+    this = quoted(sought)
+    for page, column, relation in (
+        ("/drive", "drive_id", "marts.dim_drives"), ("/group", "raid_group_id", "marts.dim_raid_groups"),
+        ("/host", "host", "marts.dim_drives"), ("/enclosure", "enclosure", "marts.dim_drives"), ("/model", "model", "marts.dim_drives"),
+    ):  # fmt: skip
+        if published.rows(f"select {column} from {relation} where {column} = {this} limit 1"):
+            return address(page, id=sought)
+    host, _, name = sought.partition("/")
+    column = "device" if published.has("marts.dim_drives", "device") else "slot"
+    found = published.rows(f"select drive_id from marts.dim_drives where host = {quoted(host)} and {column} = {quoted(name)} limit 2")
+    if not found and published.has(ALIASES):
+        found = published.rows(f"select distinct drive_id from {ALIASES} where alias = {this} limit 2")
+    return address("/drive", id=found[0]["drive_id"]) if len(found) == 1 else None
+
+
+def _plain(name: str, title: str) -> Callable[[Published, Query], Page]:
+    """A page that its tables alone make."""
+    return lambda published, query: Page(title, blocks_of(published, name, {}, {}, {}))
+
+
+PAGES: dict[str, Callable[[Published, Query], Page]] = {
+    "/": fleet, "/drive": drive, "/hour": hour, "/group": group, "/host": host, "/enclosure": enclosure, "/model": model,
+    "/alerts": _plain("alerts", "Alerts"), "/alert": alert, "/candidates": _plain("candidates", "Candidates"),
+    "/decisions": _plain("decisions", "Decisions"), "/reports": reports, "/study": study, "/lab": _plain("lab", "Lab"),
+    "/experiment": experiment, "/tables": tables, "/table": table, "/search": search,
+}  # fmt: skip
