@@ -190,7 +190,7 @@ def download(cursor: duckdb.DuckDBPyConnection, sql: str, form: str) -> Iterator
     if form == "parquet":
         import pyarrow.parquet as pq
 
-        reader: Any = cursor.execute(sql).to_arrow_reader(20_000)
+        reader: Any = cursor.sql(sql).to_arrow_reader(20_000)
         file = io.BytesIO()
         with pq.ParquetWriter(file, reader.schema) as writer:
             for batch in reader:

@@ -1,0 +1,141 @@
+"""The console in Chromium: SRE, analyst and signer do their work, every control is pressed, and no request leaves the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hostile import GROUP, MODEL, SLOW
+
+from tests.console.conftest import TOKEN, Served
+from tests.console.test_console import ALL_PAGES, DRIVE, HOST, decided
+
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("console")]
+
+
+@contextmanager
+def reader(browser: Any, console: Served, width: int = 1400) -> Iterator[Any]:
+    """A signed-in browser page; afterwards: nothing was asked of another server, no console error, no dialog."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, accept_downloads=True)
+    page = context.new_page()
+    troubles: list[str] = []
+    page.on("request", lambda asked: None if asked.url.startswith((console.address, "data:", "blob:")) else troubles.append(asked.url))
+    page.on("console", lambda said: troubles.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+    page.goto(f"{console.address}/?token={TOKEN}")
+    assert "token" not in page.url
+    yield page
+    context.close()
+    assert troubles == []
+
+
+def test_an_sre_goes_from_the_fleet_to_the_raw_row(browser: Any, console: Served):
+    with reader(browser, console) as page:
+        page.locator(".digest a").first.click()
+        assert page.locator("dl.facts dt").first.inner_text() == "Host"
+        page.locator("#hours .main-svg").first.wait_for()
+        page.get_by_role("link", name="4 weeks").click()
+        page.get_by_role("link", name="week", exact=True).click()
+        page.locator("input[name=since]").fill("2026-01-28T00:00")
+        page.get_by_role("button", name="Show").click()
+        page.locator("#span_hours summary").click()
+        page.locator("#span_hours tbody a[href^='/hour']").first.click()
+        assert "Raw record" in page.locator("pre").inner_text()
+        page.locator("input[name=q]").fill(f"{HOST}/2")
+        page.get_by_role("button", name="Search").click()
+        assert page.locator("h1").inner_text() == f"{HOST} slot 2"
+        page.locator("dl.facts a").first.click()
+        page.locator("#map .main-svg").first.wait_for()
+
+
+def test_an_analyst_asks_and_keeps_the_answer(browser: Any, console: Served):
+    with reader(browser, console) as page:
+        page.get_by_role("link", name="Ask", exact=True).click()
+        page.get_by_role("link", name="3. How often is a drive slow, by kind?").click()
+        assert page.locator("#answer tbody tr").count() >= 2
+        page.locator("textarea").fill("select kind, count(*) as n from marts.fct_raid_hours group by kind")
+        page.get_by_role("button", name="Run, as a chart").click()
+        page.locator("#answer .main-svg").first.wait_for()
+        with page.expect_download() as kept:
+            page.locator("#answer").get_by_role("link", name="CSV").click()
+        assert kept.value.suggested_filename == "answer.csv"
+        page.get_by_text("marts.dim_drives", exact=True).click()
+        page.locator("aside details[open]").get_by_role("link", name="Rows").click()
+        page.get_by_role("columnheader", name="slot").get_by_role("link").click()
+        page.locator("input[placeholder=filter]").fill(HOST)
+        page.get_by_role("button", name="Filter").click()
+        with page.expect_download() as kept:
+            page.locator("#rows").get_by_role("link", name="Parquet").click()
+        assert kept.value.suggested_filename == "rows.parquet"
+
+
+def test_a_question_is_cancelled_by_its_button(browser: Any, console: Served):
+    with reader(browser, console) as page:
+        page.goto(f"{console.address}/ask")
+        page.locator("textarea").fill("select count(*) from range(10000000) a, range(10000000) b where a.range * b.range % 7 = 3")
+        page.evaluate("document.querySelector('button[value=table]').click()")
+        page.wait_for_timeout(700)
+        page.evaluate("document.querySelector('button[formaction]').click()")
+        page.wait_for_url("**/ask?*edit=1")
+        assert "range(10000000)" in page.locator("textarea").input_value()
+
+
+def test_a_signer_decides_on_several_drives_beside_the_evidence(browser: Any, console: Served):
+    with reader(browser, console) as page:
+        page.get_by_role("link", name="Candidates", exact=True).click()
+        page.get_by_role("button", name="watch").first.click()
+        assert "/candidates" in page.url, "no drive is ticked, and no note given"
+        boxes = page.locator("#candidates input[type=checkbox]")
+        chosen = [boxes.nth(number).get_attribute("value") for number in (4, 5)]
+        boxes.nth(4).check()
+        boxes.nth(5).check()
+        page.locator("#candidates input[name=note]").fill("slow for weeks")
+        page.locator("#candidates input[name=ticket]").fill("OPS-4713")
+        page.locator("#candidates").get_by_role("button", name="replace").click()
+        assert "replace recorded for 2 drives, by ada" in page.get_by_role("status").inner_text()
+    assert [record["drive_id"] for record in decided(console.warehouse) if record["ticket"] == "OPS-4713"] == chosen
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_every_page_opens_folds_and_fits(browser: Any, console: Served, width: int):
+    with reader(browser, console, width) as page:
+        for address in ALL_PAGES:
+            page.goto(console.address + address)
+            for summary in page.locator("main > section > details > summary").all():
+                summary.click()
+            assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), address
+
+
+def test_pages_without_javascript_have_their_tables_and_forms(browser: Any, console: Served):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{console.address}/?token={TOKEN}")
+    page.goto(f"{console.address}/drive?id={DRIVE}")
+    assert page.locator("#slow tbody tr").count() > 3
+    page.locator("#decide input[name=note]").fill("without scripts")
+    page.get_by_role("button", name="watch").first.click()
+    assert "watch recorded" in page.get_by_role("status").inner_text()
+    context.close()
+
+
+def test_hostile_names_are_text_on_every_page_and_can_be_decided_on(browser: Any, hostile_console: Served):
+    with reader(browser, hostile_console) as page:
+        for address in (
+            "/", f"/drive?id={quote(SLOW)}", f"/hour?id={quote(SLOW)}&at=2026-01-05 07:00", f"/group?id={quote(GROUP)}",
+            f"/model?id={quote(MODEL)}", "/alerts", "/candidates", f"/search?q={quote('<')}", "/table?name=marts.dim_drives",
+            f"/ask?sql={quote('select drive_id, model, 1 as n from marts.dim_drives')}&as=chart",
+        ):  # fmt: skip
+            page.goto(hostile_console.address + address)
+            page.wait_for_timeout(300)
+            assert page.locator("h1").inner_text() != "Not shown", address
+            assert page.locator("main img, main svg[onload], b[onmouseover], a[href^='javascript:']").count() == 0, address
+        page.goto(f"{hostile_console.address}/drive?id={quote(SLOW)}")
+        assert page.locator("h1").inner_text() == SLOW
+        page.locator("#decide input[name=note]").fill("<script>alert(8)</script>")
+        page.locator("#decide").get_by_role("button", name="dismiss").click()
+        assert "dismiss recorded for 1 drive" in page.get_by_role("status").inner_text()
+    assert decided(hostile_console.warehouse)[-1]["drive_id"] == SLOW

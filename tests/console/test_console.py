@@ -1,0 +1,344 @@
+"""The console: what pages show is what the marts hold, who may ask, what a question can do, what a decision leaves."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import duckdb
+import httpx
+import pytest
+import yaml
+
+from console.ask import SECONDS, Question
+from console.measures import FILE, measured_sql
+from console.pages import stated
+from console.published import Publications
+from console.serve import access_of
+from engine.build import publish_store
+from engine.read import QueryError, open_published
+from engine.register import Register
+from engine.warehouse import Warehouse
+from tests.console.conftest import TOKEN, Served, served
+
+DRIVE, GROUP, HOST = "D00000002A", "disk-g000000", "pdx2-disk-h00000"
+ALL_PAGES = [
+    "/", f"/drive?id={DRIVE}", f"/hour?id={DRIVE}&at=2026-01-29 14:00", f"/group?id={GROUP}", f"/host?id={HOST}",
+    f"/enclosure?id={HOST}/{HOST}-e0", "/model", "/model?id=CD-1000N&firmware=D304", "/alerts", "/candidates", "/decisions", "/reports",
+    "/study", "/lab", "/tables", "/table?name=marts.dim_drives", "/search?q=g00000", "/ask", "/ask?sql=select 1 as a, 2 as b&as=chart",
+]  # fmt: skip
+
+
+def value(warehouse: Warehouse, sql: str) -> object:
+    with open_published(warehouse) as connection:
+        return connection.execute(sql).fetchall()[0][0]
+
+
+def form_token(page: str) -> str:
+    return re.findall(r'name="form_token" value="(\w+)"', page)[0]
+
+
+def decided(warehouse: Warehouse) -> list[dict[str, object]]:
+    return Register(warehouse, "decisions").read()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Pages
+
+
+@pytest.mark.parametrize("page", ALL_PAGES)
+def test_a_page_is_shown_with_a_policy_against_foreign_scripts(console: Served, page: str):
+    with console.client() as client:
+        answer = client.get(page)
+    assert answer.status_code == 200, answer.text
+    assert "script-src 'self';" in answer.headers["content-security-policy"]
+    assert not re.search(r"<script(?! src=\"/static/| type=\"application/json\")", answer.text)
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", answer.text)
+
+
+def test_the_fleet_shows_whom_the_marts_name(console: Served):
+    with console.client() as client:
+        page = client.get("/").text
+    count = value(console.warehouse, "select count(*) from marts.drive_actions where needs_person")
+    assert f"{count} drives need somebody." in page
+
+
+def test_every_query_of_a_page_can_be_asked_and_gives_its_rows(console: Served):
+    with console.client() as client:
+        links = {
+            html.unescape(link) for page in ALL_PAGES[:6] for link in re.findall(r'href="(/ask\?sql=[^"]+)">SQL', client.get(page).text)
+        }
+        assert len(links) > 30
+        for link in links:
+            assert client.get(link).status_code == 200, link
+
+
+def test_a_table_sorts_filters_turns_its_page_and_downloads_what_was_chosen(console: Served):
+    with console.client() as client:
+        chosen = {"name": "marts.dim_drives", "rows.q": GROUP, "rows.sort": "-drive_id"}
+        page = client.get("/table", params=chosen).text
+        rows = list(csv.DictReader(io.StringIO(client.get("/table", params={**chosen, "download": "rows.csv"}).text)))
+        packed = client.get("/table", params={**chosen, "download": "rows.parquet"}).content
+        second = client.get("/table", params={"name": "marts.dim_drives", "rows.page": "2"}).text
+    expected = value(
+        console.warehouse, f"select list(drive_id order by drive_id desc) from marts.dim_drives where current_raid_group_id = '{GROUP}'"
+    )
+    assert [row["drive_id"] for row in rows] == expected
+    assert [page.index(f"id={drive}") for drive in expected] == sorted(page.index(f"id={drive}") for drive in expected)
+    assert packed[:4] == b"PAR1"
+    assert "Earlier rows" in second
+
+
+@pytest.mark.parametrize(
+    ("sought", "page"),
+    [(DRIVE, "/drive"), (f"{HOST}/2", "/drive"), (GROUP, "/group"), (HOST, "/host"), ("CD-1000N", "/model"), ("g00000", "/search")],
+)
+def test_a_search_leads_to_what_is_named_in_full(console: Served, sought: str, page: str):
+    with console.client() as client:
+        assert client.get("/search", params={"q": sought}).url.path == page
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["/drive?id=nobody", "/group?id=x", "/alert?id=x", "/drive?id=D00000002A&since=x", "/hour?id=D00000002A&at=x", "/table?name=raw.x"],
+)
+def test_a_page_of_nothing_says_what_to_do(console: Served, page: str):
+    with console.client() as client:
+        answer = client.get(page)
+    assert answer.status_code == 422
+    assert 'role="alert"' in answer.text
+
+
+def test_the_measures_are_those_of_the_marts(console: Served):
+    with open_published(console.warehouse) as connection:
+        shown = {row[0]: row[1:3] for row in connection.execute(measured_sql()).fetchall()}
+        expected = connection.execute(
+            "select kind, 1000.0 * sum(tail_hours) / sum(raid_hours), sum(slow_drive_hours) / sum(drive_hours) "
+            "from marts.fct_weekly_summary where kind in ('disk', 'ssd') group by kind"
+        ).fetchall()
+    assert {kind: shown[kind] for kind, *_ in expected} == {kind: pytest.approx(tuple(rest)) for kind, *rest in expected}
+
+
+def test_every_metric_is_made_of_measures_and_metrics_that_are_there():
+    stated_metrics = yaml.safe_load(FILE.read_text())
+    names = {metric["name"] for metric in stated_metrics["metrics"]}
+    measures = {measure["name"] for model in stated_metrics["semantic_models"] for measure in model["measures"]}
+    for metric in stated_metrics["metrics"]:
+        given = metric["type_params"]
+        parts = [given[part] for part in ("numerator", "denominator") if part in given] + [
+            part["name"] for part in given.get("metrics", [])
+        ]
+        assert set(parts) <= names and {given.get("measure", "raid_hours")} <= measures, metric["name"]
+
+
+def test_a_reader_follows_publications_and_no_answer_is_torn(console: Served):
+    errors: list[str] = []
+    stop = threading.Event()
+
+    def read() -> None:
+        with console.client() as client:
+            while not stop.is_set():
+                answer = client.get(f"/drive?id={DRIVE}")
+                if answer.status_code != 200:
+                    errors.append(answer.text)
+
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(4):
+            pool.submit(read)
+        for _ in range(2):
+            publication = publish_store(console.warehouse)
+            time.sleep(1)
+        stop.set()
+    current = str(value(console.warehouse, "select publication_id from marts.publication"))
+    with console.client() as client:
+        assert current in client.get("/").text, publication
+    assert errors == []
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Who may ask
+
+
+def test_nobody_is_let_in_without_the_token(console: Served):
+    with console.client(signed_in=False) as client:
+        for page in ALL_PAGES:
+            assert client.get(page).status_code == 401
+        assert client.get("/", params={"token": TOKEN[:-1]}).status_code == 401
+        assert client.post("/decide", data={"drive": DRIVE, "verdict": "dismiss", "note": "x"}).status_code == 401
+
+
+def test_the_token_leaves_the_address_and_the_cookie_does_not_hold_it(console: Served):
+    with httpx.Client(base_url=console.address) as client:
+        answer = client.get(f"/drive?id={DRIVE}&token={TOKEN}")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/drive?id={DRIVE}")
+    assert "HttpOnly" in answer.headers["set-cookie"] and TOKEN not in answer.headers["set-cookie"]
+
+
+@pytest.mark.parametrize("address", ["//evil.example/?token=", "/\\evil.example?token="])
+def test_a_token_sends_nobody_to_another_server(console: Served, address: str):
+    with httpx.Client() as client:
+        answer = client.get(f"{console.address}{address}{TOKEN}")
+    assert not answer.headers.get("location", "/").startswith(("//", "/\\", "http"))
+
+
+def test_another_host_name_is_refused(console: Served):
+    with console.client() as client:
+        assert client.get("/", headers={"host": "evil.example"}).status_code == 421
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", ""])
+def test_a_form_of_another_origin_is_refused(console: Served, origin: str):
+    with console.client() as client:
+        token = form_token(client.get(f"/drive?id={DRIVE}").text)
+        form = {"form_token": token, "drive": DRIVE, "verdict": "dismiss", "note": "forged"}
+        assert client.post("/decide", data=form, headers={"origin": origin}).status_code == 403
+        assert client.post("/decide", data={**form, "form_token": "0"}).status_code == 422
+    assert not any(record["note"] == "forged" for record in decided(console.warehouse))
+
+
+def test_a_proxy_names_the_user_who_decides(console: Served):
+    with served(console.warehouse, "X-Remote-User") as behind, behind.client(signed_in=False) as client:
+        assert client.get("/").status_code == 403
+        client.headers["x-remote-user"] = "bob"
+        page = client.get(f"/drive?id={DRIVE}").text
+        form = {"form_token": form_token(page), "drive": DRIVE, "verdict": "watch", "note": "seen by bob", "back": f"/drive?id={DRIVE}"}
+        assert client.post("/decide", data={**form, "form_token": console.access.form_token("bob")}).status_code == 422
+        assert "watch recorded for 1 drive, by bob" in client.post("/decide", data=form).text
+    assert decided(console.warehouse)[-1]["by"] == "bob"
+
+
+def test_a_header_is_not_trusted_where_others_reach_the_server(console: Served, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(QueryError, match="--user-header"):
+        access_of(console.warehouse, "0.0.0.0", 8090, "X-Remote-User", None)
+    monkeypatch.setenv("DRIVETAIL_CONSOLE_TOKEN", "short")
+    with pytest.raises(QueryError, match="fewer than 16"):
+        access_of(console.warehouse, "127.0.0.1", 8090, None, None)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Decide
+
+
+def test_decisions_on_several_drives_are_recorded_and_shown_at_once(console: Served):
+    drives = ["D00000102A", "D00000110A"]
+    with console.client() as client:
+        token = form_token(client.get("/candidates").text)
+        form = {"form_token": token, "drive": drives, "verdict": "replace", "note": "n", "ticket": "OPS-1", "back": "/candidates?x=1#a"}
+        page = client.post("/decide", data=form)
+        assert "replace recorded for 2 drives, by ada" in page.text and page.url.path == "/candidates"
+        for drive in drives:
+            assert "ada decided replace" in client.get(f"/drive?id={drive}").text
+        undone = client.post("/decide", data={**form, "verdict": "watch", "note": "undone", "back": "//evil.example"})
+        assert undone.url.host == "127.0.0.1"
+        assert "ada decided watch" in client.get(f"/drive?id={drives[0]}").text
+    assert [record["verdict"] for record in decided(console.warehouse) if record["drive_id"] == drives[0]] == ["replace", "watch"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"drive": "nobody"}, {"note": " "}, {"verdict": "delete"}, {"until": "2020-01-01"}, {"until": "soon"}, {"drive": ""}]
+)
+def test_a_wrong_decision_is_refused_whole(console: Served, wrong: dict[str, str]):
+    before = decided(console.warehouse)
+    with console.client() as client:
+        form = {"form_token": form_token(client.get(f"/drive?id={DRIVE}").text), "drive": DRIVE, "verdict": "watch", "note": "n"}
+        assert client.post("/decide", data={**form, **wrong}).status_code == 422
+    assert decided(console.warehouse) == before
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Ask
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select * from read_text('/etc/passwd')", "select * from '/etc/passwd'", "from read_csv('/proc/self/environ')",
+        "select * from glob('/*')",
+        "copy (select 1) to '/tmp/drivetail_stolen'", "attach '/tmp/drivetail_stolen.db'", "install httpfs", "load httpfs",
+        "set memory_limit = '9GB'", "create table x (i int)", "pragma database_list", "select 1; select 2", "drop view marts.publication",
+        "select * from read_parquet('https://localhost/x')", "export database '/tmp/drivetail_stolen'", "use memory", "detach warehouse",
+        "select * from query('copy (select 1) to ''/tmp/drivetail_stolen''')", "explain analyze create table memory.main.x as select 1",
+        "with x as (select * from read_blob('{root}/drivetail.log')) from x", "from sniff_csv('/etc/passwd')", "checkpoint", "vacuum",
+        "select * from '{root}/raw/../warehouse.duckdb'", "from read_text('{root}/store/../drivetail.log')", "call pragma_version()",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("more", [{}, {"download": "csv"}])
+def test_a_question_reads_and_writes_nothing_else(console: Served, sql: str, more: dict[str, str]):
+    with console.client() as client:
+        answer = client.get("/ask", params={"sql": sql.replace("{root}", str(console.warehouse.root)), **more})
+    assert answer.status_code == 422, answer.text[:500]
+    assert not list(Path("/tmp").glob("drivetail_stolen*"))
+
+
+def test_settings_of_a_question_hold_for_no_page(console: Served):
+    with console.client() as client:
+        assert client.get("/ask", params={"sql": "select current_setting('enable_external_access') as a"}).text.count(">no<") == 1
+        assert client.get("/ask", params={"sql": "select getenv('PATH')"}).status_code == 422
+        assert client.get(f"/hour?id={DRIVE}&at=2026-01-29 14:00").status_code == 200
+
+
+def test_rows_memory_and_time_are_limited(console: Served, monkeypatch: pytest.MonkeyPatch):
+    with console.client() as client:
+        many = client.get("/ask", params={"sql": "select range as a from range(5000)"}).text
+        assert "1,000 rows, and more" in many
+        large = client.get("/ask", params={"sql": "select list(a.range || b.range) from range(100000) a, range(1000) b"})
+        assert large.status_code == 422 and "memory" in large.text
+        monkeypatch.setattr("console.ask.SECONDS", 1.0)
+        late = client.get(
+            "/ask", params={"sql": "select count(*) from range(10000000) a, range(10000000) b where a.range * b.range % 7 = 3"}
+        )
+        assert late.status_code == 422 and "stopped after" in late.text
+    assert SECONDS <= 30
+
+
+def test_a_question_is_cancelled_when_its_reader_has_gone(console: Served):
+    question = Question("select count(*) from range(10000000) a, range(10000000) b where a.range * b.range % 7 = 3")
+    with Publications(console.warehouse).current() as published:
+        threading.Timer(0.5, question.cancel).start()
+        began = time.monotonic()
+        with pytest.raises(QueryError, match="cancelled"):
+            question.answer(published)
+    assert time.monotonic() - began < 5
+
+
+def test_a_question_from_another_site_waits_for_its_reader(console: Served):
+    with console.client() as client:
+        foreign = client.get("/ask", params={"sql": "select 4711 as a"}, headers={"sec-fetch-site": "cross-site"}).text
+        own = client.get("/ask", params={"sql": "select 4711 as a"}, headers={"sec-fetch-site": "same-origin"}).text
+    assert "1 rows" in own and "1 rows" not in foreign and "select 4711" in foreign
+
+
+def test_every_question_of_the_cookbook_is_offered(console: Served):
+    with console.client() as client:
+        page = client.get("/ask").text
+    assert len(re.findall(r"<li><a href=\"/ask\?sql=", page)) >= 29
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Speed
+
+
+def test_fifty_readers_at_once_meet_no_error(console: Served):
+    def read(number: int) -> int:
+        with console.client() as client:
+            return max(client.get(page).status_code for page in ALL_PAGES[number % 5 :: 5])
+
+    with ThreadPoolExecutor(50) as pool:
+        assert set(pool.map(read, range(50))) == {200}
+
+
+def test_the_pages_name_relations_and_columns_that_are_there(console: Served):
+    with duckdb.connect(str(console.warehouse.published), read_only=True) as connection:
+        there = {
+            name
+            for (name,) in connection.execute(
+                "select schema_name || '.' || table_name from duckdb_tables() union all select schema_name || '.' || view_name from duckdb_views()"
+            ).fetchall()
+        }
+    assert {entry["of"] for entries in stated().values() for entry in entries if "of" in entry} <= there
