@@ -26,6 +26,7 @@ from workbench.commit import ROOT, current_commit
 from workbench.measure import measure_module
 from workbench.parts import PAPER_DAYS, Section, Setting
 from workbench.parts.check import bench_check
+from workbench.parts.console import bench_console
 from workbench.parts.day import bench_day
 from workbench.parts.hour import bench_hour
 from workbench.parts.questions import bench_commands, bench_questions
@@ -45,6 +46,7 @@ PARTS: dict[str, Callable[[Setting], list[Section]]] = {
     "questions": bench_questions,
     "commands": bench_commands,
     "check": bench_check,
+    "console": bench_console,
     "sources": bench_sources,
     **{name: part for project in projects() for name, part in project.benches().items()},
     "spark": bench_spark,
@@ -61,6 +63,7 @@ TITLES = (
     "The cookbook's questions",
     "Commands on the demo",
     "The inner loop",
+    "The console",
     "A month of 60 drives from Prometheus",
     "Parsers",
     "Four million requests around slow drives",

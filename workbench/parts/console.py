@@ -1,0 +1,90 @@
+"""The console on the demo: each page for one reader, then fifty readers at once, and the memory of its server."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from http.cookiejar import CookieJar
+from pathlib import Path
+
+import duckdb
+
+from workbench.commit import ROOT
+from workbench.measure import DRIVETAIL, measure
+from workbench.parts import Bound, Section, Setting
+
+READERS = 50
+ROUNDS = 4
+PORT = 8097
+TOKEN = "the-token-of-the-bench"
+
+
+def pages(warehouse: Path) -> list[str]:
+    """Pages of the slowest drives and of where they are, and those of the fleet."""
+    slowest = (
+        "select drive_id, current_raid_group_id, host from marts.fct_drive_slowness join marts.dim_drives using (drive_id) "
+        "order by slow_hours desc limit 12"
+    )
+    with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as connection:
+        rows = connection.execute(slowest).fetchall()
+    of_drives = [f"/{page}?id={name}" for row in rows for page, name in zip(("drive", "group", "host"), row, strict=True)]
+    return ["/", "/alerts", "/candidates", "/decisions", "/model", "/tables", "/ask", "/search?q=00", *dict.fromkeys(of_drives)]
+
+
+def read(address: str, asked: list[str]) -> list[float]:
+    """One reader's seconds for each page. Raises: HTTPError for a page that is not shown."""
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+    opener.open(f"{address}/alerts?token={TOKEN}").read()
+    found = []
+    for page in asked:
+        began = time.perf_counter()
+        opener.open(address + page).read()
+        found.append(time.perf_counter() - began)
+    return found
+
+
+def bench_console(setting: Setting) -> list[Section]:
+    """`drivetail serve` in a process of its own."""
+    demo = setting.work / "demo"
+    if not list(demo.rglob("warehouse.duckdb")):
+        shutil.rmtree(demo, ignore_errors=True)
+        measure(DRIVETAIL, "demo", "--out", demo)
+    warehouse = next(path.parent for path in demo.rglob("warehouse.duckdb"))
+    asked = pages(warehouse)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "drivetail.cli", "serve", "-w", str(warehouse), "--port", str(PORT)], cwd=ROOT,
+        env={**os.environ, "DRIVETAIL_CONSOLE_TOKEN": TOKEN}, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().partition("/?token")[0]
+        while True:
+            try:
+                first = read(address, asked)
+                break
+            except OSError:
+                time.sleep(0.2)
+        again = [seconds for _ in range(setting.repetitions) for seconds in read(address, asked)]
+        with ThreadPoolExecutor(READERS) as pool:
+            crowd = [seconds for one in pool.map(lambda _: read(address, asked[:ROUNDS] * 2), range(READERS)) for seconds in one]
+        peak = int(re.findall(r"VmHWM:\s+(\d+)", Path(f"/proc/{server.pid}/status").read_text())[0]) / 1024
+    finally:
+        server.terminate()
+        server.wait(30)
+    lines = [
+        f"{len(asked)} pages of the demo. Nobody had asked for a page before: median {1000 * statistics.median(first):.0f} ms, slowest "
+        f"{1000 * max(first):.0f} ms ({asked[first.index(max(first))].partition('?')[0]}). Asked again: median {1000 * statistics.median(again):.0f} ms. {READERS} readers at once, "
+        f"{len(crowd)} pages without an error: median {1000 * statistics.median(crowd):.0f} ms, slowest {1000 * max(crowd):.0f} ms.",
+    ]
+    bounds = [
+        Bound("median page", statistics.median([*first, *again]), 0.15), Bound("slowest page of one reader", max(*first, *again), 0.5),
+        Bound("memory of the server", peak, 500, "MiB"),
+    ]  # fmt: skip
+    return [Section("The console", lines, bounds)]
