@@ -35,10 +35,10 @@ from drivetail.ask.decisions import decide
 from drivetail.ask.sql import only_question
 from engine.read import QueryError, first_line
 from engine.warehouse import Warehouse
-from engine.words import counted_noun
 from ingest.contract.values import utc_now
 from report.page.html import environment
 from report.page.look import drawn
+from report.words import counted_noun
 
 BODY_BYTES = 1_000_000
 STALE_HOURS = 3

@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 
 from engine.read import Row
-from engine.words import TOO_LITTLE
+from ingest.reading.text import in_order
 from report.page import numbers
+from report.words import TOO_LITTLE
 
 PAGES = {
     "drive_id": ("/drive", "id"), "successor_drive_id": ("/drive", "id"), "slowest_drive_id": ("/drive", "id"),
@@ -84,7 +85,7 @@ def text(column: str, value: Any) -> str:
         return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.3g}" if abs(value) < 10 else f"{value:,.1f}"
     if value == "open" and column == "verdict":
         return TOO_LITTLE
-    return str(value).replace("_", " ") if column in WORDS else str(value)
+    return str(in_order(str(value).replace("_", " ") if column in WORDS else str(value)))
 
 
 def address(page: str, **parameters: object) -> str:

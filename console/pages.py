@@ -23,9 +23,9 @@ from drivetail.ask.explain.hour import hour_text
 from drivetail.ask.explain.question import known_drive, parse_hour
 from engine.read import NOT_ASKED, QueryError, Row
 from engine.warehouse import quoted
-from engine.words import counted_noun
 from report.page.numbers import NONE, capacity, day, instant, kind_name
 from report.weekly.figures import heat_map, weekly_trend
+from report.words import counted_noun
 
 SPAN_HOURS = 168
 MOST_HOURS = 24 * 92

@@ -12,7 +12,6 @@ import duckdb
 import polars as pl
 
 from console.ask import cookbook
-from workbench.commit import ROOT
 from workbench.measure import DRIVETAIL, Cost, measure
 from workbench.parts import Bound, Section, Setting, middle
 from workbench.parts.hour import add
