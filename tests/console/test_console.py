@@ -45,7 +45,7 @@ def form_token(page: str) -> str:
 
 
 def decided(warehouse: Warehouse) -> list[dict[str, object]]:
-    return Register(warehouse, "decisions").read()
+    return Register(warehouse.raw, "decisions").read()
 
 
 # --------------------------------------------------------------------------------------------------------------------
