@@ -331,17 +331,17 @@ def study(published: Published, query: Query) -> Page:
 
 def experiment(published: Published, query: Query) -> Page:
     """One experiment: every table of the lab that has rows of it."""
-    this = quoted(query.get("id", ""))
-    if not published.has("lab.dim_experiments") or not published.rows(f"select 1 from lab.dim_experiments where experiment_id = {this}"):
+    this, listed = quoted(query.get("id", "")), stated()["lab"][0]["of"]
+    if not published.has(listed) or not published.rows(f"select 1 from {listed} where experiment_id = {this}"):
         raise QueryError(f"{query.get('id', '')!r} is no experiment of this publication; the page Lab lists those that are")
     named = [name for name, columns in published.columns.items() if name.startswith("lab.") and "experiment_id" in columns]
     filled = [name for name in named if published.rows(f"select 1 from {name} where experiment_id = {this} limit 1")]
     blocks: list[Block] = [
         Table(
             name.partition(".")[2], name, f"select * exclude (experiment_id) from {name} where experiment_id = {this}", name, rows=15,
-            note=published.relations.get(name, ""), is_open="results" in name or name == "lab.dim_experiments",
+            note=published.relations.get(name, ""), is_open="results" in name or name == listed,
         )
-        for name in sorted(filled, key=lambda name: (name != "lab.dim_experiments", "results" not in name, name))
+        for name in sorted(filled, key=lambda name: (name != listed, "results" not in name, name))
     ]  # fmt: skip
     return Page(f"Experiment {query['id']}", blocks)
 
