@@ -117,7 +117,7 @@ def test_one_machine_under_two_names_counts_its_drives_once(tmp_path: Path) -> N
     warehouse = landed(root, tmp_path / "warehouse")
     assert asked(warehouse, "select drive_id, kind from marts.dim_drives") == [("S1", "disk")]
     assert "What became of 4 accepted drive-hours" in render_status(collect_status(warehouse))
-    assert asked(warehouse, "select path_hours, other_hours from marts.fct_recent_merged") == [(0, 2)]
+    assert asked(warehouse, "select path_hours, other_hours from status.fct_recent_merged") == [(0, 2)]
     assert asked(warehouse, "select drive_id, io_count from intermediate.int_drive_hours") == [("S1", 60), ("S1", 60)]
 
 

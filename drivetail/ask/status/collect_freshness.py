@@ -29,7 +29,7 @@ def collect_freshness(connection: duckdb.DuckDBPyConnection) -> Row:
             select drive_id, raid_group_id, first_hour_utc, last_hour_utc
             from status.fct_drive_freshness
             where not has_inventory and last_hour_utc is not null
-                and drive_id not in (select unnest(string_split(devices, ', ')) from marts.fct_shared_serials where devices is not null)
+                and drive_id not in (select unnest(string_split(devices, ', ')) from status.fct_shared_serials where devices is not null)
             """,
             "drive_id",
         ),

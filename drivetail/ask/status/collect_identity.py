@@ -28,7 +28,7 @@ def collect_inventory(connection: duckdb.DuckDBPyConnection) -> Row:
             select drive_id, current_raid_group_id as raid_group_id, first_hour_utc, last_hour_utc
             from marts.dim_drives
             where last_hour_utc is not null and (drive_id like '%/%' or drive_id like 'wwn:%')
-                and drive_id not in (select unnest(string_split(devices, ', ')) from marts.fct_shared_serials where devices is not null)
+                and drive_id not in (select unnest(string_split(devices, ', ')) from status.fct_shared_serials where devices is not null)
             """,
             "last_hour_utc desc, drive_id",
         ),
