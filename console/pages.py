@@ -324,7 +324,7 @@ def reports(published: Published, query: Query) -> Page:
 
 def study(published: Published, query: Query) -> Page:
     """Does this fleet behave as the paper's did?"""
-    if NOT_ASKED in published.relations_sql("study_results"):
+    if NOT_ASKED in published.relations_sql("marts.study_results"):
         return Page("Study", [], answer="Nobody has asked for the study yet: run drivetail study.")
     return Page("Does this fleet behave as the paper's did?", blocks_of(published, "study", {}, {}, {}))
 

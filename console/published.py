@@ -15,10 +15,14 @@ from typing import TypeVar, cast
 
 import duckdb
 
+from engine.publish import PUBLISHED
 from engine.read import Row, open_for_questions
 from engine.warehouse import Warehouse
 
 T = TypeVar("T")
+
+SCHEMAS = (*PUBLISHED, "lab")
+"""Where the relations that people query are."""
 
 LIMITS = "set memory_limit = '160MB'; set threads = 2; set preserve_insertion_order = false"
 """What all pages together may take."""
@@ -112,11 +116,12 @@ class Published:
     @cached_property
     def columns(self) -> dict[str, dict[str, tuple[str, str]]]:
         """Of every relation that people query, such as `marts.dim_drives`: column -> type, description."""
+        schemas = ", ".join(f"'{schema}'" for schema in (*SCHEMAS, "intermediate"))
         found: dict[str, dict[str, tuple[str, str]]] = {}
         for row in self.rows(
             "select schema_name || '.' || table_name as relation, column_name, data_type, coalesce(comment, '') as comment "
-            "from duckdb_columns() where database_name = 'warehouse' and schema_name in ('marts', 'lab', 'intermediate') "
-            "order by schema_name = 'lab', relation, column_index"
+            f"from duckdb_columns() where database_name = 'warehouse' and schema_name in ({schemas}) "
+            "order by schema_name = 'lab', schema_name <> 'marts', relation, column_index"
         ):
             found.setdefault(row["relation"], {})[row["column_name"]] = (row["data_type"], row["comment"])
         return found
@@ -131,13 +136,13 @@ class Published:
 
     @cached_property
     def relations(self) -> dict[str, str]:
-        """Every relation that people query -> its description; those of the lab last."""
-        found = {row["relation"]: row["comment"] or "" for row in self._views if row["relation"].startswith(("marts.", "lab."))}
-        return dict(sorted(found.items(), key=lambda item: (item[0].startswith("lab."), item[0])))
+        """Every relation that people query -> its description: marts first, then what pages read, then the lab."""
+        found = {row["relation"]: row["comment"] or "" for row in self._views if row["relation"].split(".")[0] in SCHEMAS}
+        return dict(sorted(found.items(), key=lambda item: (SCHEMAS.index(item[0].split(".")[0]), item[0])))
 
     def relations_sql(self, name: str) -> str:
-        """What a view of the marts is made of; empty for a table."""
-        return next((row["sql"] for row in self._views if row["relation"] == f"marts.{name}"), "")
+        """What a published view, such as `marts.drive_actions`, is made of; empty for a table."""
+        return next((row["sql"] for row in self._views if row["relation"] == name), "")
 
     def has(self, relation: str, column: str | None = None) -> bool:
         """Whether a relation, or a column of it, is in this publication."""
