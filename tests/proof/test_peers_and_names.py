@@ -98,7 +98,7 @@ def test_devices_that_measured_one_serial_at_once_are_described_by_their_own_hos
     ]
     page = render_status(collect_status(warehouse))
     assert "MADEUP0  q0/sda, q1/sda, q2/sda  measured on several devices in one hour" in page
-    assert "no RAID-hour is valid: of the drive-hours 6 are `group of fewer than 3 data drives`" in page
+    assert "no RAID-hour is valid: of the drive-hours 6 are `group of too few data drives`" in page
     assert "\n  q0,sda,ITS-OWN-SERIAL\n" in page
     assert not [title for title in ("known by their device only", "no inventory", "unknown kind") if title in page]
     assert asked(warehouse, "select raid_group_id, kind from marts.dim_raid_groups order by all") == [
