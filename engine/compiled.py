@@ -12,9 +12,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from engine.nodes import Models, read_models
+from engine.thresholds import project_settings
 from engine.warehouse import PROJECT
 
 _DESCRIPTION = re.compile(
@@ -30,9 +29,8 @@ def project_files(project: Path = PROJECT) -> list[Path]:
     other programs are not among them.
     """
     others = {PROJECT / "models" / "custom", PROJECT / "models" / "metrics"}
-    stated = project / "dbt_project.yml"
-    paths = yaml.safe_load(stated.read_text(encoding="utf-8")) or {}
-    found = {stated}
+    paths = project_settings(project)
+    found = {project / "dbt_project.yml"}
     for kind in ("model-paths", "macro-paths", "seed-paths", "test-paths"):
         for file in (file for name in paths.get(kind, ()) for file in (project / name).resolve().rglob("*")):
             if file.suffix in SUFFIXES and others.isdisjoint(file.parents) and (kind != "test-paths" or file.suffix == ".sql"):

@@ -24,9 +24,17 @@ class ThresholdError(ValueError):
 
 
 @cache
+def project_settings(project: Path = PROJECT) -> dict[str, Any]:
+    """A project's dbt_project.yml."""
+    # libyaml's parser: PyYAML's own takes ten times as long, and each command asks
+    settings: dict[str, Any] = yaml.load((project / "dbt_project.yml").read_text(encoding="utf-8"), yaml.CSafeLoader) or {}
+    return settings
+
+
+@cache
 def variables(project: Path = PROJECT) -> dict[str, Any]:
     """The models' thresholds and lists as dbt_project.yml has them, by name. project: folder of that file."""
-    stated: dict[str, Any] = yaml.safe_load((project / "dbt_project.yml").read_text(encoding="utf-8"))["vars"]
+    stated: dict[str, Any] = project_settings(project)["vars"]
     return stated
 
 

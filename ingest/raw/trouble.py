@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 NO_ROOM = ("no space left", "file too large", "disk quota exceeded")
 FOOTER_CUT_OFF = "thrift: transport error"
 """What polars says where the room ends within a Parquet file's footer; of a damaged one, too."""
@@ -62,6 +59,10 @@ def _what_readers_see(warehouse: Path) -> str:
 
 def damage(path: Path) -> str | None:
     """Why a Parquet file cannot be read; null where every value of it can."""
+    # here, since every build would pay for the import and few meet damage
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         with pq.ParquetFile(path) as file:
             for _ in file.iter_batches():  # a day of a large fleet need not fit into memory
