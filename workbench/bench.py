@@ -92,8 +92,17 @@ def enter(section: Section, begun: str) -> None:
     old = RESULTS.read_text(encoding="utf-8").split("\n## ")[1:] if RESULTS.exists() else []
     sections = {title: f"## {text.rstrip()}\n" for text in old for title in TITLES if text.startswith(f"{title}\n")}
     sections[section.title] = written(section, begun)
-    head = f"# Benchmark\n\n`make bench` on {machine()}. Absolute seconds vary with the machine's neighbours; ratios are taken within one run.\n"
-    RESULTS.write_text("\n".join([head, *(sections[title] for title in TITLES if title in sections)]), encoding="utf-8")
+    told = f"`make bench` on {machine()}. Absolute seconds vary with the machine's neighbours; ratios are taken within one run.\n"
+    in_order = {title: sections[title] for title in TITLES if title in sections}
+    RESULTS.write_text("\n".join(["# Benchmark", "", *what_holds(in_order), told, *in_order.values()]), encoding="utf-8")
+
+
+def what_holds(sections: dict[str, str]) -> list[str]:
+    """How many bounds hold, and each that does not, of the sections as they are written."""
+    judged = [(title, line) for title, text in sections.items() for line in text.splitlines() if line.endswith((": holds", ": FAILS"))]
+    failing = [f"{line.removesuffix(': FAILS')} ({title})" for title, line in judged if line.endswith(": FAILS")]
+    told = f"{len(judged) - len(failing)} of {len(judged)} bounds hold" + (". These do not:" if failing else ".")
+    return [told, "", *failing, *([""] if failing else [])]
 
 
 def main() -> None:
