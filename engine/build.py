@@ -287,16 +287,16 @@ class Build:
         names = (path.name.split(".")[0] for path in self.warehouse.store.glob("*/day_utc=*/*.parquet"))
         return max((int(name) for name in names if name.isdigit()), default=0)
 
-    def _refuse_lost(self, finished: dict[int, str | None]) -> None:
+    def _refuse_lost(self, finished: dict[int, str]) -> None:
         """Raises: ModelError where raw has lost deliveries: what was computed of them would stay, or go, without a word."""
         last = None if finished else current_publication(self.warehouse)
-        known = finished if last is None else published_deliveries(self.warehouse, last.publication_id) or {}
+        known = finished if last is None else published_deliveries(self.warehouse, last.publication_id)
         lost = lost_deliveries(self.digests, known)
         if lost:
             self.connection.close()
             raise ModelError(lost_sentence(self.warehouse.raw, lost))
 
-    def _open(self, *, keep_pruned: bool) -> tuple[duckdb.DuckDBPyConnection, dict[int, str | None], str | None]:
+    def _open(self, *, keep_pruned: bool) -> tuple[duckdb.DuckDBPyConnection, dict[int, str], str | None]:
         """Open the build database. One whose days other definitions made is forgotten: its numbers would mix with new ones.
 
         Returns: the connection, number and digest of the finished deliveries, and the version of the models that are defined, none where

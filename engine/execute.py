@@ -49,8 +49,7 @@ IN_MEMORY = "in_memory"
 
 STATE = """
 create schema if not exists state;
-create table if not exists state.finished_deliveries (delivery_seq bigint primary key, digest varchar);
-alter table state.finished_deliveries add column if not exists digest varchar;
+create table if not exists state.finished_deliveries (delivery_seq bigint primary key, digest varchar not null);
 create table if not exists state.project (version varchar);
 create table if not exists state.defined (version varchar);
 create table if not exists state.made (relation varchar primary key, as_of_hour_utc timestamp, publication_id varchar);

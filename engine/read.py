@@ -98,10 +98,9 @@ def published_thresholds(warehouse: Warehouse, publication_id: str) -> dict[str,
     return variables() | own
 
 
-def published_deliveries(warehouse: Warehouse, publication_id: str) -> dict[int, str | None] | None:
-    """The deliveries that a publication was made of, number -> digest; None where its record does not say, as of an early release."""
-    found = _record(warehouse, publication_id).get("deliveries")
-    return None if found is None else {int(number): digest for number, digest in found.items()}
+def published_deliveries(warehouse: Warehouse, publication_id: str) -> dict[int, str]:
+    """The deliveries that a publication was made of, number -> digest; empty where its record cannot be read."""
+    return {int(number): digest for number, digest in _record(warehouse, publication_id).get("deliveries", {}).items()}
 
 
 def published_custom(warehouse: Warehouse, publication_id: str) -> tuple[str, list[str]]:

@@ -134,13 +134,13 @@ def source_of(path: Path) -> str | None:
     return last if path.name.count(".") > 1 and not last.isdigit() else None
 
 
-def lost_deliveries(landed: Mapping[int, str], known: Mapping[int, str | None]) -> list[int]:
+def lost_deliveries(landed: Mapping[int, str], known: Mapping[int, str]) -> list[int]:
     """Numbers of deliveries that raw has lost, in order: those that it lacks, or whose number another delivery has now.
 
-    landed: number -> digest of what raw holds. known: the same of what builds have taken in, null where an early release did not keep it.
+    landed: number -> digest of what raw holds. known: the same of what builds have taken in.
     A number missing below the greatest known one is not lost: a `--full-refresh` accepted the gap.
     """
-    changed = [seq for seq, digest in known.items() if seq not in landed or digest not in (None, landed[seq])]
+    changed = [seq for seq, digest in known.items() if seq not in landed or digest != landed[seq]]
     after = range(max(known, default=0) + 1, max(landed, default=0))
     return sorted([*changed, *(seq for seq in after if seq not in landed)])
 

@@ -93,19 +93,3 @@ def test_build_database_that_is_gone_does_not_hide_a_loss(three: Warehouse) -> N
     refused = drivetail("build", "-w", three.root)
     assert refused.exit_code == 1
     assert "has lost delivery 2;" in refused.output
-
-
-def test_state_of_an_earlier_release_learns_what_its_deliveries_are(three: Warehouse, tmp_path: Path) -> None:
-    with duckdb.connect(str(three.build_database)) as connection:
-        connection.execute("alter table state.finished_deliveries drop column digest")
-    land(three, tmp_path, 4)
-    assert drivetail("build", "-w", three.root).exit_code == 0
-    lose(three, 2)
-    assert "has lost delivery 2;" in drivetail("build", "-w", three.root).output
-
-
-def test_publication_of_an_earlier_release_is_no_loss(three: Warehouse) -> None:
-    (record,) = three.publications.glob("*.json")
-    record.write_text(record.read_text().replace('"deliveries"', '"something"'))
-    status = collect_status(three)
-    assert (status.lost_deliveries, status.unbuilt["count"], status.publication["delivery_count"]) == ([], 0, 3)

@@ -25,6 +25,7 @@ from engine.errors import Hindered, ModelError
 from engine.publish import STORAGE_VERSION
 from engine.read import QueryError, note_other_models
 from engine.warehouse import Warehouse, quoted
+from ingest.raw.store import list_deliveries
 
 
 @pytest.fixture
@@ -54,8 +55,9 @@ def test_what_other_definitions_computed_is_computed_again(landed: Warehouse) ->
 
 def test_what_these_definitions_computed_stays(landed: Warehouse) -> None:
     new_deliveries(landed)
+    first = min(list_deliveries(landed.root), key=lambda delivery: delivery.seq)
     with duckdb.connect(str(landed.build_database)) as connection:
-        connection.execute("insert into state.finished_deliveries (delivery_seq) values (1)")
+        connection.execute("insert into state.finished_deliveries values (1, ?)", [first.digest()])
     assert new_deliveries(landed) == [2]
 
 

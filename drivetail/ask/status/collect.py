@@ -28,7 +28,7 @@ def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
     now = now or datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     status = Status(str(warehouse.root), now)
     last = current_publication(warehouse)
-    known = None if last is None else published_deliveries(warehouse, last.publication_id)
+    known = {} if last is None else published_deliveries(warehouse, last.publication_id)
     # after it: what lands and is built meanwhile is not lost
     deliveries = list_deliveries(warehouse.root)
     collect_quarantined(status, warehouse)

@@ -16,21 +16,16 @@ BOUNDS = ("status_window_days", "lagging_hours", "stopped_hours", "silent_hours"
 """The thresholds of what is listed."""
 
 
-def collect_published(
-    status: Status, warehouse: Warehouse, deliveries: list[Delivery], known: dict[int, str | None] | None
-) -> set[int] | None:
+def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Delivery], known: dict[int, str]) -> set[int] | None:
     """Add the status from the publication, and what raw has lost. Returns: the deliveries it holds, None without a usable one.
 
-    known: the deliveries that it was made of, None where its record does not say.
+    known: the deliveries that it was made of, number -> digest.
     """
     landed = {delivery.seq: delivery.digest() for delivery in deliveries}
-    status.lost_deliveries = lost_deliveries(landed, known or {})
+    status.lost_deliveries = lost_deliveries(landed, known)
     try:
         with publication_of(warehouse) as connection:
-            if known is None:
-                query = "select distinct delivery_seq, null from raw.ingested_files"
-                known = dict(connection.execute(query).fetchall())
-            built = {seq for seq, digest in known.items() if digest in (None, landed.get(seq))}
+            built = {seq for seq, digest in known.items() if digest == landed.get(seq)}
             _collect_from(status, connection, len(known))
         publication_id = status.publication["publication_id"]
         thresholds = published_thresholds(warehouse, publication_id)
