@@ -23,8 +23,8 @@ QUESTIONS = dict(re.findall(r"^## (\d+\. .*?)$.*?```sql\n(.*?)```", TEXT, re.DOT
 
 
 def test_there_are_as_many_as_the_title_says_in_order() -> None:
-    assert TEXT.startswith("# Twenty-nine questions")
-    assert [name.partition(".")[0] for name in QUESTIONS] == [str(number) for number in range(1, 30)]
+    assert TEXT.startswith("# Thirty questions")
+    assert [name.partition(".")[0] for name in QUESTIONS] == [str(number) for number in range(1, 31)]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
