@@ -8,7 +8,7 @@ PORT ?= 8080
 # else every process compiles every module again
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo airflow docs check test tests lint proof bench soak mutants calibrate spark-cluster spark-cluster-stop wheel clean help
+.PHONY: demo airflow docs check test tests lint proof bench soak mutants calibrate spark-cluster spark-cluster-stop wheel sbom clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -62,6 +62,13 @@ wheel: .venv/.ready  ## a wheel that installs anywhere: dist/ (docs/install.md)
 	$(RUN)/python -m engine.compiled . lab
 	$(RUN)/python -m workbench.man
 	$(UV) build --quiet --wheel --out-dir dist
+
+# in an environment without the tools of development
+sbom: .venv/.ready  ## every dependency with its version and licence: dist/sbom.cdx.json (CycloneDX), dist/licences.md
+	mkdir -p dist
+	UV_PROJECT_ENVIRONMENT=target/sbom $(UV) sync --frozen --quiet --no-dev --all-extras --no-install-project
+	$(UV) tool run --quiet --from cyclonedx-bom==7.5.0 cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o dist/sbom.cdx.json target/sbom/bin/python
+	$(RUN)/python -m workbench.licences dist/sbom.cdx.json dist/licences.md
 
 clean:  ## remove what the targets above made
 	rm -rf demo target logs dist .venv .uv
