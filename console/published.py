@@ -115,7 +115,7 @@ class Published:
 
     @cached_property
     def columns(self) -> dict[str, dict[str, tuple[str, str]]]:
-        """Of every relation that people query, such as `marts.dim_drives`: column -> type, description."""
+        """Columns of every relation that people query, such as `marts.dim_drives`: column -> type, description."""
         schemas = ", ".join(f"'{schema}'" for schema in (*SCHEMAS, "intermediate"))
         found: dict[str, dict[str, tuple[str, str]]] = {}
         for row in self.rows(

@@ -1,6 +1,6 @@
 """What `drivetail prune` leaves of the days before its horizon (docs/decisions/0007-prune.md).
 
-A pruned day keeps every stored model except the drive-hours. Of those it keeps drive, hour and slowdown where a chronic window may still
+A pruned day keeps every stored model except the drive-hours. It keeps their drive, hour and slowdown where a chronic window may still
 reach the row. So intervals, events, tails and the study stay exact. Nothing can compute a pruned day again, so raw has its files too, as
 hard links in `raw/pruned/`: a copy of raw is a copy of everything. In order, so that a kill at any instant loses nothing:
 1. the pruned days' files are written and linked into raw,

@@ -1,4 +1,4 @@
-{#- What a drive is compared with: disks, SSDs behind SATA or SAS, NVMe, and those of which nobody says (`unknown`), each among themselves. A device
+{#- The kind of drives that a drive is compared with: disks, SSDs behind SATA or SAS, NVMe, and drives of unknown kind (`unknown`). A device
     nvme0n1 says by its name what it is. kind: `disk`, `ssd` or null. -#}
 {% macro peer_kind(kind, interface, drive_id) -%}
 case

@@ -31,7 +31,7 @@ from quality.frames import GIVEN, PARAMETERS, columns
 SHIPPED = Path(__file__).parent / "suites"
 TABLES = ("drive_hours", "drive_samples", "drive_events", "drives", "drive_health", "drive_aliases", "labels", "ingested_files")
 WITHOUT_ROWS = ("drive_samples", "drive_health", "ingested_files")
-"""Of these nothing is rejected: they are made of delivered rows, which are counted elsewhere (samples go with their drive-hour)."""
+"""Tables without rejected rows: they are made of delivered rows, which are counted elsewhere (samples go with their drive-hour)."""
 EXAMPLES = 3
 _FUNCTIONS = {"trunc", "round", "abs", "PI", "E"}
 

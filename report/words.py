@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 TOO_LITTLE = "too little data to call"
-"""Of a verdict that is `open`: the interval reaches both sides."""
+"""Words for a verdict that is `open`: the interval reaches both sides."""
 NO_BACKTEST = "No backtest yet: it needs nine weeks of data, and a tail hour in the four weeks after a prediction"
 
 

@@ -1,4 +1,4 @@
--- Of a drive's slow hours all but the first follow another one (contract, sum 5: slow drive-hours = arrivals + drives with a slow hour).
+-- All slow hours of a drive but the first follow another one (contract, sum 5: slow drive-hours = arrivals + drives with a slow hour).
 -- A row here is a drive with an arrival too many or too few.
 with slow_hours as (
     select drive_id, cast(sum(slow_hours) as bigint) as slow_hours

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-# written as no JSON writer would: Python refuses to write, and to read, whole numbers of so many digits
+# written as no JSON writer would: Python refuses to write, and to read, whole numbers of this length
 _DIGITS = "<digits>"
 _VALUES: list[Any] = [
     None, True, False, 0, -1, 1.5, 2**31, 2**53 + 1, 2**63, 10**19, 10**400, -(10**400), 1e308, math.nan, math.inf, -math.inf,

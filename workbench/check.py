@@ -2,7 +2,7 @@
 
 1. every model that changed, and all that read it, is planned over nothing: columns, types and contracts;
 2. the unit tests whose query changed are run in DuckDB (workbench/unit_tests.py);
-3. changed files are linted: ruff and mypy for Python, sqlfluff for SQL.
+3. changed files are linted: ruff and mypy for Python, sqlfluff for SQL, plain words for every text (BANNED).
 
 What has passed is remembered by content in target/compiled/check, so that nothing is checked twice. `--model NAME` checks one model, `--all`
 every unit test, `--lint` style and types alone, of all files.
@@ -33,6 +33,21 @@ LINE_LENGTH = 200
 """Of SQL: sqlfluff counts what Jinja makes of a line."""
 
 PYTHON = Path(sys.executable).parent
+
+BANNED = {
+    r"(?:description: [\"']?|\"\"\"|^ *(?:#|--|\{#-?) )Of \S": "begin with the noun: `Slow hours among them`",
+    r"\bOf (?:them|those|these)\b": "begin with the noun: `Slow hours among them`",
+    r"description: [\"']?What ": "name the thing: `Cost of ...`, `Reason for ...`",
+    r"\b(?:which|that|it|they|what) (?:is|are) none\b": "`is not one`, `is not a record`",
+    r"\b[Ss]o many (?!that\b)": "`a number of`",
+    r"\b(?:anew|[Ww]hoever|hangs? on|held against|lies beside|no word of)\b": "`again`, `the reader`, `depends on`, `compared with`",
+    r"\bnobody (?:says|said)\b": "`unknown`",
+    r"\bdef test_\w{66,}": "name subject, condition and result in 70 characters",
+}
+"""Pattern -> plain words for it. The README's and the models' readers are strangers."""
+READ_BY_PEOPLE = (".md", ".yml", ".sql", ".py", ".j2")
+NOT_OURS = ("docs/results/", "lab/", "workbench/check.py", "tests/workbench/test_check.py")
+"""Not checked for words: generated pages, the lab, and the list itself."""
 
 
 class Passed:
@@ -110,6 +125,19 @@ def lint_sql(passed: Passed, *, is_all: bool) -> str | None:
     return None
 
 
+def banned(name: str, text: str) -> list[str]:
+    """Words of BANNED in a text: its name, line, the words and plain ones. Quotations of the contract (`> `) may have them."""
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if '"""> ' not in line]
+    found = ((number, re.search(pattern, line), plain) for number, line in lines for pattern, plain in BANNED.items())
+    return [f"{name}:{number}: {match[0].strip()!r}; plain words are {plain}" for number, match, plain in found if match]
+
+
+def lint_words(passed: Passed, *, is_all: bool) -> str | None:
+    """Look for banned words in the texts that have changed, or in all. Returns: what is wrong; None where nothing is."""
+    files = (name for suffix in READ_BY_PEOPLE for name in files_to_lint(suffix, is_all=is_all) if not name.startswith(NOT_OURS))
+    return "\n".join(each for name in files for each in banned(name, (PROJECT / name).read_text(encoding="utf-8"))) or None
+
+
 def unit_tests(project: Project, passed: Passed, model: str | None, *, is_all: bool) -> tuple[list[UnitTest], list[str]]:
     """Run the unit tests of one model, or those whose query has changed. Returns: those that ran, and what differs, by test."""
     tests = project.unit_tests(lambda name: model in (None, name))
@@ -158,12 +186,15 @@ def check_models(passed: Passed, model: str | None, *, is_all: bool) -> list[str
 @click.option("--model", metavar="NAME", help="Check one model alone: its columns and its unit tests.")
 @click.option("--all", "is_all", is_flag=True, help="Check everything, whatever has passed before.")
 @click.option("--lint", "is_lint", is_flag=True, help="Check style and types alone, of all files.")
-def main(model: str | None, is_all: bool, is_lint: bool) -> None:
+@click.option("--words", "is_words", is_flag=True, help="Check the words of changed texts alone.")
+def main(model: str | None, is_all: bool, is_lint: bool, is_words: bool) -> None:
     """Check what an edit may have broken: models, unit tests, lint."""
     began = time.monotonic()
     file = compiled_file("duckdb").parent / "check" / "passed.json"
     passed = Passed(file)
     wrong: list[str] = []
+    if is_words:
+        sys.exit(lint_words(passed, is_all=False))
     with ThreadPoolExecutor(2 if is_lint else 1) as beside:
         # mypy and sqlfluff are processes of their own: they run while dbt compiles
         linted = [] if model else [beside.submit(lint, passed, is_all=is_lint) for lint in (lint_sql, lint_python)]

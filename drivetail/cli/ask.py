@@ -326,7 +326,7 @@ def docs(out: Path) -> None:
 def serve(warehouse: Warehouse, host: str, port: int, user_header: str | None, public: str | None) -> None:
     """Show the warehouse in the browser: look, ask, decide.
 
-    Prints an address with a token; whoever opens it may read everything and decide. It follows what is published (docs/console.md).
+    Prints an address with a token. Anybody who opens it may read everything and decide. It follows what is published (docs/console.md).
 
     \b
     drivetail serve                                            http://127.0.0.1:8090

@@ -86,7 +86,7 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
             raise Failure(str(error)) from error
         except (IngestError, ThresholdError) as error:
             raise click.UsageError(str(error)) from error
-        except BrokenPipeError:  # whoever read the output has gone: click ends without a word
+        except BrokenPipeError:  # the reader of the output has gone: click ends in silence
             raise
         except OSError as error:
             raise os_failure(error, root) from error

@@ -33,7 +33,7 @@ DriveKind = Literal["disk", "ssd"]
 Resolution = Literal["1m", "5m", "15m"]
 
 METRICS_SUFFIX = ".prom"
-"""Of the files that node_exporter reads."""
+"""Ending of the files that node_exporter reads."""
 
 TEMPLATE = """\
 # One drivetail installation. Changes take effect within a minute; `drivetail inbox` says whether the file is right.

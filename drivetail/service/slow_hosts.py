@@ -23,6 +23,6 @@ class SlowHosts(BaseModel):
 
 
 def seconds_of(text: str) -> int | None:
-    """`60s`, `5m` -> seconds; null for what is none."""
+    """`60s`, `5m` -> seconds; null for another text."""
     match = re.fullmatch(r"(\d{1,4})([sm]?)", text)
     return int(match[1]) * (60 if match[2] == "m" else 1) if match else None

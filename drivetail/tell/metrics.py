@@ -33,7 +33,7 @@ ROWS = {
 }
 
 MAX_SERIES = 200
-"""Of one metric with a label that names a drive."""
+"""Number of series of one metric with a label that names a drive, at most."""
 
 
 def metrics_text(warehouse: Warehouse, now: datetime | None = None) -> str:

@@ -22,7 +22,7 @@ from engine.warehouse import Warehouse
 from report.words import counted_noun
 
 RETRIES, WAIT_SECONDS = 2, 2
-"""Of a message that a receiver did not take; `?retry=` and `?wait=` of its URL override them."""
+"""Attempts for a message that a receiver did not take, and seconds between them; `?retry=` and `?wait=` of its URL override them."""
 
 SHORTEST_SECRET = 4
 """Characters of a part of a URL that is left out of every message."""
@@ -67,7 +67,7 @@ def send(receiver: Receiver, title: str, text: str) -> None:
         asset = apprise.AppriseAsset(app_id="drivetail", default_service_retry=RETRIES, default_service_wait=WAIT_SECONDS)
         service = apprise.Apprise.instantiate(url, asset=asset)
         if service is None:
-            raise NotDelivered(f"{receiver.name}: its url is none of Apprise's ({'; '.join(said)}); see docs/alerts.md")
+            raise NotDelivered(f"{receiver.name}: its url is not one of Apprise's ({'; '.join(said)}); see docs/alerts.md")
         service.overflow_mode = apprise.OverflowMode.SPLIT  # else a service refuses what is too long
         receivers = apprise.Apprise(asset=asset)
         receivers.add(service)

@@ -41,7 +41,7 @@ class Inventory:
 
 
 def kind_finding(unknown: int, drives: int) -> list[Finding]:
-    """Whether drives can be compared with those of their kind: `unknown`, those of which nobody says it."""
+    """Whether drives can be compared with those of their kind: `unknown` drives with each other."""
     if not unknown:
         return []
     said = f"of {unknown} of {drives} drives the kind is unknown; they are compared with each other, or with an array of one known kind"

@@ -114,7 +114,7 @@ KEY: dict[str, tuple[str, ...]] = {
 }
 
 LONGEST_NAME_BYTES = 500
-"""Of a drive, a RAID group and whatever else has a name, in UTF-8. No source writes a longer one."""
+"""Greatest length of the name of a drive, a RAID group or anything else, in UTF-8. No source writes a longer one."""
 
 NAMES: dict[str, tuple[str, ...]] = {
     kind: tuple(name for name, dtype in columns.items() if dtype == TEXT and name != "detail") for kind, columns in CONTRACT.items()

@@ -37,7 +37,7 @@ _COLUMNS, _GROUP_BYTES, _GROUP_OFFSET, _GROUP_COMPRESSED_BYTES = 1, 2, 5, 6
 _FILE_OFFSET, _METADATA = 2, 3
 _BYTES, _COMPRESSED_BYTES, _DATA_PAGE, _DICTIONARY_PAGE = 6, 7, 9, 11
 _KEPT = frozenset({1, 2, 3, 4, 5, _BYTES, _COMPRESSED_BYTES, _DATA_PAGE, _DICTIONARY_PAGE, 12})
-"""Of a delivered column's metadata: page indexes and filters are left out, for nobody would notice if they lied."""
+"""Fields that are copied from a delivered column's metadata, not page indexes and filters: nobody would notice wrong ones."""
 _TAIL_BYTES = 8
 
 _ORDINARY = (
@@ -174,7 +174,7 @@ def _structs(of: Struct, field: int) -> list[Struct]:
 
 
 def _join(group: Struct, delivered: Struct, places: list[int | None], shift: int) -> None:
-    """Put delivered columns into a row group, and move its own by so many bytes.
+    """Put delivered columns into a row group, and move its own by a number of bytes.
 
     places: where each of its columns is among the delivered ones.
     """

@@ -35,7 +35,7 @@ class Register:
             yield
 
     def read(self, *, skips_damaged: bool = False) -> list[Record]:
-        """Every record, oldest first. Raises: StoreError for a line that is none, unless such lines may be left out."""
+        """Every record, oldest first. Raises: StoreError for a line that is not a record, unless such lines may be left out."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:

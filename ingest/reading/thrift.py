@@ -62,7 +62,7 @@ class _Reader:
 
 
 def read_struct(data: bytes) -> Struct:
-    """The struct that bytes begin with. Raises: ValueError, IndexError where they are none."""
+    """The struct that bytes begin with. Raises: ValueError, IndexError where they do not begin with one."""
     return _Reader(data).struct()
 
 

@@ -21,7 +21,7 @@ EXPECTED = "drive_hours*, drive_events*, drives* or drive_health*, each as .parq
 
 
 def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """The record kind of a file by its own name, else by the nearest folder of that name; null where it is none."""
+    """The record kind of a file by its own name, else by the nearest folder of that name; null for any other file."""
     if format_of(relative.name) is None:
         return None
     for part in (relative.name, *reversed(relative.parent.parts)):

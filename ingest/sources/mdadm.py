@@ -46,9 +46,9 @@ _SYNC_EVENTS = {"recovery": "rebuild", "reshape": "rebuild", "resync": "scrub", 
 _DETAIL_SYNC = {"recovering": "recovery", "resyncing": "resync", "checking": "check", "reshaping": "reshape"}
 
 _LEVELS = ("linear", "raid0", "raid1", "raid4", "raid5", "raid6", "raid10", "multipath")
-# Of these mdstat says how many members work.
+# mdstat shows how many members of these work
 _REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10")
-# Of the kernel's numbers for layouts those whose parity stays where it is (drivers/md/raid5.h): first slots, last slots, Q on the last.
+# the kernel's numbers for layouts whose parity stays where it is (drivers/md/raid5.h): first slots, last slots, Q on the last.
 _FIXED_LAYOUTS = {4: "parity-first", 5: "parity-last", 16: "left-asymmetric-6", 17: "right-asymmetric-6", 18: "left-symmetric-6",
                   19: "right-symmetric-6", 20: "parity-first-6"}  # fmt: skip
 

@@ -109,7 +109,7 @@ def _text(value: Any) -> str | None:
 
 
 def _count(value: Any) -> int | None:
-    """A count, which old versions write as text; null where it is none."""
+    """A count, which old versions write as text; null where the text is not a count."""
     if isinstance(value, str) and value.isdecimal() and len(value) <= MOST_DIGITS:
         value = int(value)
     return value if type(value) is int and 0 <= value <= _MOST else None

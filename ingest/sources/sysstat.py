@@ -288,7 +288,7 @@ def _run_of(options: Mapping[str, Any], zone: tzinfo | None) -> Run | None:
 def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, run: Run | None = None) -> Found:
     """The intervals of whole drives in one file; `order` is that of its dates with slashes, one of ORDERS.
 
-    Raises: UnreadableFile where it is none of the formats, or its times are not known.
+    Raises: UnreadableFile where it has another format, or its times are not known.
     """
     try:
         text = b"".join(text_blocks(path, EXPECTED))
@@ -324,7 +324,7 @@ def _reject(found: Found, reason: str, column: str, value: str | None) -> None:
 
 
 def _drive(device: str, found: Found) -> str | None:
-    """The drive that a tool calls so; null for what is none, and for a name that cannot be one, which is turned away."""
+    """The drive that a tool calls so; null for another device, and for a name that cannot be one, which is turned away."""
     name = device.removeprefix("/dev/")
     if is_whole_drive(name) or is_hidden_path(name):
         return name

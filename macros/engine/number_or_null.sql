@@ -1,2 +1,2 @@
-{#- A text as a double, null where it is none. -#}
+{#- A text as a double, null where it is not a number. -#}
 {% macro number_or_null(text) %}try_cast({{ text }} as double){% endmacro %}

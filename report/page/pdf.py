@@ -38,6 +38,6 @@ def print_page(page: str) -> bytes:
                 f"{browser} has not printed the report within {PRINT_SECONDS} s; print the HTML report from a browser"
             ) from error
         if not target.exists():
-            last = (result.stderr.strip().splitlines() or ["no word of why"])[-1]
+            last = (result.stderr.strip().splitlines() or ["it gave no reason"])[-1]
             raise QueryError(f"{browser} could not print the report ({last}); print the HTML report from a browser")
         return target.read_bytes()

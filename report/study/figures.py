@@ -32,7 +32,7 @@ class Figure:
     y_range: tuple[float, float]
     curves: tuple[str, ...] = ("Disk", "SSD")
     kind: str | None = None
-    """Of all curves; None: a curve's name is its kind."""
+    """Kind of all curves; None where the name of a curve is its kind."""
     is_x_log: bool = False
     is_y_log: bool = False
     is_at_least: bool = False

@@ -71,7 +71,7 @@ RANKINGS = {
 BUDGET_WORDS = {"kept": "kept", "missed": "missed", "open": TOO_LITTLE}
 VERDICTS = {"open": TOO_LITTLE}
 DECISIONS_DRAWN = 12
-"""Of the latest decisions, those whose drive has a chart."""
+"""The latest decisions whose drive has a chart."""
 LIMITS = {
     "drives": DRIVES_LISTED,
     "raid_groups": GROUPS_LISTED,

@@ -61,7 +61,7 @@ def console(demo: Warehouse) -> Iterator[Served]:  # noqa: F811
 
 @pytest.fixture(scope="session")
 def hostile_console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Of a copy: tests decide on its drives."""
+    """The console over a copy of the demo: tests decide on its drives."""
     root: Path = tmp_path_factory.mktemp("hostile") / "ware'house"
     with served(copied(attacked_fleet().warehouse, root)) as found:
         yield found

@@ -79,7 +79,7 @@ def test_every_query_of_a_page_can_be_asked_and_gives_its_rows(console: Served):
             assert client.get(link).status_code == 200, link
 
 
-def test_a_table_sorts_filters_turns_its_page_and_downloads_what_was_chosen(console: Served):
+def test_a_table_sorts_filters_turns_pages_and_downloads_its_rows(console: Served):
     with console.client() as client:
         chosen = {"name": "marts.dim_drives", "rows.q": GROUP, "rows.sort": "-drive_id"}
         page = client.get("/table", params=chosen).text

@@ -30,7 +30,7 @@ else:
     sys.path.insert(0, str(ROOT / "dags"))
 
 
-# Airflow is imported in fixtures and tests: whoever collects all tests must not wait for it
+# Airflow is imported in fixtures and tests, so that collecting all tests does not wait for it
 @pytest.fixture(scope="session")
 def airflow_database() -> Iterator[None]:
     """Airflow's tables, and the writer's pool."""

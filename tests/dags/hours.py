@@ -19,7 +19,7 @@ WEEK = "2026-W02"
 
 
 def last_hours(count: int) -> list[datetime]:
-    """So many hours until the end of the week."""
+    """A number of hours until the end of the week."""
     return [MONDAY - timedelta(hours=number) for number in range(count, 0, -1)]
 
 

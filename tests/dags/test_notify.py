@@ -152,7 +152,7 @@ def test_hours_that_stop_coming_turn_the_run_red(bag: Any, warehouse: Warehouse)
     assert last.trigger_rule == "none_failed" and fresh.task_id in last.upstream_task_ids
 
 
-def test_slow_drives_are_sent_and_the_task_is_red_while_a_receiver_does_not_take_them(
+def test_the_task_is_red_while_a_receiver_refuses_the_alerts(
     tasks: Callable[[str], Callable[..., Any]], warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from airflow.sdk.exceptions import AirflowException

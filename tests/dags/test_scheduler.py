@@ -53,7 +53,7 @@ ANY_KILL_SECONDS = 40
 """Once those were killed, how long to wait for another kill at most, where there is one for every hour; an hour's run takes about 28 s."""
 NIGHT_HOURS = 12
 NIGHTS = len(HOURS) // NIGHT_HOURS
-"""Maintenance runs once in so many of the hours, the first time beside a backfill. In CI there is no night, and the machine stays up."""
+"""Maintenance runs once in this number of hours, the first time beside a backfill. In CI there is no night, and the machine stays up."""
 BACKFILLED_BESIDE = "min(start_date) filter (where backfill_id is not null) < max(end_date) filter (where backfill_id is null)"
 FAILED_LANDINGS = "select run_id from task_instance where task_id = 'raw.land' and state = 'failed'"
 PATIENCE_SECONDS = 500 * len(HOURS)
@@ -338,7 +338,7 @@ def ended(scheduler: Scheduler) -> int:
 
 
 def all_of(states: list[str], count: int) -> bool:
-    """Whether so many runs have ended well. Raises: AssertionError when one has failed."""
+    """Whether this number of runs has succeeded. Raises: AssertionError when one has failed."""
     assert "failed" not in states
     return states == ["success"] * count
 

@@ -60,7 +60,7 @@ def test_an_hour_that_a_server_did_not_give_is_published_with_the_next(
     from airflow.models.dagbag import DagBag
 
     def run(hours: int) -> dict[str, str]:
-        """The states of the landings and the build in the run of an hour, so many after HOUR."""
+        """The states of the landings and the build in the run of an hour, counted from HOUR."""
         dag = DagBag(ROOT / "dags").dags["drivetail_hourly"]
         # a run by hand is for the last interval that ends by its date
         done = dag.test(logical_date=HOUR.replace(tzinfo=UTC) + timedelta(hours=hours + 1))

@@ -76,7 +76,7 @@ def fill(warehouse: Warehouse, delivered: Path) -> None:
 
 
 def keep_state_alone(warehouse: Warehouse) -> None:
-    """Of the build database what an upgrade looks at: the rest is the models over again, and ten times as large."""
+    """The part of the build database that an upgrade reads: the rest is the models over again, and ten times as large."""
     whole = warehouse.build / "whole.duckdb"
     warehouse.build_database.rename(whole)
     with duckdb.connect(str(warehouse.build_database)) as connection:
@@ -106,7 +106,7 @@ def archive(release: str) -> Path:
         fill(warehouse, Path(folder) / "delivered")
         keep_state_alone(warehouse)
         write_out_publication(warehouse)
-        for name in ("build/logs", "build/dbt", "docs"):  # what comes next writes them anew
+        for name in ("build/logs", "build/dbt", "docs"):  # the next command writes them again
             shutil.rmtree(warehouse.root / name, ignore_errors=True)
         with tarfile.open(path, "w:xz", preset=9) as tar:
             tar.add(warehouse.root, "warehouse")

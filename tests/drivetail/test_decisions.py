@@ -120,7 +120,7 @@ def test_a_decision_that_is_repeated_is_recorded_once(copied: Warehouse) -> None
         assert "recorded already" not in decide(*given, *changed)[0]
         assert "recorded already" not in decide(*given)[0]
         assert recorded() == before + 2
-    # over a line that is none, and over what a later publication shows
+    # over a line that is not a decision, and over a later publication
     with copied.decisions.open("a") as register:
         register.write("{}\nnot json\n")
     assert "recorded already" in decide(*given)[0]

@@ -38,7 +38,7 @@ def exported(published: Published, tmp_path_factory: pytest.TempPathFactory) -> 
     return out
 
 
-def test_a_file_holds_every_mart_that_is_computed_with_its_comments_and_no_path(published: Published, exported: Path) -> None:
+def test_an_export_has_every_computed_mart_with_comments_and_no_path(published: Published, exported: Path) -> None:
     names = asked(published.warehouse.published, NAMES)
     assert set(OF_STUDY) <= {name for (name,) in names}
     assert asked(exported, NAMES) == [(name,) for (name,) in names if name not in OF_STUDY]
@@ -81,7 +81,7 @@ def test_a_parquet_file_for_each_mart_that_is_selected(published: Published, tmp
     assert [path.name for path in tmp_path.iterdir()] == ["fleet"]
 
 
-def test_it_refuses_what_would_lose_something_and_leaves_nothing_half_written(published: Published, exported: Path, tmp_path: Path) -> None:
+def test_export_refuses_to_overwrite_and_leaves_no_partial_file(published: Published, exported: Path, tmp_path: Path) -> None:
     root = published.warehouse.root
     for arguments, said in (
         ((exported,), "already exists; --force replaces it"),

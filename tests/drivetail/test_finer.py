@@ -131,7 +131,7 @@ def test_it_ends_after_its_hours_and_after_its_bytes(finer: Finer) -> None:
     assert finer.seconds(5, T0, 0) == 5  # never less often
     assert finer.seconds(60, T0 + 2 * HOUR - 1, 500_000) == 10
     assert finer.seconds(60, T0 + 2 * HOUR, 0) == 60
-    again = Finer(finer.file, "web1", finer.state.parent)  # a restart begins nothing anew
+    again = Finer(finer.file, "web1", finer.state.parent)  # a restart resumes
     assert again.seconds(60, T0 + 2 * HOUR + 10, 0) == 60
 
     finer.file.write_text(json.dumps({**FILE, "hosts": {"web1": "2026-01-06T12:00:00Z"}}))  # another alert

@@ -356,7 +356,7 @@ def link(path: Path, target: Path | str) -> None:
     os.utime(path, (at, at), follow_symlinks=False)
 
 
-def test_names_and_links_of_a_sender_fail_alone_and_show_nothing_of_what_they_lead_to(site, tmp_path):
+def test_hostile_names_and_links_fail_alone_and_reveal_nothing(site, tmp_path):
     folder = site[2]
     outside = put(tmp_path / "outside/drive_hours.csv", HOURS_OF_ONE.format("not-yours"))
     put(tmp_path / "outside/key.txt", "private=0451,word=plugh\n")
@@ -403,7 +403,7 @@ def test_folder_entry_with_odd_names_in_it_lands_what_is_good(site):
 
 
 def test_file_that_may_not_be_read_lands_once_it_may(site, monkeypatch):
-    """Whoever runs the tests may read everything, so the system's answer is made here. Size and time stay as they are."""
+    """The user of the tests may read everything, so the system's answer is made here. Size and time stay as they are."""
     put(site[2] / "drive_hours_a.csv", HOURS_OF_ONE.format("open"))
     put(site[2] / "drive_hours_b.csv", HOURS_OF_ONE.format("shut"))
     read = ingest.raw.arrivals.sha256_of

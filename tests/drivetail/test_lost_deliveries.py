@@ -47,7 +47,7 @@ def published_latency(warehouse: Warehouse) -> list[tuple[int, float]]:
         return connection.execute(query).fetchall()
 
 
-def test_number_taken_again_by_another_delivery_of_the_same_hours_is_refused(three: Warehouse, tmp_path: Path) -> None:
+def test_a_number_reused_by_another_delivery_is_refused(three: Warehouse, tmp_path: Path) -> None:
     lose(three, 3)
     land(three, tmp_path, 3, slow_us=70_000)
     lost = f"{three.raw}: has lost delivery 3; put it back from a copy"

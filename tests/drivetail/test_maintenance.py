@@ -92,7 +92,7 @@ def test_a_day_of_many_builds_can_be_corrected_again(hourly: Warehouse, tmp_path
 def test_a_build_that_failed_is_said_and_its_sums_are_not_checked(
     hourly: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What has landed and waits for its build breaks no law, and half a build is not held against them. Planning is whole again."""
+    """Deliveries that wait for their build break no law, and neither does half a build. Planning is whole again."""
     rows = pl.read_parquet(next(tmp_path.parent.glob("maintenance*/delivery-1/drive_hours.parquet")))
     rows.with_columns(pl.col("hour_utc") + timedelta(hours=1), collected_at=None).write_parquet(tmp_path / "drive_hours.parquet")
     ingest("bundle", [tmp_path], hourly.root)

@@ -15,7 +15,7 @@ FIRST = date(2026, 1, 5)
 
 
 def land(warehouse: Path, number: int, table: str, rows: list[int]) -> None:
-    """A delivery with so many rows of a table on each day from FIRST on. Of samples without drive-hours the folder names no hours."""
+    """A delivery with this number of rows of a table on each day from FIRST on. Its folder names no hours where it has samples alone."""
     last = FIRST + timedelta(days=len(rows) - 1)
     hours = f"{FIRST}T00.{last}T23" if table == "drive_hours" else "no-hours"
     folder = warehouse / "raw" / "deliveries" / f"{number:06d}.{hours}" / table

@@ -179,7 +179,7 @@ def test_a_prune_that_died_and_is_repeated_says_what_it_has_finished(tmp_path: P
 
 
 def test_drives_are_replaced_from_the_horizon_on(site: Site) -> None:
-    """Of the four tail hours before it nobody knows what would be left; reads go round tails that are kept."""
+    """The four tail hours before the horizon cannot be judged; reads go round tails that are kept."""
     names = ("raid_hours", "tail_hours", "tail_hours_left", "tail_hours_ended")
     for option, expected in (
         (("--replace", "a"), (11, 10, 4, 6)), (("--worst", "1"), (11, 10, 4, 6)), (("--skip-slowest", "1"), (15, 14, 0, 14)),

@@ -30,7 +30,7 @@ HOUR = 3600
 
 
 def at(hours: float) -> float:
-    """Unix seconds so many hours after START."""
+    """Unix seconds of an hour, counted from START."""
     return UNIX + HOUR * hours
 
 
@@ -53,7 +53,7 @@ def warehouse(tmp_path: Path, server: Server) -> Warehouse:
 
 
 def inbox(warehouse: Warehouse, until: int, *, code: int = 0) -> str:
-    """`drivetail inbox --land` as it runs so many hours after START. Returns: what it says."""
+    """`drivetail inbox --land` as it runs a number of hours after START. Returns: its output."""
     done = drivetail("inbox", "--land", "--until", f"{START + timedelta(hours=until):%Y-%m-%dT%H}", "-w", warehouse.root)
     assert done.exit_code == code, done.output
     return str(done.output)
@@ -109,7 +109,7 @@ def kept_values(warehouse: Warehouse, table: str = "drives", shown: str = "model
 
 
 def changed(server: Server, device: str, of: list[tuple[float, float, dict[str, str]]]) -> None:
-    """Let the drive in a place say other things of itself in some spans, each from and until so many hours after START."""
+    """Let the drive in a place report other values in some spans, each from and until an hour counted from START."""
     for given in [given for given in server.series if ("device", device) in given and ("__name__", "node_disk_info") in given]:
         samples = server.series.pop(given)
         for begin, end, says in [*of, (-9, 99, {})]:
@@ -158,7 +158,7 @@ def test_a_drive_that_a_finer_look_loses_is_told_again_where_it_comes_back(wareh
     assert kept_values(warehouse, "drive_aliases", "alias") == ["web/sdb 10", "web/sdb 10-12, web/sdb 12"]
 
 
-def test_a_group_that_the_settings_name_later_is_told_of_hours_that_were_seen(warehouse: Warehouse, server: Server) -> None:
+def test_a_group_added_to_the_settings_gets_hours_seen_before(warehouse: Warehouse, server: Server) -> None:
     server.series = counted_drives(at(-1), at(6))
     for first, labels in ((0, []), (4, ["job"]), (4, ["job"])):
         options = {"group_label": labels} if labels else {}

@@ -81,7 +81,7 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def test_a_receiver_that_fails_is_tried_again_and_the_others_are_not_repeated(settled: Warehouse, serve: Callable[..., Any]) -> None:
+def test_a_failed_receiver_is_retried_and_the_others_are_not(settled: Warehouse, serve: Callable[..., Any]) -> None:
     well, failing = serve(), serve(500)
     name_receivers(
         settled,
@@ -123,7 +123,7 @@ def test_an_address_comes_from_the_environment(settled: Warehouse, serve: Callab
 def test_an_address_that_is_none_is_not_shown(settled: Warehouse, url: str) -> None:
     name_receivers(settled, wrong=url)
     refused = drivetail("alerts", "--notify", "-w", settled.root)
-    assert refused.exit_code == 1 and refused.stderr.startswith("drivetail: wrong: its url is none of Apprise's")
+    assert refused.exit_code == 1 and refused.stderr.startswith("drivetail: wrong: its url is not one of Apprise's")
     assert "SECRET" not in refused.output and len(refused.stderr.splitlines()) == 1
 
 

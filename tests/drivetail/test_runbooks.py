@@ -100,7 +100,7 @@ def test_every_alert_of_prometheus_has_its_row() -> None:
     assert alerts == {found for row in rows for found in re.findall(r"^\| `(\w+)`", row)}
 
 
-def test_a_damaged_line_of_what_was_told_is_removed_and_that_alert_told_again(settled: Warehouse) -> None:
+def test_a_damaged_line_of_sent_alerts_is_removed_and_sent_again(settled: Warehouse) -> None:
     """docs/runbooks/damaged-register.md, without a copy."""
     assert drivetail("alerts", "--new", "-w", settled.root).exit_code == 0
     register = settled.raw / "alerts.jsonl"

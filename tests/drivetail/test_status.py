@@ -156,7 +156,7 @@ def test_json_holds_the_same(published: Published) -> None:
     assert content["freshness"]["lagging_groups"]["rows"][0]["raid_group_id"] == "g3"
 
 
-def test_an_unreadable_file_is_forgotten_by_the_problems_but_not_by_the_list(published: Published) -> None:
+def test_a_superseded_unreadable_file_stays_in_the_list_alone(published: Published) -> None:
     later = collect_status(published.warehouse, now() + timedelta(days=8))
     assert not [problem for problem in later.problems if "could not be read" in problem]
     assert later.unreadable_files["count"] == 1
@@ -206,7 +206,7 @@ def test_a_publication_that_has_lost_what_it_shows(settled: Warehouse) -> None:
         assert "drivetail build --full-refresh" in explained.stderr
 
 
-def test_a_store_that_has_lost_its_files_is_told_with_the_command_that_makes_them_again(settled: Warehouse) -> None:
+def test_a_store_without_files_names_the_command_that_makes_them(settled: Warehouse) -> None:
     assert drivetail("build", "--daily", "-w", settled.root).exit_code == 0  # views that show this folder's files
     shutil.rmtree(settled.store)
     before = settled.published.read_bytes()

@@ -39,7 +39,7 @@ def held(warehouse: Warehouse, where: str = "true") -> list[dict[str, Any]]:
         return fetch(connection, f"select * from marts.study_results where {where}")
 
 
-def test_it_is_computed_when_it_is_asked_for_and_again_once_days_have_changed(settled: Warehouse, tmp_path: Path):
+def test_the_study_is_computed_when_asked_and_after_days_changed(settled: Warehouse, tmp_path: Path):
     def published() -> Any:
         with open_published(settled) as connection:
             return connection.execute("select publication_id from marts.publication").fetchall()

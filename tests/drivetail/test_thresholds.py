@@ -232,7 +232,7 @@ def test_a_threshold_that_cannot_be_used_is_one_line(tmp_path: Path, given: str,
         assert message.startswith(str(warehouse.settings)) and said in message and "\n" not in message
 
 
-def test_a_build_with_a_wrong_threshold_is_refused_and_keeps_the_publication(copied: Warehouse) -> None:
+def test_a_wrong_threshold_is_refused_and_keeps_the_publication(copied: Warehouse) -> None:
     copied.settings.write_text("[thresholds]\nalert_slow_hour = 4\n")
     before = copied.published.read_bytes()
     refused = drivetail("build", "-w", copied.root)

@@ -161,9 +161,7 @@ ANSWERED = ("status --json", "decide DRIVE watch --by ada --note why", "sql 'fro
 
 
 @pytest.mark.parametrize("command", [*REFUSED, *ANSWERED])
-def test_whoever_reads_what_an_earlier_release_published_is_told_to_build(
-    early: Warehouse, command: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_commands_on_an_earlier_release_name_drivetail_build(early: Warehouse, command: str, caplog: pytest.LogCaptureFixture) -> None:
     note_other_models.cache_clear()
     caplog.set_level(logging.WARNING)
     with duckdb.connect(str(early.published), read_only=True) as connection:

@@ -13,7 +13,7 @@ from drivetail.tell.watch import staleness
 from engine.warehouse import Warehouse
 
 END = datetime(2026, 1, 5, 12)
-"""Of the interval that is run: fresh is what has the hour before it."""
+"""The end of the interval of a run: fresh is what has the hour before it."""
 SETTINGS = Settings(
     alarms=Alarms(fresh_hours=3),
     inboxes=[Inbox(name="fleet", source="bundle", folder=Path("/srv/deliveries"))],

@@ -30,7 +30,7 @@ source = "bundle"
 folder = "{folder}"
 settle_minutes = 0
 """
-"""Of a drivetail.toml: such a server, and an inbox."""
+"""Text of a drivetail.toml: such a server, and an inbox."""
 LOOKBACK = 300
 _QUERY = re.compile(r"(?:(\w+)\()?(\{.*\})(?:\[(\d+)s\])?\)?( > 0)?")
 _MATCHER = re.compile(r'(\w+)(=~|=)("(?:[^"\\]|\\.)*")')

@@ -148,7 +148,7 @@ def test_day_that_is_not_sound_is_read_row_by_row(fault: str, tmp_path: Path, mo
     assert content(found) == content(expected)
 
 
-def test_day_with_a_record_that_another_supersedes_is_copied_and_judged_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_day_with_a_superseded_record_is_copied_and_judged_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = day(3)
     pl.concat([frame[:20], with_first("write_ios", 7, row=0)(frame[19:20]), frame[20:]]).write_parquet(tmp_path / "drive_hours.parquet")
     found, is_copied = landed(tmp_path / "drive_hours.parquet", tmp_path / "warehouse", monkeypatch)

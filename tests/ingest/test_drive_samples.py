@@ -41,7 +41,7 @@ def samples(warehouse: Warehouse) -> pl.DataFrame:
 
 
 def snapshot(minute: float, *drives: tuple[str, int, int]) -> str:
-    """A look at (device, writes, milliseconds of them), so many minutes after the start."""
+    """A look at (device, writes, milliseconds of them), a number of minutes after the start."""
     lines = [f"   8  0 {device} 0 0 0 0 {writes} 0 {8 * writes} {ms} 0 0 0" for device, writes, ms in drives]
     return "\n".join([f"TS {UNIX + 60 * minute}", *lines]) + "\n"
 

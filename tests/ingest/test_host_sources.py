@@ -381,9 +381,7 @@ def document(serial: str, name: str = "/dev/sdq", **more: Any) -> str:
         {"type": "scsi", "info_name": "/dev/sdq [megaraid_disk_07] [SAT]"},
     ],
 )  # fmt: skip
-def test_a_drive_behind_a_controller_gets_no_name_of_the_controllers_device(
-    place: dict[str, str], tmp_path: Path, warehouse: Warehouse
-) -> None:
+def test_a_drive_behind_a_controller_is_not_named_by_its_device(place: dict[str, str], tmp_path: Path, warehouse: Warehouse) -> None:
     ingest("smartctl", given(tmp_path, x__json=document("BEHIND1", device=place)), warehouse.path)
     assert warehouse.live("drives")["drive_id"].to_list() == ["BEHIND1"] and not warehouse.live("drive_aliases").height
 

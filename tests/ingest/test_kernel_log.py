@@ -1,4 +1,4 @@
-"""What the kernel says of drives becomes events, whoever framed the lines."""
+"""Messages of the kernel about drives become events, in the format of any logger."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_entry_of_several_lines_is_rejected_by_the_name_of_its_framing(wareho
     assert "json-pretty" in str(entry["reason"]) and "-o json" in str(entry["reason"])
 
 
-def test_one_error_in_several_lines_is_one_event_and_that_of_a_mapped_device_none(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_an_error_in_several_lines_is_one_event(warehouse: Warehouse, tmp_path: Path) -> None:
     lines = [
         "sd 2:0:0:0: [sdh] tag#1 Sense Key : Medium Error [current]",
         "critical medium error, dev sdh, sector 9 op 0x0:(READ)",
@@ -104,7 +104,7 @@ def test_a_drive_that_the_next_line_names_is_found(warehouse: Warehouse, tmp_pat
     lines = [
         "mpt2sas0: attempting task abort! scmd(ffff88)",
         "sd 3:0:4:0: [sdx] CDB: Read(10): 28 00",
-        "mptscsih: ioc0: attempting task abort! (sc=ffff99)",  # and nobody says whose
+        "mptscsih: ioc0: attempting task abort! (sc=ffff99)",  # without a drive
         "sd 3:0:5:0: [sdy] tag#1 Sense Key : Medium Error [current]",
     ]
     land(warehouse, tmp_path, "".join(AT.format(n) + line + "\n" for n, line in enumerate(lines)))

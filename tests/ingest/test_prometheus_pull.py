@@ -388,9 +388,7 @@ def test_each_servers_words_for_too_much_are_known(said: str, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip"])
-def test_answer_that_unpacks_beyond_the_memory_is_refused_before_it_is_held(
-    encoding: str, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_beyond_the_memory_limit_is_refused_early(encoding: str, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """64 MB may be taken, so an answer may have 4 MB; 200 MB come in a few kB."""
     body = b'{"status":"success","data":' + b" " * 200_000_000
     for _ in encoding.split(", "):

@@ -143,7 +143,7 @@ def test_an_afternoon_before_its_time_is_an_afternoon(warehouse: Warehouse, tmp_
     assert warehouse.live()["hour_utc"].to_list() == [H + timedelta(hours=12)]
 
 
-def test_iostat_tells_directions_apart_and_its_first_figures_are_since_boot(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_iostat_splits_directions_and_its_first_figures_are_since_boot(warehouse: Warehouse, tmp_path: Path) -> None:
     def element(minute: int, reads: float) -> dict[str, object]:
         disk = {"disk_device": "sda", "r/s": reads, "w/s": 0.0, "rkB/s": 8.0, "wkB/s": 0.0, "r_await": 5.0, "w_await": 0.0}
         return {"timestamp": f"2026-01-05T11:{minute:02}:00+0100", "disk": [disk]}

@@ -51,7 +51,7 @@ def test_a_disk_that_ends_with_the_drive_hours_makes_no_file_unreadable(
     warehouse: Warehouse, bundle: Callable[..., Path], tmp_path: Path
 ) -> None:
     """Within the last bytes polars speaks of the file's format, as of one that it cannot read."""
-    # so many that no other file of the delivery is as large
+    # enough rows that no other file of the delivery is as large
     delivery = bundle({"drive_hours.csv": rows(range(9), drives=500)})
     ingest("bundle", [delivery], tmp_path / "with room")
     (stored,) = (tmp_path / "with room").rglob("drive_hours/*.parquet")
@@ -61,7 +61,7 @@ def test_a_disk_that_ends_with_the_drive_hours_makes_no_file_unreadable(
 
 
 def test_a_disk_that_ends_within_a_files_footer_is_full(tmp_path: Path) -> None:
-    """Of a file of raw that is damaged the same words mean that, so those are read first."""
+    """The same words mean a damaged file of raw where they name one, so that is read first."""
     error = ComputeError("parquet: File out of specification: Invalid thrift: transport error")
     assert "no room on the disk" in (explained(error, tmp_path, []) or "")
     (tmp_path / "raw.parquet").write_bytes(b"PAR1")

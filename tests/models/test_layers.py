@@ -88,7 +88,7 @@ def test_raw_tables_are_declared_as_ingest_writes_them() -> None:
 
 
 def test_a_slowdown_is_read_through_few_models(arrows: list[Arrow]) -> None:
-    """Whoever asks how a slowdown is made opens these, from staging to the model that divides; what stores it adds nothing."""
+    """The models that make a slowdown, from staging to the one that divides; the models that store it add nothing."""
     found = {"int_drive_hours__compared"}
     while more := {arrow.parent for arrow in arrows if arrow.model in found and arrow.parent_layer in PREFIXES} - found:
         found |= more
@@ -144,7 +144,7 @@ def test_what_is_stored_has_a_day() -> None:
     assert not [node.name for node in models_of() if node.made in STORED and "day_utc" not in node.columns]
 
 
-def test_a_relation_that_is_made_by_week_reads_nothing_that_is_made_of_all_weeks() -> None:
+def test_a_relation_made_by_week_reads_no_relation_of_all_weeks() -> None:
     """Else a week that is left as it was would be of another day than those made again."""
     models = models_of()
     wrong = []

@@ -20,7 +20,7 @@ import duckdb
 from tests.proof.support import ROOT, broken_sums, environment
 
 BUSY_SHARE = 0.1
-"""Of the time, at most: the tests run on two cores that the writers need."""
+"""Share of the time that readers read, at most: the tests run on two cores that the writers need."""
 LOOK_SECONDS = 0.1
 """Between two looks of `hold` at what is published."""
 SUMS_EVERY = 10

@@ -126,7 +126,7 @@ class Day:
         return found
 
     def metrics(self) -> list[str]:
-        """The numbers of the metrics that hang on no clock."""
+        """The metrics that do not depend on the clock."""
         moving = ("_timestamp_seconds", "_duration_seconds", "lag_seconds")
         lines = (self.warehouse / "drivetail.prom").read_text().splitlines()
         return [line for line in lines if not line.startswith("#") and not line.split("{")[0].split(" ")[0].endswith(moving)]

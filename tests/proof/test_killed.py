@@ -33,7 +33,7 @@ PHASES = 10
 ROUNDS = max(1, -(-int(os.environ.get("DRIVETAIL_KILLS", "10")) // PHASES))
 """Kills in each phase."""
 ATTEMPTS = 4
-"""A random instant may come just after the phase, when the machine has become faster: so many more deliveries are tried."""
+"""A random instant may come just after the phase, when the machine has become faster: this number of further deliveries is tried."""
 LANDING = {"hash", "read", "judge"}
 AGED_SECONDS = 2 * 3600
 REMOVALS = {"os.remove", "shutil.rmtree"}
@@ -169,7 +169,7 @@ class Site(Killer):
 
 
 def pieces(fleet: Fleet, count: int, folder: Path, rng: random.Random) -> Iterator[Path]:
-    """The fleet's records in random order, cut into so many deliveries; the first holds a third."""
+    """The fleet's records in random order, cut into a number of deliveries; the first holds a third."""
     kinds = [rng.sample(rows, len(rows)) for rows in join(fleet.records())]
     cuts = [len(rows) // 3 for rows in kinds]
     first: Records = tuple(rows[:cut] for rows, cut in zip(kinds, cuts, strict=True))  # type: ignore[assignment]
@@ -245,7 +245,7 @@ def test_a_killed_build_is_simply_done_again(site: Site, phase: str) -> None:
 @pytest.mark.soak
 @pytest.mark.xdist_group("killed-2")
 @pytest.mark.parametrize("phase", ["sums", "compare", "rebuild"])
-def test_a_killed_maintenance_changes_nothing_and_the_next_one_finds_all_well(site: Site, phase: str) -> None:
+def test_a_killed_maintenance_changes_nothing(site: Site, phase: str) -> None:
     """Killed in each of its proofs. Then a build takes a delivery in over what it left, and it is run to the end."""
     maintain, build = ("maintain", *site.option), ("build", "--daily", *site.option)
     site.forks.run(*build)
@@ -267,7 +267,7 @@ def test_a_killed_maintenance_changes_nothing_and_the_next_one_finds_all_well(si
     site.check_end(phase)
 
 
-def test_what_a_killed_build_changed_and_a_later_delivery_undid_is_computed_again(tmp_path: Path) -> None:
+def test_a_change_of_a_killed_build_that_was_undone_is_computed_again(tmp_path: Path) -> None:
     """To the next build every drive is what it was in the last one that finished; yet a day is stored as if it were not."""
     hours = [
         dict.fromkeys(SCHEMAS["drive_hours"])
@@ -295,7 +295,7 @@ def test_what_a_killed_build_changed_and_a_later_delivery_undid_is_computed_agai
 
 
 @pytest.mark.proof
-def test_what_is_made_once_a_day_is_made_by_the_build_after_a_killed_one_that_had_to(tmp_path: Path) -> None:
+def test_daily_relations_are_made_by_the_build_after_a_killed_one(tmp_path: Path) -> None:
     """A day that is over changes, by a row or an event that came late, or drives change their kind; the builds are the hourly ones."""
 
     def hour(at: datetime, latency_us: float) -> list[dict]:

@@ -35,7 +35,7 @@ BUILDS_BETWEEN = int(os.environ.get("DRIVETAIL_BUILDS", "1"))
 
 
 @pytest.mark.parametrize("seed", seeds(1))
-def test_every_mart_equals_the_reference_in_a_way_of_delivery_that_is_drawn(seed: int, tmp_path: Path) -> None:
+def test_every_mart_equals_the_reference_for_a_drawn_delivery(seed: int, tmp_path: Path) -> None:
     how = random.Random(seed).choice(HOWS)
     print(f"repeat with DRIVETAIL_SEEDS={seed}; {how}")
     deliver(random_fleet(seed), how, tmp_path, with_study=True)
@@ -51,9 +51,9 @@ def test_every_mart_equals_the_reference_in_three_ways_of_delivery(seed: int, tm
     assert not differences, f"seed {seed}: not all of {', '.join(HOWS)} end in the same marts:\n" + "\n".join(differences)
     corrected = Warehouse(published[-1].parent)
     kept = counts(corrected)
-    anew = build(corrected, full_refresh=True)
+    again = build(corrected, full_refresh=True)
     make_study(corrected)
-    assert anew.delivery_count == len(list_deliveries(corrected.root))
+    assert again.delivery_count == len(list_deliveries(corrected.root))
     assert counts(corrected) == kept, f"seed {seed}: counts by day that corrections changed are not those of all hours computed at once"
     shutil.rmtree(tmp_path)  # twenty fleets of a soak would fill /tmp
 

@@ -73,7 +73,7 @@ def accepted(fleet: Fleet) -> Records:
 
 @pytest.fixture(scope="module")
 def study_of(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Study]:
-    """The study of the fleet's records as `change` tells them; nothing changed: the study they are held against, made once."""
+    """The study of the fleet's records after `change`; without a change, the study to compare with, made once."""
     made: dict[str, Study] = {}
 
     def tell(name: str, change: Callable[[Records], Records] = lambda records: records) -> Study:

@@ -23,7 +23,7 @@ STEP = 600
 def host(
     root: Path, name: str, devices: Mapping[str, tuple[int, float]], hours: int = 1, listed: tuple[dict[str, Any], ...] = (), at: int = TS
 ) -> None:
-    """A host's diskstats, of devices each with so many reads in ten minutes of so many microseconds, and its lsblk, of the instant `at`."""
+    """A host's diskstats, of devices each with its reads in ten minutes and their microseconds, and its lsblk, at the instant `at`."""
     folder = root / name
     folder.mkdir(parents=True)
     looks = []
@@ -84,7 +84,7 @@ def test_every_accepted_drive_hour_has_a_name_of_its_own_or_a_count(tmp_path: Pa
     ]
 
 
-def test_devices_that_measured_one_serial_at_once_are_described_by_their_own_hosts(tmp_path: Path) -> None:
+def test_devices_that_share_a_serial_are_described_by_their_own_hosts(tmp_path: Path) -> None:
     """Three machines made one serial up. Each was looked at once, ten minutes apart, as if a drive had moved."""
     root = tmp_path / "in"
     for number, name in enumerate(("q0", "q1", "q2")):
@@ -122,7 +122,7 @@ def test_one_machine_under_two_names_counts_its_drives_once(tmp_path: Path) -> N
 
 
 def test_disks_beside_flash_are_compared_with_disks(tmp_path: Path) -> None:
-    """Four disks beside three NVMe drives, one of them slow; of another host nobody says what its drives are."""
+    """Four disks beside three NVMe drives, one of them slow; the kinds of another host's drives are unknown."""
     root = tmp_path / "in"
     disks = {f"sd{letter}": (40, 7000.0) for letter in "abcd"}
     flash = {"nvme0n1": (900, 90.0), "nvme1n1": (900, 90.0), "nvme2n1": (900, 900.0)}

@@ -1,4 +1,4 @@
-"""Perseus over samples within hours: equal to an independent computation whatever came when, and fitted anew only where something came."""
+"""Perseus over samples within hours: equal to an independent computation in any order, and fitted again only where something came."""
 
 from __future__ import annotations
 

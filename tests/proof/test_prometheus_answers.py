@@ -198,7 +198,7 @@ def test_marts_of_a_server_are_those_of_the_arrays(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not SAMPLES.exists(), reason=f"the samples are not here ({SAMPLES}); they are not ours to distribute")
-def test_a_throttled_drive_of_a_real_array_is_the_slow_one_whatever_else_is_told(tmp_path: Path) -> None:
+def test_a_throttled_drive_of_a_real_array_is_the_slow_one(tmp_path: Path) -> None:
     """Each source's own files: node_exporter knows the serials, smartctl two drives' models, the operator the array,
     iostat and the kernel letters."""
     warehouse, host = Warehouse(tmp_path / "warehouse"), tmp_path / "(none)"

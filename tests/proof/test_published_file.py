@@ -117,7 +117,7 @@ def answers(text: str) -> list[list[dict]]:
     return found
 
 
-def test_every_mart_can_be_counted_in_duckdb_15_and_20_attached_from_anywhere(fleet: Fleet, tmp_path: Path) -> None:
+def test_every_mart_opens_in_duckdb_15_and_20_from_any_folder(fleet: Fleet, tmp_path: Path) -> None:
     attach = f"attach '{fleet.warehouse.published}' as fleet (read_only)"
     command = [str(DUCKDB_CLI), "-json", "-c", f"{attach}; select count(*) from fleet.marts.study_results"]
     refused = subprocess.run(command, cwd="/", capture_output=True, text=True)
@@ -178,7 +178,7 @@ def test_building_again_changes_nothing(fleet: Fleet) -> None:
 
 
 @pytest.mark.soak
-def test_builds_killed_before_the_swap_do_not_age_the_publication_they_would_have_replaced(fleet: Fleet) -> None:
+def test_builds_killed_before_the_swap_keep_the_publication(fleet: Fleet) -> None:
     """Readers on other hosts have an hour from the swap on, whatever was begun before it."""
     fleet.take_next()
     build = ("build", "--warehouse", fleet.warehouse.root)
@@ -204,7 +204,7 @@ def test_builds_killed_before_the_swap_do_not_age_the_publication_they_would_hav
 
 
 @pytest.mark.soak
-def test_a_reader_across_two_publications_still_reads_its_own_and_then_it_goes(fleet: Fleet, holder: subprocess.Popen[str]) -> None:
+def test_a_reader_keeps_its_publication_until_it_closes(fleet: Fleet, holder: subprocess.Popen[str]) -> None:
     query = "select (select publication_id from marts.publication) as id, count(*) as n, sum(hash(f)) as h from marts.fct_drive_hours as f"
     before = ask(holder, query)
     fleet.publish_next()
@@ -289,7 +289,7 @@ def test_folders_above_the_warehouse_are_no_columns(fleet: Fleet, tmp_path: Path
     assert not [problem for problem in collect_status(place).problems if "do not add up" in problem]
 
 
-def test_a_folder_that_reads_as_a_pattern_is_refused_before_anything_changes(fleet: Fleet, tmp_path: Path) -> None:
+def test_a_folder_named_like_a_pattern_is_refused_unchanged(fleet: Fleet, tmp_path: Path) -> None:
     """DuckDB would find no file in it, and the build would publish nothing."""
     place = Warehouse(tmp_path / "a[b]c")
     why = r"reads \*, \? and \[ in a path as a pattern; name a folder without them; nothing has changed"

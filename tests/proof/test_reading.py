@@ -55,7 +55,7 @@ def test_every_relation_gives_rows_within_a_third_of_a_second() -> None:
 
 
 @pytest.mark.soak
-def test_every_relation_of_nine_million_drive_hours_gives_rows_within_a_third_of_a_second(tmp_path: Path) -> None:
+def test_every_relation_of_nine_million_drive_hours_answers_fast(tmp_path: Path) -> None:
     simulate(tmp_path / "fleet", disk_groups=380, ssd_groups=12, days=84, seed=3)
     warehouse = Warehouse(tmp_path / "warehouse")
     ingest("bundle", [tmp_path / "fleet"], warehouse.root)

@@ -104,7 +104,7 @@ def test_it_brings_one_package_and_no_model_of_the_user(installed: Installed) ->
     assert os.access(share / "drivetail/deploy/airflow.sh", os.X_OK)
 
 
-def test_its_commands_work_without_dbt_where_others_have_packages_of_these_names(installed: Installed) -> None:
+def test_commands_work_beside_packages_of_the_same_names_without_dbt(installed: Installed) -> None:
     """The wheel brings the models compiled, as they are."""
     for command, said in {
         "simulate --out fleet --disk-groups 3 --ssd-groups 1 --days 8": "Next: drivetail ingest",

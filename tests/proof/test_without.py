@@ -71,9 +71,7 @@ def rest(fleet: Fleet, worst: set[str], tmp_path_factory: pytest.TempPathFactory
     return built(fleet, worst, tmp_path_factory.mktemp("rest"))
 
 
-def test_tail_hours_without_their_slowest_drives_are_those_of_a_fleet_without_them(
-    whole: Warehouse, rest: Warehouse, worst: set[str]
-) -> None:
+def test_what_if_equals_a_fleet_without_its_slowest_drives(whole: Warehouse, rest: Warehouse, worst: set[str]) -> None:
     reported: dict[tuple[Any, ...], set[str]] = defaultdict(set)
     for row in rows(whole, "select raid_group_id, hour_utc, drive_id from marts.fct_drive_hours where slowdown is not null"):
         reported[row["raid_group_id"], row["hour_utc"]].add(row["drive_id"])

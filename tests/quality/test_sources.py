@@ -196,7 +196,7 @@ def test_samples_are_looked_at_beside_their_hours(tmp_path: Path, warehouse: War
     assert [reason for reason in held.reasons if reason.startswith("samples of ") and "is it in microseconds?" in reason]
 
 
-def test_names_of_one_drive_are_held_and_a_name_of_another_time_is_rejected(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_alias_of_another_time_is_rejected(tmp_path: Path, warehouse: Warehouse) -> None:
     head = "host,device,drive_id,valid_from,valid_to"
     rows = [f"web1,{device},S{number},,2026-01-05T00:00:00Z" for number, device in enumerate(DEVICES)]
     put(tmp_path, "good/mapping.csv", "\n".join([head, *rows[1:], "web1,sda,S0,1970-01-02T00:00:00Z,"]) + "\n")

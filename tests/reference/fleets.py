@@ -668,7 +668,7 @@ class Maker:
                 self._event(drive.id, later(4, 9), "unplug")
 
     def _maintenance(self) -> None:
-        """Planned work on drives around their slow hours: an hour when nobody says, minutes, most of a day, or up to the hour."""
+        """Planned work on drives around their slow hours: an hour without an end, minutes, most of a day, or up to the hour."""
         rng = self.later_rng
         for drive in rng.sample([drive for drive in self.drives if drive.slow], min(8, len(self.drives) // 3)):
             h = rng.choice(drive.slow)

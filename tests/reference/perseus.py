@@ -26,7 +26,7 @@ DAYS, SLOW_RISK = 15, 50
 
 
 def verdicts(samples: Iterable[Sample], seconds: int) -> list[Record]:
-    """Rows of fct_detector_verdicts of the detector, without the evidence, when samples of so many seconds are kept."""
+    """Rows of fct_detector_verdicts of the detector, without the evidence, for samples of this number of seconds."""
     risks: dict[str, dict[date, int]] = defaultdict(dict)
     for drive, day, ratios in drive_days(samples, seconds):
         risks[drive][day] = risk(len(ratios), sum(ratios) / len(ratios) if ratios else 0.0)
@@ -42,7 +42,7 @@ def verdicts(samples: Iterable[Sample], seconds: int) -> list[Record]:
 
 
 def risk(events: int, ratio: float) -> int:
-    """Of a day with so many events of this mean ratio."""
+    """Risk of a day with this number of events and this mean ratio."""
     if events < 6:
         return 0
     column = 0 if events >= 24 else 1 if events >= 12 else 2

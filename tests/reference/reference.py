@@ -1638,7 +1638,7 @@ def has_gone(fleet: Fleet, drive: str, until: datetime | None) -> bool:
 
 
 def poisson_interval(count: int) -> tuple[float, float]:
-    """The means at which so many events or more, and so many or fewer, have a probability of 2.5%, by bisection."""
+    """The means at which this number of events or more, and this number or fewer, have a probability of 2.5%, by bisection."""
 
     def at_most(n: int, mean: float) -> float:
         return math.fsum(math.exp(-mean + k * math.log(mean) - math.lgamma(k + 1)) for k in range(n + 1))

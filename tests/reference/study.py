@@ -469,7 +469,7 @@ def equal(x: float) -> Test:
 
 
 def near_events(p: Populations, window_hours: int) -> set[tuple[str, datetime]]:
-    """Drives and hours with an explicit event of the drive at most so many hours before or after."""
+    """Drives and hours with an explicit event of the drive within a number of hours before or after."""
     return {
         (row["drive_id"], floor_hour(row["occurred_at"]) + shift * HOUR)
         for row in p.marts["fct_drive_events"]

@@ -37,7 +37,7 @@ PROJECT = Path(__file__).parents[2]
 
 
 def at(hour: float) -> datetime:
-    """The instant so many hours into the test's day."""
+    """The instant a number of hours into the test's day."""
     return DAY + timedelta(hours=hour)
 
 
@@ -192,7 +192,7 @@ def test_unplug_chains(marts_of):
         (at(1), None, None, True, False),  # implied by the second
         (at(2), at(3), 1.0, True, False),  # closed at the next unplug's instant
         (at(3), at(4), 1.0, True, False),
-        (at(4), None, None, False, True),  # the replug at its own instant is none of it
+        (at(4), None, None, False, True),  # the replug at its own instant does not belong to it
     ]
 
 
@@ -478,7 +478,7 @@ def test_compare_sees_what_differs(tmp_path, delivered):
         assert any(difference.startswith(start) for difference in differences), start
 
 
-def test_poisson_intervals_of_the_seed_are_exact_and_of_greater_counts_near_it():
+def test_poisson_intervals_are_exact_in_the_seed_and_near_it_above():
     with (PROJECT / "seeds/poisson_limits.csv").open() as file:
         seed = {int(row["event_count"]): (float(row["low"]), float(row["high"])) for row in csv.DictReader(file)}
     assert list(seed) == list(range(101))

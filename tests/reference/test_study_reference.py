@@ -545,7 +545,7 @@ def test_variants_with_several_tails(study_of):
 
 def test_time_of_day_is_flat_or_not(tmp_path):
     def populations(slow_of_hour: Callable[[int], int], timezone: str | None = None) -> Populations:
-        """100 drive-hours in each hour of the day, of them so many slow."""
+        """100 drive-hours in each hour of the day, a number of them slow."""
         rows = [
             {"drive_id": "x", "hour_utc": at(hour), "raid_group_id": "g", "kind": "disk", "latency_us": 1.0}
             | {"slowdown": 3.0 if number < slow_of_hour(hour) else 1.0, "is_slow": number < slow_of_hour(hour)}
@@ -587,7 +587,7 @@ def test_kolmogorov_smirnov():
 
 def test_no_correlation(study_of):
     def estimate_of(sata: int, sas: int) -> Estimate:
-        """60 hours of five SATA and five SAS drives, one of each slow in so many hours."""
+        """60 hours of five SATA and five SAS drives, one of each slow in a number of hours."""
         hours = [record for name in "abcdefgh" for record in rows_of(name, [1.0] * 60)]
         for name, slow in (("x", sata), ("y", sas)):
             hours += rows_of(name, [3.0] * slow + [1.0] * (60 - slow))

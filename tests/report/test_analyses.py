@@ -24,7 +24,7 @@ Rows = list[dict[str, Any]]
 
 
 def counts(numerator: str, denominator: str, **where: Any) -> Callable[[Rows], tuple[int, int]]:
-    """Of the one row of a kind, and of the query's other key: its numerator and denominator. Without that row nothing ever came."""
+    """For the one row of a kind and of the query's other key: its numerator and denominator. Without that row nothing ever came."""
 
     def pick(rows: Rows) -> tuple[int, int]:
         found = [row for row in rows if where.items() <= row.items()]
@@ -44,7 +44,7 @@ def ages(choose: Callable[[list[int]], int], years: Iterable[int]) -> Callable[[
 
 
 def vendor(rank: int, numerator: str, denominator: str) -> Callable[[Rows], tuple[int, int]]:
-    """Of the vendor with the most (1) or second most (2) MLC drives."""
+    """The vendor with the most (1) or second most (2) MLC drives."""
 
     def pick(rows: Rows) -> tuple[int, int]:
         mlc = [row for row in rows if row["flash_cell"] == "MLC"]

@@ -77,7 +77,7 @@ def test_its_appendix_says_which_smart_attributes_differ(page_by_hand: Path, pag
     assert "nothing is known" in empty and "Backblaze" in empty
 
 
-def test_its_appendix_shows_how_the_fleet_is_slow_and_where_detectors_agree(eventful: Warehouse, page_file: Path):
+def test_the_appendix_shows_fleet_slowness_and_detector_agreement(eventful: Warehouse, page_file: Path):
     page = Page(page_file)
     figures = {attrs["id"] for tag, attrs in page.tags if tag == "div" and attrs.get("class") == "plotly-graph-div"}
     assert {f"figure-{name}" for name in APPENDIX} <= figures

@@ -28,7 +28,7 @@ ROW = [
 
 
 def shown(width: int, monkeypatch: pytest.MonkeyPatch, columns: list[str] = COLUMNS) -> list[str]:
-    """The table of one row on a terminal of so many columns."""
+    """The table of one row on a terminal of a given width (columns)."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((width, 40)))
     return render(columns, [ROW[: len(columns)]]).splitlines()
@@ -46,7 +46,7 @@ def test_where_names_do_not_fit_a_row_is_written_lengthwise(monkeypatch: pytest.
     assert [line.split(maxsplit=1) for line in lines] == [[name, str(value)] for name, value in zip(COLUMNS, ROW, strict=True)]
 
 
-def test_where_headings_do_not_fit_they_take_several_lines_and_empty_columns_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_headings_wrap_and_empty_columns_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((32, 40)))
     text = render(["drive", "tail hours before", "coverage", "host"], [["D00000303A", 7, None, "h00000"]])

@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks the network fails the test."""
+    """A connection to the network fails the test."""
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a delivery has made the reader open a connection")

@@ -142,7 +142,7 @@ def test_no_secret_of_the_environment_is_kept(attacked: Attacked) -> None:
         ("status", "--format", "json"),
     ],
 )
-def test_what_programs_read_is_unchanged_in_a_pipe_and_obeyed_by_no_terminal(attacked: Attacked, command: tuple[str, ...]) -> None:
+def test_control_characters_pass_a_pipe_and_are_escaped_on_a_terminal(attacked: Attacked, command: tuple[str, ...]) -> None:
     arguments = [sys.executable, "-m", "drivetail", *command, "-w", str(attacked.warehouse.root)]
     piped = subprocess.run(arguments, capture_output=True, check=False, cwd=ROOT).stdout.decode()
     master, slave = pty.openpty()

@@ -51,7 +51,7 @@ def test_a_build_on_spark_over_one_on_duckdb_equals_the_reference(tmp_path: Path
 
 
 @pytest.mark.soak
-def test_builds_on_both_engines_in_turn_with_a_prune_between_equal_the_reference(tmp_path: Path) -> None:
+def test_builds_by_both_engines_in_turn_equal_the_reference(tmp_path: Path) -> None:
     """Spark, DuckDB, a prune, Spark over late rows, and Spark over all that the prune has left."""
     (seed,) = seeds(1)
     print(f"repeat with DRIVETAIL_SEEDS={seed}")

@@ -226,7 +226,7 @@ def test_only_the_days_of_a_run_are_replaced(run: Run, again: Again) -> None:
     assert compare(run.warehouse.published, ["intermediate.int_drive_days"]).differences == []
 
 
-def test_drive_hours_are_compared_where_they_lie_however_many_raid_hours_there_are(again: Again) -> None:
+def test_drive_hours_are_compared_in_place_for_any_number_of_raid_hours(again: Again) -> None:
     (made,) = (text for text in again.statements if text.startswith("create table intermediate.int_drive_hours__compared "))
     query = re.split(r" location '[^']*' as ", made, maxsplit=1)[1]
     plan = planned(query)

@@ -14,7 +14,7 @@ from workbench.calibrate.report import DAYS, GROUPS, SEED, SENSITIVE, moved_ids
 SEEDS = Path(__file__).parents[2] / "seeds"
 
 
-def test_the_one_parameter_file_holds_at_most_200_numbers_and_serves_every_preset() -> None:
+def test_the_parameter_file_has_at_most_200_numbers_for_all_presets() -> None:
     assert number_count(defaults()) <= MAXIMUM_NUMBERS
     assert set(PRESETS) == {"tail-at-store", "tail-at-store-disk", "tail-at-store-ssd"}
 
@@ -30,7 +30,7 @@ def test_half_of_the_judged_numbers_of_each_family_are_held_out() -> None:
     assert all(0 < sum(flags) < len(flags) for flags in of_family.values() if len(flags) > 3)
 
 
-def test_numbers_dealt_are_even_in_every_stratum_and_do_not_hang_on_how_many_follow() -> None:
+def test_stratified_draws_are_balanced_for_any_sample_size() -> None:
     dealer, again = Dealer(3, "ssd"), Dealer(3, "ssd")
     dealt = np.array([dealer.deal(Trait.EPISODE, 2, 3) for _ in range(100)])
     assert [again.deal(Trait.EPISODE, 2, 3) for _ in range(10)] == dealt[:10].tolist()
@@ -84,7 +84,7 @@ def test_an_interval_counts_clusters_not_hours() -> None:
     assert spread.interval() == pytest.approx(wilson(0.1, 1000))
 
 
-def test_the_distance_of_a_curve_to_itself_is_nothing_and_to_another_is_seen() -> None:
+def test_the_distance_of_a_curve_is_zero_to_itself_alone() -> None:
     vertices = curves(SEEDS)["5a", "Disk"]
     hours = np.array([x for x, _ in vertices])
     drawn = np.repeat(np.rint(hours), np.rint(np.diff([0.0, *(y for _, y in vertices)]) * 100_000).astype(int).clip(0))

@@ -47,7 +47,7 @@ class Stage:
     """A stage of Spark: what its tasks took and moved."""
 
     execution: int
-    """Of the query that it is of; -1 of none."""
+    """Number of the query that a job belongs to; -1 without one."""
     seconds: list[float] = field(default_factory=list)
     shuffled_bytes: int = 0
 

@@ -121,7 +121,7 @@ class DriveHour:
         )
 
     def period_that_counts(self, drive_id: str) -> Row | None:
-        """Of the periods that cover the hour: the latest that names the row's group, else the latest."""
+        """The period that covers the hour: the latest that names the row's group, else the latest."""
         periods = self.periods.get(drive_id, [])
         own = [period for period in periods if period["raid_group_id"] == self.group]
         return next(iter([*own, *periods]), None)

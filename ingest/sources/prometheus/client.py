@@ -44,7 +44,7 @@ _SAYS_TOO_MUCH = re.compile("too many|exceed|time(d )?out|cannot select more tha
 
 
 class PrometheusError(ServerError):
-    """Of a Prometheus server. The message says what to do, and never a credential."""
+    """An error of a Prometheus server. The message says what to do, and never a credential."""
 
     def __init__(self, message: str) -> None:
         # a server writes no line of its own into a log
@@ -226,7 +226,7 @@ def _pem_files() -> tuple[str | None, str | tuple[str, str] | None]:
 
 
 def server_url(given: str) -> str:
-    """A server's address as it is asked and kept: without trailing slash. Raises: PrometheusError where it is none, or holds a password."""
+    """A server's address as it is asked and kept: without trailing slash. Raises: PrometheusError for no address or a password."""
     try:
         parts = urlsplit(given)
         port_is_number = parts.port is None or parts.port > 0

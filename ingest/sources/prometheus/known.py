@@ -22,7 +22,7 @@ def unknown_rows(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.D
     """The records (contract columns, `is_alias`, `is_group_guessed`) of `drives` or `drive_aliases` that say what was not known.
 
     Left out is an open record (no `valid_to`) of a key that is not stored, where the last one before it, of what is stored and of these,
-    says the same, is open, too, and nobody says anything else of its key. Also there must be a drive-hour of the drive in its own hour or
+    says the same, is open, too, and no other record has its key. Also there must be a drive-hour of the drive in its own hour or
     the one before: then the drive was seen from the one to the other, and hours that come later belong elsewhere.
     `seen_as`: what the drive-hours of the place are named.
     """

@@ -50,7 +50,7 @@ READING: dict[str, pl.DataType] = {
     **dict.fromkeys(COUNTERS.values(), pl.Float64()),
     **IDENTITY,
 }
-# Of a reading that is the last of its path before those that are rolled up: `is_carried`, and of the last of its device since when the
+# for a reading that is the last of its path before those that are rolled up: `is_carried`, and of the last of its device since when the
 # drive is what it is; file_no and row_no are those of the reading that showed it first.
 CARRIED: dict[str, pl.DataType] = {"is_carried": pl.Boolean(), "since": pl.Datetime("us")}
 
@@ -242,7 +242,7 @@ def _with_paths(totals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _best(by_path: pl.DataFrame) -> pl.DataFrame:
-    """Of the paths to a drive the one that covers most of the span."""
+    """The path to a drive that covers most of the span."""
     best = by_path.sort("drive_id", "span", "span_us", "path", descending=[False, False, True, False])
     return best.unique(["host", "device", "drive_id", "span"], keep="first", maintain_order=True)
 

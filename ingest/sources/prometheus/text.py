@@ -232,13 +232,13 @@ def _no_time(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _named(series: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """The series that are not known yet (_SERIES): metric and labels, these as JSON in order of their names, null where it is none."""
+    """The series that are not known yet (_SERIES): metric and labels, these as JSON in order of their names, null for other series."""
     rows: list[tuple[str, int, str | None, str | None]] = []
     for text in series.join(known, on="series", how="anti", maintain_order="left")["series"]:
         dumped = _DUMPED.match(text)
         line = f"{dumped[1]}{{{dumped[2]}}} 1\n" if dumped else f"{text} 1\n"
         key: tuple[str | None, str | None] = (None, None)
-        # what the parser raises on labels that are none
+        # errors of the parser for malformed labels
         with suppress(ValueError, KeyError, IndexError):
             (sample,) = (sample for family in text_string_to_metric_families(line) for sample in family.samples)
             key = (sample.name, json.dumps(sample.labels, sort_keys=True))

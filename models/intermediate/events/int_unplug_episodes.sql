@@ -17,7 +17,7 @@ unplugs as (
 ),
 
 replugs as (
-    -- a replug at the next unplug's instant closes this episode; one at this unplug's own instant is none of it
+    -- a replug at the next unplug's instant closes this episode; one at this unplug's own instant does not belong to it
     select unplugs.drive_id, unplugs.unplugged_at, min(events.occurred_at) as replugged_at
     from unplugs
     inner join events

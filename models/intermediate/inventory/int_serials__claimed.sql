@@ -1,7 +1,7 @@
 -- Serial numbers that several devices go by, and whether these are one drive. Grain: drive_id.
 -- A serial that hosts claim by turns, or two devices of a host at once, names none of them without one world wide name: machines make serials up.
 -- One machine may go by two host names; then both state the world wide name.
--- An operator's mapping says which drive a device is, whoever else claims its serial.
+-- An operator's mapping decides which drive a device is; other claims to its serial do not count.
 with devices as (
     select
         source,

@@ -1,4 +1,4 @@
--- The thresholds that these marts were computed with, for whoever shows or uses one. Grain: name, kind.
+-- The thresholds that these marts were computed with, for pages and commands that show or use one. Grain: name, kind.
 select 'slow_threshold' as name, kind, slow_at as value, 'ratio' as unit, 'slowdown from which a drive-hour is slow' as description
 from {{ ref('int_thresholds') }}
 union all
