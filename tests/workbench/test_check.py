@@ -10,7 +10,7 @@ from workbench.check import banned
 @pytest.mark.parametrize(
     "line",
     [
-        '      - {name: slow_hours, description: "Of them slow (count)."}',
+        '      - {name: slow_hours, description: "Of two groups one (count)."}',
         "    # Of two files the second wins",
         "description: What was wrong.",
         "null for a line that is none",
