@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[1]
 # a package imports from those of lower floors, and from itself
 FLOORS = [("ingest", "simulate"), ("quality",), ("engine",), ("report",), ("drivetail",), ("console",), ("dags", "workbench"), ("lab",)]
 LAB = """
-contract packed statistics dbt_plugin tools bundle landing simulate run toleraid kept version generations build read ask pages cli bench plugin
+contract packed statistics dbt_plugin tools bundle landing simulate run toleraid kept version generations build read
+ask pages cli bench plugin
 """
 # a room of a package imports from the rooms before it; a file that is in none is named like a room, the package itself comes last
 ROOMS = {

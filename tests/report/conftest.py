@@ -74,11 +74,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     return copied(Warehouse(golden("demo", build_demo) / "demo" / "warehouse"), tmp_path_factory.mktemp("demo") / "warehouse")
 
 
-def demo_bundle() -> Path:
-    """The delivery that the demo simulates."""
-    return golden("demo", build_demo) / "demo" / "fleet"
-
-
 def build_demo(root: Path) -> None:
     """Run the demo, and decide."""
     run_demo(root / "demo", date(2026, 2, 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from click.testing import CliRunner
 
 from drivetail.cli import main
 from engine.warehouse import Warehouse
-from tests.report.conftest import demo_bundle
+from tests.ingest.prometheus_server import Server, counted_drives, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
@@ -44,13 +45,11 @@ def is_whole(command: str) -> bool:
 
 @pytest.fixture(scope="module")
 def mine(demo: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """A copy of the demo's warehouse on which nobody has decided; README's own commands build and publish it."""
+    """A copy of the demo's warehouse without decisions, built and published."""
     root = tmp_path_factory.mktemp("readme") / "warehouse"
     shutil.copytree(demo.root, root)
     (root / "raw" / "decisions.jsonl").unlink()
-    for command in plain_commands():
-        if not command.startswith("drivetail --help"):
-            run(Warehouse(root), command.replace("DELIVERY/", str(demo_bundle())))
+    run(Warehouse(root), "drivetail build")
     return Warehouse(root)
 
 
@@ -60,8 +59,18 @@ def run(warehouse: Warehouse, command: str) -> str:
     return done.output
 
 
-def test_the_commands_without_output_are_there() -> None:
-    assert plain_commands() == ["drivetail ingest bundle DELIVERY/", "drivetail build", "drivetail report"]
+def test_the_commands_on_a_fleet_write_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that has scraped three drives of a host for the last 26 hours takes the place of the reader's. It answers what a pull asks;
+    tests/proof/test_prometheus_answers.py asks the doctor of a real one.
+    """
+    monkeypatch.chdir(tmp_path)
+    commands = plain_commands()
+    assert [command.split()[1] for command in commands] == ["doctor", "ingest", "build", "report"]
+    now = time.time() // 60 * 60
+    with serving(Server(counted_drives(now - 26 * 3600, now))) as server:
+        for command in commands[1:]:
+            run(Warehouse(tmp_path / "warehouse"), command.replace("http://prometheus:9090", server.url))
+    assert list((tmp_path / "warehouse").rglob("*.html")) or list(tmp_path.glob("*.html"))
 
 
 @pytest.mark.parametrize(("command", "expected"), list(shown_commands()), ids=lambda value: value[:30] if isinstance(value, str) else "")
