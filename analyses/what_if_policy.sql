@@ -127,9 +127,11 @@ select
     totals.extra_read_ratio,
     totals.tail_hours_now,
     totals.tail_hours_avoided,
-    ends.low * totals.tail_hours_now as avoided_low,
-    ends.high * totals.tail_hours_now as avoided_high
+    -- a bootstrap of 2 of 2 hours gives 2 to 2: of few hours the interval is exact
+    coalesce(limits.low, ends.low) * totals.tail_hours_now as avoided_low,
+    coalesce(limits.high, ends.high) * totals.tail_hours_now as avoided_high
 from totals
+left join seeds.share_limits as limits on totals.tail_hours_now = limits.trial_count and totals.tail_hours_avoided = limits.event_count
 left join ends on totals.kind = ends.kind and totals.policy = ends.policy
 order by
     totals.kind asc,

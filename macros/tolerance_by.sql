@@ -71,11 +71,13 @@ select
     totals.raid_hours,
     totals.tail_hours,
     totals.tail_hours_avoided,
-    ends.low * totals.tail_hours as tail_hours_avoided_low,
-    ends.high * totals.tail_hours as tail_hours_avoided_high,
+    -- a bootstrap of 2 of 2 hours gives 2 to 2: of few hours the interval is exact
+    coalesce(limits.low, ends.low) * totals.tail_hours as tail_hours_avoided_low,
+    coalesce(limits.high, ends.high) * totals.tail_hours as tail_hours_avoided_high,
     totals.extra_read_ratio,
     totals.tail_hours_shortened,
     totals.shortened_to
 from totals
+left join {{ ref('share_limits') }} as limits on totals.tail_hours = limits.trial_count and totals.tail_hours_avoided = limits.event_count
 left join ends on {% for key in keys %}totals.{{ key }} = ends.{{ key }}{{ " and " if not loop.last }}{% endfor %}
 {%- endmacro %}

@@ -20,9 +20,6 @@ from report.page.tolerance import tolerance_words
 POLICIES = {"none": INK, "reactive": SLOW, "adaptive": "#8C6D1F", "proactive1": "#0072B2", "proactive2": "#009E73"}
 """Policies and their colours."""
 
-FEW_HOURS = 30
-"""Of fewer tail hours the interval is exact."""
-
 PAPER = {
     "rare": ("12a", "Rare, the paper's disks", (1.0, 8.0), (0.95, 1.0)),
     "periodic": ("12b", "Periodic, the paper's SSDs", (1.0, 6.0), (0.5, 1.0)),
@@ -97,17 +94,6 @@ def _drawing(simulated: Sequence[Row], paper: Sequence[Row], x_range: tuple[floa
     return drawing
 
 
-def _exact(row: Row) -> Row:
-    """A total with the exact interval of a share (Clopper and Pearson) where its hours are few: a bootstrap of 2 of 2 gives 2 to 2."""
-    hours, avoided = row["tail_hours"], row["tail_hours_avoided"]
-    if not hours or avoided is None or hours >= FEW_HOURS:
-        return row
-    from statsmodels.stats.proportion import proportion_confint
-
-    low, high = proportion_confint(avoided, hours, method="beta")
-    return row | {"tail_hours_avoided_low": low * hours, "tail_hours_avoided_high": high * hours}
-
-
 def write_tolerance(warehouse: Warehouse, out: Path) -> Path:
     """Write Figure 12 of each distribution and the paper's numbers as one HTML file. Raises: QueryError without a run."""
     with publication_of(warehouse) as connection:
@@ -125,6 +111,6 @@ def write_tolerance(warehouse: Warehouse, out: Path) -> Path:
         # only the paper's periodic slowdowns last from one request to the next
         is_independent=[name for name in dict.fromkeys(row["name"] for row in found["runs"]) if name != "periodic"],
         figures=tolerance_figures(found),
-        words=tolerance_words([_exact(row) for row in found["totals"]]),
+        words=tolerance_words(found["totals"]),
     )
     return replace_file(out, page)

@@ -16,11 +16,9 @@ from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from lab.build import build_lab
 from lab.landing import ingest_bundle
-from lab.pages.toleraid import _exact
 from lab.pages.write import write_lab
 from lab.run.recording import LOCK
 from lab.tests.bundles import BENCH, lab, status, write_bundle
-from report.page.tolerance import tolerance_words
 
 pytestmark = pytest.mark.xdist_group("lab")
 
@@ -214,17 +212,6 @@ def test_a_log_is_sized_by_its_percentile_and_ties_are_named(landed: Warehouse) 
     ]  # fmt: skip
     largest = lab("choose", "log", "--ceiling-p99", 3000, "-w", landed.root).output
     assert "8 KiB" in largest and "2,700" in largest
-
-
-def test_the_interval_of_few_hours_is_exact() -> None:
-    row = {
-        "kind": "ssd", "tail_hours": 3, "tail_hours_avoided": 3, "tail_hours_avoided_low": 3, "tail_hours_avoided_high": 3,
-        "extra_read_ratio": 0.001, "tail_hours_shortened": 0,
-    }  # fmt: skip
-    # the lower end of 3 of 3 is the cube root of 2.5%
-    assert _exact(row)["tail_hours_avoided_low"] == pytest.approx(3 * 0.025 ** (1 / 3))
-    assert "(95% interval 1 to 3)" in tolerance_words([_exact(row)])[0]
-    assert _exact(row | {"tail_hours": 400}) == row | {"tail_hours": 400}
 
 
 def test_refused_files_are_shown_before_a_build(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -488,3 +489,17 @@ def test_poisson_intervals_are_exact_in_the_seed_and_near_it_above():
     for count in (101, 500):
         ends = f"select {macros.poisson_low(f'{count}.0')}, {macros.poisson_high(f'{count}.0')}"
         assert duckdb.sql(ends).fetchall()[0] == pytest.approx(poisson_interval(count), rel=3e-5)
+
+
+def test_intervals_of_shares_of_the_seed_are_exact():
+    """At either end the tail of the binomial distribution is 2.5%."""
+    with (PROJECT / "seeds/share_limits.csv").open() as file:
+        seed = {(int(row["trial_count"]), int(row["event_count"])): (float(row["low"]), float(row["high"])) for row in csv.DictReader(file)}
+    assert list(seed) == [(trials, events) for trials in range(1, 30) for events in range(trials + 1)]
+
+    def chance(counts: range, trials: int, share: float) -> float:
+        return sum(comb(trials, count) * share**count * (1 - share) ** (trials - count) for count in counts)
+
+    for (trials, events), (low, high) in seed.items():
+        assert low == 0 if events == 0 else chance(range(events, trials + 1), trials, low) == pytest.approx(0.025, rel=1e-6)
+        assert high == 1 if events == trials else chance(range(events + 1), trials, high) == pytest.approx(0.025, rel=1e-6)
