@@ -87,7 +87,7 @@ select * from effective{% endmacro %}
 {% macro satterthwaite(variance_a, n_a, variance_b, n_b) %}1.0{% endmacro %}
 {% macro welch_error(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
 {% macro welch_freedom(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
-{% macro with_holm(relation, family) %}select *, welch_p as holm_p from {{ relation }}{% endmacro %}
+{% macro with_welch(relation, family, level, difference='difference') %}select *, welch_df as welch_t, welch_df as welch_p, welch_df as half_width, welch_df as holm_p from {{ relation }}{% endmacro %}
 {% macro pooled_error(a, b) %}sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n){% endmacro %}
 {% macro drive_write_counters() %}{{ return([{'name': 'a', 'side': 'host', 'bytes': 1}, {'name': 'b', 'side': 'media', 'bytes': 1}, {'name': 'c', 'side': 'pages', 'bytes': none}]) }}{% endmacro %}
 {% macro ratio_half_width(mean_a, sd_a, n_a, mean_b, sd_b, n_b) %}half_width({{ mean_a }}, {{ sd_a }}, {{ n_a }}, {{ mean_b }}, {{ sd_b }}, {{ n_b }}){% endmacro %}

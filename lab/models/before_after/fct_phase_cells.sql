@@ -92,9 +92,6 @@ pairs as (
 tested as (
     select
         *,
-        diff / standard_error as welch_t,
-        student_two_sided_p(diff / standard_error, welch_df) as welch_p,
-        student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), welch_df) * standard_error as half_width,
         -- two one-sided tests at a level are an interval at twice that level; without spread it has no width
         case
             when least(n_before, n_after) >= 2
@@ -110,67 +107,65 @@ tested as (
             cast({{ var('lab_level') }} as double),
             cast({{ var('lab_power') }} as double)
         ) * spread as detectable
-    from pairs
-),
-
-corrected as (
-    {{ with_holm('tested', ['experiment_id', 'config_id', 'benchmark']) }}
+    from (
+        {{ with_welch('pairs', ['experiment_id', 'config_id', 'benchmark'], var('lab_level'), 'diff') }}
+    ) as compared
 )
 
 select
-    corrected.experiment_id,
-    corrected.config_id,
-    corrected.benchmark,
-    corrected.test,
-    corrected.parameter,
-    corrected.size_bytes,
-    corrected.unit,
-    corrected.higher_is_better,
-    corrected.n_before,
-    corrected.mean_before,
-    corrected.sd_before,
-    corrected.n_after,
-    corrected.mean_after,
-    corrected.sd_after,
-    corrected.diff,
+    tested.experiment_id,
+    tested.config_id,
+    tested.benchmark,
+    tested.test,
+    tested.parameter,
+    tested.size_bytes,
+    tested.unit,
+    tested.higher_is_better,
+    tested.n_before,
+    tested.mean_before,
+    tested.sd_before,
+    tested.n_after,
+    tested.mean_after,
+    tested.sd_after,
+    tested.diff,
     case
-        when corrected.diff is null then null
-        when corrected.diff = 0 then 'equal'
-        when (corrected.diff > 0) = corrected.higher_is_better then 'before'
+        when tested.diff is null then null
+        when tested.diff = 0 then 'equal'
+        when (tested.diff > 0) = tested.higher_is_better then 'before'
         else 'after'
     end as better,
-    corrected.pct_better,
-    corrected.diff / nullif(corrected.mean_before, 0) * 100 as pct_of_before,
+    tested.pct_better,
+    tested.diff / nullif(tested.mean_before, 0) * 100 as pct_of_before,
     case
-        when corrected.n_before < 2 or corrected.n_after < 2 or corrected.diff is null then 'no data'
-        when abs(corrected.diff) <= corrected.sd_before + corrected.sd_after then 'inconclusive'
-        when (corrected.diff > 0) = corrected.higher_is_better then 'before_better'
+        when tested.n_before < 2 or tested.n_after < 2 or tested.diff is null then 'no data'
+        when abs(tested.diff) <= tested.sd_before + tested.sd_after then 'inconclusive'
+        when (tested.diff > 0) = tested.higher_is_better then 'before_better'
         else 'after_better'
     end as verdict,
-    corrected.pct_better < {{ var('lab_minor_percent') }} as is_minor,
-    corrected.welch_t,
-    corrected.welch_df,
-    corrected.welch_p,
-    corrected.holm_p,
-    corrected.diff - corrected.half_width as ci_low,
-    corrected.diff + corrected.half_width as ci_high,
+    tested.pct_better < {{ var('lab_minor_percent') }} as is_minor,
+    tested.welch_t,
+    tested.welch_df,
+    tested.welch_p,
+    tested.holm_p,
+    tested.diff - tested.half_width as ci_low,
+    tested.diff + tested.half_width as ci_high,
     -- how much worse it is after, in percent of the mean before: a rate that falls and a time that grows
-    case when corrected.higher_is_better then 1 else -1 end * corrected.diff / nullif(corrected.mean_before, 0) * 100 as loss_percent,
-    (case when corrected.higher_is_better then 1 else -1 end * corrected.diff - corrected.half_width)
-    / nullif(corrected.mean_before, 0) * 100 as loss_percent_low,
-    (case when corrected.higher_is_better then 1 else -1 end * corrected.diff + corrected.half_width)
-    / nullif(corrected.mean_before, 0) * 100 as loss_percent_high,
-    corrected.detectable / nullif(corrected.mean_before, 0) as detectable_ratio,
+    case when tested.higher_is_better then 1 else -1 end * tested.diff / nullif(tested.mean_before, 0) * 100 as loss_percent,
+    (case when tested.higher_is_better then 1 else -1 end * tested.diff - tested.half_width)
+    / nullif(tested.mean_before, 0) * 100 as loss_percent_low,
+    (case when tested.higher_is_better then 1 else -1 end * tested.diff + tested.half_width)
+    / nullif(tested.mean_before, 0) * 100 as loss_percent_high,
+    tested.detectable / nullif(tested.mean_before, 0) as detectable_ratio,
     -- the two one-sided tests: how much worse, and how much better, it is after at most
-    (case when corrected.higher_is_better then 1 else -1 end * corrected.diff + corrected.one_sided_width)
-    / nullif(corrected.mean_before, 0) * 100 as most_loss_percent,
-    (corrected.one_sided_width - case when corrected.higher_is_better then 1 else -1 end * corrected.diff)
-    / nullif(corrected.mean_before, 0) * 100 as most_gain_percent,
+    (case when tested.higher_is_better then 1 else -1 end * tested.diff + tested.one_sided_width)
+    / nullif(tested.mean_before, 0) * 100 as most_loss_percent,
+    (tested.one_sided_width - case when tested.higher_is_better then 1 else -1 end * tested.diff)
+    / nullif(tested.mean_before, 0) * 100 as most_gain_percent,
     greatest(
-        (corrected.one_sided_width + corrected.diff) / nullif(corrected.mean_before, 0),
-        (corrected.one_sided_width - corrected.diff) / nullif(corrected.mean_before, 0)
+        (tested.one_sided_width + tested.diff) / nullif(tested.mean_before, 0),
+        (tested.one_sided_width - tested.diff) / nullif(tested.mean_before, 0)
     ) * 100 < {{ var('lab_equal_percent') }} as is_equal,
-    try_cast(corrected.runs_to_show as bigint) as runs_to_show,
-    corrected.n_before = experiments.expected_runs and corrected.n_after = experiments.expected_runs as is_complete
-from corrected
-inner join {{ ref('dim_experiments') }} as experiments on corrected.experiment_id = experiments.experiment_id
+    try_cast(tested.runs_to_show as bigint) as runs_to_show,
+    tested.n_before = experiments.expected_runs and tested.n_after = experiments.expected_runs as is_complete
+from tested
+inner join {{ ref('dim_experiments') }} as experiments on tested.experiment_id = experiments.experiment_id

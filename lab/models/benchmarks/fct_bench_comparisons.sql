@@ -90,16 +90,7 @@ pairs as (
 ),
 
 tested as (
-    select
-        *,
-        difference / standard_error as welch_t,
-        student_two_sided_p(difference / standard_error, welch_df) as welch_p,
-        student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), welch_df) * standard_error as half_width
-    from pairs
-),
-
-corrected as (
-    {{ with_holm('tested', ['experiment_id', 'compared', 'config_id', 'side_a', 'side_b', '"pass"', 'benchmark']) }}
+    {{ with_welch('pairs', ['experiment_id', 'compared', 'config_id', 'side_a', 'side_b', '"pass"', 'benchmark'], var('lab_level')) }}
 )
 
 select
@@ -135,4 +126,4 @@ select
         when (difference > 0) = higher_is_better then 'a better'
         else 'b better'
     end as verdict
-from corrected
+from tested

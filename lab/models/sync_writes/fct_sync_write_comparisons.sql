@@ -40,20 +40,9 @@ pairs as (
         and configs_a.device_id = configs_b.device_id
 ),
 
-tested as (
-    select
-        *,
-        difference / standard_error as welch_t,
-        student_two_sided_p(difference / standard_error, welch_df) as welch_p,
-        difference / pooled_error as pooled_t,
-        student_two_sided_p(difference / pooled_error, cast(pooled_df as double)) as pooled_p,
-        student_quantile(cast(0.975 as double), welch_df) * standard_error as half_width
-    from pairs
-),
-
 -- over the buffers of one pass and pair
-corrected as (
-    {{ with_holm('tested', ['experiment_id', '"pass"', 'config_a', 'config_b']) }}
+tested as (
+    {{ with_welch('pairs', ['experiment_id', '"pass"', 'config_a', 'config_b'], 0.05) }}
 )
 
 select
@@ -72,10 +61,10 @@ select
     welch_t,
     case when welch_t is not null then welch_df end as welch_df,
     welch_p,
-    pooled_t,
-    pooled_p,
+    difference / pooled_error as pooled_t,
+    student_two_sided_p(difference / pooled_error, cast(pooled_df as double)) as pooled_p,
     holm_p,
     coalesce(welch_p < {{ var('lab_significant_p') }}, false) as is_significant,
     difference - half_width as ci_low,
     difference + half_width as ci_high
-from corrected
+from tested
