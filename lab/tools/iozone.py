@@ -36,6 +36,7 @@ REPORTS = dict(
 UNITS = {"iozone_throughput": "kB/s", "iozone_ops": "ops/s", "iozone_latency": "us"}
 PASSES = {"iozone_throughput": "throughput", "iozone_latency": "latency", "iozone_ops": None}
 _KB = 1024
+_CROSSOVER_KB, _LARGE_RECORD_KB = 16 * 1024, 64
 _NUMBERS = re.compile(r"\s*\d{1,15}(\s+\d{1,15}(\.\d{1,6})?)+\s*")
 _REPORT = re.compile(r'\s*"([\w -]+) report"\s*')
 _SIZES = re.compile(r'(\s*"\d{1,12}")+\s*')
@@ -148,6 +149,11 @@ def _table_row(line: str, ends: list[int]) -> tuple[int, int, list[tuple[str, fl
     return int(size), int(record), [(TESTS[place], float(value)) for place, (value, _) in zip(places, values, strict=True)]
 
 
+def _is_run(record_kb: int, size_kb: int) -> bool:
+    """Whether the automatic mode runs this combination: no record is larger than its file, nor small in a large one."""
+    return record_kb <= size_kb and (record_kb >= _LARGE_RECORD_KB or size_kb <= _CROSSOVER_KB)
+
+
 def _read_reports(lines: list[str], reading: Reading) -> tuple[_Mode, list[Result]]:
     """The blocks of -R: a title, the record sizes, and a row for each file size."""
     mode, rows = _Mode(), []
@@ -166,10 +172,12 @@ def _read_reports(lines: list[str], reading: Reading) -> tuple[_Mode, list[Resul
             if len(values) > len(sizes):
                 reading.reject(line)
                 continue
-            # a combination of sizes that was not run is 0, which no rate is
             taken = [(record, float(value)) for record, value in zip(sizes, values, strict=False)]
             found = [
-                mode.result(test, record, int(row[1]), value) for record, value in taken if value or mode.benchmark == "iozone_latency"
+                mode.result(test, record, int(row[1]), value)
+                for record, value in taken
+                # a combination of sizes that was not run is 0, which no rate is; a latency below 1 us may be
+                if value or (mode.benchmark == "iozone_latency" and _is_run(record, int(row[1])))
             ]
             rows += [result for result in found if result is not None]
         elif line.strip().startswith('"'):
