@@ -70,7 +70,7 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     return {
         "template": "hdfs.html.j2",
         "question": "What keeps the disks from being used: concurrent writers, seeks, or waiting for tasks?",
-        "answer": _answer(scaling, fetch(connection, PREALLOCATION, [name]), replays, models),
+        "answer": _answer(scaling, fetch(connection, PREALLOCATION, [name]), patterns, replays, models),
         "scaling": scaling,
         "lines": LINES,
         "beside": beside,
@@ -114,18 +114,21 @@ def _run(config: str, phase: str, number: int) -> str:
     return f"{config} {phase}, run {number}" if phase else f"{config}, run {number}"
 
 
-def _answer(scaling: Sequence[Row], preallocation: Sequence[Row], replays: Sequence[Row], models: Sequence[Row]) -> list[str]:
+def _answer(
+    scaling: Sequence[Row], preallocation: Sequence[Row], patterns: Sequence[Row], replays: Sequence[Row], models: Sequence[Row]
+) -> list[str]:
+    """What keeps the disks from being used, and what the experiment cannot say of it."""
     said = []
     for row in scaling[-1:] if len(scaling) > 1 else []:
         single = next((one for one in scaling if one["writers"] == 1), None)
         if single is not None and row["extents_per_mib_ratio"] is not None:
             said.append(
-                f"With {row['writers']} writers the same bytes lie in {row['extents_per_mib_ratio']:.2f} times as many extents as with "
+                f"With {row['writers']} writers the same bytes lie in {row['extents_per_mib_ratio']:.3g} times as many extents as with "
                 f"one{_verdict(row, 'extents_per_mib')}: the mean extent is {row['mean_extent_bytes'] / 1e3:,.0f} kB, "
                 f"with one writer {single['mean_extent_bytes'] / 1e3:,.0f} kB."
             )
         parts = [
-            f"{words} {row[f'{name}_ratio']:.2f} times{_verdict(row, name)}"
+            f"{words} {row[f'{name}_ratio']:.3g} times{_verdict(row, name)}"
             for name, words in LINES.items()
             if name in OF_TRACES and row[f"{name}_ratio"] is not None
         ]
@@ -148,14 +151,23 @@ def _answer(scaling: Sequence[Row], preallocation: Sequence[Row], replays: Seque
             f"{row['predicted_utilisation']:.0%}"
             + (f", and that {GAINS[best]} would add most, {100 * row[best]:.0f} points." if best is not None else ".")
         )
-    return said or ["No trace, map of files or list of tasks was given, so nothing can be said."]
+    lacking = [
+        f"{what} ({needed})"
+        for what, needed, is_there in (
+            ("concurrent writers", "runs with one writer and with more", len(scaling) > 1),
+            ("seeks", "a trace of requests", bool(patterns)),
+            ("waiting for tasks", "a list of tasks", bool(models)),
+        )
+        if not is_there
+    ]
+    return said + ([f"Not tested, for want of data: {', '.join(lacking)}."] if lacking else [])
 
 
 def _speeds(scaling: Sequence[Row]) -> list[str]:
     """Write speed by number of writers."""
     timed = [row for row in scaling if row["write_bytes_per_s"] is not None]
     words = [f"{row['writers']} at {row['write_bytes_per_s'] / 1e6:,.0f} MB/s" for row in timed]
-    last = f"; {timed[-1]['write_ratio']:.2f} times{_verdict(timed[-1], 'write')}" if timed and timed[-1]["write_verdict"] else ""
+    last = f"; {timed[-1]['write_ratio']:.3g} times{_verdict(timed[-1], 'write')}" if timed and timed[-1]["write_verdict"] else ""
     return [f"Writers write together: {', '.join(words)}{last}."] if timed else []
 
 
@@ -174,7 +186,7 @@ def _verdict(row: Row, line: str) -> str:
     if row[f"sd_{COLUMNS[line]}"] == 0:
         return " (the same in every run)"
     low, high = row[f"low_{line}_ratio"], row[f"high_{line}_ratio"]
-    return f" ({row[f'{line}_verdict']}" + ("" if low is None else f"; 95%: {low:.2f} to {high:.2f}") + ")"
+    return f" ({row[f'{line}_verdict']}" + ("" if low is None else f"; 95%: {low:.3g} to {high:.3g}") + ")"
 
 
 def _ratios(rows: Sequence[Row]) -> go.Figure:

@@ -124,7 +124,8 @@ def _limits(config: str, rows: Sequence[Row]) -> str | None:
 def _sizes(found: Sequence[Row], rows: Sequence[Row]) -> str:
     if len(found) == len(rows) > 1:
         return "any buffer: these runs tell none apart"
-    return " or ".join(str(size(row["buffer_bytes"])) for row in found)
+    *others, last = (str(size(row["buffer_bytes"])) for row in found)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _ties(rows: Sequence[Row], best: Row) -> str:

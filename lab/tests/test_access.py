@@ -228,9 +228,9 @@ def test_tasks_equal_the_plain_reference(landed: Warehouse, seed: int) -> None:
 def test_the_page_shows_what_the_relations_hold(landed: Warehouse, tmp_path: Path) -> None:
     page = write_lab(landed, "writers-1", tmp_path / "w.html", against="writers-2").read_text()
     scaling = all_of(landed, "fct_writer_scaling", "writers-1", "writers")
-    assert f"With 4 writers the same bytes lie in {scaling[4,]['extents_per_mib_ratio']:.2f} times as many extents" in page
+    assert f"With 4 writers the same bytes lie in {scaling[4,]['extents_per_mib_ratio']:.3g} times as many extents" in page
     assert f"{scaling[4,]['seeks_per_mib']:.2f}" in page
-    low, high = (f"{scaling[4,][f'{end}_extents_per_mib_ratio']:.2f}" for end in ("low", "high"))
+    low, high = (f"{scaling[4,][f'{end}_extents_per_mib_ratio']:.3g}" for end in ("low", "high"))
     verdict = scaling[4,]["extents_per_mib_verdict"]
     assert f"({verdict}; 95%: {low} to {high})" in page and f'<td class="n">{low} to {high}</td><td>{verdict}</td>' in page
     assert f"(± {scaling[4,]['sd_mean_run_bytes'] / 1e3:.0f})" in page
