@@ -76,19 +76,9 @@ def test_it_brings_one_package_and_no_model_of_the_user(installed: Installed) ->
     assert {name.split("/")[0] for name in names} == {"drivetail", "drivetail-0.1.0.dist-info", "drivetail-0.1.0.data"}
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     folders = (
-        "engine",
-        "ingest",
-        "quality",
-        "report",
-        "simulate",
-        "lab",
-        "analyses",
-        "macros",
-        "models",
-        "seeds",
-        "tests/generic",
-        "tests/assert_",
-    )
+        "analyses", "console", "engine", "ingest", "lab", "macros", "models", "quality", "report", "seeds", "simulate",
+        "tests/assert_", "tests/generic",
+    )  # fmt: skip
     ours = {name for name in tracked if name.startswith(folders) or name in (".dbtignore", "dbt_project.yml", "profiles.yml")}
     ours = {name for name in ours if not name.startswith(("lab/docs/", "lab/tests/")) and name != "lab/bench.py"}
     ours |= {"target/compiled/duckdb.json", "target/compiled/lab/duckdb.json"}
