@@ -34,6 +34,7 @@ HEADINGS = {
     "tail_hours_caused_28d": "caused, tail hours", "successor_drive_id": "replaced by", "decided_by": "by", "alert_id": "incident",
     "raid_level": "RAID level", "slow_hours_28d": "slow hours", "verdict_reason": "why", "together_hours_28d": "with others, hours",
     "evidence_class": "class", "median_latency_us": "peers' median (µs)",
+    "io_ratio": "I/Os, after to before", "rio_lost": "I/Os lost", "raid_hours": "RAID-hours",
 }  # fmt: skip
 UNITS = (("_utc", " (UTC)"), ("_us", " (µs)"), ("_bytes", ""), ("_28d", " in 28 days"), ("_at", " at (UTC)"), ("_ratio", ""))
 TIMES = {
@@ -81,7 +82,7 @@ def text(column: str, value: Any) -> str:
         if column in TIMES or column.endswith("slowdown"):
             return numbers.ratio(value)
         if column.endswith(SHARES):
-            return numbers.percent(value)
+            return numbers.percent(value) if value <= 1 else f"{value:,.0%}"
         return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.3g}" if abs(value) < 10 else f"{value:,.1f}"
     if value == "open" and column == "verdict":
         return TOO_LITTLE

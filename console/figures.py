@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime
 from typing import Any
 
@@ -81,7 +82,8 @@ def group_tails(rows: list[Row]) -> go.Figure | None:
 
 def slow_map(rows: list[Row]) -> go.Figure | None:
     """Drives by hours: how slow each was, as shades; a drive or an hour that is slow is seen as a line. Rows: label, hour_utc, slowdown."""
-    drives = sorted({row["label"] for row in rows})[:MOST_LINES]
+    # slot 2 before slot 10
+    drives = sorted({row["label"] for row in rows}, key=lambda label: [part.zfill(9) for part in re.split(r"(\d+)", label)])[:MOST_LINES]
     hours = sorted({row["hour_utc"] for row in rows})
     if not drives:
         return None
@@ -95,13 +97,13 @@ def slow_map(rows: list[Row]) -> go.Figure | None:
     figure.add_heatmap(
         x=hours, y=[safe(drive) for drive in drives], z=[packed(line) for line in grid], zmin=1, zmax=5, hoverongaps=False,
         colorscale=[[place, f"rgba(213, 94, 0, {depth})"] for place, depth in ((0, 0.03), (0.24, 0.1), (0.25, 0.45), (1, 1))],
-        colorbar={"tickvals": [1, 2, 3, 4, 5], "ticktext": [*(f"{tick}{TIMES}" for tick in range(1, 5)), f"5{TIMES} or more"],
+        colorbar={"tickvals": [1, 2, 5], "ticktext": [f"1{TIMES}", f"2{TIMES}", f"5{TIMES} or more"],
                   "thickness": 12, "outlinewidth": 0, "tickfont": {"color": INK}},
         hovertemplate=f"%{{y}}: %{{z:.2f}}{TIMES}, %{{x}}<extra></extra>",
     )  # fmt: skip
     styled(figure, 110 + 16 * len(drives), hovermode="closest")
     figure.update_layout(margin={"l": 8, "r": 8, "t": 12, "b": 40})
-    figure.update_xaxes(showgrid=False)
+    figure.update_xaxes(showgrid=False, tickangle=0, nticks=4)
     figure.update_yaxes(type="category", showgrid=False, autorange="reversed", dtick=1, tickfont={"size": 11})
     return figure
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import cache
@@ -39,6 +40,8 @@ Draw = Callable[[list[Row]], go.Figure | None]
 def stated() -> dict[str, list[dict[str, Any]]]:
     """What each page shows, from pages.yml."""
     found: dict[str, list[dict[str, Any]]] = yaml.safe_load((Path(__file__).parent / "pages.yml").read_text(encoding="utf-8"))
+    for entry in (entry for entries in found.values() for entry in entries if "table" in entry):
+        entry.setdefault("of", re.findall(r"\bfrom ([a-z]+\.\w+)", entry["sql"])[0])
     return found
 
 
@@ -55,9 +58,9 @@ def blocks_of(
         if "figure" in entry:
             draw = draws[entry["figure"]]
             found.append(Figure(entry["figure"], entry["title"], sql, draw, entry.get("note", ""), entry.get("empty", "Nothing to draw.")))
-        elif entry.get("of") is None or published.has(entry["of"]):
+        elif published.has(entry["of"]):
             given = {name: entry[name] for name in ("note", "empty", "order", "rows", "picks") if name in entry}
-            found.append(Table(entry["table"], entry["title"], sql, entry.get("of", ""), is_open=not entry.get("fold"), **given))
+            found.append(Table(entry["table"], entry["title"], sql, entry["of"], is_open=not entry.get("fold"), **given))
     return found
 
 
