@@ -212,7 +212,7 @@ class Console:
             addresses = {form: address("/ask", sql=sql, **{key: form}) for form, key in forms}
             questions = [(title, address("/ask", sql=text.strip())) for title, text in cookbook().items()]
             return self._html(request, "ask.html.j2", published, status=422 if problem else 200, title="Ask", addresses=addresses,
-                              questions=questions, columns=columns_aside(published), **content)  # fmt: skip
+                              questions=questions, columns=published.described_relations, **content)  # fmt: skip
 
     async def _cancel(self, request: Request) -> Response:
         """Stop the questions of this user, and show the one that was sent, to be changed."""
@@ -289,20 +289,6 @@ def age_words(age: timedelta | None) -> str:
         return ""
     hours = max(0, int(age.total_seconds() // 3600))
     return "less than an hour old" if hours == 0 else f"{hours} h old" if hours < 72 else f"{hours // 24} days old"
-
-
-_ASIDES: dict[str, Any] = {}
-
-
-def columns_aside(published: Published) -> list[tuple[str, str, list[tuple[str, str, str]]]]:
-    """Every relation with its columns, for the side of the question; made once for a publication."""
-    if published.publication_id not in _ASIDES:
-        _ASIDES.clear()
-        _ASIDES[published.publication_id] = [
-            (name, told.partition(". ")[0], [(column, kind, text) for column, (kind, text) in published.columns[name].items()])
-            for name, told in published.relations.items()
-        ]
-    return _ASIDES[published.publication_id]  # type: ignore[no-any-return]
 
 
 @cache

@@ -119,7 +119,8 @@ def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
         known = places.get(value) if page == "/drive" else None
     else:
         link, known = "", None
-    shown = "look" if page_of_alert(column) else text(column, value)
+    # the name of an incident repeats what stands beside it
+    shown = "look" if column in ("alert_id", "part_of") else text(column, value)
     if known is not None and place(known):
         enclosure = known["enclosure"] if column == "drive_id" and "action" in row else None
         under = ", ".join(part for part in (shown, known["model"], enclosure) if part)
@@ -136,11 +137,6 @@ def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
     if column in ("action", "verdict", "decision", "state"):
         return Markup('<span class="badge {}">{}</span>').format(shown.replace(" ", "-"), shown)
     return escape(shown)
-
-
-def page_of_alert(column: str) -> bool:
-    """Whether a column leads to an incident: its name repeats what stands beside it."""
-    return column in ("alert_id", "part_of")
 
 
 def shape(column: str, values: list[Any]) -> str:

@@ -351,7 +351,7 @@ def experiment(published: Published, query: Query) -> Page:
 
 def tables(published: Published, query: Query) -> Page:
     """Every relation that people query."""
-    relations = [(name, address("/table", name=name), told.partition(". ")[0]) for name, told in published.relations.items()]
+    relations = [(name, address("/table", name=name), told) for name, told, _ in published.described_relations]
     return Page(
         "Tables", blocks_of(published, "tables", {}, {"relations": Part("relations", "relations", content={"relations": relations})}, {})
     )

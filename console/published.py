@@ -140,6 +140,14 @@ class Published:
         found = {row["relation"]: row["comment"] or "" for row in self._views if row["relation"].split(".")[0] in SCHEMAS}
         return dict(sorted(found.items(), key=lambda item: (SCHEMAS.index(item[0].split(".")[0]), item[0])))
 
+    @cached_property
+    def described_relations(self) -> list[tuple[str, str, list[tuple[str, str, str]]]]:
+        """Each of them with the first sentence of its description, and its columns with type and description."""
+        return [
+            (name, told.partition(". ")[0], [(column, *of) for column, of in self.columns[name].items()])
+            for name, told in self.relations.items()
+        ]
+
     def relations_sql(self, name: str) -> str:
         """What a published view, such as `marts.drive_actions`, is made of; empty for a table."""
         return next((row["sql"] for row in self._views if row["relation"] == name), "")

@@ -35,7 +35,7 @@ class Served:
     def client(self, *, signed_in: bool = True) -> httpx.Client:
         """A reader."""
         cookies = {f"drivetail_{httpx.URL(self.address).port}": self.access.cookie} if signed_in else {}
-        return httpx.Client(base_url=self.address, follow_redirects=True, timeout=60, headers={"origin": self.address}, cookies=cookies)
+        return httpx.Client(base_url=self.address, follow_redirects=True, timeout=300, headers={"origin": self.address}, cookies=cookies)
 
 
 @contextmanager

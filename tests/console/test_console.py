@@ -14,10 +14,9 @@ from pathlib import Path
 import duckdb
 import httpx
 import pytest
-import yaml
 
 from console.ask import SECONDS, Question
-from console.measures import FILE, measured_sql
+from console.measures import measured_sql
 from console.pages import stated
 from console.published import Publications
 from console.serve import access_of
@@ -123,18 +122,6 @@ def test_the_measures_are_those_of_the_marts(console: Served):
             "from marts.fct_weekly_summary where kind in ('disk', 'ssd') group by kind"
         ).fetchall()
     assert {kind: shown[kind] for kind, *_ in expected} == {kind: pytest.approx(tuple(rest)) for kind, *rest in expected}
-
-
-def test_every_metric_is_made_of_measures_and_metrics_that_are_there():
-    stated_metrics = yaml.safe_load(FILE.read_text())
-    names = {metric["name"] for metric in stated_metrics["metrics"]}
-    measures = {measure["name"] for model in stated_metrics["semantic_models"] for measure in model["measures"]}
-    for metric in stated_metrics["metrics"]:
-        given = metric["type_params"]
-        parts = [given[part] for part in ("numerator", "denominator") if part in given] + [
-            part["name"] for part in given.get("metrics", [])
-        ]
-        assert set(parts) <= names and {given.get("measure", "raid_hours")} <= measures, metric["name"]
 
 
 def test_a_reader_follows_publications_and_no_answer_is_torn(console: Served):
