@@ -23,7 +23,7 @@ READS = """
 select config_id, file_name, started_s, throughput_bytes_per_s from lab.fct_file_reads
 where experiment_id = ? and throughput_bytes_per_s is not null order by config_id, file_name, started_s
 """
-TESTED = "select bool_or(is_tested) as is_tested from lab.fct_permanent_slowdowns where experiment_id = ?"
+TESTED = "select 1 from lab.fct_permanent_slowdowns where experiment_id = ? and is_tested limit 1"
 TRACES = "select * from lab.fct_trace_counts where experiment_id = ? order by config_id, phase, run_number, file, device"
 PERCENTILES = """
 select * from lab.fct_read_percentiles where experiment_id = ? and measure = ? and split = ?
@@ -81,7 +81,7 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     return {
         "template": "reads.html.j2",
         "question": "Is the read speed steady, and what hides it when it is not?",
-        "answer": _answer(mitigations, periods, onsets, is_long_enough=bool(fetch(connection, TESTED, [name])[0]["is_tested"])),
+        "answer": _answer(mitigations, periods, onsets, is_long_enough=bool(fetch(connection, TESTED, [name]))),
         "mitigations": mitigations,
         "beside": beside,
         "against": other["experiment_id"] if other is not None else None,

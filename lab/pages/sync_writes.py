@@ -27,13 +27,7 @@ COMPARISONS = """
 select * from lab.fct_sync_write_comparisons where experiment_id = ? order by "pass" desc, config_a, config_b, buffer_bytes
 """
 MODELS = "select * from lab.fct_sync_write_models where experiment_id = ? and is_in_range order by config_id, buffer_bytes"
-SYNCS = """
-select config_id, job, count(*) filter (where test like '%_mean') as n, avg(value) filter (where test like '%_mean') as mean_us,
-    avg(value) filter (where test like '%_p99') as p99_us, avg(p999) as p999_us
-from (select *, regexp_replace(test, '\\.sync\\.lat_[a-z0-9]+$', '') as job from lab.fct_bench_results
-    where experiment_id = ? and benchmark = 'fio' and test like '%.sync.lat_%')
-group by all order by all
-"""
+SYNCS = "select * from lab.fct_job_syncs where experiment_id = ? order by config_id, job"
 RECONCILED = "select * from lab.fct_aggregate_reconciliation where experiment_id = ? order by all"
 
 

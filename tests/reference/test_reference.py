@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 from jinja2 import Environment
 
+from engine.publish import PUBLISHED
+
 from .compare import compare, compare_rows
 from .fleets import FORMATS, HOWS, deliveries, random_fleet, write_bundle
 from .reference import (
@@ -461,7 +463,8 @@ def test_compare_sees_what_differs(tmp_path, delivered):
     marts = delivered["at_once"]
     path = tmp_path / "warehouse.duckdb"
     with duckdb.connect(str(path)) as connection:
-        connection.execute("create schema marts")
+        for schema in PUBLISHED:
+            connection.execute(f"create schema {schema}")
         for relation, types in RELATIONS.items():
             table = pa.Table.from_pylist(marts[relation], schema=pa.schema([(name, ARROW[of]) for name, of in types.items()]))
             pq.write_table(table, tmp_path / f"{relation}.parquet")
