@@ -1,6 +1,6 @@
 """What the warehouse promises on speed and size, measured: `make bench`.
 
-    python -m workbench.bench --work FOLDER --only day,hour,scale,relations,questions,commands,check,study,sources,tolerance,lab,spark,spark-day
+    python -m workbench.bench --work FOLDER --only day,hour,scale,relations,questions,commands,check,study,sources,decisions,tolerance,lab,spark,spark-day
 
 Each part writes its own sections of docs/results/bench.md, with commit, date, command and machine, and says whether its bounds hold.
 The machine is shared: ratios are taken within one run, and CPU seconds stand beside wall seconds. Exits 1 when a bound fails.
@@ -28,6 +28,7 @@ from workbench.parts import PAPER_DAYS, Section, Setting
 from workbench.parts.check import bench_check
 from workbench.parts.console import bench_console
 from workbench.parts.day import bench_day
+from workbench.parts.decisions import bench_decisions
 from workbench.parts.hour import bench_hour
 from workbench.parts.questions import bench_commands, bench_questions
 from workbench.parts.relations import bench_relations
@@ -48,6 +49,7 @@ PARTS: dict[str, Callable[[Setting], list[Section]]] = {
     "check": bench_check,
     "console": bench_console,
     "sources": bench_sources,
+    "decisions": bench_decisions,
     **{name: part for project in projects() for name, part in project.benches().items()},
     "spark": bench_spark,
     "spark-day": bench_spark_day,
@@ -66,6 +68,7 @@ TITLES = (
     "The console",
     "A month of 60 drives from Prometheus",
     "Parsers",
+    "Decisions about drives",
     "Four million requests around slow drives",
     "Experiments of the lab",
     "A tenth of the paper's day on Spark",

@@ -1,0 +1,401 @@
+"""What following the list of actions is worth, on fleets with planted drives that are delivered week by week.
+
+Groups of each fleet get one story each (`STORIES`); the others are as simulated. No build knows later data. The future judges: an hour in which a RAID group
+waits for slow drives is avoided when all of them were replaced. `SEEDS` are not those that the rules were chosen on (1 to 4).
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from engine.build import build
+from engine.read import fetch, open_published
+from engine.warehouse import Warehouse
+from ingest import ingest
+from simulate import simulate
+from simulate.fleet import DEFAULT_START
+from workbench.commit import ROOT
+from workbench.parts import Bound, Section, Setting
+
+SEEDS = (101, 202, 303, 404)
+DISK_GROUPS, SSD_GROUPS, WEEKS = 40, 10, 12
+FIRST_WEEK, LAST_JUDGED_WEEK = 3, WEEKS - 4
+"""The first delivery ends with this week; verdicts up to the other have 28 days after them."""
+FIRST = datetime(DEFAULT_START.year, DEFAULT_START.month, DEFAULT_START.day)
+HEALED_DAY, ONSET_DAYS = 59, (17, 35)
+COST_TAIL_HOURS = 9.0
+"""A swap, about as the models price it."""
+THIN_HOURS = (8, 9, 10)
+"""Hours of the day that a thin group reports."""
+TABLE = ROOT / "docs" / "results" / "decisions.csv"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Story:
+    """What befalls `drives` of a group: in hours that `is_slow(hours since onset, length)` names, latency is `factor` times as long."""
+
+    count: int
+    words: str
+    factor: float
+    is_slow: Callable[[int, int], bool]
+    drives: int = 1
+    pays: bool = True
+    is_early: bool = False
+    """From the first day on."""
+
+
+def _always(hour: int, _: int) -> bool:
+    return True
+
+
+def _bursts(hour: int, _: int) -> bool:
+    return hour % 31 < 6
+
+
+STORIES = {
+    "steady": Story(5, "2.7x, all hours", 2.7, _always),
+    "bursty": Story(5, "4.5x, 6 hours of 31", 4.5, _bursts),
+    "rare": Story(4, "4x, 2 hours of 96", 4.0, lambda hour, _: hour % 96 < 2),
+    "mild 1.75x": Story(2, "1.75x, all hours", 1.75, _always, pays=False),
+    "mild 1.45x": Story(2, "1.45x from the first day", 1.45, _always, pays=False, is_early=True),
+    "one-off": Story(5, "3.2x for 24 to 60 hours, once", 3.2, lambda hour, length: hour < length, pays=False),
+    "healed": Story(2, f"as bursty, cured on day {HEALED_DAY}", 4.5, _bursts),
+    "path": Story(3, "3x, three drives in the same 6 hours of 40", 3.0, lambda hour, _: hour % 40 < 6, drives=3, pays=False),
+    "pair": Story(2, "2.7x, all hours, two drives of a group", 2.7, _always, drives=2),
+    "thin": Story(2, "2.7x, all hours, three hours of telemetry a day", 2.7, _always),
+}
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A drive with a story; onset in hours since the beginning of the fleet."""
+
+    drive_id: str
+    story: str
+    onset: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An entry of the list, as it was published."""
+
+    seed: int
+    day: int
+    drive_id: str
+    verdict: str
+
+
+def plant(folder: Path, seed: int, days: int) -> list[Planted]:
+    """Edit a simulated bundle so that some of its drives live a story."""
+    files = sorted(folder.glob("drive_hours-*.parquet"))
+    draw = random.Random(seed)
+    there = [set(pl.read_parquet(files[at], columns=["drive_id"])["drive_id"]) for at in (ONSET_DAYS[0] - 1, days // 2, days - 1)]
+    roles = pl.read_parquet(folder / "drives.parquet").filter(pl.col("role") == "data", pl.col("valid_to").is_null())
+    ailing = set(pl.read_parquet(folder / "truth" / "truth_episodes.parquet")["drive_id"])
+    groups = {
+        group: sorted(set(rows["drive_id"]) & set.intersection(*there) - ailing)
+        for (group,), rows in sorted(roles.group_by("raid_group_id"))
+    }
+    # the widest come first: three slow drives of few would be half of their peers
+    usable = sorted(
+        (group for group, drives in groups.items() if len(drives) > 2), key=lambda group: (len(groups[group]) > 8, draw.random())
+    )
+    planted: list[Planted] = []
+    thin: list[str] = []
+    slow: list[Row] = []
+    for name, story in sorted(STORIES.items(), key=lambda item: -item[1].drives):
+        for _ in range(story.count):
+            group = usable.pop()
+            onset = 0 if story.is_early else draw.randint(*(24 * day for day in ONSET_DAYS))
+            length = draw.randint(24, 60)
+            until = HEALED_DAY * 24 if name == "healed" else days * 24
+            hours = [hour for hour in range(onset, until) if story.is_slow(hour - onset, length)]
+            thin += [group] if name == "thin" else []
+            for drive in draw.sample(groups[group], story.drives):
+                planted.append(Planted(drive, name, onset))
+                slow += [{"drive_id": drive, "hour_utc": FIRST + timedelta(hours=hour), "factor": story.factor} for hour in hours]
+    factors = pl.DataFrame(slow, schema_overrides={"hour_utc": pl.Datetime("us")})
+    for path in files:
+        rows = pl.read_parquet(path).join(factors, on=["drive_id", "hour_utc"], how="left")
+        by = pl.col("factor").fill_null(1.0)
+        rows = rows.with_columns(pl.col("read_latency_us") * by, pl.col("write_latency_us") * by).drop("factor")
+        rows.filter(~pl.col("raid_group_id").is_in(thin) | pl.col("hour_utc").dt.hour().is_in(THIN_HOURS)).write_parquet(path)
+    cured = FIRST + timedelta(days=HEALED_DAY)
+    replugs = [
+        {"occurred_at": cured + timedelta(hours=hours), "drive_id": drive.drive_id, "event_type": event}
+        for drive in planted if drive.story == "healed" for hours, event in ((0, "unplug"), (2, "replug"))
+    ]  # fmt: skip
+    events = pl.read_parquet(folder / "drive_events.parquet")
+    pl.concat([events, pl.DataFrame(replugs, schema_overrides={"occurred_at": pl.Datetime("us")})], how="diagonal").write_parquet(
+        folder / "drive_events.parquet"
+    )
+    return planted
+
+
+def delivered(folder: Path, warehouse: Warehouse, seed: int, days: Iterable[int]) -> list[Verdict]:
+    """Ingest and build up to each of `days`; the list of actions after each."""
+    found: list[Verdict] = []
+    before = 0
+    for day in days:
+        since, until = (FIRST + timedelta(days=at) for at in (before, day))
+        part = folder / f"delivery-{day:03}"
+        part.mkdir()
+        for at in range(before, day):
+            name = f"drive_hours-{FIRST + timedelta(days=at):%Y-%m-%d}.parquet"
+            (folder / name).rename(part / name)
+        for name, column in (("drives", "valid_from"), ("drive_events", "occurred_at")):
+            at = pl.col(column).fill_null(FIRST)
+            rows = pl.read_parquet(folder / f"{name}.parquet")
+            rows.filter((at < until) & ((at >= since) | (before == 0))).write_parquet(part / f"{name}.parquet")
+        ingest("bundle", [part], warehouse.root)
+        build(warehouse)
+        with open_published(warehouse) as connection:
+            listed = fetch(connection, "select drive_id, verdict from marts.replacement_candidates")
+        found += [Verdict(seed, day, row["drive_id"], row["verdict"]) for row in listed]
+        before = day
+    return found
+
+
+class Future:
+    """A fleet as it was, hour by hour: the slow drives of each RAID group's hour, and what following a rule on a Monday avoids."""
+
+    def __init__(self, warehouse: Warehouse, planted: list[Planted]) -> None:
+        with open_published(warehouse) as connection:
+            self.slow: pl.DataFrame = connection.sql(
+                "select raid_group_id, drive_id, hour_utc, count(*) over (partition by raid_group_id, hour_utc) as slow_drives"
+                " from marts.fct_drive_hours where is_slow"
+            ).pl()
+            self.medians = {
+                week: {
+                    row["drive_id"]
+                    for row in fetch(
+                        connection,
+                        "select drive_id from marts.fct_drive_hours where hour_utc >= $until - interval 28 day and hour_utc < $until"
+                        " group by drive_id having median(slowdown) >= 1.2",
+                        {"until": FIRST + timedelta(weeks=week)},
+                    )
+                }
+                for week in range(FIRST_WEEK, WEEKS + 1)
+            }
+            self.drive_count = connection.execute("select count(distinct drive_id) from marts.fct_drive_hours").fetchall()[0][0]
+            self.alerts = {
+                row["drive_id"]: row["raised_at"]
+                for row in fetch(
+                    connection,
+                    "select subject_id as drive_id, min(raised_at) as raised_at from marts.fct_slow_alerts where subject_type = 'drive' group by 1",
+                )
+            }
+        self.stories = {drive.drive_id: drive for drive in planted}
+        thin = {drive for drive, of in self.stories.items() if of.story == "thin"}
+        self.weights = dict.fromkeys(self.slow.filter(pl.col("drive_id").is_in(thin))["raid_group_id"].unique(), 24 / len(THIN_HOURS))
+        self.paths = {drive for drive, of in self.stories.items() if of.story == "path"}
+
+    def hours(self, week: int) -> list[tuple[str, frozenset[str], float]]:
+        """Each RAID group and hour of the 28 days from a Monday in which drives were slow: the group, the drives, and its weight."""
+        since = FIRST + timedelta(weeks=week)
+        rows = self.slow.filter(pl.col("hour_utc") >= since, pl.col("hour_utc") < since + timedelta(days=28))
+        by_hour = rows.group_by("raid_group_id", "hour_utc").agg("drive_id")
+        return [(group, frozenset(drives), self.weights.get(group, 1.0)) for group, _, drives in by_hour.rows()]
+
+    def shares(self, picked: set[str], week: int) -> dict[str, float]:
+        """Tail hours that replacing `picked` avoids, shared among the drives of each. What a path slows no swap cures."""
+        shares = dict.fromkeys(picked, 0.0)
+        for _, drives, weight in self.hours(week):
+            if drives <= picked and not drives & self.paths:
+                for drive in drives:
+                    shares[drive] += weight / len(drives)
+        return shares
+
+    def before(self, week: int, days: int) -> pl.DataFrame:
+        """Slow hours of the days before a Monday."""
+        until = FIRST + timedelta(weeks=week)
+        return self.slow.filter(pl.col("hour_utc") < until, pl.col("hour_utc") >= until - timedelta(days=days))
+
+    def naive(self, week: int) -> dict[str, set[str]]:
+        """What simple rules pick on a Monday."""
+        month, last = self.before(week, 28), self.before(week, 7)
+        alone = month.filter(pl.col("slow_drives") == 1)["drive_id"].value_counts()
+        top = month["drive_id"].value_counts().sort("count", "drive_id", descending=[True, False])
+        return {
+            "caused more than 18": set(alone.filter(pl.col("count") > 18)["drive_id"]),
+            "top 20 by tail hours": set(top.head(20)["drive_id"]),
+            "3 slow hours last week": set(last["drive_id"].value_counts().filter(pl.col("count") >= 3)["drive_id"]),
+            "median S of 1.2": self.medians[week],
+            "nothing": set(),
+        }
+
+    def oracle(self, week: int) -> set[str]:
+        """The picks with the greatest benefit: of each group the best of up to three of its six slowest drives."""
+        groups: dict[str, list[tuple[frozenset[str], float]]] = {}
+        for group, drives, weight in self.hours(week):
+            groups.setdefault(group, []).append((drives, weight))
+        best: set[str] = set()
+        for hours in groups.values():
+            often: dict[str, float] = {}
+            for drives, weight in hours:
+                for drive in drives - self.paths:
+                    often[drive] = often.get(drive, 0.0) + weight
+            first = sorted(often, key=lambda drive: (-often[drive], drive))[:6]
+            sets = [set(some) for count in range(1, 4) for some in combinations(first, count)]
+            worth = [(sum(weight for drives, weight in hours if drives <= some) - COST_TAIL_HOURS * len(some), some) for some in sets]
+            best |= max(worth, key=lambda each: each[0], default=(0.0, set()))[1] if worth and max(w for w, _ in worth) > 0 else set()
+        return best
+
+
+def judged(seed: int, future: Future, verdicts: list[Verdict]) -> list[Row]:
+    """A row for each Monday and rule: its picks, those that paid, and the net benefit in tail hours."""
+    rows: list[Row] = []
+    for week in range(FIRST_WEEK + 1, LAST_JUDGED_WEEK + 1):
+        said = {entry.drive_id for entry in verdicts if entry.day == 7 * week and entry.verdict == "replace"}
+        for rule, picked in {"`replace`": said, **future.naive(week), "oracle": future.oracle(week)}.items():
+            shares = future.shares(picked, week)
+            stories = [future.stories[drive].story if drive in future.stories else "natural" for drive in picked]
+            rows.append(
+                {
+                    "seed": seed,
+                    "week": week,
+                    "rule": rule,
+                    "picked": len(picked),
+                    "paid": sum(share > COST_TAIL_HOURS for share in shares.values()),
+                    "net_tail_hours": round(sum(shares.values()) - COST_TAIL_HOURS * len(picked), 1),
+                    "one_off": stories.count("one-off"),
+                    "path": stories.count("path"),
+                    "false": sum(
+                        share <= COST_TAIL_HOURS and not (drive in future.stories and STORIES[future.stories[drive].story].pays)
+                        for drive, share in shares.items()
+                    ),
+                    "drives": future.drive_count,
+                }
+            )
+    return rows
+
+
+def middle_of(values: list[float]) -> str:
+    """Least, median and greatest."""
+    return "-".join(f"{value:.0f}" for value in (min(values), statistics.median(values), max(values))) if values else "never"
+
+
+def story_lines(futures: dict[int, Future], verdicts: list[Verdict]) -> list[str]:
+    """A line of the table for each story: what became of its drives."""
+    weeks = (5, 6, 7, 8, 10, 12)
+    lines = [
+        "Verdicts are counted replace / check path / watch / leave or none.",
+        "",
+        f"| planted | | drives | alerted | hours to alert | {' | '.join(f'week {week}' for week in weeks)} | days to `replace` |",
+        f"|---|---|--:|--:|--:|{'---|' * len(weeks)}--:|",
+    ]
+    said = {(entry.seed, entry.day, entry.drive_id): entry.verdict for entry in verdicts}
+    for name, story in STORIES.items():
+        drives = [(seed, drive) for seed, future in futures.items() for drive in future.stories.values() if drive.story == name]
+        waits = [
+            (raised - FIRST).total_seconds() / 3600 - drive.onset
+            for seed, drive in drives
+            if (raised := futures[seed].alerts.get(drive.drive_id)) is not None
+        ]
+        cells = []
+        for week in weeks:
+            these = [said.get((seed, 7 * week, drive.drive_id), "none") for seed, drive in drives]
+            counts = [these.count(verdict) for verdict in ("replace", "check path", "watch")]
+            cells.append("/".join(map(str, [*counts, len(these) - sum(counts)])))
+        first = [
+            min(days) - drive.onset / 24
+            for seed, drive in drives
+            if (
+                days := [
+                    entry.day for entry in verdicts if (entry.seed, entry.drive_id, entry.verdict) == (seed, drive.drive_id, "replace")
+                ]
+            )
+        ]
+        lines.append(
+            f"| {name} | {story.words} | {len(drives)} | {len(waits)} | {middle_of(waits)} | {' | '.join(cells)} | {middle_of(first)} |"
+        )
+    return lines
+
+
+def flips(futures: dict[int, Future], verdicts: list[Verdict]) -> int:
+    """How often `replace` was withdrawn on a Monday although the drive had at least as many slow hours in the last week as in the one before."""
+    said = {(entry.seed, entry.day, entry.drive_id): entry.verdict for entry in verdicts}
+    count = 0
+    for seed, day, drive in (key for key, verdict in said.items() if verdict == "replace" and key[1] % 7 == 0 and key[1] < 7 * WEEKS):
+        if said.get((seed, day + 7, drive), "none") != "replace":
+            of = futures[seed].slow.filter(pl.col("drive_id") == drive)["hour_utc"].sort()
+            week = [
+                of.is_between(FIRST + timedelta(days=day - 7 + at), FIRST + timedelta(days=day + at), closed="left").sum() for at in (0, 7)
+            ]
+            count += week[1] >= week[0]
+    return count
+
+
+def bench_decisions(setting: Setting) -> list[Section]:
+    """Whether a person can sign the list."""
+    seeds, weeks = (SEEDS[:1], FIRST_WEEK + 2) if setting.small else (SEEDS, WEEKS)
+    futures: dict[int, Future] = {}
+    verdicts: list[Verdict] = []
+    rows: list[Row] = []
+    for seed in seeds:
+        folder = setting.work / f"decisions-{seed}"
+        simulate(folder / "bundle", disk_groups=DISK_GROUPS, ssd_groups=SSD_GROUPS, days=7 * WEEKS + 7, seed=seed)
+        planted = plant(folder / "bundle", seed, 7 * WEEKS)
+        warehouse = Warehouse(folder / "warehouse")
+        # Thursdays too while drives begin: a list may say `replace` before Monday
+        days = sorted({*range(7 * FIRST_WEEK, 7 * weeks + 1, 7), *range(7 * FIRST_WEEK + 3, 7 * min(weeks, 7), 7)})
+        verdicts += delivered(folder / "bundle", warehouse, seed, days)
+        futures[seed] = Future(warehouse, planted)
+        rows += judged(seed, futures[seed], [entry for entry in verdicts if entry.seed == seed]) if weeks == WEEKS else []
+    return [section(futures, verdicts, rows)]
+
+
+def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]) -> Section:
+    """The tables, and the targets as bounds."""
+    mine = [row for row in rows if row["rule"] == "`replace`"]
+    naive = [row for row in rows if row["rule"] not in ("`replace`", "oracle")]
+    behind = [
+        row for row in mine
+        if row["net_tail_hours"] < max(other["net_tail_hours"] for other in naive if (other["seed"], other["week"]) == (row["seed"], row["week"]))
+    ]  # fmt: skip
+    drive_weeks = sum(row["drives"] for row in mine)
+    lines = [
+        f"{len(futures)} fleets of {min(f.drive_count for f in futures.values())} to {max(f.drive_count for f in futures.values())} drives (seeds"
+        f" {', '.join(map(str, futures))}), {WEEKS} weeks, delivered week by week. A swap counts as {COST_TAIL_HOURS:g} tail hours.",
+        "",
+        *story_lines(futures, verdicts),
+        "",
+        f"Following each rule on the Mondays of weeks {FIRST_WEEK + 1} to {LAST_JUDGED_WEEK}, by what the 28 days after brought"
+        f" ([each Monday]({TABLE.name})). Paid: the drive's share of the hours avoided exceeds the swap.",
+        "",
+        "| rule | picked | paid | net benefit (tail hours) | one-off | path | other picks that did not pay |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for rule in dict.fromkeys(row["rule"] for row in rows):
+        of = {
+            name: sum(row[name] for row in rows if row["rule"] == rule)
+            for name in ("picked", "paid", "net_tail_hours", "one_off", "path", "false")
+        }
+        share = f"{of['paid']} ({of['paid'] / of['picked']:.0%})" if of["picked"] else "0"
+        lines.append(
+            f"| {rule} | {of['picked']} | {share} | {of['net_tail_hours']:,.0f} | {of['one_off']} | {of['path']} |"
+            f" {of['false'] - of['one_off'] - of['path']} |"
+        )
+    bounds = [
+        Bound("Mondays at which a naive rule has more net benefit than `replace`", len(behind), 0, "Mondays"),
+        Bound("one-off or path drives among `replace`", sum(row["one_off"] + row["path"] for row in mine), 0, "drives"),
+        Bound("false `replace` per 1,000 drives and week", 1000 * sum(row["false"] for row in mine) / max(drive_weeks, 1), 0.2, "drives"),
+        Bound("`replace` withdrawn without less evidence", flips(futures, verdicts), 0, "times"),
+    ]
+    if rows:
+        with TABLE.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    return Section("Decisions about drives", lines, bounds)
