@@ -64,8 +64,6 @@ select * from effective{% endmacro %}
 {% macro is_most_of_its_drives(a) %}{{ a }}.slow_drive_count > 1{% endmacro %}
 {% macro hour_at(index) %}hour_at({{ index }}){% endmacro %}
 {% macro class_weeks(key) %} select week_utc, {{ key }}, kind, model, age_year, drive_hours, slow_hours from a {% endmacro %}
-{% macro weekly_tail_hours_caused() %} select drive_id, week_no, tail_hours_caused, last_tail_hour_utc from a {% endmacro %}
-{% macro is_known_by(a, b) %}{{ a }}.week_no < {{ b }}.week_no{% endmacro %}
 {% macro window_start(instant, minutes) %}window_start({{ instant }}, {{ minutes }}){% endmacro %}
 {% macro polynomial(a, degree, x) %}polynomial({{ a }}, {{ x }}){% endmacro %}
 {% macro perseus_risk(a, b) %}risk_of({{ a }}, {{ b }}){% endmacro %}
@@ -81,7 +79,6 @@ select * from effective{% endmacro %}
 {% macro poisson_low(n) %}poisson({{ n }}){% endmacro %}
 {% macro poisson_high(n) %}poisson({{ n }}){% endmacro %}
 {% macro raid_group_draws(raid_groups) %}select raid_group_id, 0 as replicate, 1 as draw_count from {{ raid_groups }}{% endmacro %}
-{% macro bootstrap_gains(relation, keys, gain, unit) %}select *, 0.0 as gain_low, {{ gain }} / {{ unit }} as gain_high from {{ relation }}{% endmacro %}
 {% macro why_no_python() %}cast(null as string){% endmacro %}
 {% macro of_sample(statistic, value, condition='true') %}avg({{ value }}){% endmacro %}
 {% macro satterthwaite(variance_a, n_a, variance_b, n_b) %}1.0{% endmacro %}

@@ -29,12 +29,12 @@ HEADINGS = {
     "drive_id": "drive", "raid_group_id": "RAID group", "current_raid_group_id": "RAID group", "io_count": "I/Os", "tail_1": "slowest",
     "tail_2": "second", "tail_3": "third", "rio_degradation": "throughput drop", "rate_imbalance": "RI: I/Os, of peers'",
     "size_imbalance": "ZI: size, of peers'", "slowdown": "S", "needs_person": "for a person", "subject_id": "subject", "why": "why",
-    "expected_tail_hours": "expected, tail hours", "cost_tail_hours": "a swap costs, tail hours", "is_slow": "slow",
-    "good_ratio_low": "from", "expected_low": "from", "expected_high": "to", "good_ratio_high": "to", "part_of": "part of",
-    "tail_hours_caused_28d": "caused, tail hours", "successor_drive_id": "replaced by", "decided_by": "by", "alert_id": "incident",
+    "own_tail_hours_28d": "cost in 28 days, tail hours", "cost_tail_hours": "a swap costs, tail hours", "is_slow": "slow",
+    "good_ratio_low": "from", "good_ratio_high": "to", "part_of": "part of",
+    "tail_hours_caused_28d": "caused, tail hours", "own_tail_hours_after": "cost in 28 days after, tail hours",
+    "slow_days_14d": "slow days of 14", "successor_drive_id": "replaced by", "decided_by": "by", "alert_id": "incident",
     "raid_level": "RAID level", "slow_hours_28d": "slow hours", "verdict_reason": "why", "together_hours_28d": "with others, hours",
-    "evidence_class": "class", "median_latency_us": "peers' median (µs)",
-    "io_ratio": "I/Os, after to before", "rio_lost": "I/Os lost", "raid_hours": "RAID-hours",
+    "median_latency_us": "peers' median (µs)", "io_ratio": "I/Os, after to before", "rio_lost": "I/Os lost", "raid_hours": "RAID-hours",
 }  # fmt: skip
 UNITS = (("_utc", " (UTC)"), ("_us", " (µs)"), ("_bytes", ""), ("_28d", " in 28 days"), ("_at", " at (UTC)"), ("_ratio", ""))
 TIMES = {

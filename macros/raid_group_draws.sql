@@ -13,7 +13,7 @@ replicates as (
     from digits as hundreds
     cross join digits as tens
     cross join digits as ones
-    where 100 * hundreds.digit + 10 * tens.digit + ones.digit < {{ var('candidate_bootstrap_replicates') }}
+    where 100 * hundreds.digit + 10 * tens.digit + ones.digit < {{ var('bootstrap_replicates') }}
 ),
 
 ranks as (

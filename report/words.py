@@ -6,7 +6,7 @@ from datetime import datetime
 
 TOO_LITTLE = "too little data to call"
 """Words for a verdict that is `open`: the interval reaches both sides."""
-NO_BACKTEST = "No backtest yet: it needs nine weeks of data, and a tail hour in the four weeks after a prediction"
+NO_BACKTEST = "No verdict is 28 days old yet"
 
 
 def human(number: int) -> str:

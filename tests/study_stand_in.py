@@ -106,20 +106,6 @@ HEALTH_WARNINGS = [
     ("ssd", "slow_history", None, None, None, 0.0, 0.375, 0.49),
 ]
 
-# kind, horizon_days, rule, forecast_count, slow_count, skill_ratio
-FORECASTS = [
-    ("disk", 7, "base_rate", 900, 45, 0.0),
-    ("disk", 7, "model", 900, 45, -0.021),
-    ("disk", 7, "most_slow_hours_28d", 900, 45, 0.13),
-    ("disk", 7, "slow_28d", 900, 45, 0.077),
-]
-# kind, horizon_days, rule, forecast_count, slow_count, mean_probability, slow_ratio
-RELIABILITY = [
-    ("disk", 7, "most_slow_hours_28d", 800, 8, 0.02, 0.01),
-    ("disk", 7, "most_slow_hours_28d", 100, 37, 0.3, 0.37),
-    ("disk", 7, "model", 900, 45, 0.05, 0.05),
-]
-
 
 def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
     """A warehouse whose publication, of these models, holds the study above, or, `is_empty`, one of which nothing is known."""
@@ -181,10 +167,6 @@ def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
         rates = "first_precision double, first_recall double, precision_ratio double, recall double"
         warnings = [] if is_empty else HEALTH_WARNINGS
         fill(connection, f"study.health_warnings (kind varchar, rule varchar, attribute varchar, measure varchar, {rates})", warnings)
-        forecasts = "kind varchar, horizon_days integer, rule varchar, forecast_count bigint, slow_count bigint"
-        fill(connection, f"report.candidate_forecasts ({forecasts}, skill_ratio double)", [] if is_empty else FORECASTS)
-        band = "mean_probability double, slow_ratio double"
-        fill(connection, f"report.candidate_forecast_reliability ({forecasts}, {band})", [] if is_empty else RELIABILITY)
         points = [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)]
         fill(connection, "study.study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)", points)
         connection.execute("create schema raw; create table raw.publication as from marts.publication")

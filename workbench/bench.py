@@ -5,7 +5,7 @@
 Each part writes its own sections of docs/results/bench.md, with commit, date, command and machine, and says whether its bounds hold.
 The machine is shared: ratios are taken within one run, and CPU seconds stand beside wall seconds. Exits 1 when a bound fails.
 `day/` below the work folder is used where it is there (drive_hours*.parquet, drives.parquet, drive_events.parquet), else simulated.
-`report` and `candidates` run by name only: they write their own pages.
+`report` runs by name only: it writes its own page.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PARTS: dict[str, Callable[[Setting], list[Section]]] = {
     "spark": bench_spark,
     "spark-day": bench_spark_day,
 }
-OWN_PAGES = ("report", "candidates")
+OWN_PAGES = ("report",)
 TITLES = (
     "One day of the paper's fleet",
     "One more hour of the paper's fleet",

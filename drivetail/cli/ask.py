@@ -262,40 +262,28 @@ def what_if(
 
 @click.command()
 @click.option("--all", "is_all", is_flag=True, help="Include the drives to leave where they are.")
-@click.option("--explain", "drive", metavar="DRIVE", help="Show how the expectation of one drive is computed, row by row.")
-@click.option(
-    "--backtest", "is_backtest", is_flag=True, help="Show what following the model would have saved, compared with other rankings."
-)
+@click.option("--explain", "drive", metavar="DRIVE", help="Show the verdicts on one drive, Monday by Monday, and what came after each.")
+@click.option("--backtest", "is_backtest", is_flag=True, help="Show what drives cost in the 28 days after each verdict so far.")
 @format_option("How to print them; csv and json hold every column.")
 @warehouse_option
 def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtest: bool, output: str) -> None:
     """List the drives worth replacing.
 
-    Compares the tail hours that each is expected to cause in 28 days with what a replacement costs (docs/candidates.md).
+    Compares the tail hours that each cost in 28 days with what a replacement costs (docs/candidates.md).
 
     \b
-    drivetail candidates                      what to do first
-    drivetail candidates --explain DRIVE      why
-    drivetail candidates --backtest           would it have helped so far?
+    drivetail candidates                      what to do first, and why
+    drivetail candidates --explain DRIVE      its verdicts so far
+    drivetail candidates --backtest           did the verdicts pay?
     """
-    from drivetail.ask.candidates import (
-        backtest_table,
-        candidates_table,
-        evidence_table,
-        list_backtest,
-        list_candidates,
-        list_evidence,
-        list_forecasts,
-        list_verdicts,
-    )
+    from drivetail.ask.candidates import candidates_table, history_table, list_candidates, list_history, list_verdicts, verdicts_table
 
     if is_all + is_backtest + (drive is not None) > 1:
         raise click.UsageError("--all, --explain and --backtest cannot be used together")
     if is_backtest:
-        more = (list_verdicts(warehouse), list_forecasts(warehouse)) if output == "table" else ([], [])
-        rows, written = list_backtest(warehouse), lambda found: backtest_table(found, *more)
+        rows, written = list_verdicts(warehouse), verdicts_table
     elif drive is not None:
-        rows, written = list_evidence(warehouse, drive), evidence_table
+        rows, written = list_history(warehouse, drive), history_table
     else:
         rows, written = list_candidates(warehouse, is_all=is_all), candidates_table
     say({"table": written, "csv": as_csv, "json": as_json}[output](rows))

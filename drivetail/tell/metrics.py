@@ -211,15 +211,19 @@ def _of_alerts(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
 
 
 def _of_candidates(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
-    """The drives that `drivetail candidates` lists, with the tail hours that replacing each is expected to avoid."""
+    """The drives that `drivetail candidates` lists, with the tail hours that each cost and that a swap costs."""
     if status.publication["state"] != "published":
         return
     candidates = list_candidates(warehouse)
     yield from _gauge("candidates", "Drives to replace, watch or check; the series of each are of the first 200.", len(candidates))
     labels = {name: name for name in ("drive_id", "verdict", "decision", "raid_group_id", "host", "enclosure", "slot", "kind", "model")}
-    for name, help_ in (
-        ("expected_tail_hours", "Tail hours a drive is expected to cause in 28 days; `drivetail candidates` says why."),
-        ("cost_tail_hours", "What replacing a drive costs, in tail hours."),
+    for name, column, help_ in (
+        (
+            "own_tail_hours",
+            "own_tail_hours_28d",
+            "Tail hours that a drive cost in 28 days; `drivetail candidates` says why.",
+        ),
+        ("cost_tail_hours", "cost_tail_hours", "What replacing a drive costs, in tail hours."),
     ):
         metric = GaugeMetricFamily(f"drivetail_candidate_{name}", help_, labels=list(labels))
-        yield _labelled(metric, labels, name, candidates[:MAX_SERIES])
+        yield _labelled(metric, labels, column, candidates[:MAX_SERIES])

@@ -16,7 +16,6 @@ from report.page.numbers import count, listed, noun
 from report.page.tolerance import tolerance_words
 from report.study import curves
 from report.study.figures import FIGURES, Figure, redrawn
-from report.study.foretold import foretold_figure, foretold_words
 from report.study.health import health_rows, health_words
 from report.study.words import (
     FINDINGS,
@@ -52,8 +51,6 @@ class StudyFacts:
     detectors: list[Row]
     health: list[Row]
     health_warnings: list[Row]
-    forecasts: list[Row]
-    forecast_reliability: list[Row]
     tolerance: list[Row]
 
 
@@ -130,8 +127,6 @@ def render_page(facts: StudyFacts) -> str:
         unplug_words=curves.unplug_words(facts.duration_summary),
         health_words=health_words(facts.health),
         health_rows=health_rows(facts.health, facts.health_warnings),
-        foretold_words=foretold_words(facts.forecasts),
-        foretold_figure=foretold_figure(facts.forecast_reliability),
         matrix=curves.detector_matrix(facts.detectors),
         detector_words=curves.DETECTOR_WORDS,
     )

@@ -43,8 +43,6 @@ def write_study(warehouse: Warehouse, out: Path, *, kind: str | None = None) -> 
             ),
             health=of_kind("study.health_comparison", "kind, scope, attribute, measure, model"),
             health_warnings=of_kind("study.health_warnings", "kind, rule, first_recall desc nulls last, attribute, measure"),
-            forecasts=of_kind("report.candidate_forecasts", "kind, horizon_days, rule"),
-            forecast_reliability=of_kind("report.candidate_forecast_reliability", "kind, horizon_days, rule, mean_probability"),
             paper_curves=fetch(connection, "select * from study.study_paper_curves order by figure, curve, seq"),
             tolerance=fetch(connection, "select * from study.study_tolerance order by kind"),
         )

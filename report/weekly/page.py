@@ -27,7 +27,7 @@ from report.weekly.queries import (
     Row,
     WeekFacts,
 )
-from report.words import NO_BACKTEST, TOO_LITTLE
+from report.words import TOO_LITTLE
 
 RECORD_KINDS = {
     "all": "All records",
@@ -62,11 +62,6 @@ CAUSES = {
     "latency_quantum": "firmware timer",
     "cohort": "model or firmware",
     "censored": "beginning or end not seen",
-}
-RANKINGS = {
-    "most_slow_hours_28d": "most slow hours in 28 days",
-    "slowest_now": "slowest on the last day",
-    "random": "by lot",
 }
 BUDGET_WORDS = {"kept": "kept", "missed": "missed", "open": TOO_LITTLE}
 VERDICTS = {"open": TOO_LITTLE}
@@ -118,8 +113,6 @@ def render_page(facts: WeekFacts) -> str:
         verdict_words=VERDICTS,
         lists_of=lists_of,
         todo={row["drive_id"]: row["action"] for row in facts.actions if row["action"] != "none"},
-        ranking_words=RANKINGS,
-        no_backtest=NO_BACKTEST,
         explain=lambda drive: f"drivetail explain {shlex.quote(drive)}",
         baseline_weeks=max((row["baseline_week_count"] or 0 for row in facts.slowness), default=0),
         limits=LIMITS,

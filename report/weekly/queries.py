@@ -69,7 +69,7 @@ class WeekFacts:
     actions: list[Row]
     open_alerts: list[Row]
     candidates: list[Row]
-    backtest: list[Row]
+    candidate_quarter: list[Row]
     verdict_backtest: list[Row]
     decisions: list[Row]
     classes: list[Row]
@@ -361,7 +361,7 @@ from marts.fct_slow_alerts
 where cleared_at is null and subject_type <> 'drive' and part_of is null
 order by raised_at desc, subject_type, subject_id
 """,
-    "backtest": "select * from report.candidate_backtest_summary where tail_hours_caused > 0 order by kind, top_ratio, rule",
+    "candidate_quarter": "select * from report.candidate_quarter",
     "verdict_backtest": "select * from report.candidate_verdict_backtest order by verdict = 'replace' desc, verdict, replace_rule, kind",
     "decisions": f"""
 with {DECIDED}

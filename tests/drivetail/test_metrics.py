@@ -120,10 +120,10 @@ def test_the_slow_alerts_are_the_open_ones(written: Samples, published: Publishe
 
 def test_the_candidates_are_those_of_the_list(written: Samples, published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = list_candidates(published.warehouse)
-    found = {dict(labels)["drive_id"] for (name, labels) in written if name == "drivetail_candidate_expected_tail_hours"}
+    found = {dict(labels)["drive_id"] for (name, labels) in written if name == "drivetail_candidate_own_tail_hours"}
     assert found == {row["drive_id"] for row in listed} and value(written, "candidates") == len(listed)
     row = dict.fromkeys(("decision", "raid_group_id", "host", "enclosure", "slot", "kind", "model"))
-    many = [row | {"drive_id": f"d{n}", "verdict": "replace", "expected_tail_hours": 300.0 - n, "cost_tail_hours": 8.7} for n in range(300)]
+    many = [row | {"drive_id": f"d{n}", "verdict": "replace", "own_tail_hours_28d": 300.0 - n, "cost_tail_hours": 8.7} for n in range(300)]
     monkeypatch.setattr(metrics, "list_candidates", lambda of: many)
     of_many = samples(metrics_text(published.warehouse))
     shown = {

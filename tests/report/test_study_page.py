@@ -58,13 +58,6 @@ def rows(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
 # What it says
 
 
-def test_its_appendix_says_how_far_ahead_slowness_was_foretold(page_by_hand: Path):
-    page = page_by_hand.read_text(encoding="utf-8")
-    assert "Disk, within 7 days: a slow interval began after 45 of 900 forecasts" in page
-    assert "13% by slow hours in 28 days, 8% by whether it was slow in 28 days, -2% by expected tail hours." in page
-    assert '"37 of 100"' in page.split('id="figure-foretold"')[1].split("</script>")[0]
-
-
 def test_its_appendix_says_which_smart_attributes_differ(page_by_hand: Path, page_of_nothing: Path):
     page = page_by_hand.read_text(encoding="utf-8")
     assert "<p>Disks: media_errors differs.</p>" in page and "<p>SSDs: too few RAID groups" in page

@@ -222,7 +222,7 @@ def test_every_number_comes_with_the_sql_that_gives_it(eventful: Warehouse, even
             rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
             assert json.loads(json.dumps(rows, default=lambda instant: instant.isoformat())) == answer["rows"], name
     assert {name for name, answer in numbers.items() if not answer["rows"]} <= {
-        "group_hours", "chronic", "backtest", "guessed", "unknown_kinds", "open_alerts", "verdict_backtest",
+        "group_hours", "chronic", "candidate_quarter", "guessed", "unknown_kinds", "open_alerts", "verdict_backtest",
     }  # fmt: skip
 
 
@@ -486,13 +486,10 @@ SORTED_BY = {
         "group_slowdown", "median_latency_us", "usual_median_latency_us", "slow_drive_count", "tail_1",
     ],
     ("Candidates for a replacement", "candidates"): [
-        "expected_tail_hours", "cost_tail_hours", "tail_hours_caused_28d", "slow_hours_28d", "together_hours_28d",
+        "own_tail_hours_28d", "cost_tail_hours", "slow_hours_28d", "slow_days_14d", "together_hours_28d",
     ],
     ("Chronic drives", "chronic"): ["median_slowdown", "window_drive_hours", "slow_hours", "max_slowdown", "deployed_on"],
-    ("What the candidates would have saved", "backtest"): [
-        "top_ratio", "tail_hours_caused", "tail_hours_avoided", "model_tail_hours_avoided", "gain_tail_hours",
-    ],
-    ("On a list, but nothing to do", "actions"): ["drive_id", "expected_tail_hours", "tail_hours_caused_28d", "week_tail_hours"],
+    ("On a list, but nothing to do", "actions"): ["drive_id", "own_tail_hours_28d", "week_tail_hours"],
     ("Decisions", "decisions"): ["tail_hour_ratio_before", "tail_hour_ratio_after"],
     ("What came after each verdict", "verdict_backtest"): [
         "drive_count", "verdict_count", "tail_hours_before", "tail_hours_after", "cost_tail_hours", "paid_ratio",
@@ -666,9 +663,8 @@ def test_the_demo_shows_the_product_on_few_screens(browser: Any, demo: Warehouse
     assert [row["drive_id"] for row in numbers["actions"] if row["action"] == "inspect" and row["has_open_alert"]]
     (done,) = [row for row in numbers["decisions"] if row["state"] == "replaced"]
     assert done["ticket"] == "OPS-4711" and done["tail_hour_ratio_after"] < done["tail_hour_ratio_before"] / 2
-    assert [row for row in numbers["verdict_backtest"] if row["replace_rule"] == "evidence" and row["paid_ratio"] > 0.5] and numbers[
-        "backtest"
-    ]
+    assert [row for row in numbers["verdict_backtest"] if row["replace_rule"] == "lasting" and row["paid_ratio"] > 0.5]
+    assert numbers["candidate_quarter"][0]["replace_paid_count"] > 0
     for width, height, screens in ((1400, 900, 8), (390, 844, 20)):
         page = browser.new_page(viewport={"width": width, "height": height})
         page.goto(path.as_uri())

@@ -387,6 +387,13 @@ def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]
             f"| {rule} | {of['picked']} | {share} | {of['net_tail_hours']:,.0f} | {of['one_off']} | {of['path']} |"
             f" {of['false'] - of['one_off'] - of['path']} |"
         )
+    weeks = {week: [row for row in mine if row["week"] == week] for week in sorted({row["week"] for row in mine})}
+    ahead = ", ".join(f"{sum(row in behind for row in of)} of {len(of)} in week {week}" for week, of in weeks.items())
+    lines += [
+        "",
+        f"A naive rule is ahead of `replace` on {ahead}: drives become slow until day {ONSET_DAYS[1]}, and one that has been slow for less than three days"
+        " may be over a bad spell. What did not pay besides are drives of the simulator with a bad week that then got well by themselves.",
+    ]
     bounds = [
         Bound("Mondays at which a naive rule has more net benefit than `replace`", len(behind), 0, "Mondays"),
         Bound("one-off or path drives among `replace`", sum(row["one_off"] + row["path"] for row in mine), 0, "drives"),

@@ -1,18 +1,37 @@
--- What was said of each drive at a week boundary by what was known then, and by which rule, of drives that had been slow in the 28 days before or had
--- caused tail hours; so that what is said now and what came of what was said before are one computation. Grain: drive_id, boundary_utc.
+{%- set pair_share = 0.5 %}{#- of its hours slow, in three days or in 28: from there on half of what a drive costs with one other is its own. Two that are slow now and then share a cause -#}
+{%- set onset_share = 0.9 %}{#- of its last three days' hours slow, and -#}
+{%- set onset_hours = 64 %}{#- of them at least: it is slow for good. What passes within two and a half days does not get there -#}
+{%- set quiet_days = 14 %}{#- without a slow hour: it leaves the list -#}
+-- What to do with each drive at a boundary by what was known then, and by which rule; so that what is said now and what came of what was said before are one
+-- computation. Grain: drive_id, boundary_utc.
 with drive_weeks as (
     select
         drive_weeks.*,
+        outcomes.tail_hours_caused_after,
+        outcomes.tail_hours_paired_after,
         coalesce(drives.capacity_bytes, {{ var('replace_unknown_capacity_bytes') }})
-        / cast({{ var('replace_rebuild_bytes_per_second') }} as double) / 3600 as rebuild_hours
-    from {{ ref('int_drive_weeks__intervals') }} as drive_weeks
+        / cast({{ var('replace_rebuild_bytes_per_second') }} as double) / 3600 as rebuild_hours,
+        -- telemetry of a few hours a day stands for the whole day
+        24.0 * drive_weeks.observed_days_28d / drive_weeks.drive_hours_28d as day_ratio,
+        case
+            when drive_weeks.slow_hours_28d >= {{ pair_share }} * drive_weeks.drive_hours_28d then 0.5
+            when drive_weeks.slow_hours_3d >= {{ pair_share }} * drive_weeks.drive_hours_3d and drive_weeks.slow_hours_3d > 0 then 0.5
+            else 0.0
+        end as pair_ratio
+    from {{ ref('int_drive_weeks') }} as drive_weeks
+    left join {{ ref('int_drive_weeks__outcomes') }} as outcomes
+        on drive_weeks.drive_id = outcomes.drive_id and drive_weeks.boundary_utc = outcomes.boundary_utc
     left join {{ ref('int_drives') }} as drives on drive_weeks.drive_id = drives.drive_id
-    where drive_weeks.slow_hours_28d > 0 or drive_weeks.own_tail_hours > 0
 ),
 
 priced as (
     select
         *,
+        (tail_hours_caused_28d + pair_ratio * tail_hours_paired_28d) * day_ratio as own_tail_hours_28d,
+        case
+            when tail_hours_caused_after is not null
+                then least((tail_hours_caused_after + pair_ratio * tail_hours_paired_after) * day_ratio, 28 * 24.0)
+        end as own_tail_hours_after,
         rebuild_hours * {{ var('replace_rebuild_tail_hours') }}
         + {{ var('replace_labour_hours') }} * {{ var('replace_labour_tail_hours') }}
         + {{ var('replace_spare_tail_hours') }} as cost_tail_hours
@@ -22,32 +41,29 @@ priced as (
 tried as (
     select
         *,
-        slow_hours_28d > 0 as is_slow_28d,
-        expected_tail_hours >= {{ var('candidate_watch_hours') }} as is_watched,
+        last_slow_hour_utc < boundary_utc - interval {{ quiet_days }} day as is_quiet,
+        own_tail_hours_28d >= {{ var('candidate_watch_hours') }} or together_hours_28d >= {{ var('candidate_watch_hours') }} as is_watched,
         2 * together_hours_28d > slow_hours_28d as is_shared,
-        coalesce(expected_low > cost_tail_hours, false) as is_expected,
-        -- the three parts of the rule of evidence
-        tail_hours_caused_28d >= {{ var('replace_evidence_cost_ratio') }} * cost_tail_hours as is_enough,
-        coalesce(latest_tail_hour_utc >= boundary_utc - interval {{ var('replace_evidence_recent_days') }} day, false) as is_recent,
-        tail_weeks_28d >= {{ var('replace_evidence_weeks') }}
-        or coalesce(recur_hours <= {{ var('replace_evidence_recur_hours') }}, false) as is_lasting
+        -- the parts of the rule
+        own_tail_hours_28d > {{ var('replace_evidence_cost_ratio') }} * cost_tail_hours as is_enough,
+        last_slow_hour_utc >= boundary_utc - interval {{ var('replace_evidence_recent_days') }} day as is_recent,
+        slow_days_14d >= {{ var('replace_evidence_days') }} as is_lasting,
+        slow_hours_3d >= {{ onset_share }} * drive_hours_3d and slow_hours_3d >= {{ onset_hours }} as is_constant
     from priced
 )
 
 select
     *,
     case
-        when not is_slow_28d then 'leave'
-        when is_shared and is_watched then 'check path'
-        when is_expected then 'replace'
-        when is_enough and is_recent and is_lasting and not is_shared then 'replace'
-        when is_watched then 'watch'
-        else 'leave'
+        when is_quiet or not is_watched then 'leave'
+        when is_shared then 'check path'
+        when is_enough and is_recent and (is_lasting or is_constant) then 'replace'
+        else 'watch'
     end as verdict,
     case
-        when not is_slow_28d or (is_shared and is_watched) then 'none'
-        when is_expected then 'expectation'
-        when is_enough and is_recent and is_lasting and not is_shared then 'evidence'
+        when is_quiet or not is_watched or is_shared or not is_enough or not is_recent then 'none'
+        when is_lasting then 'lasting'
+        when is_constant then 'constant'
         else 'none'
     end as replace_rule
 from tried

@@ -1,10 +1,6 @@
--- What each drive did in the 28 days after a week boundary, where they are over and its RAID group was there on the last day. Grain: drive_id, boundary_utc.
+-- What each drive did in the 28 days after a Monday, where they are over and its RAID group was there on the last day. Grain: drive_id, boundary_utc.
 with known as (
     select last_hour_utc + interval 1 hour as until_utc from {{ ref('stg_raw__publication') }}
-),
-
-tail_weeks as (
-{{- weekly_tail_hours_caused() -}}
 ),
 
 -- that day alone decides, whatever comes later: a RAID group that resumes after it had sent no more until then
@@ -17,14 +13,15 @@ last_days as (
 select
     drive_weeks.drive_id,
     drive_weeks.boundary_utc,
-    drive_weeks.week_no,
-    cast(coalesce(sum(tail_weeks.tail_hours_caused), 0) as bigint) as tail_hours_caused_after
+    cast(coalesce(sum(days.tail_hours_caused), 0) as bigint) as tail_hours_caused_after,
+    cast(coalesce(sum(days.tail_hours_paired), 0) as bigint) as tail_hours_paired_after
 from {{ ref('int_drive_weeks') }} as drive_weeks
 cross join known
 -- a RAID group that sends no more says nothing of its drives
 inner join last_days on drive_weeks.raid_group_id = last_days.raid_group_id and drive_weeks.boundary_utc = last_days.boundary_utc
-left join tail_weeks
-    on drive_weeks.drive_id = tail_weeks.drive_id
-    and tail_weeks.week_no between drive_weeks.week_no and drive_weeks.week_no + 3
-where drive_weeks.boundary_utc + interval 28 day <= known.until_utc
-group by drive_weeks.drive_id, drive_weeks.boundary_utc, drive_weeks.week_no
+left join {{ ref('int_drive_days__slow') }} as days
+    on drive_weeks.drive_id = days.drive_id
+    and days.day_utc >= cast(drive_weeks.boundary_utc as date)
+    and days.day_utc < cast(drive_weeks.boundary_utc + interval 28 day as date)
+where drive_weeks.is_monday and drive_weeks.boundary_utc + interval 28 day <= known.until_utc
+group by drive_weeks.drive_id, drive_weeks.boundary_utc

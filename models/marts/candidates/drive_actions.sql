@@ -79,9 +79,7 @@ joined as (
         candidates.boundary_utc,
         candidates.verdict,
         candidates.verdict_reason,
-        candidates.expected_tail_hours,
-        candidates.expected_low,
-        candidates.expected_high,
+        candidates.own_tail_hours_28d,
         candidates.tail_hours_caused_28d,
         candidates.slow_hours_28d,
         candidates.cost_tail_hours,
@@ -135,8 +133,10 @@ judged as (
             when verdict = 'watch' then 'watch'
             else 'none'
         end as action_undecided,
-        -- what is found at a later week boundary is news to the person who decided to watch
-        replaced_at is null and coalesce(decision in ('replace', 'dismiss') or decided_at >= coalesce(boundary_utc, decided_at), false) as is_decided
+        -- what is found after the next Monday is news to the person who decided to watch
+        replaced_at is null and coalesce(
+            decision in ('replace', 'dismiss') or decided_at >= coalesce(cast(date_trunc('week', boundary_utc) as timestamp), decided_at), false
+        ) as is_decided
     from joined
 ),
 
@@ -184,7 +184,7 @@ worded as (
             when verdict = 'leave' and (action_undecided <> 'none' or is_decided) then 'No candidate: ' || verdict_reason || ' '
             when verdict = 'leave' then 'No candidate. '
             when replaced_at is not null then 'No candidate: it has gone. '
-            else 'No candidate: it was not slow in the 28 days before the last week boundary. '
+            else 'No candidate: it was not slow in the 28 days before the last midnight. '
         end
         || case
             when is_costliest then ''
@@ -218,9 +218,7 @@ select
     model,
     capacity_bytes,
     case when action = 'inspect' then alert_since_utc else coalesce(slow_since_utc, alert_since_utc) end as since_utc,
-    expected_tail_hours,
-    expected_low,
-    expected_high,
+    own_tail_hours_28d,
     tail_hours_caused_28d,
     slow_hours_28d,
     cost_tail_hours,

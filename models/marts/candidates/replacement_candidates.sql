@@ -1,16 +1,7 @@
 {{ config(materialized='view') }}
--- Drives by what to do with each, and why, as of the last week boundary; of drives that were slow in the 28 days before or caused tail hours.
--- Grain: drive_id.
--- the boundary after the last week that is over and has a slowdown: RAID groups' days say so at a hundredth of the cost of drives' weeks
-with weeks as (
-    select cast(date_trunc('week', cast(days.day_utc as timestamp)) as timestamp) + interval 7 day as boundary_utc, publication.last_hour_utc
-    from {{ ref('int_raid_group_days') }} as days
-    cross join {{ ref('publication') }} as publication
-    where days.raid_hours > 0
-),
-
-latest as (
-    select max(boundary_utc) as boundary_utc from weeks where boundary_utc <= last_hour_utc + interval 1 hour
+-- Drives by what to do with each, and why, as of the last midnight; of drives that were slow in the 28 days before. Grain: drive_id.
+with latest as (
+    select max(boundary_utc) as boundary_utc from {{ ref('int_boundaries') }}
 ),
 
 decisions as (
@@ -46,7 +37,8 @@ judged as (
         drives.enclosure,
         drives.slot,
         drives.capacity_bytes,
-        {{ rounded_text('judged.expected_tail_hours', 1) }} as expected,
+        {{ rounded_text('judged.own_tail_hours_28d', 1) }} as own_hours,
+        {{ to_tenths('judged.own_tail_hours_28d / judged.cost_tail_hours') }} as swaps,
         {{ rounded_text('judged.cost_tail_hours', 1) }} as cost
     from {{ ref('int_drive_weeks__judged') }} as judged
     inner join latest on judged.boundary_utc = latest.boundary_utc
@@ -67,37 +59,38 @@ worded as (
     select
         *,
         case
-            when replace_rule = 'expectation'
-                then 'At least ' || {{ rounded_text('expected_low', 1) }} || ' tail hours are expected in 28 days; a replacement costs ' || cost || '.'
-            when replace_rule = 'evidence'
-                then 'It caused ' || {{ counted_noun('tail_hours_caused_28d', 'tail hour') }} || ' in 28 days, '
-                    || {{ to_tenths('tail_hours_caused_28d / cost_tail_hours') }} || ' times what a replacement costs (' || cost || '), in '
-                    || cast(tail_weeks_28d as string) || ' of 4 weeks'
-                    || case
-                        when recur_hours <= {{ var('replace_evidence_recur_hours') }} then ', and was slow again within a day of its last replug.'
-                        else '.'
-                    end
-            when verdict = 'check path'
+            when is_quiet then 'It has been quiet since ' || cast(cast(last_slow_hour_utc as date) as string) || '.'
+            when is_watched and is_shared
                 then 'It shared ' || cast(together_hours_28d as string) || ' of ' || {{ counted_noun('slow_hours_28d', 'slow hour') }}
-                    || ' with other drives of its RAID group or host, so another drive may be slow there too.'
-            when not is_slow_28d then 'It had no slow hour in 28 days.'
-            when expected_low is null
-                then expected || ' tail hours are expected in 28 days and a replacement costs ' || cost
-                    || ', but too few RAID groups have an outcome yet to say how sure that is.'
-            else expected || ' tail hours are expected in 28 days, but perhaps only ' || {{ rounded_text('expected_low', 1) }}
-                || '; a replacement costs ' || cost || '.'
+                    || ' with other drives of its RAID group or host that became slow within a day of it: check what they share.'
+            when replace_rule = 'constant'
+                then 'It was slow in ' || cast(slow_hours_3d as string) || ' of the last ' || cast(drive_hours_3d as string) || ' hours and cost '
+                    || own_hours || ' tail hours, ' || swaps || ' times a swap (' || cost || ').'
+            when replace_rule = 'lasting'
+                then 'It cost ' || own_hours || ' tail hours in 28 days, ' || swaps || ' times a swap (' || cost || '), and was slow on '
+                    || cast(slow_days_14d as string) || ' of the last 14 days.'
+            else 'It cost ' || own_hours || ' tail hours in 28 days; a swap costs ' || cost || '.'
+        end
+        || case
+            when not is_quiet and not is_shared and pair_ratio > 0 and tail_hours_paired_28d > tail_hours_caused_28d
+                then ' Half of ' || {{ counted_noun('tail_hours_paired_28d', 'hour') }} || ' that it shared with one drive of its RAID group counts: replace both.'
+            else ''
+        end
+        || case
+            when not is_quiet and day_ratio > 2
+                then ' It reported ' || cast(drive_hours_28d as string) || ' hours on ' || {{ counted_noun('observed_days_28d', 'day') }}
+                    || '; each day is judged by the hours it reported.'
+            else ''
         end as why,
         case
             when verdict = 'replace' then ''
-            when not is_slow_28d then ' Its next slow hour brings it back onto the list.'
+            when is_quiet then ' Its next slow hour brings it back onto the list.'
+            when not is_watched then ' It is watched from {{ var("candidate_watch_hours") }} on.'
             when is_shared then ' Replace it once most of its slow hours are its own.'
-            when verdict = 'leave' then ' It is watched from {{ var("candidate_watch_hours") }} on.'
             when not is_enough
-                then ' Replace it once it causes ' || {{ rounded_text(var('replace_evidence_cost_ratio') ~ ' * cost_tail_hours', 1) }}
-                    || ' in 28 days; now ' || cast(tail_hours_caused_28d as string) || '.'
-            when not is_recent
-                then ' Replace it if it causes more; the last was on ' || cast(cast(latest_tail_hour_utc as date) as string) || '.'
-            else ' Replace it once it causes some in {{ var("replace_evidence_weeks") }} weeks of 4; now in ' || cast(tail_weeks_28d as string) || '.'
+                then ' Not yet: it must cost more than ' || {{ rounded_text(var('replace_evidence_cost_ratio') ~ ' * cost_tail_hours', 1) }} || '.'
+            when not is_recent then ' Not yet: it was last slow on ' || cast(cast(last_slow_hour_utc as date) as string) || '.'
+            else ' Not yet: it must be slow on {{ var("replace_evidence_days") }} of 14 days (so far ' || cast(slow_days_14d as string) || ').'
         end as what_is_missing
     from judged
 )
@@ -108,9 +101,7 @@ select
     cast(row_number() over (
         order by
             case worded.verdict when 'replace' then 1 when 'check path' then 2 when 'watch' then 3 else 4 end asc,
-            -- the ranking that foretells slow drives best (candidate_forecasts)
             worded.slow_hours_28d desc,
-            worded.expected_tail_hours - worded.cost_tail_hours desc,
             worded.drive_id asc
     ) as bigint) as candidate_rank,
     worded.kind,
@@ -120,31 +111,20 @@ select
     worded.slot,
     worded.model,
     worded.capacity_bytes,
-    worded.age_year,
-    worded.expected_tail_hours,
-    worded.expected_low,
-    worded.expected_high,
-    worded.tail_hours_low,
-    worded.tail_hours_high,
-    worded.rebuild_hours,
+    worded.own_tail_hours_28d,
     worded.cost_tail_hours,
-    worded.expected_tail_hours - worded.cost_tail_hours as net_tail_hours,
     worded.verdict,
     worded.replace_rule,
     worded.why || worded.what_is_missing as verdict_reason,
     worded.tail_hours_caused_28d,
-    worded.tail_weeks_28d,
-    worded.latest_tail_hour_utc,
+    worded.tail_hours_paired_28d,
     worded.slow_hours_28d,
-    worded.recurrence_count_28d,
+    worded.slow_days_14d,
+    worded.slow_hours_3d,
+    worded.drive_hours_3d,
     worded.together_hours_28d,
-    worded.chronic_hours_28d,
     worded.drive_hours_28d,
-    worded.unplug_count,
-    worded.wait_hours,
-    worded.recur_hours,
-    worded.training_drive_weeks,
-    worded.outcome_count,
+    worded.last_slow_hour_utc,
     worded.decision,
     worded.decided_by,
     worded.decided_at
