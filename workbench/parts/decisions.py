@@ -326,16 +326,17 @@ def story_lines(futures: dict[int, Future], verdicts: list[Verdict]) -> list[str
 
 
 def flips(futures: dict[int, Future], verdicts: list[Verdict]) -> int:
-    """How often `replace` was withdrawn on a Monday although the drive had at least as many slow hours in the last week as in the one before."""
+    """How often `replace` was withdrawn on a Monday from a drive that went on: slow in the last two days, and as often as in the week before."""
     said = {(entry.seed, entry.day, entry.drive_id): entry.verdict for entry in verdicts}
     count = 0
     for seed, day, drive in (key for key, verdict in said.items() if verdict == "replace" and key[1] % 7 == 0 and key[1] < 7 * WEEKS):
         if said.get((seed, day + 7, drive), "none") != "replace":
-            of = futures[seed].slow.filter(pl.col("drive_id") == drive)["hour_utc"].sort()
-            week = [
-                of.is_between(FIRST + timedelta(days=day - 7 + at), FIRST + timedelta(days=day + at), closed="left").sum() for at in (0, 7)
-            ]
-            count += week[1] >= week[0]
+            of = futures[seed].slow.filter(pl.col("drive_id") == drive)["hour_utc"]
+            before, last, now = (
+                of.is_between(FIRST + timedelta(days=day + since), FIRST + timedelta(days=day + until), closed="left").sum()
+                for since, until in ((-7, 0), (0, 7), (5, 7))
+            )
+            count += now > 0 and last >= before
     return count
 
 
