@@ -67,6 +67,12 @@ _TABLE = (
         ("timezone", "year", "boot_time"),
         is_collected=True,
     ),
+    Source(
+        "ceph",
+        "OSDs' latencies and drives, peers by CRUSH root and device class: JSON of `ceph`, or a Prometheus server's address",
+        (),
+        ("match", "allow_partial"),
+    ),
     Source("mapping", "an operator's own list of drives (`drivetail map`)"),
     Source("tickets", "CSV files of drive trouble tickets"),
     Source("labels", "drives that a person found slow or healthy, to score detectors"),

@@ -126,11 +126,19 @@ TABLES = {
     "perseus": f'"ts","disk_id","throughput","latency"\n{TS},"disk1",100.5,80\n{TS + 15},"disk1",NA,\n',
     "tickets": "serial,opened_at,closed_at,type,summary,host,slot\nS1,2026-01-05T10:00:00+01:00,2026-01-06,media_error,clicks,web1,1\n",
 }
+CEPH = (
+    f'TS {TS}\n\n[{{"id":0,"hostname":"h","bluestore_bdev_devices":"sda","device_ids":"sda=M_S1","bluestore_bdev_type":"hdd"}}]\n'
+    '{"nodes":[{"id":-1,"name":"default","type":"root","children":[0]},{"id":0,"type":"osd","device_class":"hdd"}],"stray":[]}\n'
+    '[{"devid":"M_S1","location":[{"host":"h","dev":"sda"}],"daemons":["osd.0"]}]\n'
+    '{"pg_stats":[{"pgid":"1.0","state":"active+clean+scrubbing+deep","up":[0],"acting":[0]}]}\n'
+    f'TS {TS + 300}\n{{"osdstats":{{"osd_perf_infos":[{{"id":0,"perf_stats":{{"commit_latency_ms":3,"commit_latency_ns":3000000}}}}]}}}}\n'
+)
 
 # source -> what a good delivery of it is: a file's name, and its text or document
 GOOD: dict[str, list[tuple[str, str | dict[str, Any]]]] = {
     "backblaze": [("2026-01-01.csv", TABLES["backblaze"])],
     "bundle": [("drive_hours.csv", BUNDLE), ("drive_hours.ndjson", RECORD)],
+    "ceph": [("prod/ceph.txt", CEPH)],
     "diskstats": [("web1/diskstats", DISKSTATS)],
     "fio": [("host/array/0.json", FIO)],
     "kernel-log": [("web1/kern.ndjson.log", JOURNAL[0]), ("web1/kern.ndjson.log", JOURNAL[1]), ("web1/kern.log", DMESG)],

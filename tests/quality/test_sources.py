@@ -58,6 +58,13 @@ def prometheus(folder: Path, is_sound: bool) -> None:
     put(folder, "fleet.prom", "\n".join(lines) + "\n")
 
 
+def ceph(folder: Path, is_sound: bool) -> None:
+    known = [{"id": n, "hostname": "h1", "bluestore_bdev_devices": d, "device_ids": f"{d}=M_S{n}"} for n, d in enumerate(DEVICES)]
+    perf = [{"id": n, "perf_stats": {"commit_latency_ms": 4 if is_sound else 10**9}} for n in range(DRIVES)]
+    looks = (f"TS {UNIX + 300 * n}\n{json.dumps({'osd_perf_infos': perf})}\n" for n in range(1, 12))
+    put(folder, "prod/ceph.txt", f"TS {UNIX}\n{json.dumps(known)}\n" + "".join(looks))
+
+
 def sysstat(folder: Path, is_sound: bool) -> None:
     head = "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await\n"
     wait = 4.0 if is_sound else 4e6
@@ -148,6 +155,7 @@ def labels(folder: Path, is_sound: bool) -> None:
 DELIVERIES: dict[str, Callable[[Path, bool], None]] = {
     "backblaze": backblaze,
     "bundle": bundle,
+    "ceph": ceph,
     "diskstats": diskstats,
     "fio": fio,
     "kernel-log": kernel_log,

@@ -86,14 +86,7 @@ def fetch(
 
     Default: the 24 hours up to the last full one. Raises: PrometheusError where a server does not answer; what was pulled is kept.
     """
-    now = utc_now().replace(minute=0, second=0, microsecond=0)
-    notes = []
-    if end is None or end > now:
-        notes.append(f"pulled up to {now:%Y-%m-%d %H:%M} UTC, the last hour that is over")
-        end = now
-    first = end - timedelta(hours=DEFAULT_HOURS) if first is None else first
-    if any(hour.minute or hour.second or hour.microsecond for hour in (first, end)) or first >= end:
-        raise IngestError(f"--from {first} --to {end}: give two full hours (UTC), the first before the second")
+    first, end, notes = hours_of(first, end)
     selection, step = selection_of(options), seconds_of(options) or HOUR
     files: list[SourceFile] = []
     pieces = [(url, piece) for url in dict.fromkeys(map(server_url, urls)) for piece in chunks(first, end)]
@@ -126,6 +119,19 @@ def fetch(
             f"`drivetail doctor prometheus {urls[0]}` says what is there"
         )
     return files, notes
+
+
+def hours_of(first: datetime | None, end: datetime | None) -> tuple[datetime, datetime, list[str]]:
+    """The full hours [first, end) of a pull, no later than now, and what there is to say of them. Raises: IngestError."""
+    now = utc_now().replace(minute=0, second=0, microsecond=0)
+    notes = []
+    if end is None or end > now:
+        notes.append(f"pulled up to {now:%Y-%m-%d %H:%M} UTC, the last hour that is over")
+        end = now
+    first = end - timedelta(hours=DEFAULT_HOURS) if first is None else first
+    if any(hour.minute or hour.second or hour.microsecond for hour in (first, end)) or first >= end:
+        raise IngestError(f"--from {first} --to {end}: give two full hours (UTC), the first before the second")
+    return first, end, notes
 
 
 def _health_file(piece: Path) -> Path:

@@ -76,7 +76,7 @@ def pull(client: Client, selection: Selection, first: datetime, end: datetime, s
     Halves the range where it is too much for the server. Raises: PrometheusError.
     """
     try:
-        return _pull(client, selection, _unix(first), _unix(end), step)
+        return _pull(client, selection, unix_of(first), unix_of(end), step)
     except TooMuch:
         hours = (end - first) // timedelta(hours=1)
         if hours <= 1:
@@ -89,7 +89,7 @@ def pull(client: Client, selection: Selection, first: datetime, end: datetime, s
 def pull_health(client: Client, selection: Selection, at: datetime) -> list[Point]:
     """What the textfile collectors of every host say of the drives' health at a full hour, UTC. Raises: PrometheusError."""
     selector = "{" + ",".join((f"__name__=~{quoted(HEALTH)}", *selection.match)) + "}"
-    series = _each_once(client.query_range(selector, _unix(at), _unix(at), HOUR))
+    series = _each_once(client.query_range(selector, unix_of(at), unix_of(at), HOUR))
     hosts = named_hosts([one.labels.get(selection.labels.host, "") for one in series])
     return [
         (hosts[one.labels.get(selection.labels.host, "")], one.labels.get("__name__", ""), one.labels, at, number)
@@ -98,7 +98,8 @@ def pull_health(client: Client, selection: Selection, at: datetime) -> list[Poin
     ]
 
 
-def _unix(hour: datetime) -> int:
+def unix_of(hour: datetime) -> int:
+    """An hour, UTC, in unix seconds."""
     return int(hour.replace(tzinfo=UTC).timestamp())
 
 

@@ -16,6 +16,7 @@ with kinds as (
 working as (
     select
         coalesce(events.raid_group_id, drives.current_raid_group_id) as named_raid_group_id,
+        case when events.is_of_drive then events.drive_id end as drive_id,
         events.occurred_at as begun_at,
         coalesce(events.ended_at, events.occurred_at + interval 1 hour) as ended_at
     from {{ ref('int_drive_events__identified') }} as events
@@ -25,7 +26,11 @@ working as (
 
 -- an array that rebuilds, scrubs, checks or resyncs is slow for that: its event names it, by the groups of all its kinds
 works as (
-    select distinct coalesce(periods.raid_group_id, working.named_raid_group_id) as raid_group_id, working.begun_at, working.ended_at
+    select distinct
+        coalesce(periods.raid_group_id, working.named_raid_group_id) as raid_group_id,
+        working.drive_id,
+        working.begun_at,
+        working.ended_at
     from working
     left join {{ ref('int_drives__periods') }} as periods on working.named_raid_group_id = periods.named_raid_group_id
 ),
@@ -129,6 +134,7 @@ slow_hours as (
         select 1
         from works
         where works.raid_group_id = all_slow_hours.raid_group_id
+            and (works.drive_id is null or works.drive_id = all_slow_hours.subject_id)
             and works.begun_at < all_slow_hours.hour_utc + interval 1 hour
             and works.ended_at > all_slow_hours.hour_utc
     )

@@ -23,9 +23,11 @@ with slow_hours as (
 ),
 
 rebuild_hours as (
-    select distinct slow_hours.raid_group_id, slow_hours.hour_utc
+    select distinct slow_hours.drive_id, slow_hours.hour_utc
     from slow_hours
-    inner join {{ ref('int_drive_events__placed') }} as events on slow_hours.raid_group_id = events.raid_group_id
+    inner join {{ ref('int_drive_events__placed') }} as events
+        on slow_hours.raid_group_id = events.raid_group_id
+        and (slow_hours.drive_id = events.drive_id or not coalesce(events.is_of_drive, false))
     where events.event_type in ('rebuild', 'scrub')
         and events.occurred_at < slow_hours.hour_utc + interval 1 hour
         and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow_hours.hour_utc
@@ -125,7 +127,7 @@ counted as (
         max_by(neighbour_hours.crowd, neighbour_hours.place_rank) as crowd,
         count(case when slow_hours.is_in_ticks then 1 end) as tick_hours
     from slow_hours
-    left join rebuild_hours on slow_hours.raid_group_id = rebuild_hours.raid_group_id and slow_hours.hour_utc = rebuild_hours.hour_utc
+    left join rebuild_hours on slow_hours.drive_id = rebuild_hours.drive_id and slow_hours.hour_utc = rebuild_hours.hour_utc
     left join maintenance_hours on slow_hours.drive_id = maintenance_hours.drive_id and slow_hours.hour_utc = maintenance_hours.hour_utc
     left join group_hours on slow_hours.raid_group_id = group_hours.raid_group_id and slow_hours.hour_utc = group_hours.hour_utc
     left join neighbour_hours on slow_hours.drive_id = neighbour_hours.drive_id and slow_hours.hour_utc = neighbour_hours.hour_utc

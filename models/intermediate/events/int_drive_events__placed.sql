@@ -92,6 +92,7 @@ select
     coalesce(placed.slot, placed.inventory_slot) as slot,
     placed.ended_at,
     placed.detail,
+    placed.is_of_drive,
     coalesce(
         placed.is_reported_in_population,
         placed.inventory_role = 'data' and silent_widths.data_drive_count >= {{ var('min_group_width') }},

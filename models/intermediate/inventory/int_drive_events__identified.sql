@@ -1,4 +1,5 @@
 {{ config(meta={'made': 'each_build'}) }}
+{%- set spread_sources = ['ceph'] %}{#- a pool spreads its work over many drives: it slows those that it names, and not all their peers -#}
 -- Drive events, one row per event under the drive it happened to. Grain: drive_id, occurred_at, event_type.
 -- smartctl reports a lifetime count. It is an event only where the count rose since the previous document.
 with reported as (
@@ -139,7 +140,8 @@ select
     delivered.slot,
     delivered.ended_at,
     delivered.detail,
-    cast(date_trunc('hour', delivered.occurred_at) as timestamp) as hour_utc
+    cast(date_trunc('hour', delivered.occurred_at) as timestamp) as hour_utc,
+    false as is_of_drive
 from {{ ref('stg_raw__drive_events') }} as delivered
 where delivered.source is null
 union all
@@ -151,7 +153,8 @@ select
     ranked.slot,
     ranked.ended_at,
     ranked.detail,
-    cast(date_trunc('hour', ranked.occurred_at) as timestamp) as hour_utc
+    cast(date_trunc('hour', ranked.occurred_at) as timestamp) as hour_utc,
+    ranked.source in ('{{ spread_sources | join("', '") }}') as is_of_drive
 from ranked
 where ranked.source_place = 1
     and not exists (

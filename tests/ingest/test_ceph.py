@@ -1,0 +1,207 @@
+"""Ceph: what its tools and its mgr module print, to drives with peers; and what breaks them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.build import build
+from engine.warehouse import Warehouse as Built
+from ingest import ingest
+from ingest.sources.ceph import _documents
+from tests.ingest.conftest import Warehouse
+from tests.ingest.prometheus_server import Server, labels, serving
+
+AT = datetime(2026, 1, 5, 10)
+TS = int(AT.replace(tzinfo=UTC).timestamp())
+
+
+def perf(**commit_ns: int) -> dict[str, Any]:
+    """`osd perf` of Nautilus and later."""
+    infos = [
+        {"id": int(osd[1:]), "perf_stats": {"commit_latency_ms": ns // 10**6, "apply_latency_ms": 0, "commit_latency_ns": ns}}
+        for osd, ns in commit_ns.items()
+    ]
+    return {"osdstats": {"osd_perf_infos": infos}}
+
+
+def metadata(osd: int, host: str = "h1", device: str = "sda", serial: str | None = None, **more: Any) -> dict[str, Any]:
+    """`osd metadata` of Reef, shortened."""
+    return {
+        "id": osd, "bluestore_bdev_dev_node": f"/dev/{device}", "bluestore_bdev_devices": device, "bluestore_bdev_size": "536870912000",
+        "bluestore_bdev_type": "hdd", "bluestore_bdev_rotational": "1", "ceph_version_short": "18.2.4", "default_device_class": "hdd",
+        "device_ids": f"{device}=ATA_ST4000NM_{serial or f'S{osd}'}", "devices": device, "hostname": host, "osd_objectstore": "bluestore",
+        **more,
+    }  # fmt: skip
+
+
+def tree(*osds: int, cls: str = "hdd", root: str = "default", host: str = "h1") -> dict[str, Any]:
+    nodes = [{"id": -1, "name": root, "type": "root", "type_id": 11, "children": [-2]}]
+    nodes += [{"id": -2, "name": host, "type": "host", "type_id": 1, "children": list(osds)}]
+    nodes += [{"id": osd, "device_class": cls, "name": f"osd.{osd}", "type": "osd", "status": "up", "reweight": 1.0} for osd in osds]
+    return {"nodes": nodes, "stray": []}
+
+
+def pgs(*found: tuple[str, list[int]]) -> dict[str, Any]:
+    return {
+        "pg_ready": True,
+        "pg_stats": [{"pgid": f"1.{n}", "state": state, "up": osds, "acting": osds} for n, (state, osds) in enumerate(found)],
+    }
+
+
+def put(root: Path, looks: dict[int, list[Any]], name: str = "prod/ceph.txt") -> Path:
+    path = root / "in" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        for second, documents in looks.items():
+            # the tool begins with an empty line
+            file.write(f"TS {TS + second}\n" + "".join(f"\n{each if isinstance(each, str) else json.dumps(each)}\n" for each in documents))
+    return root / "in"
+
+
+def test_an_osd_is_the_drive_of_its_host_beside_those_of_its_root_and_class(tmp_path: Path, warehouse: Warehouse) -> None:
+    known = [
+        metadata(0),
+        metadata(1, device="nvme0n1", bluestore_bdev_type="ssd"),
+        metadata(2, device="dm-1", bluestore_bdev_devices="sdc"),
+    ]
+    shadow = {"id": -9, "name": "default~hdd", "type": "root", "children": [0, 1, 2]}
+    looks = {0: [known, {**tree(0, 2), "nodes": [shadow, *tree(0, 2)["nodes"], *tree(1, cls="ssd")["nodes"][2:]]}]}
+    looks |= {second: [perf(o0=4_000_000, o1=90_000, o2=0)] for second in range(300, 3601, 300)}
+    assert ingest("ceph", put(tmp_path, looks), warehouse.path).rows_rejected == 0
+    hours = warehouse.live().sort("drive_id").select("drive_id", "raid_group_id", "hour_utc", "latency_us", "coverage", "is_alias").rows()
+    covered = 3300 / 3600  # what the first look says began before the hour
+    assert hours == [
+        ("h1/nvme0n1", "prod/default/ssd", AT, 90.0, covered, True),
+        ("h1/sda", "prod/default/hdd", AT, 4000.0, covered, True),
+        ("h1/sdc", "prod/default/hdd", AT, None, covered, True),
+    ]
+    drives = warehouse.live("drives").sort("drive_id").select("drive_id", "model", "kind", "capacity_bytes", "is_group_guessed").rows()
+    assert drives == [
+        ("S0", "ATA ST4000NM", "disk", 536_870_912_000, False),
+        ("S1", "ATA ST4000NM", "ssd", 536_870_912_000, False),
+        ("h1/sdc", None, "disk", None, False),
+    ]
+    assert warehouse.live("drive_aliases").sort("alias").select("alias", "drive_id").rows() == [("h1/nvme0n1", "S1"), ("h1/sda", "S0")]
+
+
+def test_osds_of_one_drive_are_one_and_a_database_on_another_is_not_its_drive(tmp_path: Path, warehouse: Warehouse) -> None:
+    shared = [metadata(0, device="nvme0n1", serial="N"), metadata(1, device="nvme0n1", serial="N")]
+    with_db = metadata(2, device="sdb", devices="nvme1n1,sdb", bluefs_db_devices="nvme1n1")
+    listed = [{"devid": f"M_{dev}", "location": [{"host": "h1", "dev": dev}], "daemons": ["osd.2"]} for dev in ("nvme1n1", "sdb")]
+    old = [{"devid": "WDC_W_S9", "location": [{"host": "h9", "dev": "sdq"}], "daemons": ["osd.9", "mon.a"]}]
+    looks = {0: [[*shared, with_db], listed, old]} | {
+        60 * n: [perf(o0=100_000, o1=300_000, o2=5_000_000, o9=7_000_000)] for n in range(1, 40)
+    }
+    ingest("ceph", put(tmp_path, looks), warehouse.path)
+    hours = warehouse.live().sort("drive_id").select("drive_id", "latency_us", "raid_group_id", "is_group_guessed").rows()
+    assert hours == [("h1/nvme0n1", 200.0, "h1", True), ("h1/sdb", 5000.0, "h1", True), ("h9/sdq", 7000.0, "h9", True)]
+
+
+def test_deep_scrub_and_recovery_are_events_of_the_drives_they_touch(tmp_path: Path, warehouse: Warehouse) -> None:
+    deep, recovers = "active+clean+scrubbing+deep", "active+undersized+degraded+remapped+backfilling"
+    looks: dict[int, list[Any]] = {
+        0: [[metadata(0), metadata(1, device="sdb")], pgs(("active+clean", [0, 1]), (deep, [0]))],
+        600: [pgs((deep, [0]), ("active+clean+scrubbing", [1]), ("active+recovery_wait", [1]))],
+        1200: [pgs((recovers, [1, 2**31 - 1]))],
+        1800: [pgs((deep, [0, 1]))],
+    }
+    ingest("ceph", put(tmp_path, looks), warehouse.path)
+    events = (
+        warehouse.live("drive_events").sort("occurred_at", "drive_id").select("drive_id", "event_type", "occurred_at", "ended_at").rows()
+    )
+    minutes = [AT + timedelta(minutes=10 * n) for n in range(4)]
+    assert events == [
+        ("h1/sda", "scrub", minutes[0], minutes[2]),
+        ("h1/sdb", "rebuild", minutes[2], minutes[3]),
+        ("h1/sda", "scrub", minutes[3], None),
+        ("h1/sdb", "scrub", minutes[3], None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "column", "value"),
+    [
+        ({"osd_perf_infos": [{"id": 0, "perf_stats": {"commit_latency_ms": -1}}]}, "commit_latency_ms", "-1"),
+        ({"osd_perf_infos": [{"id": "0", "perf_stats": {}}]}, "id", "0"),
+        ([metadata(0, hostname="")], "hostname", None),
+        ([metadata(0, bluestore_bdev_devices="sda,sdb")], "bluestore_bdev_devices", "sda,sdb"),
+        ({"nodes": [{"id": 3, "type": "osd"}]}, "id", "3"),
+        ([{"devid": "A_B", "location": None, "daemons": []}], "devid", "A_B"),
+        ({"pg_stats": [{"pgid": "1.0", "state": None}]}, "state", "1.0"),
+        ('{"osdstats": {"osd_perf_infos": [{"id"', "document", '{"osdstats": {"osd_perf_infos": [{"id"'),
+        ({"health": "HEALTH_OK"}, "document", '{"health": "HEALTH_OK"}'),
+    ],
+)
+def test_what_is_broken_is_named_and_costs_nothing_else(
+    document: Any, column: str, value: str, tmp_path: Path, warehouse: Warehouse
+) -> None:
+    summary = ingest("ceph", put(tmp_path, {0: [[metadata(7)], perf(o7=1)], 60: [document]}), warehouse.path)
+    (rejected,) = warehouse.table("rejected_records").to_dicts()
+    assert (rejected["column"], rejected["value"]) == (column, value) and rejected["row"] >= 3
+    assert rejected["file"].endswith("prod/ceph.txt") and summary.rows_rejected == 1
+    assert warehouse.live()["drive_id"].to_list() == ["h1/sda"]
+
+
+def test_an_osd_of_an_unknown_drive_is_rejected_and_a_text_without_osds_unreadable(tmp_path: Path, warehouse: Warehouse) -> None:
+    put(tmp_path, {0: [perf(o3=1)]})
+    put(tmp_path, {0: []}, "prod/ceph-empty")
+    summary = ingest("ceph", tmp_path / "in", warehouse.path)
+    assert [file.note for file in summary.unreadable] == ["nothing of an OSD is in it; was ceph called with `-f json`?"]
+    assert [(row["row"], row["value"]) for row in summary.rejected] == [(1, "osd.3")]
+    assert "add `ceph osd metadata -f json`" in summary.rejected[0]["reason"]
+
+
+@given(
+    st.lists(st.one_of(st.integers(), st.dictionaries(st.text(), st.integers()), st.lists(st.text()))), st.sampled_from(["", "\n", " \n\n"])
+)
+@settings(max_examples=50, deadline=None)
+def test_documents_come_apart_however_they_follow_each_other(documents: list[Any], between: str) -> None:
+    text = f"{between or ' '}".join(json.dumps(each, indent=len(documents) % 3 or None) for each in documents)
+    assert list(_documents(text)) == documents
+
+
+def test_a_pull_of_the_mgrs_metrics_lands_the_same_drives(tmp_path: Path, warehouse: Warehouse) -> None:
+    scrapes = [float(TS + 60 * minute) for minute in range(121)]
+    series: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
+    for osd in range(4):
+        of = {"ceph_daemon": f"osd.{osd}", "instance": "mgr:9283", "job": "ceph"}
+        series[labels("ceph_osd_commit_latency_ms", **of)] = [(at, 40.0 if osd == 3 else 4.0) for at in scrapes]
+        series[labels("ceph_osd_metadata", **of, hostname="h1", device_class="hdd")] = [(at, 1.0) for at in scrapes]
+        series[labels("ceph_disk_occupation", **of, exported_instance="h1", device=f"/dev/sd{'abcd'[osd]}")] = [(at, 1.0) for at in scrapes]
+        series[labels("ceph_osd_recovery_ops", **of)] = [(at, float(osd == 2 and at > TS + 1000)) for at in scrapes]
+    with serving(Server(series)) as server:
+        summary = ingest(
+            "ceph", server.url, warehouse.path, first=AT, end=AT + timedelta(hours=2), source_options={"match": ['job="ceph"']}
+        )
+        assert summary.rows_rejected == 0 and all('job="ceph"' in asked["query"] for _, asked in server.asked)
+    hours = warehouse.live().sort("hour_utc", "drive_id")
+    assert hours.filter(hour_utc=AT + timedelta(hours=1)).select("drive_id", "raid_group_id", "latency_us", "coverage").rows() == [
+        (f"h1/sd{letter}", "ceph/hdd", 40_000.0 if letter == "d" else 4000.0, 1.0) for letter in "abcd"
+    ]
+    (event,) = warehouse.live("drive_events").select("drive_id", "event_type", "occurred_at").rows()
+    assert event == ("h1/sdc", "rebuild", AT + timedelta(seconds=1200))
+    assert not list(warehouse.path.glob("pulled/**/*.ceph"))
+
+
+def test_a_slow_drive_of_a_cluster_is_named_and_one_that_scrubs_raises_no_alert(tmp_path: Path) -> None:
+    """From the tools' output to the alert: osd.5 takes 40 ms, osd.4 too while it is deep-scrubbed; its peers 4 ms."""
+    known = [metadata(osd, host=f"h{osd // 2}", device="sdb" if osd % 2 else "sda") for osd in range(6)]
+    looks: dict[int, list[Any]] = {0: [known, tree(*range(6))]}
+    for second in range(300, 6 * 3600 + 1, 300):
+        slow = {"o4": 40_000_000, "o5": 40_000_000}
+        looks[second] = [perf(**{f"o{osd}": 4_000_000 for osd in range(4)}, **slow), pgs(("active+clean+scrubbing+deep", [4]))]
+    warehouse = Built(tmp_path / "warehouse")
+    ingest("ceph", put(tmp_path, looks), warehouse.root)
+    build(warehouse)
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        raised = connection.execute("select subject_id, raid_group_id, max_slowdown from marts.fct_slow_alerts").fetchall()
+        named = connection.execute("select model, kind, host from marts.dim_drives where drive_id = 'S5'").fetchall()
+    assert raised == [("S5", "prod/default/hdd", 10.0)] and named == [("ATA ST4000NM", "disk", "h2")]
