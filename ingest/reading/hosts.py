@@ -8,9 +8,11 @@ says `TS seconds again`.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
+from typing import TypeVar
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.devices import drive_of
@@ -18,6 +20,7 @@ from ingest.reading.files import SourceFile
 from ingest.reading.limits import too_large
 from ingest.reading.readers import opened
 
+T = TypeVar("T")
 MAX_BYTES = 256 << 20
 FIRST_TS, END_TS = 0, 32_503_680_000  # the years 1970 to 2999
 
@@ -79,6 +82,21 @@ def instant(seconds: float) -> datetime:
     if not FIRST_TS <= seconds < END_TS:
         raise UnreadableFile(f"{str(seconds)[:40]} is not a unix time of the years 1970 to 2999")
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+
+
+def spans(seen: Sequence[tuple[datetime, Collection[T]]]) -> Iterator[tuple[T, datetime, datetime | None]]:
+    """What looks in a row find, each from the first of them to the look that finds it no more, else to the last; null where that is one.
+
+    seen: looks in order of time, with what each found.
+    """
+    running: dict[T, datetime] = {}
+    for at, found in seen:
+        for each in [each for each in running if each not in found]:
+            yield each, running.pop(each), at
+        for each in found:
+            running.setdefault(each, at)
+    for each, begun in running.items():
+        yield each, begun, seen[-1][0] if seen[-1][0] > begun else None
 
 
 def looks(text: str) -> list[Look]:

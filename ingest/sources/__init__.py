@@ -73,6 +73,7 @@ _TABLE = (
         (),
         ("match", "allow_partial"),
     ),
+    Source("zfs", "drives of ZFS pools: zpool iostat -lvpHy -T u, zpool status -sp, zpool_influxdb", ("resolution",)),
     Source("mapping", "an operator's own list of drives (`drivetail map`)"),
     Source("tickets", "CSV files of drive trouble tickets"),
     Source("labels", "drives that a person found slow or healthy, to score detectors"),

@@ -24,7 +24,7 @@ from ingest.reading.batches import Batch, Rejection, rejections
 from ingest.reading.devices import drive_of, is_whole_drive
 from ingest.reading.devices import host_of as host_of_target
 from ingest.reading.files import FileResult, SourceFile
-from ingest.reading.hosts import drive_device, host_of, identity, looks, read_text
+from ingest.reading.hosts import drive_device, host_of, identity, looks, read_text, spans
 from ingest.reading.overlap import each_once
 from ingest.reading.parse import completed
 from ingest.reading.readers import whole
@@ -338,21 +338,14 @@ def _stage_hours(perf: pl.DataFrame, landing: Landing) -> None:
 
 
 def _runs(works: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
-    """Looks in a row that find an OSD at the same work -> one row, from the first to the look that finds it no more (`ended_at`)."""
-    at_work: dict[tuple[str, int, str], dict[datetime, dict[str, Any]]] = defaultdict(dict)
-    for row in works.iter_rows(named=True):
-        at_work[row["cluster"], row["osd"], row["work"]].setdefault(row["at"], row)
-    times = {cluster: sorted(set(rows["at"])) for (cluster,), rows in seen.partition_by("cluster", as_dict=True).items()}
-    following = {cluster: dict(pairwise(each)) for cluster, each in times.items()}
+    """Looks in a row that find an OSD at the same work -> one row, from the first on, with `ended_at`."""
     found: list[dict[str, Any]] = []
-    for (cluster, _, _), by_time in at_work.items():
-        previous = None
-        for at, row in sorted(by_time.items()):
-            after = following[cluster].get(at)
-            if previous != at:
-                found.append({**row, "ended_at": after})
-            found[-1]["ended_at"] = after or (at if at > found[-1]["at"] else None)
-            previous = after
+    for (cluster,), looked in seen.partition_by("cluster", as_dict=True).items():
+        first = {(row["osd"], row["work"], row["at"]): row for row in works.filter(cluster=cluster).iter_rows(named=True)}
+        by_time: dict[datetime, set[tuple[int, str]]] = {at: set() for at in sorted(looked["at"])}
+        for osd, work, at in first:
+            by_time[at].add((osd, work))
+        found += [{**first[osd, work, begun], "ended_at": ended} for (osd, work), begun, ended in spans(list(by_time.items()))]
     return pl.DataFrame(found, schema={**works.schema, "ended_at": pl.Datetime("us")})
 
 

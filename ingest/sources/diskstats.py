@@ -42,7 +42,7 @@ _WRAP = 2**32
 _MOST = 2**53
 _EPOCH = datetime(1970, 1, 1)
 
-_SNAPSHOT: dict[str, pl.DataType] = {
+SNAPSHOT: dict[str, pl.DataType] = {
     "host": pl.String(),
     "device": pl.String(),
     "at": pl.Float64(),
@@ -64,9 +64,9 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     multipath NVMe namespace counts: as a duplicate where its head counted the same I/Os.
     """
     seconds = seconds_of(landing.options)
-    read = [rows.select(*_SNAPSHOT) for rows in landing.read(files, _batches)]
+    read = [rows.select(*SNAPSHOT) for rows in landing.read(files, _batches)]
     # the first of one drive and instant stands; a collector repeats the last snapshot it delivered
-    snapshots = pl.concat([pl.DataFrame(schema=_SNAPSHOT), *read]).sort("host", "device", "at", "file_no", "row_no")
+    snapshots = pl.concat([pl.DataFrame(schema=SNAPSHOT), *read]).sort("host", "device", "at", "file_no", "row_no")
     same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in ("host", "device", "at")).fill_null(False)
     take_back(snapshots.filter(same), landing.by_no, "rows_duplicate")
     intervals, again = with_paths(counted(snapshots.filter(~same)))
@@ -87,7 +87,7 @@ def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
 def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:
     """The lines of drives in a file, and those that are cut off or garbled."""
     host = host_of(file)
-    found: dict[str, list[object]] = {name: [] for name in _SNAPSHOT if name != "file_no"}
+    found: dict[str, list[object]] = {name: [] for name in SNAPSHOT if name != "file_no"}
     rejected: list[Rejection] = []
     for look in looks(read_text(file)):
         at = (look.at - _EPOCH).total_seconds()
@@ -111,7 +111,7 @@ def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:
                 continue
             for name, value in {"host": host, "device": device, "at": at, "row_no": number, **values}.items():
                 found[name].append(value)
-    return pl.DataFrame(found, schema={name: dtype for name, dtype in _SNAPSHOT.items() if name != "file_no"}), rejected
+    return pl.DataFrame(found, schema={name: dtype for name, dtype in SNAPSHOT.items() if name != "file_no"}), rejected
 
 
 def _is_of_no_drive(fields: list[str]) -> bool:
@@ -122,7 +122,7 @@ def _is_of_no_drive(fields: list[str]) -> bool:
 
 
 def counted(snapshots: pl.DataFrame) -> pl.DataFrame:
-    """Snapshots in order of host, device and instant (columns of `_SNAPSHOT`) -> the intervals that count, with what was gained in each."""
+    """Snapshots in order of host, device and instant (columns of `SNAPSHOT`) -> the intervals that count, with what was gained in each."""
     before = {name: pl.col(name).shift(1).over("host", "device") for name in ("at", *_COUNTERS)}
     gained = snapshots.with_columns(
         (pl.col("at") - before["at"]).alias("seconds"),

@@ -133,6 +133,18 @@ CEPH = (
     '{"pg_stats":[{"pgid":"1.0","state":"active+clean+scrubbing+deep","up":[0],"acting":[0]}]}\n'
     f'TS {TS + 300}\n{{"osdstats":{{"osd_perf_infos":[{{"id":0,"perf_stats":{{"commit_latency_ms":3,"commit_latency_ns":3000000}}}}]}}}}\n'
 )
+ZPOOL = (
+    f"TS {TS}\n  pool: tank\n state: ONLINE\n  scan: scrub in progress since Fri Feb  5 20:00:59 2021\nconfig:\n\n"
+    "\tNAME        STATE     READ WRITE CKSUM  SLOW\n\ttank        ONLINE       0     0     0     -\n"
+    "\t  mirror-0  ONLINE       0     0     0     -\n\t    sda     ONLINE       0     0     0     3\n"
+    "\tlogs\n\t  ata-M_S9-part1  ONLINE  0  0  0  0\n\nerrors: No known data errors\n"
+    f"{TS + 300}\ntank\t9\t9\t8\t7\t6\t5\t4\t3\t2\t1\t-\t-\nsda\t-\t-\t8\t7\t600\t500\t4000\t3000\t2000\t1000\t-\t-\n"
+)
+INFLUX = "".join(
+    f"zpool_stats,name=tank,state=ONLINE,path=/dev/sda1,vdev=root/disk-0 alloc=1u,read_bytes={n}u,write_bytes=0u {TS + 300 * n}000000000\n"
+    f"zpool_latency,le=0.001049,name=tank,path=/dev/sda1,vdev=root/disk-0 disk_read={9 * n}u,disk_write=0u {TS + 300 * n}000000000\n"
+    for n in (1, 2)
+)
 
 # source -> what a good delivery of it is: a file's name, and its text or document
 GOOD: dict[str, list[tuple[str, str | dict[str, Any]]]] = {
@@ -151,6 +163,7 @@ GOOD: dict[str, list[tuple[str, str | dict[str, Any]]]] = {
     "smartctl": [("web1/sda.json", SMARTCTL)],
     "sysstat": [("web1.json", SADF), ("web1.json", IOSTAT), ("web1.txt", SAR), ("web1.txt", SADF_D)],
     "tickets": [("tickets.csv", TABLES["tickets"])],
+    "zfs": [("web1/zpool.txt", ZPOOL), ("web1/zpool.lp", INFLUX)],
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "sysstat": {"timezone": "Europe/Berlin"},

@@ -65,6 +65,12 @@ def ceph(folder: Path, is_sound: bool) -> None:
     put(folder, "prod/ceph.txt", f"TS {UNIX}\n{json.dumps(known)}\n" + "".join(looks))
 
 
+def zfs(folder: Path, is_sound: bool) -> None:
+    wait_ns = 4_000_000 if is_sound else 4 * 10**12
+    rows = "".join(f"{device}\t-\t-\t90\t0\t81920\t0\t{wait_ns}\t-\t{wait_ns}\t-\n" for device in DEVICES)
+    put(folder, "web1/zpool.txt", f"TS {UNIX}\n" + "".join(f"{UNIX + 600 * n}\n{rows}" for n in range(1, 7)))
+
+
 def sysstat(folder: Path, is_sound: bool) -> None:
     head = "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await\n"
     wait = 4.0 if is_sound else 4e6
@@ -168,6 +174,7 @@ DELIVERIES: dict[str, Callable[[Path, bool], None]] = {
     "smartctl": smartctl,
     "sysstat": sysstat,
     "tickets": tickets,
+    "zfs": zfs,
 }
 
 

@@ -1,0 +1,346 @@
+"""Source `zfs`: latency of the drives of ZFS pools, which drives are peers, their errors and slow I/Os, scrubs and resilvers.
+
+Reads `zpool iostat -lvpHy -T u SECONDS`, `zpool status -sp` and what `zpool_influxdb` prints, in `HOST/zpool*` (docs/sources/zfs.md).
+Latency is `disk_wait`, which leaves out the queues of ZFS. Peers are the drives of one raidz or draid vdev, or of all mirrors of a pool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ingest.contract.errors import UnreadableFile
+from ingest.reading.batches import Batch, Rejection, batch_of, rejections
+from ingest.reading.devices import is_whole_drive
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.hosts import drive_device, host_of, identity, instant, looks, read_text, spans
+from ingest.reading.overlap import each_once
+from ingest.reading.resolution import as_samples, seconds_of
+from ingest.sources.diskstats import SECTOR_BYTES, SNAPSHOT, counted, roll_up, totals
+
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+
+__all__ = ["EXPECTED", "identity", "land", "recognise"]
+
+EXPECTED = (
+    "HOST/zpool*: what `zpool iostat -lvpHy -T u SECONDS`, `zpool status -sp`, each below a line `TS seconds`, or `zpool_influxdb` print"
+)
+RECORD_KIND = "vdevs"
+_COLUMNS = 11
+"""Of a line of iostat, those up to disk_wait: name, alloc, free, then operations, bytes, total_wait and disk_wait, of reads and writes."""
+_LEAST_PEERS = 3
+_MOST = 2**53
+_GROUP = re.compile(r"(mirror|raidz\d?|draid\d?(?::\w+)*|replacing|spare|indirect|root|logs|cache|special|dedup|spares)(-\d+)?")
+_CLASSES = ("logs", "cache", "special", "dedup", "spares")
+_SCANS = {"scrub": "scrub", "resilver": "rebuild"}
+_ERRORS = ("zfs_read_errors", "zfs_write_errors", "zfs_checksum_errors", "zfs_slow_ios")
+_POINT = re.compile(r"(zpool_\w+),((?:\\.|[^\\ ])+) (\S+) (\d{18,20})")
+
+_INTERVAL: dict[str, pl.DataType] = {
+    "host": pl.String(), "device": pl.String(), "at": pl.Float64(), "seconds": pl.Float64(),
+    **{f"d_{name}": pl.Float64() for name in SNAPSHOT if name.endswith(("_ios", "_sectors", "_ms"))},
+    "row_no": pl.Int64(),
+}  # fmt: skip
+
+
+@dataclass
+class Leaf:
+    """A device of a pool at a look: its row, top-level vdev (null where it is one) and class, its state and what it counted."""
+
+    name: str
+    row: int
+    pool: str
+    top: str | None
+    cls: str
+    counts: list[int | None]
+    siblings: int = 1
+
+    @property
+    def group(self) -> str:
+        """Its peers, within the host. A mirror of two has no median: those of a pool are one group, and so are single drives."""
+        is_own = self.top is not None and (self.top.startswith(("raidz", "draid")) or self.siblings >= _LEAST_PEERS)
+        return "/".join([self.pool, *([self.cls] if self.cls not in ("", "spares") else []), *([self.top or ""] if is_own else [])])
+
+
+@dataclass
+class Status:
+    """What one look says of the pools of a host."""
+
+    at: datetime
+    leaves: list[Leaf] = field(default_factory=list)
+    scans: dict[str, str] = field(default_factory=dict)
+
+
+def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+    """`vdevs` for a file whose name begins with zpool, else null."""
+    return RECORD_KIND if relative.name.lower().startswith("zpool") else None
+
+
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Read every look and stage the hours of drives, which are peers, what they counted, and scrubs and resilvers.
+
+    Counts are lines of drives: of reports of iostat, of points of zpool_influxdb, of looks at the status.
+    """
+    read = landing.read_each(files, _File)
+    frames = [pl.DataFrame(schema={**_INTERVAL, "file_no": pl.Int64()})]
+    points = [pl.DataFrame(schema=SNAPSHOT)]
+    for result, file in read:
+        with landing.reading(result):
+            file_no = pl.lit(result.file_no, pl.Int64()).alias("file_no")
+            landing.take(Batch(None, file.intervals, rejections(file.rejected)), result)
+            landing.take(Batch(None, file.points), result)
+            landing.take(batch_of("drives", file.members()), result)
+            # the same lines of the status once more
+            for kind, records in (("drive_health", file.health()), ("drive_events", file.events())):
+                batch = batch_of(kind, records)
+                landing.take(Batch(kind, batch.rows, batch.rejected, is_beside=True), result)
+            frames.append(file.intervals.with_columns(file_no))
+            points.append(file.points.with_columns(file_no).select(*SNAPSHOT))
+    place = ["host", "device", "at"]
+    snapshots = each_once(pl.concat(points), place, [name for name in SNAPSHOT if name.endswith(("_ios", "_ms"))], landing.by_no)
+    reports = each_once(pl.concat(frames), place, ["seconds"], landing.by_no)
+    gained = counted(snapshots.sort(*place))
+    both = [frame.select(*_INTERVAL, "file_no").cast(_INTERVAL) for frame in (reports, gained)]  # type: ignore[arg-type]
+    # parts of one drive are one drive, of which each covers the time
+    whole = pl.concat(both).with_columns(pl.col("device").map_elements(whole_vdev, return_dtype=pl.String()))
+    intervals = whole.with_columns(
+        (pl.col("seconds") / pl.len().over(place)).alias("covered_seconds"),
+        ((pl.col("at") - 1e-6) // 3600).cast(pl.Int64).alias("hour"),
+        *(pl.col(f"d_{way}_ios").cast(pl.Int64) for way in ("read", "write")),
+        *(pl.col(f"d_{way}_sectors").cast(pl.Int64) for way in ("read", "write")),
+    )
+    hours, counts = roll_up(intervals)
+    if not hours.height:
+        return
+    landing.accept("drive_hours", _under_own_names(hours), None)
+    landing.count_samples(counts)
+    if (seconds := seconds_of(landing.options)) is not None:
+        landing.accept("drive_samples", _under_own_names(as_samples(totals(intervals, seconds), seconds)), None)
+
+
+def drive_named(host: str, name: str) -> tuple[str, bool]:
+    """The drive that a vdev's name means, and whether that is an alias: in /dev/disk/by-id are serial numbers and world wide names."""
+    short = whole_vdev(name)
+    if match := re.fullmatch(r"(?:wwn-(0x\w+)|nvme-((?:eui|nvme)\.[\w-]+)|scsi-3(\w{16,32}))", short):
+        return f"wwn:{match[1] or match[2] or '0x' + match[3]}", True
+    if match := re.fullmatch(r"(?:ata|nvme|scsi-SATA)[-_].+?_([^_]+)(?:_\d)?", short):
+        return match[1], False
+    return f"{host}/{short}", True
+
+
+def whole_vdev(name: str) -> str:
+    """What a vdev is on: a drive's device or its name in /dev/disk, without the partition."""
+    device = drive_device(name)
+    return device if is_whole_drive(device) else re.sub(r"-part\d+$", "", name.rpartition("/")[2])
+
+
+def _under_own_names(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of HOST/VDEV under the drive that the vdev is."""
+    named = {given: drive_named(*given.split("/", 1)) for given in rows["drive_id"].unique()}
+    drives = {given: drive for given, (drive, _) in named.items()}
+    aliases = [given for given, (_, is_alias) in named.items() if is_alias]
+    return rows.with_columns(pl.col("drive_id").replace(drives), pl.col("drive_id").is_in(aliases).alias("is_alias"))
+
+
+class _File:
+    """What a file says: `intervals` of vdevs (_INTERVAL), `points` (SNAPSHOT, since import), `seen` of the status, `rejected` lines."""
+
+    def __init__(self, file: SourceFile, result: FileResult) -> None:
+        self.host = host_of(file)
+        self.rejected: list[Rejection] = []
+        self.seen: list[Status] = []
+        self._reports: list[tuple[datetime | None, datetime, int, list[str]]] = []
+        self._buckets: dict[tuple[str, int], dict[float, tuple[int, int]]] = defaultdict(dict)
+        self._bytes: dict[tuple[str, int], tuple[int, int]] = {}
+        self._rows: dict[tuple[str, int], int] = {}
+        text = read_text(file)
+        is_dated = text.lstrip().startswith("TS")  # what prints its own times needs no line before
+        for look in looks(text if is_dated else f"TS 0\n{text}"):
+            self._read([(number - (not is_dated), line) for number, line in look.lines], look.at if is_dated else None)
+        leaves = {leaf.name for status in self.seen for leaf in status.leaves}
+        self.intervals = pl.DataFrame(self._intervals(leaves), schema=_INTERVAL, orient="row")
+        self.points = self._points()
+        if not (self.intervals.height or self.points.height or self.seen or self.rejected):
+            raise UnreadableFile(f"no drive of a pool is in it; expected {EXPECTED}")
+
+    # Lines ----------------------------------------------------------------------------------------------------------
+
+    def _read(self, lines: list[tuple[int, str]], at: datetime | None) -> None:
+        begun, status, pool, config = None, None, "", False
+        table: list[tuple[int, int, list[str]]] = []
+        for row, line in [*lines, (0, "  pool: ")]:
+            fields = line.split()
+            if line.startswith("zpool_"):
+                self._take_point(row, line)
+            elif re.fullmatch(r"\d{9,11}", line.strip()):  # -T u, above a report
+                begun, at = at, instant(int(line))
+            elif "\t" in line.strip() and not line.startswith((" ", "\t")):
+                self._take_report(row, line.split("\t"), begun, at)
+            elif fields[:1] == ["pool:"]:
+                if status is not None:
+                    self._take_table(status, pool, table)
+                pool, config, table = " ".join(fields[1:]), False, []
+                if pool and at is None:
+                    self.rejected.append((row, "no time above it; put `TS seconds` first", "pool", pool))
+                elif pool and (status is None or status.at != at):
+                    status = Status(at)  # type: ignore[arg-type]
+                    self.seen.append(status)
+            elif fields[:1] == ["scan:"] and status is not None and fields[2:4] == ["in", "progress"] and fields[1] in _SCANS:
+                status.scans[pool] = _SCANS[fields[1]]
+            elif fields[:1] == ["NAME"]:
+                config = True
+            elif fields[:1] == ["errors:"]:
+                config = False
+            elif config and fields and status is not None:
+                table.append((row, len(line.expandtabs()) - len(line.expandtabs().lstrip()), fields))
+
+    def _take_report(self, row: int, fields: list[str], begun: datetime | None, at: datetime | None) -> None:
+        if len(fields) < _COLUMNS:
+            self.rejected.append((row, f"{len(fields)} columns, expected {_COLUMNS} or more; give `-l`", "line", "\t".join(fields)))
+        elif at is None or begun is None:
+            self.rejected.append((row, "no time at its beginning and end; give `-T u`, below a line `TS seconds`", "name", fields[0]))
+        else:
+            self._reports.append((begun, at, row, fields))
+
+    def _take_point(self, row: int, line: str) -> None:
+        match = _POINT.fullmatch(line.strip())
+        if match is None:
+            self.rejected.append((row, "no whole point of influx's line protocol; is it cut off?", "line", line))
+            return
+        tags = dict(each.replace("\\", "").split("=", 1) for each in re.split(r"(?<!\\),", match[2]) if "=" in each)
+        values = dict(each.split("=", 1) for each in match[3].split(",") if "=" in each)
+        path, at = tags.get("path"), int(match[4])
+        names = {"zpool_latency": ("disk_read", "disk_write"), "zpool_stats": ("read_bytes", "write_bytes")}.get(match[1])
+        if path is None or names is None:
+            return
+        numbers = []
+        for name in names:
+            text = values.get(name, "")
+            if not re.fullmatch(r"\d{1,16}[iu]?", text):
+                self.rejected.append((row, "no whole number of 0 or more", name, text or None))
+                return
+            numbers.append(int(text.rstrip("iu")))
+        if match[1] == "zpool_stats":
+            self._bytes[path, at] = (numbers[0], numbers[1])
+            return
+        bound = tags.get("le", "")
+        if not re.fullmatch(r"\d{1,6}\.\d{1,9}|\+Inf", bound):
+            self.rejected.append((row, "no upper bound of a bucket, in seconds", "le", bound or None))
+            return
+        self._buckets[path, at][float(bound)] = (numbers[0], numbers[1])
+        self._rows.setdefault((path, at), row)
+
+    def _take_table(self, status: Status, pool: str, table: list[tuple[int, int, list[str]]]) -> None:
+        """The devices of a pool: rows below which nothing is set further in."""
+        base, top, cls = (table[0][1] if table else 0), None, ""
+        found: dict[tuple[str, str | None], list[Leaf]] = defaultdict(list)
+        for number, (row, indent, fields) in enumerate(table):
+            if indent <= base:
+                top, cls = None, fields[0] if fields[0] in _CLASSES else ""
+                continue
+            is_parent = number + 1 < len(table) and table[number + 1][1] > indent
+            if indent == base + 2:
+                top = fields[0] if is_parent or _GROUP.fullmatch(fields[0]) else None
+            if is_parent or _GROUP.fullmatch(fields[0]):
+                continue
+            counts = [int(text) if text.isdecimal() and len(text) < 16 else None for text in [*fields[2:6], "", "", "", ""][:4]]
+            if cls != "spares" and len(fields) < 5:
+                self.rejected.append(
+                    (row, f"{len(fields)} columns, expected NAME STATE READ WRITE CKSUM; is it cut off?", "line", " ".join(fields))
+                )
+            elif fields[1] not in ("UNAVAIL", "REMOVED", "INUSE"):
+                # the SLOW column is there with -s only
+                counts = counts if len(fields) > 5 and (fields[5].isdecimal() or fields[5] == "-") else [*counts[:3], None]
+                found[cls, top].append(Leaf(fields[0], row, pool, top, cls, counts))
+        for leaves in found.values():
+            for leaf in leaves:
+                leaf.siblings = len(leaves)
+            status.leaves += leaves
+
+    # What they come to ----------------------------------------------------------------------------------------------
+
+    def _intervals(self, leaves: set[str]) -> Iterator[tuple[Any, ...]]:
+        for begun, at, row, fields in self._reports:
+            name, seconds = fields[0], (at - begun).total_seconds()  # type: ignore[operator]
+            if name not in leaves and not (is_whole_drive(drive_device(name)) or ("-" in name and not _GROUP.fullmatch(name))):
+                continue  # a pool, or a vdev made of others
+            if seconds <= 0:
+                self.rejected.append((row, "covers no time: the first report is since the pool's import; give `-y`", "name", name))
+                continue
+            bad = next((text for text in fields[3:_COLUMNS] if text != "-" and not re.fullmatch(r"\d{1,15}", text)), None)
+            if bad is not None:
+                self.rejected.append((row, "no whole number; give `-p`", name, bad))
+                continue
+            numbers = [None if text == "-" else int(text) for text in fields[3:_COLUMNS]]
+            reads, writes, read_bytes, write_bytes, _, _, read_ns, write_ns = numbers
+            # less than one a second is printed as 0
+            ios = [max((rate or 0) * seconds, 1.0 if wait else 0.0) for rate, wait in ((reads, read_ns), (writes, write_ns))]
+            ios = [float(round(number)) if wait else 0.0 for number, wait in zip(ios, (read_ns, write_ns), strict=True)]
+            sectors = [float(round((rate or 0) * seconds / SECTOR_BYTES)) for rate in (read_bytes, write_bytes)]
+            ms = [number * (wait or 0) / 1e6 for number, wait in zip(ios, (read_ns, write_ns), strict=True)]
+            of = dict(zip(("read", "write"), zip(ios, sectors, ms, strict=True), strict=True))
+            end = (at - datetime(1970, 1, 1)).total_seconds()
+            yield (self.host, name, end, seconds, *of["read"], *of["write"], row)
+
+    def _points(self) -> pl.DataFrame:
+        """Histograms -> I/Os and milliseconds counted since the pool's import: those of a bucket took three quarters of its bound."""
+        is_summed = any(numbers.get(float("inf"), (0, 0)) != (0, 0) for numbers in self._buckets.values())
+        rows = []
+        for (path, at), buckets in self._buckets.items():
+            ios, ms, before, last = [0, 0], [0.0, 0.0], (0, 0), 0.0
+            for bound, numbers in sorted(buckets.items()):
+                middle = last * 1.5 if bound == float("inf") else bound * 0.75
+                for way in (0, 1):
+                    count = numbers[way] - (before[way] if is_summed else 0)
+                    ios[way] += count
+                    ms[way] += count * middle * 1000
+                before, last = numbers, bound
+            moved = self._bytes.get((path, at), (0, 0))
+            of = [(ios[way], moved[way] // SECTOR_BYTES, round(ms[way])) for way in (0, 1)]
+            rows.append((self.host, path, at / 1e9, *of[0], *of[1], 0, self._rows[path, at]))
+        return pl.DataFrame(rows, schema=SNAPSHOT, orient="row").drop("file_no")
+
+    def _record(self, leaf: Leaf, at: datetime) -> dict[str, Any]:
+        drive, is_alias = drive_named(self.host, leaf.name)
+        return {"drive_id": drive, "raid_group_id": f"{self.host}/{leaf.group}", "is_alias": is_alias, "collected_at": at}
+
+    def members(self) -> Iterator[dict[str, Any]]:
+        """An inventory record per drive, where a look finds other members than the one before it."""
+        before: list[tuple[str, str, str]] | None = None
+        for status in sorted(self.seen, key=lambda one: one.at):
+            listed = [(leaf.name, leaf.group, leaf.cls) for leaf in status.leaves]
+            for leaf in status.leaves if listed != before else ():
+                level = (leaf.top or "stripe").rpartition("-")[0] or "stripe"
+                role = "spare" if leaf.cls == "spares" else "data"
+                record = {**self._record(leaf, status.at), "role": role, "raid_level": level, "host": self.host, "valid_from": status.at}
+                yield {**record, "row_no": leaf.row, "is_group_guessed": False}
+            before = listed
+
+    def health(self) -> Iterator[dict[str, Any]]:
+        """What the pool counted of each drive since it was cleared: errors, and I/Os slower than `zio_slow_io_ms`."""
+        for status in self.seen:
+            for leaf in status.leaves:
+                drive, is_alias = drive_named(self.host, leaf.name)
+                of = {"drive_id": drive, "is_alias": is_alias, "read_at": status.at, "collected_at": status.at, "row_no": leaf.row}
+                yield from (
+                    {**of, "attribute": name, "raw_value": n} for name, n in zip(_ERRORS, leaf.counts, strict=True) if n is not None
+                )
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Scrubs and resilvers, of every drive of the pool but its spares."""
+        seen = sorted(self.seen, key=lambda one: one.at)
+        leaves = {leaf.name: leaf for status in seen for leaf in status.leaves if leaf.cls != "spares"}
+        at_work = [(one.at, {(leaf.name, one.scans[leaf.pool]) for leaf in one.leaves if leaf.pool in one.scans}) for one in seen]
+        for (name, work), begun, ended in spans(at_work):
+            if name in leaves:
+                detail = "zfs: scrub" if work == "scrub" else "zfs: resilver"
+                record = {**self._record(leaves[name], ended or begun), "event_type": work, "occurred_at": begun, "ended_at": ended}
+                yield {**record, "detail": detail, "row_no": leaves[name].row}

@@ -1,0 +1,163 @@
+"""ZFS: what zpool and zpool_influxdb print, to drives with peers; and what breaks them. Names and layouts are those of real pools."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.build import build
+from engine.warehouse import Warehouse as Built
+from ingest import ingest
+from ingest.sources.zfs import drive_named
+from tests.ingest.conftest import Warehouse
+
+AT = datetime(2026, 1, 5, 10)
+TS = int(AT.replace(tzinfo=UTC).timestamp())
+SIX = ["sde", "sdf", "sdg", "sdh", "sdi", "sdj"]
+
+
+def put(root: Path, text: str, name: str = "web1/zpool.txt") -> Path:
+    path = root / "in" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return root / "in"
+
+
+def report(at: int, rows: dict[str, tuple[int, int]], bandwidth: int = 819_200) -> str:
+    """A report of `zpool iostat -lvpH -T u` of a raidz2: reads a second and disk_wait of reads, by vdev; no write."""
+    lines = [f"{at}"]
+    for name, (ops, wait_ns) in {"tank": (1, 1), "raidz2-0": (1, 1), **rows}.items():
+        wait = wait_ns or "-"
+        numbers = (name, 236_931_067_904, "-", ops, 0, bandwidth, 0, wait, "-", wait, "-", 1152, "-", "-", 1_984_556, "-", "-", "-")
+        lines.append("\t".join(map(str, numbers)))
+    return "\n".join(lines) + "\n"
+
+
+def status(
+    at: int, rows: str = "", scan: str = "scrub repaired 0B in 02:06:17 with 0 errors on Sun Apr  2 05:11:54 2023", pool: str = "tank"
+) -> str:
+    """`zpool status -sp`; rows: of the config, below the pool's own."""
+    members = rows or "\t  raidz2-0  ONLINE 0 0 0 -\n" + "".join(f"\t    {name}     ONLINE       0     0     0     0\n" for name in SIX)
+    return (
+        f"TS {at}\n  pool: {pool}\n state: ONLINE\n  scan: {scan}\n        17.2G scanned at 297K/s, 17.2G total\n"
+        f"config:\n\n\tNAME        STATE     READ WRITE CKSUM  SLOW\n"
+        f"\t{pool}        ONLINE       0     0     0     -\n{members}\nerrors: No known data errors\n"
+    )
+
+
+def test_a_report_counts_from_the_time_before_it(tmp_path: Path, warehouse: Warehouse) -> None:
+    """sda1 and sda2 are one drive; sdb does less than one read a second, which is printed as 0."""
+    rows = {"sda1": (100, 4_000_000), "sda2": (100, 8_000_000), "/dev/sdb": (0, 2_000_000), "wwn-0x5000c500a1b2c3d4": (1, 0)}
+    rows |= {"ata-ST18000NM000J-2TV103_ZR500001-part1": (10, 1_000_000)}
+    text = f"TS {TS}\n{report(TS + 1800, rows)}{report(TS + 3600, rows)}"
+    assert ingest("zfs", put(tmp_path, text), warehouse.path).rows_rejected == 0
+    hours = warehouse.live().sort("drive_id").select("drive_id", "hour_utc", "read_ios", "read_latency_us", "coverage", "is_alias").rows()
+    assert hours == [
+        ("ZR500001", AT, 36_000, 1000.0, 1.0, False),
+        ("web1/sda", AT, 720_000, 6000.0, 1.0, True),
+        ("web1/sdb", AT, 2, 2000.0, 1.0, True),
+        ("wwn:0x5000c500a1b2c3d4", AT, 0, None, 1.0, True),
+    ]
+    assert warehouse.live().filter(drive_id="ZR500001")["read_blocks"].item() == 819_200 * 3600 // 512
+
+
+def test_peers_are_a_raidz_or_all_small_mirrors_of_a_pool(tmp_path: Path, warehouse: Warehouse) -> None:
+    rows = (
+        "\t  mirror-0  ONLINE 0 0 0 -\n\t    /dev/disk/by-id/wwn-0x5000c500a1b2c3d4  ONLINE 0 0 0 0\n"
+        "\t    sdb  ONLINE 0 1 2 7  (trim unsupported)\n\t  mirror-1  ONLINE 0 0 0 -\n\t    replacing-0  ONLINE 0 0 0 -\n"
+        "\t      sdc  ONLINE 0 0 0 0\n\t      sdd  ONLINE 0 0 0 0  (resilvering)\n"
+        "\t    9876543210123456789  UNAVAIL 0 0 0 0  was /dev/sdx1\n"
+        "\tlogs\t\n\t  nvme0n1p2  ONLINE 0 0 0 0\n\tspares\n\t  sdz    AVAIL   \n"
+    )
+    ingest("zfs", put(tmp_path, status(TS, rows, pool="rpool") + status(TS).partition("\n")[2]), warehouse.path)
+    found = warehouse.live("drives").sort("raid_group_id", "drive_id").select("drive_id", "raid_group_id", "role", "raid_level").rows()
+    assert found == [
+        *((f"web1/{name}", "web1/rpool", "data", "mirror") for name in ("sdb", "sdc", "sdd")),
+        ("web1/sdz", "web1/rpool", "spare", "stripe"),
+        ("wwn:0x5000c500a1b2c3d4", "web1/rpool", "data", "mirror"),
+        ("web1/nvme0n1", "web1/rpool/logs", "data", "stripe"),
+        *((f"web1/{name}", "web1/tank/raidz2-0", "data", "raidz2") for name in SIX),
+    ]
+    errors = warehouse.live("drive_health").filter(drive_id="web1/sdb").select("attribute", "raw_value").rows()
+    assert dict(errors) == {"zfs_read_errors": 0, "zfs_write_errors": 1, "zfs_checksum_errors": 2, "zfs_slow_ios": 7}
+
+
+def test_scrubs_and_resilvers_are_events_of_the_pools_drives(tmp_path: Path, warehouse: Warehouse) -> None:
+    doing = ["none requested", "scrub in progress since Sat Sep  5 11:00:00 2026", "resilver in progress since Sat Sep  5 12:00:00 2026"]
+    text = "".join(status(TS + 600 * n, "\t  sda  ONLINE 0 0 0 0\n", doing[m]) for n, m in enumerate((0, 1, 1, 0, 2)))
+    ingest("zfs", put(tmp_path, text), warehouse.path)
+    events = warehouse.live("drive_events").sort("occurred_at").select("drive_id", "event_type", "occurred_at", "ended_at", "detail").rows()
+    after = [AT + timedelta(minutes=10 * n) for n in range(5)]
+    assert events == [
+        ("web1/sda", "scrub", after[1], after[3], "zfs: scrub"),
+        ("web1/sda", "rebuild", after[4], None, "zfs: resilver"),
+    ]
+
+
+@pytest.mark.parametrize("is_summed", [False, True])
+def test_histograms_of_influx_give_reads_and_their_mean(is_summed: bool, tmp_path: Path, warehouse: Warehouse) -> None:
+    """A thousand reads of 1.05 to 2.1 ms, whose middle is 1.57 ms, in each of two quarters of an hour."""
+    lines = []
+    for n in range(3):
+        at = (TS + 900 * n) * 10**9
+        lines.append(
+            f"zpool_stats,name=tank,state=ONLINE,path=/dev/sda1,vdev=root/raidz-0/disk-0 read_bytes={8192 * n}u,write_bytes=0u {at}"
+        )
+        for bound, reads in (("0.001049", 0), ("0.002097", 1000 * n), ("+Inf", 1000 * n if is_summed else 0)):
+            tags = rf"le={bound},name=my\ tank,path=/dev/sda1,vdev=root/raidz-0/disk-0"
+            lines.append(f"zpool_latency,{tags} total_read=9u,disk_read={reads}u,disk_write=0u {at}")
+            lines.append(f"zpool_latency,le={bound},name=tank,vdev=root disk_read=1u,disk_write=0u {at}")
+    ingest("zfs", put(tmp_path, "\n".join(lines), "web1/zpool_influxdb.lp"), warehouse.path)
+    (hour,) = warehouse.live().select("drive_id", "read_ios", "read_latency_us", "read_blocks", "coverage").rows()
+    assert hour == ("web1/sda", 2000, pytest.approx(1573, abs=1), 32, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "column", "value"),
+    [
+        (f"TS {TS}\nsda\t1\t2\t3\n", 2, "line", "sda\t1\t2\t3"),
+        (report(TS, {"sda": (1, 1)}), 4, "name", "sda"),
+        (f"TS {TS}\n{report(TS, {'sda': (1, 1)})}", 5, "name", "sda"),
+        (f"TS {TS}\n{report(TS + 60, {'sda': (1, 1)}).replace('819200', '800K')}", 5, "sda", "800K"),
+        (status(TS, "\t  sda  ONLINE 0\n"), 10, "line", "sda ONLINE 0"),
+        (status(TS).partition("\n")[2], 1, "pool", "tank"),
+        ("zpool_latency,le=0.1,name=tank,path=/dev/sda disk_read=-1i,disk_write=0i 1767607200000000000\n", 1, "disk_read", "-1i"),
+        ("zpool_latency,le=low,name=tank,path=/dev/sda disk_read=1i,disk_write=0i 1767607200000000000\n", 1, "le", "low"),
+        ("zpool_latency,le=0.1,name=tank,path=/de", 1, "line", "zpool_latency,le=0.1,name=tank,path=/de"),
+    ],
+)
+def test_what_is_broken_is_named(text: str, row: int, column: str, value: str, tmp_path: Path, warehouse: Warehouse) -> None:
+    ingest("zfs", put(tmp_path, text), warehouse.path)
+    rejected = warehouse.table("rejected_records").select("row", "column", "value").rows()
+    assert (row, column, value) in rejected
+
+
+def test_a_text_without_a_pool_is_unreadable(tmp_path: Path, warehouse: Warehouse) -> None:
+    assert "no drive of a pool" in str(ingest("zfs", put(tmp_path, f"TS {TS}\nno pools available\n"), warehouse.path).unreadable[0].note)
+
+
+@given(
+    st.sampled_from(["ata-WDC_WD40EFRX-68N32N0", "nvme-SAMSUNG_MZ1L2", "ata-ST4000NM"]), st.from_regex(r"[A-Z0-9-]{4,20}", fullmatch=True)
+)
+@settings(max_examples=30, deadline=None)
+def test_a_serial_number_in_a_name_is_found_in_any_folder_and_partition(model: str, serial: str) -> None:
+    for name in (f"{model}_{serial}", f"/dev/disk/by-id/{model}_{serial}-part9", f"{model}_{serial}-part1"):
+        assert drive_named("web1", name) == (serial, False)
+
+
+def test_a_slow_drive_of_a_pool_is_named(tmp_path: Path) -> None:
+    """From the tools' output to the alert: sdj takes five times as long as its five peers for six hours."""
+    rows = {name: (50, 40_000_000 if name == "sdj" else 8_000_000) for name in SIX}
+    text = status(TS) + "".join(report(TS + 300 * n, rows) for n in range(1, 73))
+    warehouse = Built(tmp_path / "warehouse")
+    ingest("zfs", put(tmp_path, text), warehouse.root, kind="disk")
+    build(warehouse)
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        raised = connection.execute("select subject_id, raid_group_id, max_slowdown from marts.fct_slow_alerts").fetchall()
+        slow_ios = connection.execute("select count(*) from marts.fct_drive_health where attribute = 'zfs_slow_ios'").fetchone()
+    assert raised == [("web1/sdj", "web1/tank/raidz2-0", 5.0)] and slow_ios == (6,)
