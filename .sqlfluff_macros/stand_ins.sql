@@ -50,6 +50,7 @@ select * from effective{% endmacro %}
 {% macro counted_noun(a, unit) %}counted_noun({{ a }}){% endmacro %}
 {% macro is_beyond_sigma(a) %}{{ a }} > latency_sum_ns{% endmacro %}
 {% macro least_outlying_slowdown() %}3{% endmacro %}
+{% macro may_be_fail_slow(max_latency_us, median_latency_us) %}{{ max_latency_us }} > {{ median_latency_us }}{% endmacro %}
 {% macro running_score(start, order_by, columns, step) %}max({{ columns | join(' + ') }}){% endmacro %}
 {% macro sit_out_counts() %}max(sit_out_rise){% endmacro %}
 {% macro tikv_score_after(a, b) %}tikv_score_after({{ a }}, {{ b }}){% endmacro %}

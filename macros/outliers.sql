@@ -13,6 +13,14 @@
     )
 {%- endmacro %}
 
+{#- Whether the slowest drive of a RAID-hour may have a score of Ceph's: it is so far above the median that no lesser deviation can make the score. -#}
+{% macro may_be_fail_slow(max_latency_us, median_latency_us) -%}
+    (
+        {{ max_latency_us }} >= {{ var('ceph_least_latency_us') }}
+        and {{ max_latency_us }} - {{ median_latency_us }} >= {{ var('ceph_score') * var('ceph_least_mad_us') }}
+    )
+{%- endmacro %}
+
 {#- No drive-hour below this is an outlier of HDFS or one that ZFS counts. HDFS has this limit itself. A fence of Q3 + k * max(Q3 - Q1, f * Q1) is
     lowest where both terms meet and Q3 is the median m: there Q1 = m / (1 + f), so the fence is m * (1 + k * f / (1 + f)). -#}
 {% macro least_outlying_slowdown() -%}

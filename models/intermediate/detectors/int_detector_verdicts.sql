@@ -1,4 +1,6 @@
 {%- set iaso_slow_score = 50 %}{#- ours -#}
+{%- set own_least_hours = 12 %}{#- of the day and of the one before: ours -#}
+{%- set own_floors_us = {'disk': 15000, 'ssd': 10000, 'nvme': 300} %}{#- nothing faster is slow, by sysSentry's limits for disks, SATA SSDs and NVMe; of an unknown kind the greatest -#}
 {%- set perseus_slow_risk = 50 %}{#- such a sum is that of a slow drive -#}
 -- What each detector says of a drive on a day; where it has nothing against the drive there is no row. Grain: drive_id, detector, day_utc.
 with mild_hours as (
@@ -53,6 +55,36 @@ sit_out_hours as (
         cast(hour_utc as date) as day_utc,
         row_number() over (partition by drive_id, cast(hour_utc as date) order by outlier_count desc, hour_utc asc) as worst_rank
     from {{ ref('int_drive_hours__sit_out') }}
+),
+
+fail_slow_hours as (
+    select
+        *,
+        cast(hour_utc as date) as day_utc,
+        row_number() over (partition by drive_id, cast(hour_utc as date) order by fail_slow_count desc, hour_utc asc) as worst_rank
+    from {{ ref('int_drive_hours__fail_slow') }}
+),
+
+own_days as (
+    select
+        today.drive_id,
+        today.day_utc,
+        today.drive_hours,
+        today.high_latency_us,
+        before.q1_latency_us,
+        before.q3_latency_us,
+        before.q3_latency_us + {{ var('own_history_ranges') }} * (before.q3_latency_us - before.q1_latency_us) as limit_us
+    from {{ ref('int_drive_days__spread') }} as today
+    inner join {{ ref('int_drive_days__spread') }} as before
+        on today.drive_id = before.drive_id and before.day_utc = cast(today.day_utc - interval 1 day as date)
+    where today.drive_hours >= {{ own_least_hours }} and before.drive_hours >= {{ own_least_hours }}
+),
+
+kinds as (
+    select drive_id, max(peer_kind) as peer_kind
+    from {{ ref('int_drives__periods') }}
+    where is_latest
+    group by drive_id
 )
 
 {% for threshold, hours in (('slow', 'slow_hours'), ('mild', 'mild_hours')) -%}
@@ -142,6 +174,40 @@ select
     ) as evidence
 from sigma_hours
 group by drive_id, day_utc
+union all
+select
+    drive_id,
+    'ceph_mad' as detector,
+    day_utc,
+    cast(max(fail_slow_count) as double) as score,
+    max(fail_slow_count) >= {{ var('ceph_persistence') }} as is_flagged,
+    {{ counted_noun('count(*)', 'hour') }} || '; the count is '
+    || max(
+        case
+            when worst_rank = 1
+                then cast(fail_slow_count as string) || ' of {{ var("ceph_persistence") }} at ' || cast(hour_utc as string) || ': '
+                || {{ rounded_text('latency_us') }} || ' us, median ' || {{ rounded_text('median_latency_us') }} || ' us and '
+                || {{ rounded_text('fail_slow_score') }} || ' deviations of ' || {{ rounded_text('mad_us') }} || ' us of ' || cast(peer_count as string) || ' drives'
+        end
+    ) as evidence
+from fail_slow_hours
+group by drive_id, day_utc
+union all
+select
+    own_days.drive_id,
+    'own_history' as detector,
+    own_days.day_utc,
+    own_days.high_latency_us / own_days.limit_us as score,
+    true as is_flagged,
+    'a fifth of ' || cast(own_days.drive_hours as string) || ' hours at ' || {{ rounded_text('own_days.high_latency_us') }} || ' us or more, limit '
+    || {{ rounded_text('own_days.limit_us') }} || ' us by the day before, whose quartiles are ' || {{ rounded_text('own_days.q1_latency_us') }} || ' and '
+    || {{ rounded_text('own_days.q3_latency_us') }} || ' us' as evidence
+from own_days
+left join kinds on own_days.drive_id = kinds.drive_id
+where own_days.high_latency_us > greatest(
+    own_days.limit_us,
+    case kinds.peer_kind{% for kind, floor_us in own_floors_us.items() %} when '{{ kind }}' then cast({{ floor_us }} as double){% endfor %} else cast({{ own_floors_us.values() | max }} as double) end
+)
 union all
 select
     drive_id,

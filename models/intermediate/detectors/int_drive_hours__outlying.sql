@@ -3,6 +3,7 @@
 {%- set hdfs_low_us = 5000 %}{#- nothing faster is slow: HDFS's bound for slow peers; for slow disks it takes 20000, which silences flash -#}
 {%- set hdfs_deviations = 3 %}
 {%- set hdfs_mad_factor = 1.4826 %}{#- of a normal distribution's standard deviation over its median absolute deviation -#}
+{%- set ceph_min_drives = 5 %}{#- mgr_fail_slow_osd_min_osds -#}
 {%- set zfs_min_drives = 5 %}{#- LAT_CHILDREN_MIN -#}
 {%- set zfs_greatest_rise = 5 %}{#- LAT_OUTLIER_LIMIT / 4 -#}
 -- Drive-hours that a rule of outliers speaks of, with what it compared. Grain: drive_id, hour_utc.
@@ -28,6 +29,8 @@ raid_hours as (
         hour_utc,
         count(*) as peer_count,
         max(slowdown) as max_slowdown,
+        max(latency_us) as max_latency_us,
+        max(median_latency_us) as median_latency_us,
         max(latency_ns) as max_latency_ns,
         sum(latency_ns) as latency_sum_ns,
         -- peers squared times the variance: whole numbers, so the order of the rows leaves no trace
@@ -41,6 +44,7 @@ suspects as (
     from raid_hours
     where max_slowdown >= {{ least_outlying_slowdown() }}
         or {{ is_beyond_sigma('max_latency_ns') }}
+        or {{ may_be_fail_slow('max_latency_us', 'median_latency_us') }}
 ),
 
 placed as (
@@ -63,7 +67,7 @@ spreads as (
     select
         raid_group_id,
         hour_utc,
-        {{ median_of_group('deviation_us') }} * {{ hdfs_mad_factor }} as scaled_mad_us,
+        {{ median_of_group('deviation_us') }} as mad_us,
         -- the middle one of an odd count is in neither half
         {{ median_of_group('case when 2 * place <= peer_count then latency_us end') }} as q1_latency_us,
         {{ median_of_group('case when 2 * place > peer_count + 1 then latency_us end') }} as q3_latency_us
@@ -79,9 +83,10 @@ limits as (
                 then greatest(
                     cast({{ hdfs_low_us }} as double),
                     placed.median_latency_us * {{ var('hdfs_median_multiple') }},
-                    placed.median_latency_us + {{ hdfs_deviations }} * spreads.scaled_mad_us
+                    placed.median_latency_us + {{ hdfs_deviations }} * {{ hdfs_mad_factor }} * spreads.mad_us
                 )
         end as hdfs_limit_us,
+        greatest(spreads.mad_us, cast({{ var('ceph_least_mad_us') }} as double)) as mad_us,
         spreads.q3_latency_us,
         greatest(spreads.q3_latency_us - spreads.q1_latency_us, spreads.q1_latency_us * {{ var('zfs_least_iqr') }}) as iqr_latency_us
     from placed
@@ -94,6 +99,12 @@ fences as (
         *,
         coalesce(latency_us > hdfs_limit_us, false) as is_hdfs_outlier,
         {{ is_beyond_sigma('latency_ns') }} as is_beyond_sigma,
+        case
+            when peer_count >= {{ ceph_min_drives }}
+                and latency_us >= {{ var('ceph_least_latency_us') }}
+                and latency_us - median_latency_us >= {{ var('ceph_score') }} * mad_us
+                then (latency_us - median_latency_us) / mad_us
+        end as fail_slow_score,
         case
             when place = peer_count and peer_count >= {{ zfs_min_drives }}
                 then q3_latency_us + {{ var('zfs_outlier_insensitivity') }} * iqr_latency_us
@@ -129,6 +140,8 @@ select
         when is_beyond_sigma
             then cast(peer_count * latency_ns - latency_sum_ns as double) / sqrt(cast(spread_ns as double))
     end as sigmas_above_mean,
+    fail_slow_score,
+    case when fail_slow_score is not null then mad_us end as mad_us,
     day_utc
 from risen
-where is_hdfs_outlier or sit_out_rise is not null or is_beyond_sigma
+where is_hdfs_outlier or sit_out_rise is not null or is_beyond_sigma or fail_slow_score is not null

@@ -84,6 +84,7 @@ select
     and (
         raid_hours.max_latency_us / raid_hours.median_latency_us >= least(raid_hours.mild_at, {{ least_outlying_slowdown() }})
         or raid_hours.is_spread_out
+        or {{ may_be_fail_slow('raid_hours.max_latency_us', 'raid_hours.median_latency_us') }}
     )
     or coalesce(previous.is_valid and previous.max_latency_us / previous.median_latency_us >= raid_hours.mild_at, false) as is_notable,
     raid_hours.raid_io_count,

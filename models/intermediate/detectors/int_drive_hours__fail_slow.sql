@@ -1,0 +1,44 @@
+-- Ceph's counts, followed over the hours in which a drive has a score: what the count came to. Grain: drive_id, hour_utc.
+-- An hour in which the drive, or its array, rebuilds or scrubs is not looked at, as Ceph does not look at an OSD that recovers, backfills or deep-scrubs.
+with scored as (
+    select outlying.*
+    from {{ ref('int_drive_hours__outlying') }} as outlying
+    where outlying.fail_slow_score is not null
+        and not exists (
+            select 1
+            from {{ ref('int_drive_events__placed') }} as events
+            where events.event_type in ('rebuild', 'scrub')
+                and events.raid_group_id = outlying.raid_group_id
+                and (events.drive_id = outlying.drive_id or not coalesce(events.is_of_drive, false))
+                and events.occurred_at < outlying.hour_utc + interval 1 hour
+                and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > outlying.hour_utc
+        )
+),
+
+numbered as (
+    select
+        *,
+        row_number() over (partition by drive_id order by hour_utc) as hour_number,
+        -- checks that found nothing: each halves the count, down to 0
+        least({{ hours_between('coalesce(lag(hour_utc) over (partition by drive_id order by hour_utc), hour_utc - interval 1 hour)', 'hour_utc') }} - 1, 60.0) as rest_hours
+    from scored
+),
+
+histories as (
+    select drive_id, {{ running_score(0, 'hour_number', ['rest_hours'], 'floor(score / power(2.0, day.rest_hours)) + 1') }} as counts
+    from numbered
+    group by drive_id
+)
+
+select
+    numbered.drive_id,
+    numbered.hour_utc,
+    numbered.raid_group_id,
+    numbered.peer_count,
+    numbered.latency_us,
+    numbered.median_latency_us,
+    numbered.mad_us,
+    numbered.fail_slow_score,
+    cast({{ nth('histories.counts', 'numbered.hour_number + 1') }} as bigint) as fail_slow_count
+from numbered
+inner join histories on numbered.drive_id = histories.drive_id
