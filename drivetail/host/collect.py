@@ -251,6 +251,10 @@ class Collector:
             document = self.runner(["smartctl", "--json=c", "-x", f"/dev/{name}"]) if is_whole_drive(name) else None
             if document and '"serial_number"' in document:
                 (draft / f"smartctl-{name.replace('/', '!')}.json").write_text(document, encoding="utf-8")
+                # -x says only that there is such a log
+                farm = self.runner(["smartctl", "--json=c", "-l", "farm", f"/dev/{name}"]) if '"seagate_farm_log"' in document else None
+                if farm and '"page_1_drive_information"' in farm:
+                    (draft / f"smartctl-farm-{name.replace('/', '!')}.json").write_text(farm, encoding="utf-8")
             elif is_whole_drive(name):
                 silent.append(name)
         if silent:

@@ -1,4 +1,6 @@
-"""Source `smartctl`: what a drive says of itself (`smartctl --json -x`), one document per file, `HOST/*.json`.
+"""Source `smartctl`: what a drive says of itself (`smartctl --json -x`, `-l farm`, `nvme ocp latency-monitor-log`, `nvme amzn stats`).
+
+One document per file, `HOST/*.json`.
 
 A document gives an inventory record under the serial number, an alias `HOST/DEVICE` (and `wwn:...`) for it, what the drive says of its
 health (SMART attributes, NVMe and SCSI logs), and a `media_error` event where the drive has counted any. Power-on hours stand for an age:
@@ -11,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPECTED", "identity", "land", "recognise"]
 
-EXPECTED = "HOST/*.json, each what `smartctl --json -x DEVICE` prints"
+EXPECTED = (
+    "HOST/*.json, each what `smartctl --json -x DEVICE` or `-l farm` prints, or nvme's latency monitor or amzn stats, with TS and device"
+)
 OPEN_FAILED = 2
+_NVME_LOGS = {"Active Bucket Counter: Bucket 0", "total_read_ops"}
 _MOST = 2**53
 # An hour of power-on time that no drive has behind it: some firmwares count in other units.
 _MOST_HOURS = 50 * 8766
@@ -56,6 +61,11 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     host = host_of(file)
     document = _document(read_text(file))
+    if (logged := _of_nvme(document, host)) is not None or (logged := _of_farm(document)) is not None:
+        drive_id, is_alias, at, readings = logged
+        common = {"read_at": at, "drive_id": drive_id, "collected_at": at, "is_alias": is_alias}
+        yield batch_of("drive_health", [{**common, "attribute": name, "raw_value": value} for name, value in readings])
+        return
     serial = _serial(document)
     drive = _inventory(document, serial, host)
     at = drive["collected_at"]
@@ -75,7 +85,7 @@ def _document(text: str) -> dict[str, Any]:
         document = json.loads(text, parse_int=whole)
     except (json.JSONDecodeError, RecursionError) as error:
         raise UnreadableFile(f"not JSON ({one_line(error)}); was smartctl called with --json?") from error
-    if not isinstance(document, dict) or not ({"smartctl", "device"} & document.keys()):
+    if not isinstance(document, dict) or not ({"smartctl", "device", *_NVME_LOGS} & document.keys()):
         raise UnreadableFile("not a document of smartctl: it has neither a key `smartctl` nor `device`")
     return document
 
@@ -91,6 +101,60 @@ def _serial(document: dict[str, Any]) -> str:
     raise UnreadableFile(
         f"{why}{': ' + said[0] if said else ''}; call `smartctl --json -x DEVICE` as root, behind a RAID controller with -d"
     )
+
+
+Logged = tuple[str, bool, datetime, list[tuple[str, int]]]
+"""Of a log without inventory: the drive, whether that is an alias, when it was read, and what it counts by name."""
+
+
+def _of_farm(document: dict[str, Any]) -> Logged | None:
+    """Seagate's field accessible reliability metrics, where they come without the rest; null for another document."""
+    serial = _text(_at(document, "seagate_farm_log", "page_1_drive_information", "serial_number"))
+    if serial is None or _text(document.get("serial_number")) is not None:
+        return None
+    return serial, False, _written(document), list(_farm(document))
+
+
+def _farm(document: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """Errors, timeouts over 5 and 7.5 s among them, and resistance and reallocations of each head: `farm_` and smartctl's name."""
+    for page, wanted in (
+        ("page_3_error_statistics", r"(?!.*flash_led).*"),
+        ("page_5_reliability_statistics", r".*(resistance|realloc).*head_\d+"),
+    ):
+        log = _at(document, "seagate_farm_log", page)
+        for name, value in log.items() if isinstance(log, dict) else ():
+            if re.fullmatch(wanted, name) and (number := _count(value)) is not None:
+                yield f"farm_{name}", number
+
+
+def _of_nvme(document: dict[str, Any], host: str) -> Logged | None:
+    """OCP's latency monitor and Amazon's statistics, to which TS (unix seconds) and the device were added; null for another document.
+
+    Buckets of the monitor count commands between its thresholds A and B, B and C, C and D, and above D; `_ms` is the latency it measured.
+    """
+    if not _NVME_LOGS & document.keys():
+        return None
+    device, seconds = _text(document.get("device")), document.get("TS")
+    if device is None or type(seconds) is not int:
+        raise UnreadableFile('no keys TS and device: add them with `jq ".TS = $(date +%s) | .device = \\"nvme0n1\\""`')
+    found: list[tuple[str, int | None]] = []
+    for name, value in document.items():
+        if match := re.fullmatch(r"Active (Bucket Counter|Measured Latency): Bucket (\d)", name):
+            unit = "count" if match[1] == "Bucket Counter" else "ms"
+            found += [
+                (f"ocp_bucket_{match[2]}_{way.lower()}_{unit}", _count(number))
+                for way, number in (value.items() if isinstance(value, dict) else ())
+            ]
+        elif re.fullmatch(r"(total|ebs|ec2)_\w+", name):  # as CloudWatch names them
+            found.append((f"ebs_{name.removeprefix('ebs_').replace('ec2_instance_ebs_', 'ec2_instance_')}", _count(value)))
+    return f"{host}/{drive_device(device)}", True, instant(seconds), [(name, value) for name, value in found if value is not None]
+
+
+def _written(document: dict[str, Any]) -> datetime:
+    seconds = _at(document, "local_time", "time_t")
+    if type(seconds) is not int:
+        raise UnreadableFile("local_time.time_t is missing: the document does not say when it was written; was it cut short?")
+    return instant(seconds)
 
 
 def _list(value: Any) -> list[Any]:
@@ -116,10 +180,7 @@ def _count(value: Any) -> int | None:
 
 
 def _inventory(document: dict[str, Any], serial: str, host: str) -> dict[str, Any]:
-    seconds = _at(document, "local_time", "time_t")
-    if type(seconds) is not int:
-        raise UnreadableFile("local_time.time_t is missing: the document does not say when it was written; was it cut short?")
-    at = instant(seconds)
+    at = _written(document)
     rotation = _count(document.get("rotation_rate"))
     protocol = _at(document, "device", "protocol")
     hours = _count(_at(document, "power_on_time", "hours"))
@@ -193,6 +254,8 @@ def _health(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for prefix, log in logs.items():
         for name, value in log.items() if isinstance(log, dict) else ():
             say("temperature_celsius" if name == "temperature" else prefix + name, _count(value))
+    for name, value in _farm(document):
+        say(name, value)
     say("grown_defect_list", _count(document.get("scsi_grown_defect_list")))
     for name, value in stated.items():
         say(name, value)

@@ -93,6 +93,15 @@ def of_host(warehouse: Path) -> dict[str, list[tuple[object, ...]]]:
     }
 
 
+def test_a_drive_that_keeps_a_farm_log_is_asked_for_it(host: Host, tmp_path: Path) -> None:
+    page = '"page_1_drive_information":{"serial_number":"Sa"}'
+    host.answers["smartctl"] = f'{{"serial_number":"Sa","seagate_farm_log":{{"supported":true,{page}}}}}'
+    collecting = collector(host, tmp_path / "out")
+    looked(host, collecting, 0)
+    assert "smartctl-farm-sda.json" in collecting.deliver(T0 + 60).files
+    assert "smartctl --json=c -l farm /dev/sda" in host.asked
+
+
 def test_deliveries_of_one_hour_end_as_one_hour(host: Host, tmp_path: Path) -> None:
     out, warehouse = tmp_path / "out", tmp_path / "warehouse"
     collecting = collector(host, out)

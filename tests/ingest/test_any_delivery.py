@@ -34,6 +34,14 @@ SMARTCTL = {
     "scsi_transport_protocol": {"name": "SAS (SPL-4)"}, "scsi_error_counter_log": {"read": {"total_uncorrected_errors": 1}},
     "ata_smart_attributes": {"table": [{"id": 187, "raw": {"value": 3}}]}, "nvme_smart_health_information_log": {"media_errors": 2},
 }  # fmt: skip
+FARM = {
+    "smartctl": {"exit_status": 0}, "device": {"name": "/dev/sda"}, "local_time": {"time_t": TS},
+    "seagate_farm_log": {
+        "page_1_drive_information": {"serial_number": "S1"}, "page_3_error_statistics": {"command_time_out_count_total": 1},
+        "page_5_reliability_statistics": {"mr_head_resistance_from_head_0": 370},
+    },
+}  # fmt: skip
+OCP = {"TS": TS, "device": "nvme0n1", "Active Bucket Counter: Bucket 0": {"Read": 1, "Write": 2}, "total_read_ops": 3}
 LSBLK = {
     "TS": TS,
     "blockdevices": [
@@ -160,7 +168,7 @@ GOOD: dict[str, list[tuple[str, str | dict[str, Any]]]] = {
     "mdadm": [("web1/mdstat", MDSTAT), ("web1/mdadm-md0", EXPORT), ("web1/mdadm-md0", DETAIL)],
     "perseus": [("cluster_A/host_1/2026-01-05.csv", TABLES["perseus"])],
     "prometheus": [("web1/scrapes.prom", SCRAPES), ("web1/samples.dump", DUMP)],
-    "smartctl": [("web1/sda.json", SMARTCTL)],
+    "smartctl": [("web1/sda.json", SMARTCTL), ("web1/farm.json", FARM), ("web1/ocp.json", OCP)],
     "sysstat": [("web1.json", SADF), ("web1.json", IOSTAT), ("web1.txt", SAR), ("web1.txt", SADF_D)],
     "tickets": [("tickets.csv", TABLES["tickets"])],
     "zfs": [("web1/zpool.txt", ZPOOL), ("web1/zpool.lp", INFLUX)],

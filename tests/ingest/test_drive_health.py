@@ -196,3 +196,48 @@ def test_a_real_day_of_backblaze(warehouse: Warehouse, tmp_path: Path) -> None:
         ("current_pending_sector", 0), ("power_on_hours", 4031), ("raw_read_error_rate", 0), ("reallocated_sector_ct", 0),
         ("temperature_celsius", 26),
     ]  # fmt: skip
+
+
+@needs_samples
+def test_farm_of_a_seagate_disk(warehouse: Warehouse, tmp_path: Path) -> None:
+    text = (SHARED / "samples/smartctl_seagate_farm_trimmed.json").read_text()
+    summary = land("smartctl", warehouse, tmp_path, "web1/farm.json", text)
+    found = {attribute: value for drive, attribute, value, _ in health(warehouse) if drive == "ZX26F1VG"}
+    assert found["farm_command_time_out_over_5_seconds_count"] == found["farm_number_of_read_recovery_attempts"] == 0
+    assert found["farm_mr_head_resistance_from_head_9"] == 495 and "farm_high_priority_unload_events" not in found
+    assert summary.rows_accepted == len(found) and not warehouse.live("drives").height
+
+
+def test_farm_beside_the_rest_is_of_the_same_drive(warehouse: Warehouse, tmp_path: Path) -> None:
+    farm = {
+        "page_1_drive_information": {"serial_number": "S1"},
+        "page_3_error_statistics": {"command_time_out_over_7_seconds_count": 3, "total_flash_led": 9},
+    }
+    land("smartctl", warehouse, tmp_path, "web1/a.json", document(seagate_farm_log=farm))
+    assert health(warehouse) == [("S1", "farm_command_time_out_over_7_seconds_count", 3, None)]
+
+
+def test_logs_of_nvme_name_the_device_that_was_added(warehouse: Warehouse, tmp_path: Path) -> None:
+    ocp = {
+        "TS": T, "device": "/dev/nvme0n1", "Feature Status": 7, "Active Bucket Timer": 1, "Active Threshold A": 5,
+        "Active Bucket Counter: Bucket 0": {"Read": 12, "Write": 3, "Trim": 0}, "Active Latency Time Stamp: Bucket 0": {"Read": "NA"},
+        "Active Measured Latency: Bucket 0": {"Read": 17, "Write": "x", "Trim": -1},
+    }  # fmt: skip
+    ebs = {
+        "TS": T, "device": "nvme1n1", "total_read_ops": 100, "total_read_time": 5000, "ebs_volume_performance_exceeded_iops": 31_000_000,
+        "ec2_instance_ebs_performance_exceeded_tp": 200, "volume_queue_length": 1, "read_io_latency_histogram": [],
+    }  # fmt: skip
+    land("smartctl", warehouse, tmp_path, "web1/ocp.json", ocp)
+    land("smartctl", warehouse, tmp_path, "web1/ebs.json", ebs)
+    assert health(warehouse, "drive_id", "attribute", "raw_value") == [
+        ("web1/nvme0n1", "ocp_bucket_0_read_count", 12),
+        ("web1/nvme0n1", "ocp_bucket_0_read_ms", 17),
+        ("web1/nvme0n1", "ocp_bucket_0_trim_count", 0),
+        ("web1/nvme0n1", "ocp_bucket_0_write_count", 3),
+        ("web1/nvme1n1", "ebs_ec2_instance_performance_exceeded_tp", 200),
+        ("web1/nvme1n1", "ebs_total_read_ops", 100),
+        ("web1/nvme1n1", "ebs_total_read_time", 5000),
+        ("web1/nvme1n1", "ebs_volume_performance_exceeded_iops", 31_000_000),
+    ]
+    summary = land("smartctl", warehouse, tmp_path, "web1/none.json", {"total_read_ops": 1, "device": "nvme1n1"})
+    assert "no keys TS and device" in str(summary.unreadable[0].note)
