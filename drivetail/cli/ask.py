@@ -73,8 +73,22 @@ def sql(warehouse: Warehouse, query: str | None, output: str, out: Path | None, 
     help="DuckDB's storage version of OUT.duckdb, such as v1.4.0.",
 )
 @click.option("--force", is_flag=True, help="Replace what is there.")
+@click.option(
+    "--findings",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write which drives are slow now: .json, or .txt with a line per host.",
+)
 @warehouse_option
-def export(warehouse: Warehouse, file: Path | None, folder: Path | None, only: tuple[str, ...], storage_version: str, force: bool) -> None:
+def export(
+    warehouse: Warehouse,
+    file: Path | None,
+    folder: Path | None,
+    only: tuple[str, ...],
+    storage_version: str,
+    force: bool,
+    findings: Path | None,
+) -> None:
     """Copy the marts into one file for another place.
 
     OUT.duckdb holds every mart as a table, with the descriptions as comments; those of the study once `drivetail study` has computed them.
@@ -83,10 +97,19 @@ def export(warehouse: Warehouse, file: Path | None, folder: Path | None, only: t
     \b
     drivetail export fleet.duckdb
     drivetail export --parquet fleet/ --select fct_drive_hours --select dim_drives
+    drivetail export --findings /srv/slow.json      for node-problem-detector, Slurm, tickets (docs/findings.md)
     """
     from drivetail.ask.export import export as run
 
     out = file or folder
+    if findings is not None and out is None and findings.suffix in (".json", ".txt"):
+        from drivetail.tell.findings import write_findings
+
+        found = write_findings(warehouse, findings)
+        say(f"{findings}: {counted_noun(len(found.findings), 'slow drive')} of {counted_noun(len(found.hosts), 'host')}")
+        return
+    if findings is not None:
+        raise click.UsageError("--findings takes a file that ends in .json or .txt, and no other output")
     if out is None or (file and folder):
         raise click.UsageError("give either OUT.duckdb or --parquet DIR")
     with progress("Exporting") as advance:

@@ -1,0 +1,187 @@
+"""`drivetail export --findings`: which drives are slow now, why, and whether to act on them, for other systems (docs/findings.md).
+
+Advice only, from the open alerts. One drive of a RAID group at a time, and none while a host, an enclosure, a group or much of the fleet is
+slow: then the drives are not what is wrong, or taking one out would cost more than it gives.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from drivetail.ask.decisions import REPLACE
+from drivetail.tell.alerts import Alert, open_alerts, sentence
+from engine.read import fetch, publication_of
+from engine.warehouse import Warehouse
+from ingest.raw.durable import replace_file
+from ingest.reading.text import in_sight
+
+VERSION = 1
+"""Of the layout; a field that changes its meaning raises it."""
+MANY_SHARE, MANY_DRIVES = 0.1, 3
+"""So many of the fleet's drives, and at least so many, are many: nobody is to act on any of them by this list."""
+CONDITION = "SlowDrive"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A slow drive. reasons: of its open alerts. advice: `act` or `wait`, with why. Latencies in microseconds, instants UTC."""
+
+    drive_id: str
+    host: str | None
+    enclosure: str | None
+    slot: str | None
+    raid_group_id: str | None
+    model: str | None
+    kind: str | None
+    reasons: tuple[str, ...]
+    since_utc: datetime
+    last_slow_hour_utc: datetime
+    slow_hours: int
+    max_slowdown: float | None
+    latency_us: float | None
+    median_latency_us: float | None
+    check: str
+    summary: str
+    advice: str = "act"
+    why_wait: str | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """findings: slowest first. places: hosts, enclosures and RAID groups that are slow as a whole. cleared: by host, the drive and when its
+    last alert was over, where none is open. hosts: all that inventory names.
+    """
+
+    publication_id: str
+    findings: tuple[Finding, ...]
+    places: tuple[Mapping[str, Any], ...]
+    cleared: Mapping[str, tuple[str, datetime]]
+    hosts: tuple[str, ...]
+
+    def of_host(self, host: str) -> list[Finding]:
+        """The slow drives of a host."""
+        return [finding for finding in self.findings if finding.host == host]
+
+
+def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
+    """What is slow in the publication, without dismissed drives. Raises: QueryError when there is none or it cannot be read."""
+    alerts = open_alerts(warehouse, with_all=True, now=now)
+    with publication_of(warehouse) as connection:
+        ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
+        drives = {row["drive_id"]: row["host"] for row in fetch(connection, "select drive_id, host from marts.dim_drives")}
+        over = fetch(
+            connection,
+            "select subject_id, cleared_at from marts.fct_slow_alerts "
+            "where subject_type = 'drive' and cleared_at is not null order by cleared_at, subject_id",
+        )
+    shown = [alert for alert in alerts if alert.dismissed_by is None]
+    pending = {alert.raid_group_id for alert in alerts if alert.dismissed_by is not None and alert.dismissed_by.verdict == REPLACE}
+    places = [alert for alert in shown if alert.subject_type != "drive"]
+    by_drive: dict[str, list[Alert]] = {}
+    for alert in shown:
+        if alert.subject_type == "drive":
+            by_drive.setdefault(alert.subject_id, []).append(alert)
+    is_many = len(by_drive) >= max(MANY_DRIVES, MANY_SHARE * len(drives))
+    findings: list[Finding] = []
+    taken: dict[str, str] = {}
+    # the acute alert counts before the chronic one, the slower drive before the others
+    for of_drive in sorted((sorted(each, key=lambda one: one.reason) for each in by_drive.values()), key=_slowest_first):
+        alert = of_drive[0]
+        group = alert.raid_group_id
+        part_of = next((one.part_of for one in of_drive if one.part_of is not None), None)
+        if is_many:
+            why = f"{len(by_drive)} of {len(drives)} drives are slow: look for what they share"
+        elif part_of is not None:
+            why = f"{part_of.split(' together ')[0]} is slow: look at what its drives share"
+        elif any(place.reason == "whole_group" and place.subject_id == group for place in places):
+            why = f"RAID group {group} is slow as a whole"
+        elif group in pending:
+            why = f"a replacement in RAID group {group} is decided: one drive at a time"
+        elif group in taken:
+            why = f"{taken[group]} of RAID group {group} first: one drive at a time"
+        else:
+            why = None
+            if group is not None:
+                taken[group] = alert.subject_id
+        findings.append(_finding(of_drive, why))
+    slow_hosts = {finding.host for finding in findings}
+    cleared = {
+        host: (row["subject_id"], row["cleared_at"]) for row in over if (host := drives.get(row["subject_id"])) not in slow_hosts and host
+    }
+    shared = tuple(
+        {"subject_type": one.subject_type, "subject_id": one.subject_id, "since_utc": one.first_slow_hour_utc, "check": one.check}
+        for one in places
+    )
+    return Found(publication_id, tuple(findings), shared, cleared, tuple(sorted({host for host in drives.values() if host})))
+
+
+def _slowest_first(alerts: Sequence[Alert]) -> tuple[bool, float, str]:
+    return (alerts[0].max_slowdown is None, -(alerts[0].max_slowdown or 0), alerts[0].subject_id)
+
+
+def _finding(alerts: Sequence[Alert], why: str | None) -> Finding:
+    first = alerts[0]
+    same = {name: getattr(first, name) for name in Finding.__annotations__ if hasattr(first, name)}
+    since = min(alert.first_slow_hour_utc for alert in alerts)
+    reasons = tuple(alert.reason for alert in alerts)
+    return Finding(
+        **same,
+        drive_id=first.subject_id,
+        reasons=reasons,
+        since_utc=since,
+        summary=sentence(first),
+        advice="act" if why is None else "wait",
+        why_wait=why,
+    )
+
+
+def conditions(found: Found) -> dict[str, dict[str, str]]:
+    """A Kubernetes node condition by host: `SlowDrive` is True while a drive of it is slow."""
+    made = {}
+    for host in found.hosts:
+        slow, (drive, at) = found.of_host(host), found.cleared.get(host, (None, None))
+        if slow:
+            status, reason, message = "True", "DriveIsSlow", "; ".join(_words(finding) for finding in slow)
+            at = max(finding.since_utc for finding in slow)
+        elif drive is not None:
+            status, reason, message = "False", "DriveIsWell", f"cleared: {drive}"
+        else:
+            status, reason, message = "False", "NoSlowDrive", "no drive has been slow"
+        condition = {"type": CONDITION, "status": status, "reason": reason, "message": in_sight(message)}
+        made[host] = {**condition, **({"lastTransitionTime": f"{at:%Y-%m-%dT%H:%M:%SZ}"} if at else {})}
+    return made
+
+
+def _words(finding: Finding) -> str:
+    place = f", slot {finding.slot}" if finding.slot else ""
+    waits = f": wait, {finding.why_wait}" if finding.why_wait else ""
+    return f"{finding.drive_id} since {finding.since_utc:%Y-%m-%dT%H:%MZ}{place}{waits}"
+
+
+def lines(found: Found) -> str:
+    """A line for each host: its name, `slow`, `cleared` or `ok`, and which drives; for a health check of Slurm or LBNL NHC."""
+    words = {"DriveIsSlow": "slow", "DriveIsWell": "cleared", "NoSlowDrive": "ok"}
+    made = []
+    for host, condition in conditions(found).items():
+        word = words[condition["reason"]]
+        text = f"{word} {condition['message'].removeprefix('cleared: ')}" if word != "ok" else word
+        made.append(f"{in_sight(host)} {text}" + (f" at {condition['lastTransitionTime']}" if word == "cleared" else "") + "\n")
+    return "".join(made)
+
+
+def write_findings(warehouse: Warehouse, file: Path) -> Found:
+    """Write the list in one step: as JSON, or as a line for each host where the file's name ends in .txt. Raises: QueryError."""
+    found = find(warehouse)
+    if file.suffix == ".txt":
+        replace_file(file, lines(found))
+        return found
+    findings = [asdict(finding) for finding in found.findings]
+    parts = {"findings": findings, "places": found.places, "conditions": conditions(found)}
+    document = {"version": VERSION, "publication_id": found.publication_id, **parts}
+    replace_file(file, json.dumps(document, default=lambda value: value.isoformat(), indent=2) + "\n")
+    return found

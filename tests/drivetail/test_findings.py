@@ -1,0 +1,138 @@
+"""`drivetail export --findings`: which slow drives other systems are told of, and that they act on one of a RAID group at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from conftest import drivetail, hour
+
+from drivetail.ask.decisions import decide
+from drivetail.service.settings import Receiver
+from drivetail.tell import findings as told
+from engine.warehouse import Warehouse
+
+SCRIPT = Path(__file__).parents[2] / "deploy/slow-drive.sh"
+
+
+def add(warehouse: Warehouse, drive: str, **changed: Any) -> None:
+    """Another open alert, like that of d15 (g1, at most 3.2 times its peers), of another drive."""
+    given = {"subject_id": drive, "alert_id": f"drive {drive}", **changed}
+    with duckdb.connect(str(warehouse.published)) as connection:
+        replaced = ", ".join(f"? as {name}" for name in given)
+        connection.execute(
+            f"insert into marts.fct_slow_alerts by name select * replace ({replaced}) from marts.fct_slow_alerts where subject_id = 'd15'",
+            list(given.values()),
+        )
+
+
+def advice(warehouse: Warehouse) -> dict[str, tuple[str, str | None]]:
+    return {finding.drive_id: (finding.advice, finding.why_wait) for finding in told.find(warehouse).findings}
+
+
+@pytest.fixture(autouse=True)
+def many_are_more_than_a_test_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(told, "MANY_DRIVES", 10)
+
+
+def test_one_drive_of_a_group_at_a_time_the_slowest_first(settled: Warehouse) -> None:
+    add(settled, "d14", max_slowdown=9.0)
+    add(settled, "d14", alert_id="drive d14 chronic", reason="chronic", max_slowdown=None)
+    found = advice(settled)
+    assert found["d14"] == ("act", None) and found["v1"] == ("act", None)
+    assert found["d15"] == ("wait", "d14 of RAID group g1 first: one drive at a time")
+    (both,) = [finding for finding in told.find(settled).findings if finding.drive_id == "d14"]
+    assert both.reasons == ("acute", "chronic") and both.max_slowdown == 9.0
+    decide(settled, ["d14"], "replace", by="ada", note="slow")
+    assert advice(settled)["d15"] == ("wait", "a replacement in RAID group g1 is decided: one drive at a time")
+    decide(settled, ["d15"], "dismiss", by="ada", note="known")
+    assert set(advice(settled)) == {"v1"}
+
+
+def test_nobody_acts_while_a_place_or_many_drives_are_slow(settled: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(settled, "d14", part_of="host h1 together 2026-01-05 12:00:00")
+    add(settled, "g1", subject_type="raid_group", reason="whole_group", raid_group_id="g1")
+    found = advice(settled)
+    assert found["d14"] == ("wait", "host h1 is slow: look at what its drives share")
+    assert found["d15"] == ("wait", "RAID group g1 is slow as a whole") and found["v1"] == ("act", None)
+    assert [place["subject_id"] for place in told.find(settled).places] == ["g1"]
+    monkeypatch.setattr(told, "MANY_DRIVES", 3)
+    monkeypatch.setattr(told, "MANY_SHARE", 0)
+    assert {why for _, why in advice(settled).values()} == {f"3 of {drive_count(settled)} drives are slow: look for what they share"}
+
+
+def drive_count(warehouse: Warehouse) -> int:
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        return len(connection.execute("select drive_id from marts.dim_drives").fetchall())
+
+
+def test_json_and_lines_name_each_host_and_what_is_over(settled: Warehouse, tmp_path: Path) -> None:
+    with duckdb.connect(str(settled.published)) as connection:
+        for host, drives in (("h1", ("d15",)), ("h2", ("d14",)), ("h3", ("d13",))):
+            connection.execute("update marts.dim_drives set host = ? where drive_id in (select unnest(?))", [host, drives])
+    add(settled, "d14", cleared_at=hour(29))
+    done = drivetail("export", "--findings", tmp_path / "slow.json", "-w", settled.root)
+    assert done.exit_code == 0 and "2 slow drives of" in done.stdout
+    document = json.loads((tmp_path / "slow.json").read_text())
+    assert {"version", "publication_id", "findings", "places", "conditions"} == set(document)
+    (finding,) = [each for each in document["findings"] if each["drive_id"] == "d15"]
+    assert (finding["host"], finding["advice"], finding["latency_us"]) == ("h1", "act", 17250.0)
+    states = {host: (each["status"], each["reason"]) for host, each in document["conditions"].items()}
+    assert (states["h1"], states["h2"], states["h3"]) == (("True", "DriveIsSlow"), ("False", "DriveIsWell"), ("False", "NoSlowDrive"))
+    drivetail("export", "--findings", tmp_path / "slow.txt", "-w", settled.root)
+    lines = dict(line.split(" ", 1) for line in (tmp_path / "slow.txt").read_text().splitlines())
+    assert lines["h1"].startswith("slow d15 since ") and lines["h2"].startswith("cleared d14 at ") and lines["h3"] == "ok"
+
+    def check(host: str) -> tuple[int, str]:
+        ran = subprocess.run(["sh", SCRIPT, tmp_path / "slow.txt", host], capture_output=True, text=True, check=False)
+        return ran.returncode, ran.stdout.split()[0]
+
+    assert [check(host) for host in ("h1", "h2", "h3", "h9")] == [(1, "slow"), (0, "cleared"), (0, "ok"), (2, "h9")]
+    os.utime(tmp_path / "slow.txt", (time.time() - 90_000,) * 2)
+    assert check("h1")[0] == 2
+
+
+@pytest.mark.parametrize("arguments", [["--findings", "a.csv"], ["--findings", "a.json", "out.duckdb"]])
+def test_a_list_of_findings_is_a_json_or_text_file_alone(settled: Warehouse, arguments: list[str]) -> None:
+    assert "ends in .json or .txt" in drivetail("export", *arguments, "-w", settled.root).stderr
+
+
+class Incidents(BaseHTTPRequestHandler):
+    """A table of ServiceNow: keeps the body of each POST."""
+
+    taken: list[dict[str, Any]] = []
+
+    def do_POST(self) -> None:
+        self.taken.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(201)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on the terminal."""
+
+
+@pytest.fixture
+def incidents() -> Iterator[HTTPServer]:
+    server = HTTPServer(("127.0.0.1", 0), Incidents)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+
+
+def test_a_receiver_may_be_a_ticket_systems_table(incidents: HTTPServer) -> None:
+    pytest.importorskip("apprise", reason="drivetail[notify] is not installed")
+    from drivetail.tell.notify import send
+
+    fields = ":title=short_description&:message=description&:version=&:type=&:attachments=&:category=hardware"
+    url = f"json://user:word@127.0.0.1:{incidents.server_port}/api/now/table/incident?{fields}"
+    send(Receiver(name="tickets", url=url), "drivetail: 1 new alert", "S5 is slow")
+    assert Incidents.taken == [{"short_description": "drivetail: 1 new alert", "description": "S5 is slow", "category": "hardware"}]
