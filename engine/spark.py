@@ -65,8 +65,9 @@ JAVA_FRAME = re.compile(r"\s+at [\w.$/]+\(| Driver stacktrace:| JVM stacktrace:"
 
 AS_VIEWS = frozenset(
     {
-        "stg_raw__drive_hours", "stg_raw__drive_samples", "stg_raw__drive_health", "int_drive_hours__identified",
-        "int_drive_samples__identified", "fct_drive_hours", "fct_drive_hour_io", "fct_raid_hours", "fct_drive_samples",
+        "stg_raw__drive_hours", "stg_raw__drive_samples", "stg_raw__drive_health", "stg_raw__drive_latencies",
+        "int_drive_hours__identified", "int_drive_samples__identified", "fct_drive_hours", "fct_drive_hour_io",
+        "fct_raid_hours", "fct_drive_samples", "fct_drive_hour_latency",
     }
 )  # fmt: skip
 """Views of as many rows as there are drive-hours, samples or readings. Every other view is a table here: Spark puts the text of a view into

@@ -72,7 +72,7 @@ class Gate:
             broken.append(self._look(None, "drive_hours", _span(first, last), rows, known, report, usual_hour))
         if broken:
             landing.refuse("drive_hours", pl.concat(broken))
-        for table in ("drive_samples", "drive_health"):  # samples less those of rejected hours
+        for table in ("drive_samples", "drive_health", "drive_latencies"):  # samples less those of rejected hours
             parts = landing.staged.timed[table]
             for first, last, _ in _hour_batches(parts):
                 self._look(None, table, _span(first, last), _between(parts, first, last), {}, report)
@@ -180,6 +180,7 @@ class Report:
         self._found: dict[int, dict[str, Any]] = {}
         self._unit = {
             "drive_hours": "drive-hours of ", "drive_samples": "samples of ", "drive_health": "health of ",
+            "drive_latencies": "latencies of ",
             "drive_events": "events, ", "drives": "inventory, ",
             "drive_aliases": "names of drives, ", "labels": "labels, ", "ingested_files": "files, ",
         }  # fmt: skip

@@ -78,6 +78,14 @@ CONTRACT: dict[str, dict[str, pl.DataType]] = {
         "normalised_value": COUNT,
         "collected_at": TIME,
     },
+    # I/Os of an hour that took up to `upper_us`, and more than the bucket below; buckets double, and empty ones are left out
+    "drive_latencies": {
+        "hour_utc": TIME,
+        "drive_id": TEXT,
+        "upper_us": REAL,
+        "io_count": COUNT,
+        "collected_at": TIME,
+    },
     # `HOST/DEVICE` or `wwn:...` -> serial number, for a period
     "drive_aliases": {
         "alias": TEXT,
@@ -109,6 +117,7 @@ KEY: dict[str, tuple[str, ...]] = {
     "drive_events": ("drive_id", "occurred_at", "event_type"),
     "drives": ("drive_id", "valid_from"),
     "drive_health": ("drive_id", "read_at", "attribute"),
+    "drive_latencies": ("drive_id", "hour_utc", "upper_us"),
     "drive_aliases": ("alias", "valid_from"),
     "labels": ("drive_id",),
 }
@@ -158,6 +167,7 @@ OPTIONS: dict[str, dict[str, pl.DataType]] = {
     "drive_events": {},
     "drives": {},
     "drive_health": {},
+    "drive_latencies": {},
     "drive_aliases": {},
     "labels": {},
 }
@@ -172,6 +182,7 @@ IDENTITY: dict[str, dict[str, pl.DataType]] = {
     "drive_events": {"source": TEXT, "is_alias": FLAG},
     "drives": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
     "drive_health": {"source": TEXT, "is_alias": FLAG},
+    "drive_latencies": {"source": TEXT, "is_alias": FLAG},
     "drive_aliases": {"source": TEXT},
     "labels": {"source": TEXT},
 }
@@ -183,6 +194,7 @@ RETIRED: dict[str, dict[str, pl.DataType]] = {
     "drive_events": {"drive_id": TEXT, "occurred_at": TIME, "event_type": TEXT, **_RETIREMENT},
     "drives": {"drive_id": TEXT, "valid_from": TIME, **_RETIREMENT},
     "drive_health": {"drive_id": TEXT, "read_at": TIME, "attribute": TEXT, **_RETIREMENT},
+    "drive_latencies": {"drive_id": TEXT, "hour_utc": TIME, "upper_us": REAL, **_RETIREMENT},
     "drive_aliases": {"alias": TEXT, "valid_from": TIME, **_RETIREMENT},
     "labels": {"drive_id": TEXT, **_RETIREMENT},
 }

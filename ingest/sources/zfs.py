@@ -20,6 +20,7 @@ from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, Rejection, batch_of, rejections
 from ingest.reading.devices import is_whole_drive
 from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.histograms import BUCKET, drive_latencies
 from ingest.reading.hosts import drive_device, host_of, identity, instant, looks, read_text, spans
 from ingest.reading.overlap import each_once
 from ingest.reading.resolution import as_samples, seconds_of
@@ -92,6 +93,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     read = landing.read_each(files, _File)
     frames = [pl.DataFrame(schema={**_INTERVAL, "file_no": pl.Int64()})]
     points = [pl.DataFrame(schema=SNAPSHOT)]
+    buckets = [pl.DataFrame(schema=BUCKET)]
     for result, file in read:
         with landing.reading(result):
             file_no = pl.lit(result.file_no, pl.Int64()).alias("file_no")
@@ -104,7 +106,10 @@ def land(files: list[SourceFile], landing: Landing) -> None:
                 landing.take(Batch(kind, batch.rows, batch.rejected, is_beside=True), result)
             frames.append(file.intervals.with_columns(file_no))
             points.append(file.points.with_columns(file_no).select(*SNAPSHOT))
+            buckets.append(file.buckets.with_columns(file_no).select(*BUCKET))
     place = ["host", "device", "at"]
+    if (latencies := drive_latencies(pl.concat(buckets).unique([*place, "upper_us"], keep="first", maintain_order=True))).height:
+        landing.accept("drive_latencies", _under_own_names(latencies), None)
     snapshots = each_once(pl.concat(points), place, [name for name in SNAPSHOT if name.endswith(("_ios", "_ms"))], landing.by_no)
     reports = each_once(pl.concat(frames), place, ["seconds"], landing.by_no)
     gained = counted(snapshots.sort(*place))
@@ -151,7 +156,9 @@ def _under_own_names(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 class _File:
-    """What a file says: `intervals` of vdevs (_INTERVAL), `points` (SNAPSHOT, since import), `seen` of the status, `rejected` lines."""
+    """What a file says: `intervals` of vdevs (_INTERVAL), `points` (SNAPSHOT) and `buckets` (BUCKET) since import, `seen` of the status,
+    and `rejected` lines.
+    """
 
     def __init__(self, file: SourceFile, result: FileResult) -> None:
         self.host = host_of(file)
@@ -293,7 +300,7 @@ class _File:
     def _points(self) -> pl.DataFrame:
         """Histograms -> I/Os and milliseconds counted since the pool's import: those of a bucket took three quarters of its bound."""
         is_summed = any(numbers.get(float("inf"), (0, 0)) != (0, 0) for numbers in self._buckets.values())
-        rows = []
+        rows, counts = [], []
         for (path, at), buckets in self._buckets.items():
             ios, ms, before, last = [0, 0], [0.0, 0.0], (0, 0), 0.0
             for bound, numbers in sorted(buckets.items()):
@@ -302,10 +309,18 @@ class _File:
                     count = numbers[way] - (before[way] if is_summed else 0)
                     ios[way] += count
                     ms[way] += count * middle * 1000
+                counted = sum(numbers) - (sum(before) if is_summed else 0)
+                upper_us = round((last * 2 if bound == float("inf") else bound) * 1e6, 3)
+                counts.append((self.host, whole_vdev(path), at / 1e9, upper_us, counted, 0, self._rows[path, at]))
                 before, last = numbers, bound
             moved = self._bytes.get((path, at), (0, 0))
             of = [(ios[way], moved[way] // SECTOR_BYTES, round(ms[way])) for way in (0, 1)]
             rows.append((self.host, path, at / 1e9, *of[0], *of[1], 0, self._rows[path, at]))
+        self.buckets = (
+            pl.DataFrame(counts, schema=BUCKET, orient="row")
+            .group_by(*list(BUCKET)[:4], maintain_order=True)
+            .agg(pl.col("count").sum(), pl.col("file_no", "row_no").first())
+        )  # parts of one drive add up
         return pl.DataFrame(rows, schema=SNAPSHOT, orient="row").drop("file_no")
 
     def _record(self, leaf: Leaf, at: datetime) -> dict[str, Any]:

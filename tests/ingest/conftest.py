@@ -28,7 +28,7 @@ class Warehouse:
 
     def stored(self, record_kind: str = "drive_hours") -> pl.DataFrame:
         """Every stored record of a kind, live or retired."""
-        if record_kind in ("drive_hours", "drive_health"):
+        if record_kind in ("drive_hours", "drive_health", "drive_latencies"):
             files = sorted(self.path.glob(f"raw/deliveries/*/{record_kind}/*.parquet"))
             return pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else pl.DataFrame(schema=RAW[record_kind])
         rows = self.table(record_kind)

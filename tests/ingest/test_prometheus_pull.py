@@ -9,7 +9,7 @@ import random
 import time
 import tracemalloc
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -22,7 +22,7 @@ from ingest.sources.prometheus.pull import Selection, pull
 from ingest.sources.prometheus.readings import COUNTERS, READING, roll_up
 from tests.fuzz import fuzz
 from tests.ingest.conftest import Warehouse
-from tests.ingest.prometheus_server import Fault, Samples, Server, labels, serving
+from tests.ingest.prometheus_server import Fault, Samples, Server, counted_drives, labels, serving
 from tests.mutate import mutated_json
 
 START = datetime(2026, 1, 5, 10)
@@ -609,3 +609,25 @@ def test_any_answer_is_taken_or_refused() -> None:
 
     assert pull(client, Selection(), first, first + timedelta(hours=1)).height
     fuzz(mutated_json({"status": "success", "data": answers}), check, "answers of Prometheus")
+
+
+def test_histograms_of_ebpf_exporter_land_beside_the_hours(warehouse: Warehouse) -> None:
+    """In the first hour 90 reads take up to 1 ms, 10 up to 4, and a write more than that; in the second it was started again."""
+    begins = START.replace(tzinfo=UTC).timestamp()
+    series = counted_drives(begins, begins + 7200)
+    ends = [begins + 3600 * hour for hour in range(3)]
+    where = {"instance": "web:9435", "job": "ebpf", "device": "sda"}
+    counts = {"0.000512": (0, 0, 0), "0.001024": (5, 95, 1), "0.004096": (5, 105, 1), "+Inf": (5, 105, 1)}
+    for bound, values in counts.items():
+        series[labels("ebpf_exporter_bio_latency_seconds_bucket", **where, operation="read", le=bound)] = list(
+            zip(ends, values, strict=True)
+        )
+    for bound, value in (("0.004096", 0), ("+Inf", 1)):
+        points = list(zip(ends, (0, value, value), strict=True))
+        series[labels("ebpf_exporter_bio_latency_seconds_bucket", **where, operation="write", le=bound)] = points
+    with serving(Server(series)) as server:
+        summary = ingest("prometheus", server.url, warehouse.path, first=START, end=START + timedelta(hours=2))
+    assert summary.notes == [] and warehouse.live().height == 6
+    rows = warehouse.live("drive_latencies").sort("upper_us").select("drive_id", "hour_utc", "upper_us", "io_count", "is_alias").rows()
+    assert rows == [("web/sda", START, 1024.0, 90, True), ("web/sda", START, 4096.0, 10, True), ("web/sda", START, 8192.0, 1, True)]
+    assert not list(warehouse.path.glob("pulled/**/*.latencies"))

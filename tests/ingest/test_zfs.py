@@ -115,6 +115,8 @@ def test_histograms_of_influx_give_reads_and_their_mean(is_summed: bool, tmp_pat
     ingest("zfs", put(tmp_path, "\n".join(lines), "web1/zpool_influxdb.lp"), warehouse.path)
     (hour,) = warehouse.live().select("drive_id", "read_ios", "read_latency_us", "read_blocks", "coverage").rows()
     assert hour == ("web1/sda", 2000, pytest.approx(1573, abs=1), 32, 0.5)
+    (bucket,) = warehouse.live("drive_latencies").select("drive_id", "hour_utc", "upper_us", "io_count", "is_alias").rows()
+    assert bucket == ("web1/sda", AT, 2097.0, 2000, True)
 
 
 @pytest.mark.parametrize(
@@ -161,3 +163,22 @@ def test_a_slow_drive_of_a_pool_is_named(tmp_path: Path) -> None:
         raised = connection.execute("select subject_id, raid_group_id, max_slowdown from marts.fct_slow_alerts").fetchall()
         slow_ios = connection.execute("select count(*) from marts.fct_drive_health where attribute = 'zfs_slow_ios'").fetchone()
     assert raised == [("web1/sdj", "web1/tank/raidz2-0", 5.0)] and slow_ios == (6,)
+
+
+def test_a_tail_that_the_mean_does_not_show_is_seen(tmp_path: Path) -> None:
+    """Of sdj's I/Os 1.5% take 64 ms, of its peers' all take 1 ms: its mean is 1.9 times theirs, its 99th percentile more than 30 times."""
+    lines = []
+    for name in SIX:
+        for n in range(13):
+            slow = 15 * n if name == "sdj" else 0
+            for bound, reads in (("0.001049", 1000 * n - slow), ("0.067109", slow), ("+Inf", 0)):
+                tags = f"le={bound},name=tank,path=/dev/{name}1,vdev=root/raidz-0/disk-0"
+                lines.append(f"zpool_latency,{tags} disk_read={reads}u,disk_write=0u {(TS + 300 * n) * 10**9}")
+    put(tmp_path, "\n".join(lines), "web1/zpool.lp")
+    warehouse = Built(tmp_path / "warehouse")
+    ingest("zfs", [put(tmp_path, status(TS))], warehouse.root, kind="disk")
+    build(warehouse)
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        query = "select drive_id, slowdown, p50_slowdown, p99_slowdown from marts.fct_drive_hour_latency where is_p99_slow and not is_slow"
+        (found,) = connection.execute(query).fetchall()
+    assert found == ("web1/sdj", pytest.approx(1.945, abs=0.01), pytest.approx(1.0, abs=0.01), pytest.approx(43, abs=2))

@@ -68,6 +68,17 @@ def samples(latency_us: float = 4000.0) -> pl.DataFrame:
     return rows.with_columns((pl.col("from_utc") + timedelta(minutes=5)).alias("to_utc"))
 
 
+def latencies() -> pl.DataFrame:
+    """One bucket of every drive of one hour."""
+    return health().select(
+        pl.col("read_at").alias("hour_utc"),
+        "drive_id",
+        pl.lit(4096.0).alias("upper_us"),
+        pl.lit(90, pl.Int64).alias("io_count"),
+        "collected_at",
+    )
+
+
 def health(drives: int = DRIVES) -> pl.DataFrame:
     """One attribute of every drive."""
     return pl.DataFrame({"number": range(drives)}).select(

@@ -19,7 +19,7 @@ from ingest.contract.fleet import CONTRACT
 from ingest.contract.values import RAW_KINDS
 from quality.frames import FILES, PARAMETERS, columns, facts
 from quality.suites import SHIPPED, TABLES, load_suite, validate
-from tests.quality.conftest import NOW, aliases, events, fleet, health, inventory, labels, samples
+from tests.quality.conftest import NOW, aliases, events, fleet, health, inventory, labels, latencies, samples
 
 NOWHERE = Path("/nonexistent")
 FUTURE = NOW + timedelta(hours=2)
@@ -30,7 +30,7 @@ def good(table: str) -> pl.DataFrame:
     if table == "ingested_files":
         return pl.DataFrame([("drive_hours", 1, 100, 1)], schema=FILES, orient="row")
     made = {"drive_hours": lambda: fleet(0), "drive_samples": samples, "drives": inventory, "drive_aliases": aliases, "labels": labels,
-            "drive_events": events, "drive_health": health}  # fmt: skip
+            "drive_events": events, "drive_health": health, "drive_latencies": latencies}  # fmt: skip
     rows = made[table]()
     if table == "drives":  # something in every column that a check looks at
         rows = rows.with_columns(pl.lit(datetime(2027, 1, 1)).alias("valid_to"))
@@ -98,6 +98,8 @@ BREAKS: dict[tuple[str, str, str], Callable[[pl.DataFrame], pl.DataFrame]] = {
     ("drive_samples", UNIQUE, "drive_id from_utc to_utc collected_at"): ONE_DRIVE,
     ("drive_health", BETWEEN, "ahead_hours"): put(read_at=FUTURE),
     ("drive_health", UNIQUE, "drive_id read_at attribute collected_at"): ONE_DRIVE,
+    ("drive_latencies", BETWEEN, "ahead_hours"): put(hour_utc=FUTURE),
+    ("drive_latencies", MEDIAN, "upper_us"): put(upper_us=0.004),
     ("drive_aliases", PAIR, "valid_to valid_from"): put(valid_to=datetime(2023, 1, 1)),
     ("drive_aliases", BETWEEN, "year"): put(valid_from=datetime(1970, 1, 1)),
     ("drive_aliases", BETWEEN, "sent_ahead_hours"): put(collected_at=FUTURE),
@@ -181,7 +183,7 @@ def test_of_samples_no_row_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "suites" / "drive_samples.json"
     path.parent.mkdir()
     path.write_text(json.dumps({"expectations": [ENTRY]}))
-    with pytest.raises(GateError, match="not of drive_samples or drive_health or ingested_files; make it 'batch'"):
+    with pytest.raises(GateError, match="not of drive_samples or drive_health or drive_latencies or ingested_files; make it 'batch'"):
         load_suite("drive_samples", tmp_path)
 
 

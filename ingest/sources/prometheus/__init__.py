@@ -25,6 +25,7 @@ from ingest.contract.values import utc_now
 from ingest.raw.staging import write_parquet
 from ingest.reading.batches import Batch, batch_of
 from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.histograms import drive_latencies
 from ingest.reading.overlap import each_once, take_back
 from ingest.reading.parse import completed, split
 from ingest.reading.readers import RawChunk
@@ -34,7 +35,7 @@ from ingest.sources import SOURCES
 from ingest.sources.prometheus.client import Client, PrometheusError, server_url
 from ingest.sources.prometheus.health import Point, health_of
 from ingest.sources.prometheus.known import unknown_rows
-from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull, pull_health
+from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull, pull_health, pull_latencies
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
 from ingest.sources.prometheus.text import EXPECTED as EXPECTED_TEXT
 from ingest.sources.prometheus.text import PLACE, Labels, SampleFile, Samples, read_samples, spans_of
@@ -97,6 +98,11 @@ def fetch(
             client = Client(url, is_partial_allowed=bool(options.get("allow_partial")))
             readings = pull(client, selection, begins, ends, step)
             path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                if (latencies := pull_latencies(client, selection, begins, ends)).height:
+                    write_parquet(latencies, _latency_file(path))
+            except PrometheusError as error:  # the readings land without
+                notes.append(f"histograms of latencies on {begins:%Y-%m-%d} are left out: {error}")
             if ends.hour == 0:  # once a day, however many pulls there are: the day's last full hour
                 try:
                     _write_health(_health_file(path), pull_health(client, selection, ends - timedelta(hours=1)))
@@ -139,6 +145,11 @@ def _health_file(piece: Path) -> Path:
     return piece.with_suffix(".health")
 
 
+def _latency_file(piece: Path) -> Path:
+    """Where a piece of a pull has how long I/Os took; it is written before the piece, where a server has that."""
+    return piece.with_suffix(".latencies")
+
+
 def _write_health(path: Path, points: Sequence[Point]) -> None:
     rows = [(host, metric, json.dumps(labels), at, value) for host, metric, labels, at, value in points]
     write_parquet(pl.DataFrame(rows, schema=_HEALTH, orient="row"), path)
@@ -161,6 +172,7 @@ def forget(files: Iterable[SourceFile]) -> None:
     for piece in pieces:
         piece.unlink(missing_ok=True)
         _health_file(piece).unlink(missing_ok=True)
+        _latency_file(piece).unlink(missing_ok=True)
     for folder in {piece.parent for piece in pieces}:
         for half in folder.glob("*.half"):
             with suppress(FileNotFoundError):
@@ -209,6 +221,9 @@ def _read(landing: Landing, file: SourceFile, result: FileResult) -> SampleFile 
         return _samples(file, landing, result)
     _stage(_checked(_pulled(file), landing, result), landing)
     _take_health(_health_points(_health_file(file.path)), landing, result)
+    if _latency_file(file.path).exists():
+        found = drive_latencies(pl.read_parquet(_latency_file(file.path), glob=False)).drop("file_no")
+        landing.take(Batch("drive_latencies", found, is_beside=True), result)
     return None
 
 

@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 
 from ingest.reading.devices import HIDDEN_PATH, WHOLE_DRIVE
+from ingest.reading.histograms import BUCKET
 from ingest.sources.prometheus.client import Client, PrometheusError, Series, TooMuch
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
@@ -26,6 +27,7 @@ from ingest.sources.prometheus.readings import COUNTERS, LOOKBACK_US, READING, n
 from ingest.sources.prometheus.text import INFO, MEMBER, Labels, identities, located_by, memberships, with_identity
 
 HOUR = 3600
+HISTOGRAM = "ebpf_exporter_bio_latency_seconds_bucket"
 LOOKBACK_SECONDS = LOOKBACK_US // 1_000_000
 CHUNK_HOURS = 24
 HOSTS_AT_ONCE = 50
@@ -96,6 +98,36 @@ def pull_health(client: Client, selection: Selection, at: datetime) -> list[Poin
         for one in series
         for number in pl.Series([value for _, value in one.points], dtype=pl.String()).cast(pl.Float64(), strict=False).drop_nulls()
     ]
+
+
+def pull_latencies(client: Client, selection: Selection, first: datetime, end: datetime) -> pl.DataFrame:
+    """What ebpf_exporter had counted at each full hour of [first, end], UTC, by how long I/Os took (BUCKET), of all operations.
+
+    Raises: PrometheusError.
+    """
+    series = _each_once(client.query_range(selection.of([HISTOGRAM]), unix_of(first), unix_of(end), HOUR))
+    hosts = named_hosts([one.labels.get(selection.labels.host, "") for one in series])
+    rows = [
+        (hosts[one.labels.get(selection.labels.host, "")], one.labels.get(selection.labels.device, ""), one.labels.get("operation", ""), at,
+         one.labels.get("le", ""), value)
+        for one in series
+        for at, value in one.points
+    ]  # fmt: skip
+    names = ("host", "device", "operation", "at", "le", "value")
+    points = pl.DataFrame(rows, schema={name: pl.Float64() if name == "at" else pl.String() for name in names}, orient="row")
+    bound = pl.col("le").str.replace("+Inf", "inf", literal=True).cast(pl.Float64, strict=False)
+    points = points.with_columns(bound, pl.col("value").cast(pl.Float64, strict=False)).drop_nulls().filter(pl.col("value").is_finite())
+    place = ["host", "device", "operation", "at"]
+    points = points.sort(*place, "le").with_columns(
+        # each bucket holds those below it, too
+        (pl.col("value") - pl.col("value").shift(1).over(place).fill_null(0.0)).alias("count"),
+        pl.when(pl.col("le").is_finite()).then("le").otherwise(pl.col("le").shift(1).over(place) * 2).alias("upper"),
+    )
+    whole = points.drop_nulls("upper").with_columns((pl.col("upper") * 1e6).round(3).alias("upper_us"))
+    counts = whole.group_by("host", "device", "at", "upper_us", maintain_order=True).agg(pl.col("count").sum().round().cast(pl.Int64))
+    return counts.with_columns(
+        pl.lit(0, pl.Int64()).alias("file_no"), pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("row_no")
+    ).select(*BUCKET)
 
 
 def unix_of(hour: datetime) -> int:

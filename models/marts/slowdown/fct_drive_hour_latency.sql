@@ -1,0 +1,113 @@
+{{ config(materialized='view') }}
+{%- set percentiles = {'p50': 0.5, 'p99': 0.99, 'p999': 0.999} %}
+-- Percentiles of the latencies of a drive-hour, each compared with those of its RAID group as the mean is; of hours whose histogram was delivered. Data
+-- drives in a RAID group wide enough to have peers. Grain: drive_id, hour_utc.
+with named as (
+    select
+        delivered.hour_utc,
+        coalesce(aliases.drive_id, delivered.drive_id) as drive_id,
+        delivered.source,
+        delivered.upper_us,
+        -- paths to one drive add up
+        sum(delivered.io_count) as io_count,
+        {{ source_rank('latency', 'delivered.source') }} as source_rank
+    from {{ ref('stg_raw__drive_latencies') }} as delivered
+    {{ joined_aliases('hour_utc') }}
+    group by delivered.hour_utc, coalesce(aliases.drive_id, delivered.drive_id), delivered.source, delivered.upper_us
+),
+
+-- of several sources the first in precedence
+ranked as (
+    select *, dense_rank() over (partition by drive_id, hour_utc order by source_rank asc, source asc) as source_place
+    from named
+),
+
+reached as (
+    select
+        drive_id,
+        hour_utc,
+        source,
+        upper_us,
+        cast(io_count as double) as io_count,
+        cast(sum(io_count) over (partition by drive_id, hour_utc order by upper_us rows between unbounded preceding and current row) as double) as reached_count,
+        cast(sum(io_count) over (partition by drive_id, hour_utc) as double) as total_count
+    from ranked
+    where source_place = 1
+),
+
+-- within a bucket latencies lie evenly; its lower bound is half of its upper one
+measured as (
+    select
+        drive_id,
+        hour_utc,
+        max(source) as source,
+        cast(max(total_count) as bigint) as io_count,
+{%- for name, share in percentiles.items() %}
+        max(
+            case
+                when reached_count >= {{ share }} * total_count and reached_count - io_count < {{ share }} * total_count
+                    then upper_us / 2 * (1 + ({{ share }} * total_count - reached_count + io_count) / io_count)
+            end
+        ) as {{ name }}_latency_us{{ ',' if not loop.last }}
+{%- endfor %}
+    from reached
+    group by drive_id, hour_utc
+),
+
+placed as (
+    select
+        measured.*,
+        drive_hours.raid_group_id,
+        drive_hours.slowdown,
+        drive_hours.is_slow,
+        drive_hours.is_peer,
+        raid_hours.slow_at
+    from measured
+    inner join {{ ref('int_drive_hours') }} as drive_hours
+        on measured.drive_id = drive_hours.drive_id and measured.hour_utc = drive_hours.hour_utc
+    inner join {{ ref('int_raid_hours') }} as raid_hours
+        on drive_hours.raid_group_id = raid_hours.raid_group_id and drive_hours.hour_utc = raid_hours.hour_utc
+    where drive_hours.is_in_population
+),
+
+medians as (
+    select
+        raid_group_id,
+        hour_utc,
+{%- for name in percentiles %}
+        {{ median_of_group(name ~ '_latency_us') }} as median_{{ name }}_latency_us,
+{%- endfor %}
+        count(*) as peer_count
+    from placed
+    where is_peer
+    group by raid_group_id, hour_utc
+    having count(*) >= {{ var('min_reporting_drives') }}
+),
+
+compared as (
+    select
+        placed.*,
+{%- for name in percentiles %}
+        medians.median_{{ name }}_latency_us,
+        case when placed.is_peer then placed.{{ name }}_latency_us / nullif(medians.median_{{ name }}_latency_us, 0.0) end as {{ name }}_slowdown,
+{%- endfor %}
+        medians.peer_count
+    from placed
+    left join medians on placed.raid_group_id = medians.raid_group_id and placed.hour_utc = medians.hour_utc
+)
+
+select
+    drive_id,
+    hour_utc,
+    raid_group_id,
+    io_count,
+{%- for name in percentiles %}
+    {{ name }}_latency_us,
+    median_{{ name }}_latency_us,
+    {{ name }}_slowdown,
+    coalesce({{ name }}_slowdown >= slow_at, false) as is_{{ name }}_slow,
+{%- endfor %}
+    slowdown,
+    is_slow,
+    source
+from compared

@@ -1,0 +1,13 @@
+-- What the tail of a drive's latencies sees that the mean does not: drive-hours slow by the one, by the other, by both. Grain: percentile.
+{%- for name in ('p50', 'p99', 'p999') %}
+select
+    '{{ name }}' as percentile,
+    count({{ name }}_slowdown) as drive_hours,
+    count(case when {{ name }}_slowdown is not null and is_slow then 1 end) as slow_by_mean_hours,
+    count(case when is_{{ name }}_slow then 1 end) as slow_by_percentile_hours,
+    count(case when is_{{ name }}_slow and is_slow then 1 end) as slow_by_both_hours,
+    count(distinct case when is_{{ name }}_slow and not is_slow then drive_id end) as drives_only_the_percentile_sees
+from {{ ref('fct_drive_hour_latency') }}
+where slowdown is not null
+{{ "union all" if not loop.last }}
+{%- endfor %}
