@@ -31,6 +31,7 @@ from ingest.reading.readers import whole
 from ingest.sources.prometheus import forget as forget_pieces
 from ingest.sources.prometheus import hours_of, spool
 from ingest.sources.prometheus.client import Client, Series, server_url
+from ingest.sources.prometheus.known import unknown_rows
 from ingest.sources.prometheus.pull import chunks, quoted, unix_of
 
 if TYPE_CHECKING:
@@ -88,9 +89,9 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     drives = drives.filter(pl.col("rank") == pl.col("rank").min().over("cluster", "osd")).filter(
         (pl.col("rank") == 0) | (pl.struct("host", "device").n_unique().over("cluster", "osd", "at") == 1)
     )
-    _stage_inventory(drives, places, landing)
     perf = each_once(of.get(PERF, nothing), ["cluster", "osd", "at"], ["latency_us"], landing.by_no)
     _stage_hours(_with_drive(perf, drives, places), landing)
+    _stage_inventory(drives, places, landing)
     working = _with_drive(_runs(of.get(WORK, nothing), of.get(LOOK, nothing)), drives, places)
     events = working.filter(pl.col("drive_id").is_not_null()).unique(["drive_id", "at", "work"], keep="first", maintain_order=True)
     if events.height:
@@ -292,7 +293,7 @@ def _with_drive(rows: pl.DataFrame, drives: pl.DataFrame, places: pl.DataFrame) 
 
 
 def _stage_inventory(drives: pl.DataFrame, places: pl.DataFrame, landing: Landing) -> None:
-    """A record where what is known of an OSD's drive changes, or where its peers do."""
+    """A record where what is known of an OSD's drive changes, or where its peers do; what earlier calls have said already is left out."""
     facts = ("serial", "model", "kind", "capacity_bytes")
     looked = pl.concat([drives, _as_of(places, drives, ("host", "device", *facts)).select(drives.columns)])
     known = _with_drive(looked.drop_nulls("device"), drives, places).sort("drive_id", "at", "rank", "file_no", "row_no", nulls_last=True)
@@ -302,11 +303,12 @@ def _stage_inventory(drives: pl.DataFrame, places: pl.DataFrame, landing: Landin
     news = known.filter(is_new | (pl.int_range(pl.len()).over("drive_id") == 0))
     if not news.height:
         return
-    dated = news.with_columns(pl.col("at").alias("valid_from"), pl.col("at").alias("collected_at"))
+    dated = news.with_columns(pl.col("at").dt.truncate("1h").alias("valid_from"), pl.col("drive_id").alias("seen_as"), role=pl.lit("data"))
+    dated = dated.unique(["seen_as", "valid_from"], keep="last", maintain_order=True)
     named = dated.filter(pl.col("serial").is_not_null()).with_columns(pl.col("drive_id").alias("alias"), pl.col("serial").alias("drive_id"))
-    landing.accept("drive_aliases", completed(named.drop("is_alias", "is_group_guessed"), "drive_aliases"), None)
     records = dated.with_columns(pl.coalesce("serial", "drive_id").alias("drive_id"), pl.col("serial").is_null().alias("is_alias"))
-    landing.accept("drives", completed(records.with_columns(pl.lit("data").alias("role")), "drives"), None)
+    for record_kind, rows in (("drive_aliases", named.drop("is_alias", "is_group_guessed")), ("drives", records)):
+        landing.accept(record_kind, unknown_rows(completed(rows, record_kind).with_columns(rows["seen_as"]), record_kind, landing), None)
 
 
 def _stage_hours(perf: pl.DataFrame, landing: Landing) -> None:

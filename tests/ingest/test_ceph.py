@@ -92,6 +92,16 @@ def test_an_osd_is_the_drive_of_its_host_beside_those_of_its_root_and_class(tmp_
     assert warehouse.live("drive_aliases").sort("alias").select("alias", "drive_id").rows() == [("h1/nvme0n1", "S1"), ("h1/sda", "S0")]
 
 
+def test_inventory_that_is_known_is_not_landed_again(tmp_path: Path, warehouse: Warehouse) -> None:
+    for hour, serial in enumerate(("S0", "S0", "S0", "NEW")):
+        at = 3600 * hour
+        looks = {at: [[metadata(0, serial=serial)], tree(0)]} | {at + second: [perf(o0=1)] for second in range(300, 3601, 300)}
+        ingest("ceph", put(tmp_path / str(hour), looks, f"prod/ceph-{hour}.txt"), warehouse.path)
+    found = [(AT, "S0"), (AT + timedelta(hours=3), "NEW")]
+    assert warehouse.live("drives").sort("valid_from").select("valid_from", "drive_id").rows() == found
+    assert warehouse.live("drive_aliases").sort("valid_from").select("valid_from", "drive_id").rows() == found
+
+
 def test_osds_of_one_drive_are_one_and_a_database_on_another_is_not_its_drive(tmp_path: Path, warehouse: Warehouse) -> None:
     shared = [metadata(0, device="nvme0n1", serial="N"), metadata(1, device="nvme0n1", serial="N")]
     with_db = metadata(2, device="sdb", devices="nvme1n1,sdb", bluefs_db_devices="nvme1n1")

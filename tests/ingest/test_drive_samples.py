@@ -230,7 +230,7 @@ def test_what_is_not_asked_for_is_not_kept(warehouse: Warehouse, tmp_path: Path)
     ingest("diskstats", diskstats(tmp_path, snapshot(0, ("sda", 0, 0)), snapshot(5, ("sda", 9, 9))), warehouse.path)
     (delivery,) = warehouse.path.glob("raw/deliveries/*")
     assert sorted(path.name for path in delivery.iterdir()) == ["delivery.json", "drive_hours", "ingested_files.parquet"]
-    assert set(TIMED) == {"drive_hours", "drive_samples", "drive_health"}
+    assert set(TIMED) == {"drive_hours", "drive_samples", "drive_health", "drive_latencies"}
 
 
 def test_of_what_was_collected_those_are_asked_that_have_it(warehouse: Warehouse, tmp_path: Path) -> None:
