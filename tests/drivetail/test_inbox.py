@@ -190,7 +190,7 @@ def test_a_delivery_that_ended_the_process_waits_for_the_others(site, monkeypatc
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('source = "bundle"', 'source = "bundel"', "inboxes.fleet: source is 'bundel'; give one of backblaze, bundle, diskstats"),
+        ('source = "bundle"', 'source = "bundel"', "inboxes.fleet: source is 'bundel'; give one of backblaze, bundle, ceph"),
         ("retries = 3 ", "retrys = 3 ", "schedule.retrys: unknown key"),
         ("fresh_hours = 3", "fresh_hours = -1", "alarms.fresh_hours is -1; it should be greater than or equal to 0"),
         ("start = 2026-01-05T00:00:00Z", "start = 2026-01-05", "give an instant with its offset"),
