@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from engine.read import Row
 from ingest.reading.text import in_order
 from report.page import numbers
-from report.words import TOO_LITTLE
+from report.words import TOO_LITTLE, place
 
 PAGES = {
     "drive_id": ("/drive", "id"), "successor_drive_id": ("/drive", "id"), "slowest_drive_id": ("/drive", "id"),
@@ -93,14 +93,6 @@ def address(page: str, **parameters: object) -> str:
     """The address of a page of the console."""
     given = {name: value for name, value in parameters.items() if value not in (None, "")}
     return f"{page}?{urlencode(given)}" if given else page
-
-
-def place(row: Row) -> str:
-    """Where a drive is, as somebody who walks there says it: `web2/sdd`, `web2 slot 3`; empty where nothing is known."""
-    host, device, slot = row.get("host"), row.get("device"), row.get("slot")
-    if host and device:
-        return f"{host}/{device}"
-    return f"{host} slot {slot}" if host and slot else host or ""
 
 
 def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:

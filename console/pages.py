@@ -16,7 +16,7 @@ import yaml
 from markupsafe import Markup, escape
 
 from console.blocks import Block, Figure, Page, Part, Query, Table, drive_places
-from console.cells import address, place
+from console.cells import address
 from console.figures import drive_hours, group_tails, slow_map
 from console.measures import SHOWN, definitions, measured_sql
 from console.published import Published
@@ -26,7 +26,7 @@ from engine.read import NOT_ASKED, QueryError, Row
 from engine.warehouse import quoted
 from report.page.numbers import NONE, capacity, day, instant, kind_name
 from report.weekly.figures import heat_map, weekly_trend
-from report.words import counted_noun
+from report.words import counted_noun, place
 
 SPAN_HOURS = 168
 MOST_HOURS = 24 * 92

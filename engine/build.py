@@ -525,7 +525,9 @@ class Build:
 
     def _made_of(self) -> tuple[str, str]:
         """What relations of each day look at beside the days: how drives are grouped, and how they are described and placed, as digests."""
-        drives = "select * exclude (first_hour_utc, last_hour_utc, current_raid_group_id, is_group_guessed) from intermediate.int_drives"
+        drives = (
+            "select * exclude (device, first_hour_utc, last_hour_utc, current_raid_group_id, is_group_guessed) from intermediate.int_drives"
+        )
         query = f"""
             select
                 coalesce((select cast(sum(hash(is_raid_group, id, class)) as varchar) from plan.plan_classes), ''),

@@ -1,6 +1,6 @@
-{#- The alerts of every place (place_type, place_id, subject_id, raised_at) that were raised together: a chain of them, no two neighbours further
-    apart than an alert takes to clear, in which at least `together_drives` drives raised theirs within the window. A drive's own alerts are further apart
-    than the window: as many alerts are as many drives. -#}
+{#- The episodes of alerts of every place (place_type, place_id, subject_id, raised_at) that began together: a chain of them, no two neighbours further
+    apart than an episode takes to end, in which at least `together_drives` drives began theirs within the window. A drive's own episodes are further apart
+    than the window: as many episodes are as many drives. -#}
 {% macro raised_together(alerts) -%}
     select *
     from (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 TOO_LITTLE = "too little data to call"
 """Words for a verdict that is `open`: the interval reaches both sides."""
@@ -34,6 +36,28 @@ def duration(hours: float) -> str:
         return f"{whole} h"
     days, rest = divmod(abs(whole), 24)
     return ("-" if whole < 0 else "") + f"{days} d" + (f" {rest} h" if rest else "")
+
+
+def place(row: Mapping[str, Any]) -> str:
+    """Where a drive is, as somebody who walks there says it: `web2 sdd`, `web2 slot 3`; empty where nothing is known."""
+    host, device, slot = row.get("host"), row.get("device"), row.get("slot")
+    if host and device:
+        return f"{host} {device}"
+    return f"{host} slot {slot}" if host and slot else host or ""
+
+
+def named_drive(row: Mapping[str, Any]) -> str:
+    """A drive by its place before its serial number and model: `web2 sdd (ZC2d0001, ST16000NM001G)`."""
+    walked, model = place(row), row.get("model")
+    if not walked or row["drive_id"] == walked.replace(" ", "/"):
+        return f"{walked or row['drive_id']} ({model})" if model else walked or str(row["drive_id"])
+    return f"{walked} ({', '.join(part for part in (row['drive_id'], model) if part)})"
+
+
+def ordinal(number: int) -> str:
+    """`1st`, `2nd`, `12th`."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def to_minute(instant: datetime | None) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from drivetail.console import Columns, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
-from report.words import NO_BACKTEST, counted_noun
+from report.words import NO_BACKTEST, counted_noun, named_drive, place
 
 
 def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:
@@ -34,7 +34,7 @@ def list_history(warehouse: Warehouse, drive: str) -> list[Row]:
     from drivetail.ask.explain.question import known_drive  # explain reads raw, with libraries that a list need not load
 
     with publication_of(warehouse) as connection:
-        known_drive(connection, drive)
+        drive = known_drive(connection, drive)["drive_id"]
         rows = fetch(connection, "select * from marts.candidate_weeks where drive_id = $drive order by boundary_utc desc", {"drive": drive})
     if not rows:
         raise QueryError(
@@ -56,16 +56,18 @@ def candidates_table(rows: Sequence[Row]) -> str:
     if not rows:
         return "No drive to replace, watch or check; `drivetail candidates --all` lists those that were slow. It takes a whole day of data"
     columns: Columns = {
+        "where": "where",
+        "enclosure": "enclosure",
         "drive": "drive_id",
+        "model": "model",
         "verdict": "verdict",
         "cost it": ("own_tail_hours_28d", _hours),
         "a swap": ("cost_tail_hours", _hours),
         "slow hours": "slow_hours_28d",
         "slow days of 14": "slow_days_14d",
-        "host": "host",
-        "slot": "slot",
         "decided": "decision",
     }
+    rows = [{**row, "where": place(row) or None} for row in rows]
     since = f"{rows[0]['boundary_utc']:%Y-%m-%d} 00:00 UTC"
     head = f"{counted_noun(len(rows), 'drive')}; what each cost in the 28 days to {since}, and what a swap costs, in tail hours"
     shown = {
@@ -73,7 +75,7 @@ def candidates_table(rows: Sequence[Row]) -> str:
         for name, column in columns.items()
         if any(row[column if isinstance(column, str) else column[0]] is not None for row in rows)
     }
-    return "\n".join([head, table(rows, shown), "Why", *(f"{row['drive_id']}  {row['verdict_reason']}" for row in rows)])
+    return "\n".join([head, table(rows, shown), "Why", *(f"{named_drive(row)}: {row['verdict_reason']}" for row in rows)])
 
 
 def history_table(rows: Sequence[Row]) -> str:

@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from drivetail.ask.explain.question import known_drive
-from drivetail.console import Columns, table
-from engine.read import publication_of
+from drivetail.console import Columns, facts, table
+from engine.read import fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc_now
 from ingest.raw.register import Record, Register
-from report.words import counted_noun, to_minute
+from report.words import counted_noun, named_drive, place, to_minute
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,8 +64,7 @@ def decide(
     know.
     """
     with publication_of(warehouse) as connection:
-        for drive in drives:
-            known_drive(connection, drive)
+        drives = [known_drive(connection, drive)["drive_id"] for drive in drives]
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
     register = Register(warehouse.raw, "decisions")
     with register.locked():
@@ -80,6 +79,48 @@ def decide(
                 new.append(decision)
         register.append([asdict(decision) for decision in new])
     return new, repeated
+
+
+TICKET = """\
+Replace drive {name}
+
+{where}
+
+Why: {why}
+
+Before the swap
+1. Read the serial number: {serial}. It must be {drive_id}.
+2. Check that no other drive of {group} has failed, and that no rebuild runs.
+3. Take the drive out of its array; let its slot blink (ledctl locate={device}), where the host can.
+After it: put the new drive into the same slot and start the rebuild. drivetail closes the decision when it sees the new serial number."""
+
+
+def ticket_text(warehouse: Warehouse, drives: Sequence[str]) -> str:
+    """What a technician needs to replace some drives: where each is, how to be sure that it is the one, and why.
+
+    Raises: QueryError without a publication, or for a drive that it does not know.
+    """
+    texts = []
+    with publication_of(warehouse) as connection:
+        for row in [known_drive(connection, drive) for drive in drives]:
+            found = fetch(connection, "select why, since_utc from marts.drive_actions where drive_id = $drive", {"drive": row["drive_id"]})
+            todo = found[0] if found else {"why": "It is on no list of drivetail.", "since_utc": None}
+            since = f" Slow since {to_minute(todo['since_utc'])} UTC." if todo["since_utc"] else ""
+            device, group = row["device"] and f"/dev/{row['device'].split(', ')[0]}", row["current_raid_group_id"]
+            size = row["capacity_bytes"] and f"{row['capacity_bytes'] / 10**12:.3g} TB"
+            known = [
+                *((name.capitalize(), row[name]) for name in ("site", "host", "device", "enclosure", "slot")),
+                ("Serial", row["drive_id"]),
+                ("Model", ", ".join(part for part in (row["vendor"], row["model"], size) if part) or None),
+                ("RAID group", group and f"{group}{' (guessed: all drives of its host)' if row['is_group_guessed'] else ''}"),
+            ]
+            text = TICKET.format(
+                name=named_drive(row), where=facts(known), why=f"{todo['why']}{since}", drive_id=row["drive_id"],
+                serial=f"smartctl -i {device}" if device else "on the label of the drive, before it is pulled",
+                group=f"RAID group {group}" if group else "its array", device=device or "/dev/DEVICE",
+            )  # fmt: skip
+            texts.append(text)
+    return "\n\n\n".join(texts)
 
 
 def _is_of(decision: Decision, record: Record) -> bool:
@@ -108,7 +149,7 @@ def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bo
     with publication_of(warehouse) as connection:
         found: pl.DataFrame = connection.sql(
             """
-            select decisions.*, drives.vendor, drives.model, drives.firmware, drives.host, drives.enclosure
+            select decisions.*, drives.vendor, drives.model, drives.firmware, drives.host, drives.device, drives.enclosure
             from marts.fct_drive_decisions as decisions
             left join marts.dim_drives as drives on decisions.drive_id = drives.drive_id
             where decisions.state in (select unnest($states))
@@ -122,13 +163,13 @@ def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bo
 def render_decisions(decisions: pl.DataFrame) -> str:
     """The decisions as a table; what none of them has (a fleet without hosts, nothing replaced yet) takes no room."""
     columns: Columns = {
+        "where": "where",
         "drive": "drive_id",
         "verdict": "verdict",
         "state": "state",
         "group": "raid_group_id",
         "slot": "slot",
         "model": "model",
-        "host": "host",
         "by": "decided_by",
         "decided (UTC)": ("decided_at", lambda instant: to_minute(instant.replace(second=0, microsecond=0))),
         "ticket": "ticket",
@@ -140,7 +181,12 @@ def render_decisions(decisions: pl.DataFrame) -> str:
         "note": "note",
     }
     rows = [
-        {**row, "state": "pending, overdue"} if row["state"] == "pending" and row["is_past_until"] else row for row in decisions.to_dicts()
+        {
+            **row,
+            "state": "pending, overdue" if row["state"] == "pending" and row["is_past_until"] else row["state"],
+            "where": place(row) or None,
+        }
+        for row in decisions.to_dicts()
     ]
     known = {
         heading: column

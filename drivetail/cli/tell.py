@@ -100,7 +100,7 @@ def _write_hosts(warehouse: Warehouse) -> None:
 @click.argument("drives", metavar="DRIVE...", nargs=-1, required=True)
 @click.argument("verdict", type=click.Choice(["replace", "watch", "dismiss"]))
 @click.option("--by", callback=not_blank, metavar="NAME", help="Who decides.  [default: `by` in drivetail.toml, else your login name]")
-@click.option("--note", required=True, callback=not_blank, help="Why; kept for ever.")
+@click.option("--note", callback=not_blank, help="Why; kept for ever.")
 @click.option("--ticket", callback=not_blank, metavar="NUMBER", help="Ticket that carries it out.")
 @click.option(
     "--until",
@@ -108,16 +108,25 @@ def _write_hosts(warehouse: Warehouse) -> None:
     metavar="DATE",
     help="Until when it holds, or by when to replace the drive (UTC).  [default: for ever]",
 )
+@click.option("--ticket-text", "is_ticket_text", is_flag=True, help="Print the text of a ticket for the technician and record nothing.")
 @warehouse_option
 def decide(
-    warehouse: Warehouse, drives: tuple[str, ...], verdict: str, by: str | None, note: str, ticket: str | None, until: datetime | None
+    warehouse: Warehouse,
+    drives: tuple[str, ...],
+    verdict: str,
+    by: str | None,
+    note: str | None,
+    ticket: str | None,
+    until: datetime | None,
+    is_ticket_text: bool,
 ) -> None:
     """Record a decision on one or more drives.
 
     The latest decision on a drive counts; none is ever edited, and the same one is not recorded twice. `drivetail decisions` lists them.
 
     \b
-    drivetail decide S00000612A S00000613A replace --ticket OPS-4711 --note "slow for weeks"
+    drivetail decide web2/sdd replace --ticket-text      where it is, how to be sure, why: for the ticket
+    drivetail decide web2/sdd S00000613A replace --ticket OPS-4711 --note "slow for weeks"
 
     \b
     replace   it will be swapped: pending until another serial number is in its slot; until then it raises no alerts
@@ -125,9 +134,17 @@ def decide(
     watch     it raises alerts, as before any decision
     """
     from drivetail.ask.decisions import decide as record
+    from drivetail.ask.decisions import ticket_text
     from drivetail.service.settings import decides_here
     from ingest.contract.values import utc_now
 
+    if is_ticket_text:
+        if verdict != "replace":
+            raise click.UsageError(f"--ticket-text is of drives to replace, not to {verdict}")
+        say(ticket_text(warehouse, drives))
+        return
+    if note is None:
+        raise click.UsageError("give --note WHY; it is kept with the decision")
     if until is not None and until <= utc_now():
         raise click.UsageError(
             f"--until {until:%Y-%m-%d %H:%M} has passed; to end a decision: drivetail decide {drives[0]} watch --note ..."

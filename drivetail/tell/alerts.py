@@ -20,7 +20,7 @@ from engine.warehouse import Warehouse
 from ingest.contract.values import utc_now
 from ingest.raw.register import Record, Register
 from ingest.reading.text import in_sight
-from report.words import counted_noun, to_minute
+from report.words import counted_noun, named_drive, ordinal, place, to_minute
 
 SAME_WITHIN = timedelta(hours=24)
 """Two alerts of one subject and reason are at least as far apart (alert_clear_hours); closer, late data have moved the one."""
@@ -30,17 +30,14 @@ PLACES = ("host", "enclosure")
 
 MAX_DRIVES_NAMED = 6
 
-WHAT = {"acute": "is slow", "together": "are slow together", "whole_group": "is slow as a whole", "chronic": "is a little slow"}
-"""Each reason, after its subject."""
-
 
 @dataclass(frozen=True)
 class Alert:
     """An open alert: a row of marts.fct_slow_alerts with what is known of the drive.
 
-    drives: the drives it is about. peers: the other drives of the RAID group in the worst hour (of a chronic drive: in its last one),
-    slowest first (drive_id, latency_us, slowdown). dismissed_by: the decision that mutes it. Latencies in microseconds, instants UTC
-    without zone.
+    drives: the drives it is about. members: of an incident of several drives those, each with its place, slow_hours and median_slowdown.
+    peers: the other drives of the RAID group in the worst hour (of a chronic drive: in its last one), slowest first (drive_id, latency_us,
+    slowdown). dismissed_by: the decision that mutes it. Latencies in microseconds, instants UTC without zone.
     """
 
     alert_id: str
@@ -49,11 +46,14 @@ class Alert:
     reason: str
     raid_group_id: str | None
     raised_at: datetime
+    episode_count: int
+    reopened_at: datetime | None
     first_slow_hour_utc: datetime
     last_slow_hour_utc: datetime
     slow_hours: int
     imbalanced_hours: int
     drive_count: int
+    median_slowdown: float | None
     max_slowdown: float | None
     worst_hour_utc: datetime | None
     latency_us: float | None
@@ -62,9 +62,12 @@ class Alert:
     kind: str | None
     model: str | None
     host: str | None
+    device: str | None
     enclosure: str | None
     slot: str | None
+    is_group_guessed: bool | None
     drives: tuple[str, ...] = ()
+    members: tuple[Row, ...] = ()
     peers: tuple[Row, ...] = ()
     dismissed_by: Decision | None = None
 
@@ -72,31 +75,34 @@ class Alert:
     def check(self) -> str:
         """What to look at, a sentence."""
         if self.reason == "together":
-            named = ", ".join(self.drives[:MAX_DRIVES_NAMED]) + (", ..." if len(self.drives) > MAX_DRIVES_NAMED else "")
-            shared = (
-                "its load, HBA, cables, power and cooling" if self.subject_type == "host" else "its expander, cables, power and cooling"
-            )
-            return f"Look at what these {self.drive_count} drives share, {self.subject_type} {self.subject_id}: {shared}. They are {named}"
+            shared = "load, HBA, cables, power and cooling" if self.subject_type == "host" else "expander, cables, power and cooling"
+            return f"Look at what these {self.drive_count} drives share: {shared}"
         if self.reason == "whole_group":
-            return (
-                f"RAID group {self.subject_id} takes up to {self.max_slowdown:.1f} times what it usually does at that hour of the week. "
-                "No drive stands out: look at its load, a rebuild or scrub, its controller, cables and power"
-            )
+            return "No drive stands out: look at its load, a rebuild or scrub, its controller, cables and power"
         if self.reason == "chronic":
-            return (
-                f"It was a little slow in {self.slow_hours} hours of the four weeks to {to_minute(self.last_slow_hour_utc)}, most of "
-                "those it reported. Compare its firmware, model and workload with its peers'; if it alone differs, plan to replace it"
-            )
+            return "Compare its firmware, model and workload with those of its peers; if it alone differs, plan to replace it"
         if 2 * self.imbalanced_hours >= self.slow_hours:
             return (
                 f"Look at its workload first: in {self.imbalanced_hours} of {counted_noun(self.slow_hours, 'slow hour')} "
                 "it did far more I/O, or far larger, than its peers"
             )
-        return "Its load is that of its peers: check cabling and reseat it. If it is slow again, read its SMART log and plan to replace it"
+        return "Same load as its peers, so the drive or its path is at fault: reseat it and check the cabling. If it stays slow, replace it"
+
+    @property
+    def subject(self) -> str:
+        """What it is about, by where it is: `web2 sdd (SERIAL, MODEL)`, `enclosure web2/e1`."""
+        if self.subject_type == "drive":
+            return named_drive({**vars(self), "drive_id": self.subject_id})
+        return f"{self.subject_type.replace('_', ' ')} {self.subject_id}".replace("raid group", "RAID group")
+
+    @property
+    def since(self) -> datetime:
+        """When it became true, or became so again after it had been over (UTC)."""
+        return self.reopened_at or self.raised_at
 
     def to_json(self) -> Record:
-        """Every field, the sentence among them."""
-        return {**asdict(self), "check": self.check}
+        """Every field, the sentences among them."""
+        return {**asdict(self), "subject": self.subject, "check": self.check}
 
 
 def open_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime | None = None) -> list[Alert]:
@@ -150,16 +156,21 @@ def new_alerts(warehouse: Warehouse, tell: Callable[[list[Alert]], object] | Non
 
 
 def _said(alert: Alert, at: datetime, publication_id: str, receiver: str | None) -> Record:
-    kept = ("alert_id", "subject_type", "subject_id", "reason", "raised_at", "first_slow_hour_utc", "last_slow_hour_utc")
+    kept = ("alert_id", "subject_type", "subject_id", "reason", "raised_at", "reopened_at", "first_slow_hour_utc", "last_slow_hour_utc")
     record = {**{name: getattr(alert, name) for name in kept}, "said_at": at, "publication_id": publication_id}
     return record if receiver is None else {**record, "receiver": receiver}
 
 
 def _is_same(alert: Alert, said: Record) -> bool:
-    """Whether it is the alert of that record, as late data may have left it: raised about then, or over some of the same hours."""
+    """Whether it is the alert of that record, as late data may have left it: raised about then, or over some of the same hours. One that
+    was over since then and has come back is news.
+    """
     if (alert.subject_type, alert.subject_id, alert.reason) != (said["subject_type"], said["subject_id"], said["reason"]):
         return False
     raised_at, first, last = (datetime.fromisoformat(said[name]) for name in ("raised_at", "first_slow_hour_utc", "last_slow_hour_utc"))
+    known = datetime.fromisoformat(said.get("reopened_at") or said["raised_at"])
+    if alert.reopened_at is not None and known + SAME_WITHIN < alert.reopened_at and last < alert.reopened_at:
+        return False
     if abs(alert.raised_at - raised_at) <= SAME_WITHIN:
         return True
     return alert.subject_type not in PLACES and alert.first_slow_hour_utc <= last and first <= alert.last_slow_hour_utc
@@ -169,11 +180,15 @@ def _fetch_open(connection: duckdb.DuckDBPyConnection) -> list[Alert]:
     rows = fetch(
         connection,
         """
-        select alerts.*, drives.kind, drives.model, drives.host, drives.enclosure, drives.slot
+        select
+            alerts.*, drives.kind, drives.model, drives.host, drives.device, drives.enclosure, drives.slot,
+            coalesce(drives.is_group_guessed, raid_groups.is_guessed) as is_group_guessed
         from marts.fct_slow_alerts as alerts
         left join marts.dim_drives as drives on alerts.subject_type = 'drive' and alerts.subject_id = drives.drive_id
+        left join marts.dim_raid_groups as raid_groups
+            on alerts.subject_type = 'raid_group' and alerts.subject_id = raid_groups.raid_group_id
         where alerts.cleared_at is null or alerts.part_of in (select alert_id from marts.fct_slow_alerts where cleared_at is null)
-        order by alerts.raised_at desc, alerts.subject_type, alerts.subject_id
+        order by coalesce(alerts.reopened_at, alerts.raised_at) desc, alerts.subject_type, alerts.subject_id
         """,
     )
     of_groups = fetch(
@@ -186,11 +201,22 @@ def _fetch_open(connection: duckdb.DuckDBPyConnection) -> list[Alert]:
     )
     drives_of = {row["current_raid_group_id"]: row["drives"] for row in of_groups}
     members = {row["alert_id"]: set(drives_of.get(row["subject_id"], ())) for row in rows if row["subject_type"] == "raid_group"}
+    beneath: dict[str, list[Row]] = {}
     for row in rows:
         if row["part_of"] is not None:
             members.setdefault(row["part_of"], set()).add(row["subject_id"])
+            if row["reason"] == "acute":
+                shown = ("host", "device", "slot", "enclosure", "model", "slow_hours", "median_slowdown")
+                beneath.setdefault(row["part_of"], []).append({"drive_id": row["subject_id"], **{name: row[name] for name in shown}})
     is_open = [row for row in rows if row.pop("cleared_at") is None]
-    return [Alert(**row, drives=tuple(sorted(members.get(row["alert_id"], {row["subject_id"]})))) for row in is_open]
+    return [
+        Alert(
+            **row,
+            drives=tuple(sorted(members.get(row["alert_id"], {row["subject_id"]}))),
+            members=tuple(sorted(beneath.get(row["alert_id"], ()), key=lambda one: (-one["slow_hours"], one["drive_id"]))),
+        )
+        for row in is_open
+    ]
 
 
 def _judged(warehouse: Warehouse, alerts: Sequence[Alert], now: datetime | None) -> list[Alert]:
@@ -255,20 +281,39 @@ def _with_peers(connection: duckdb.DuckDBPyConnection, alerts: Sequence[Alert]) 
 
 
 def sentence(alert: Alert) -> str:
-    """The alert as a line of text: who, since when, how slow compared with which peers, what to check."""
-    facts = [f"{_subject(alert)} {WHAT[alert.reason]} since {to_minute(alert.first_slow_hour_utc)} UTC"]
-    if alert.raid_group_id is not None and alert.subject_type != "raid_group":
-        facts.append(f"RAID group {alert.raid_group_id}" + (f", slot {alert.slot}" if alert.slot else ""))
-    facts.append(counted_noun(alert.slow_hours, "slow drive-hour" if alert.reason == "together" else "slow hour"))
+    """The alert as text: where, which drive, how slow, since when, what to check; the drives of an incident in lines of their own."""
+    since = f"since {to_minute(alert.first_slow_hour_utc)} UTC"
+    what = {
+        "acute": f"{alert.median_slowdown or 0:.1f} times its peers {since}",
+        "together": f"{counted_noun(alert.drive_count, 'drive')} slow in the same hours {since}",
+        "whole_group": f"slow as a whole {since}, up to {alert.max_slowdown or 0:.1f} times its usual latency at that hour of the week",
+        "chronic": f"a little slow {since}",
+    }[alert.reason]
+    facts = [f"{alert.subject}: {what}"]
+    if alert.episode_count > 1:
+        facts.append(f"now for the {ordinal(alert.episode_count)} time")
+    nouns = {"together": ("slow drive-hour", None), "chronic": ("hour of four weeks", "hours of four weeks")}
+    facts.append(counted_noun(alert.slow_hours, *nouns.get(alert.reason, ("slow hour", None))))
     if alert.latency_us is not None and alert.median_latency_us is not None:
-        beside = "usually" if alert.reason == "whole_group" else "median of its peers"
-        facts.append(f"{round(alert.latency_us)} us at {to_minute(alert.worst_hour_utc)} ({beside} {round(alert.median_latency_us)} us)")
-    if alert.peers:
-        shown = ", ".join(f"{peer['drive_id']} {round(peer['latency_us'])} us" for peer in alert.peers[:MAX_DRIVES_NAMED])
+        beside = "usually" if alert.reason == "whole_group" else "its peers"
         facts.append(
-            f"{'drives' if alert.reason == 'whole_group' else 'peers'}: {shown}" + (", ..." if len(alert.peers) > MAX_DRIVES_NAMED else "")
+            f"at worst {round(alert.latency_us)} us at {to_minute(alert.worst_hour_utc)} ({beside} {round(alert.median_latency_us)} us)"
         )
-    return in_sight(f"{'; '.join(facts)}. {alert.check}")
+    if alert.subject_type == "drive":
+        placed = (("enclosure", alert.enclosure), ("slot", alert.slot if alert.device or not alert.host else None))
+        facts += [f"{name} {value}" for name, value in placed if value]
+    if alert.raid_group_id is not None:
+        guessed = " (guessed: all drives of its host)" if alert.is_group_guessed else ""
+        facts += (
+            [f"RAID group {alert.raid_group_id}{guessed}"] if alert.subject_type != "raid_group" else [guessed.strip()] if guessed else []
+        )
+    named = [
+        f"{named_drive(one)}: {one['median_slowdown'] or 0:.1f} times its peers in {counted_noun(one['slow_hours'], 'hour')}"
+        for one in alert.members[:MAX_DRIVES_NAMED]
+    ]
+    more = len(alert.members) - len(named)
+    lines = [f"{'; '.join(facts)}. {alert.check}", *(f"- {line}" for line in named), *([f"- and {more} more"] if more > 0 else [])]
+    return "\n".join(in_sight(line) for line in lines)
 
 
 def alerts_json(alerts: Sequence[Alert]) -> str:
@@ -278,28 +323,37 @@ def alerts_json(alerts: Sequence[Alert]) -> str:
 
 def alerts_csv(alerts: Sequence[Alert]) -> str:
     """The alerts as CSV: the fields that have one value."""
-    many = ("drives", "peers", "dismissed_by")
+    many = ("drives", "members", "peers", "dismissed_by")
     return as_csv([{name: value for name, value in alert.to_json().items() if name not in many} for alert in alerts])
 
 
 def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
     """The alerts as a table, and what to check for each below it."""
-    rows = [
-        {**asdict(alert), "number": number, "subject": _subject(alert), "shown": _shown(alert)} for number, alert in enumerate(alerts, 1)
-    ]
+    rows = []
+    for number, alert in enumerate(alerts, 1):
+        walk = alert.subject_type == "drive" and {"host": alert.host, "device": alert.device, "slot": alert.slot}
+        where = place(walk) if walk else ""
+        times = f"{alert.episode_count} times" if alert.episode_count > 1 else None
+        row = {**asdict(alert), "number": number, "where": where or alert.subject, "shown": _shown(alert), "again": times}
+        row["serial"] = alert.subject_id if alert.subject_type == "drive" else None
+        rows.append(row)
+        # the drives of an incident stand beneath it
+        empty = dict.fromkeys(row)
+        rows += [{**empty, **one, "where": f"- {place(one) or one['drive_id']}", "serial": one["drive_id"]} for one in alert.members]
     columns: Columns = {
         "": "number",
-        "drive": "subject",
-        "what": ("reason", lambda reason: reason.replace("_", " ")),
-        "group": "raid_group_id",
+        "where": "where",
         "slot": "slot",
+        "enclosure": "enclosure",
+        "drive": "serial",
         "model": "model",
-        "host": "host",
+        "what": ("reason", lambda reason: reason.replace("_", " ")),
         "since (UTC)": "first_slow_hour_utc",
+        "came": "again",
         "slow hours": "slow_hours",
+        "S": ("median_slowdown", lambda value: round(value, 2)),
         "worst S": ("max_slowdown", lambda value: round(value, 2)),
-        "latency us": ("latency_us", round),
-        "peers' median us": ("median_latency_us", round),
+        "group": "raid_group_id",
     }
     if with_all:
         columns["shown"] = "shown"
@@ -309,12 +363,6 @@ def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
     }
     checks = [f"{number:>{len(str(len(alerts)))}}. {alert.check}" for number, alert in enumerate(alerts, 1)]
     return "\n".join([counted_noun(len(alerts), "open alert"), table(rows, known), "To check", *checks])
-
-
-def _subject(alert: Alert) -> str:
-    if alert.subject_type == "drive":
-        return alert.subject_id
-    return f"{alert.subject_type.replace('_', ' ')} {alert.subject_id} ({counted_noun(alert.drive_count, 'drive')})"
 
 
 def _shown(alert: Alert) -> str:

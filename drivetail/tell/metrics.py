@@ -191,7 +191,7 @@ def _of_fleet(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
         ("slow_ratio", "slow_ratio", "Share of slow drive-hours of the last day."),
     ):
         yield _labelled(GaugeMetricFamily(f"drivetail_{name}", help_, labels=["kind"]), {"kind": "kind"}, key, tails)
-    labels = {name: name for name in ("drive_id", "raid_group_id", "kind", "model", "host")}
+    labels = {name: name for name in ("drive_id", "raid_group_id", "kind", "model", "host", "device", "slot")}
     help_ = "Greatest slowdown of the last day against the drives of the same RAID group; the 200 slowest, if at least mildly slow."
     yield _labelled(GaugeMetricFamily("drivetail_drive_slowdown_ratio", help_, labels=list(labels)), labels, "slowdown", drives)
 
@@ -203,7 +203,8 @@ def _of_alerts(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
     alerts = open_alerts(warehouse)
     yield from _gauge("slow_alerts", "Open alerts; drivetail_slow_alert has at most the latest 200.", len(alerts))
     labels = {
-        name: name for name in ("reason", "subject_type", "subject_id", "raid_group_id", "host", "enclosure", "slot", "kind", "model")
+        name: name
+        for name in ("reason", "subject_type", "subject_id", "raid_group_id", "host", "device", "enclosure", "slot", "kind", "model")
     }
     rows = [{**{name: getattr(alert, name) for name in labels}, "is_open": 1} for alert in alerts[:MAX_SERIES]]
     help_ = "Drives, hosts, enclosures and RAID groups that have become slow; not those dismissed or covered by another alert."
@@ -216,14 +217,13 @@ def _of_candidates(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
         return
     candidates = list_candidates(warehouse)
     yield from _gauge("candidates", "Drives to replace, watch or check; the series of each are of the first 200.", len(candidates))
-    labels = {name: name for name in ("drive_id", "verdict", "decision", "raid_group_id", "host", "enclosure", "slot", "kind", "model")}
+    labels = {
+        name: name for name in ("drive_id", "verdict", "decision", "raid_group_id", "host", "device", "enclosure", "slot", "kind", "model")
+    }
     for name, column, help_ in (
-        (
-            "own_tail_hours",
-            "own_tail_hours_28d",
-            "Tail hours that a drive cost in 28 days; `drivetail candidates` says why.",
-        ),
-        ("cost_tail_hours", "cost_tail_hours", "What replacing a drive costs, in tail hours."),
+        ("own_tail", "own_tail_hours_28d", "Tail hours, in seconds, that a drive cost in 28 days; `drivetail candidates` says why."),
+        ("cost_tail", "cost_tail_hours", "What replacing a drive costs, in seconds of tail hours."),
     ):
-        metric = GaugeMetricFamily(f"drivetail_candidate_{name}", help_, labels=list(labels))
-        yield _labelled(metric, labels, column, candidates[:MAX_SERIES])
+        metric = GaugeMetricFamily(f"drivetail_candidate_{name}_seconds", help_, labels=list(labels))
+        rows = [{**row, "seconds": row[column] * HOUR.total_seconds()} for row in candidates[:MAX_SERIES]]
+        yield _labelled(metric, labels, "seconds", rows)

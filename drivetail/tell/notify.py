@@ -71,7 +71,9 @@ def send(receiver: Receiver, title: str, text: str) -> None:
         service.overflow_mode = apprise.OverflowMode.SPLIT  # else a service refuses what is too long
         receivers = apprise.Apprise(asset=asset)
         receivers.add(service)
-        if not receivers.notify(title=visible(title), body=visible(text), body_format=apprise.NotifyFormat.TEXT):
+        if not receivers.notify(
+            title=visible(title), body=visible(text), body_format=apprise.NotifyFormat.TEXT, notify_type=apprise.NotifyType.WARNING
+        ):
             raise NotDelivered(f"{receiver.name}: did not take the message ({'; '.join(said)}); the next call sends it again")
 
 

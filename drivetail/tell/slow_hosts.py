@@ -21,7 +21,7 @@ def write_slow_hosts(warehouse: Warehouse, collect: Collect, file: Path) -> Slow
     hosts: dict[str, datetime] = {}
     for alert in open_alerts(warehouse, with_all=True):
         if alert.host is not None and alert.dismissed_by is None:
-            hosts[alert.host] = max(alert.raised_at.replace(tzinfo=UTC), hosts.get(alert.host, datetime.min.replace(tzinfo=UTC)))
+            hosts[alert.host] = max(alert.since.replace(tzinfo=UTC), hosts.get(alert.host, datetime.min.replace(tzinfo=UTC)))
     found = SlowHosts(every_seconds=collect.finer_seconds, hours=collect.finer_hours, megabytes=collect.finer_megabytes, hosts=hosts)
     replace_file(file, found.model_dump_json(indent=2) + "\n")
     return found

@@ -36,5 +36,5 @@ def slow_drives(alerts: Sequence[Alert]) -> str:
     """What to say of new alerts: a sentence each, or one for all when they are more than MANY_ALERTS."""
     if len(alerts) <= MANY_ALERTS:
         return "\n".join(sentence(alert) for alert in alerts)
-    named = ", ".join(alert.subject_id for alert in alerts[:MANY_ALERTS])
+    named = ", ".join(alert.subject for alert in alerts[:MANY_ALERTS])
     return f"{counted_noun(len(alerts), 'alert')} at once: {named}, ...; `drivetail alerts` lists them with what to check"

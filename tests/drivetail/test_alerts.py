@@ -13,7 +13,7 @@ import pytest
 from conftest import Published, drivetail, hour
 
 from drivetail.ask.decisions import decide
-from drivetail.tell.alerts import Alert, new_alerts, open_alerts
+from drivetail.tell.alerts import Alert, new_alerts, open_alerts, sentence
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
 
@@ -39,7 +39,7 @@ def together(settled: Warehouse) -> Warehouse:
             """
             insert into marts.fct_slow_alerts by name
             select 'host h1 together' as alert_id, 'host' as subject_type, 'h1' as subject_id, 'together' as reason, raid_group_id,
-                raised_at, first_slow_hour_utc, last_slow_hour_utc, 9 as slow_hours,
+                raised_at, 1 as episode_count, first_slow_hour_utc, last_slow_hour_utc, 9 as slow_hours,
                 9 as imbalanced_hours, 3 as drive_count, 4.5 as max_slowdown
             from marts.fct_slow_alerts where subject_id = 'd15'
             """
@@ -62,7 +62,7 @@ def test_an_alert_says_who_since_when_beside_whom_and_what_to_check(published: P
     assert "cabling" in alert["check"]
     shown = drivetail("alerts", "-w", published.warehouse.root).stdout
     heading, line = shown.splitlines()[1:3]
-    assert line.split() == ["1", "d15", "acute", "g1", "5", "2026-01-05", "12:00", "3", "3.17", "17250", "5450"]
+    assert line.split() == ["1", "d15", "5", "d15", "acute", "2026-01-05", "12:00", "3", "3.17", "3.17", "g1"]
     # columns line up, and those nobody knows anything of are left out
     assert line.index("g1") == heading.index("group") and line.index("2026-01-05") == heading.index("since")
     assert "host" not in heading and "model" not in heading
@@ -123,6 +123,47 @@ def test_late_data_that_move_an_alert_do_not_tell_it_again(
     assert ids(new_alerts(settled)) == ["d15"]
 
 
+def test_a_message_begins_with_host_and_device(settled: Warehouse) -> None:
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute(
+            "update marts.dim_drives set host = 'web2', device = 'sdd', enclosure = 'e1', model = 'ST16', is_group_guessed = true "
+            "where drive_id = 'd15'"
+        )
+    (alert,) = [alert for alert in open_alerts(settled) if alert.subject_id == "d15"]
+    assert sentence(alert) == (
+        "web2 sdd (d15, ST16): 3.2 times its peers since 2026-01-05 12:00 UTC; 3 slow hours; at worst 17250 us at 2026-01-05 12:00 "
+        "(its peers 5450 us); enclosure e1; slot 5; RAID group g1 (guessed: all drives of its host). Same load as its peers, so the "
+        "drive or its path is at fault: reseat it and check the cabling. If it stays slow, replace it"
+    )
+    assert "web2 sdd  5     e1" in drivetail("alerts", "-w", settled.root).stdout
+    # the same name finds the drive
+    assert "Drive web2 sdd (d15, ST16)" in drivetail("explain", "web2/sdd", "-w", settled.root).stdout
+    assert drivetail("decide", "web2/sdd", "watch", "--note", "x", "--by", "ada", "-w", settled.root).stdout.startswith("d15: watch")
+    unknown = drivetail("explain", "web2/sdx", "-w", settled.root)
+    assert unknown.exit_code == 1 and "did you mean web2/sdd?" in unknown.stderr
+    text = drivetail("decide", "web2/sdd", "replace", "--ticket-text", "-w", settled.root).stdout
+    assert text.startswith("Replace drive web2 sdd (d15, ST16)")
+    for line in ("Host        web2", "Device      sdd", "Slot        5", "Read the serial number: smartctl -i /dev/sdd. It must be d15."):
+        assert line in text
+    assert [record["verdict"] for record in Register(settled.raw, "decisions").read()] == ["watch"]
+
+
+def test_an_alert_that_was_over_and_comes_back_is_told_again_once(settled: Warehouse) -> None:
+    new_alerts(settled)
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute(
+            "update marts.fct_slow_alerts set reopened_at = ?, episode_count = 2, last_slow_hour_utc = ? where subject_id = 'd15'",
+            [hour(60), hour(60)],
+        )
+    (again,) = new_alerts(settled)
+    assert "; now for the 2nd time; " in sentence(again)
+    assert new_alerts(settled) == []
+    # late data move its return by some hours
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("update marts.fct_slow_alerts set reopened_at = ? where subject_id = 'd15'", [hour(58)])
+    assert new_alerts(settled) == []
+
+
 def test_a_dismissed_drive_is_not_told_until_then(settled: Warehouse) -> None:
     root = settled.root
     dismissed = drivetail("decide", "d15", "dismiss", "--by", "ada", "--note", "swap on Friday", "--until", "2999-01-01", "-w", root)
@@ -164,7 +205,13 @@ def test_one_alert_stands_for_the_drives_of_a_host(together: Warehouse) -> None:
     assert sorted(ids(open_alerts(together))) == ["d15", "d31", "h1", "v1"]
     host = next(alert for alert in open_alerts(together) if alert.reason == "together")
     # d13 is well again and still one of the three
-    assert host.drives == ("d11", "d12", "d13") and "host h1" in host.check and "d11, d12, d13" in host.check
+    assert host.drives == ("d11", "d12", "d13") and host.check.startswith("Look at what these 3 drives share: load, HBA")
+    # the drives of an incident stand beneath it, in messages and in the list
+    said = sentence(host).splitlines()
+    assert said[0].startswith("host h1: 3 drives slow in the same hours since 2026-01-05 12:00 UTC; 9 slow drive-hours; RAID group g1.")
+    assert said[1:] == [f"- {drive}: 3.2 times its peers in 3 hours" for drive in ("d11", "d12", "d13")]
+    listed = drivetail("alerts", "-w", together.root).stdout.splitlines()
+    assert [line.split()[1] for line in listed if line.startswith("   -")] == ["d11", "d12", "d13"]
     alone = next(alert for alert in open_alerts(together) if alert.subject_id == "d31")
     assert "workload" in alone.check
     everything = {alert.subject_id: alert for alert in open_alerts(together, with_all=True)}

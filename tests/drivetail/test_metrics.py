@@ -120,16 +120,16 @@ def test_the_slow_alerts_are_the_open_ones(written: Samples, published: Publishe
 
 def test_the_candidates_are_those_of_the_list(written: Samples, published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = list_candidates(published.warehouse)
-    found = {dict(labels)["drive_id"] for (name, labels) in written if name == "drivetail_candidate_own_tail_hours"}
+    found = {dict(labels)["drive_id"] for (name, labels) in written if name == "drivetail_candidate_own_tail_seconds"}
     assert found == {row["drive_id"] for row in listed} and value(written, "candidates") == len(listed)
-    row = dict.fromkeys(("decision", "raid_group_id", "host", "enclosure", "slot", "kind", "model"))
+    row = dict.fromkeys(("decision", "raid_group_id", "host", "device", "enclosure", "slot", "kind", "model"))
     many = [row | {"drive_id": f"d{n}", "verdict": "replace", "own_tail_hours_28d": 300.0 - n, "cost_tail_hours": 8.7} for n in range(300)]
     monkeypatch.setattr(metrics, "list_candidates", lambda of: many)
     of_many = samples(metrics_text(published.warehouse))
     shown = {
-        dict(labels)["drive_id"]: number for (name, labels), number in of_many.items() if name == "drivetail_candidate_cost_tail_hours"
+        dict(labels)["drive_id"]: number for (name, labels), number in of_many.items() if name == "drivetail_candidate_cost_tail_seconds"
     }
-    assert len(shown) == metrics.MAX_SERIES and shown["d0"] == 8.7 and value(of_many, "candidates") == 300
+    assert len(shown) == metrics.MAX_SERIES and shown["d0"] == 8.7 * 3600 and value(of_many, "candidates") == 300
 
 
 def test_the_tail_rate_is_that_of_the_raid_hours(written: Samples, published: Published) -> None:
@@ -259,7 +259,8 @@ def test_names_of_telemetry_are_escaped(published: Published, tmp_path: Path) ->
             "create or replace table status.fct_recent_slowness as select 1 as slowness_rank, $$"
             + hostile
             + "$$ as drive_id, 'disk' as kind,"
-            " null as model, null as host, 'g' as raid_group_id, timestamp '2026-01-05' as hour_utc, 2.5 as slowdown, 1 as slow_hours"
+            " null as model, null as host, null as device, null as slot,"
+            " 'g' as raid_group_id, timestamp '2026-01-05' as hour_utc, 2.5 as slowdown, 1 as slow_hours"
         )
     found = samples(metrics_text(Warehouse(root)))
     (drive,) = [dict(labels)["drive_id"] for (name, labels) in found if name == "drivetail_drive_slowdown_ratio"]

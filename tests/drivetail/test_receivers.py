@@ -97,7 +97,8 @@ def test_a_failed_receiver_is_retried_and_the_others_are_not(settled: Warehouse,
     assert len(failing.taken) == 1 + notify.RETRIES
     ((_, message),) = well.taken
     assert message["title"] == "drivetail: 2 new alerts"
-    assert [line.split()[0] for line in message["message"].splitlines()] == ["d15", "v1"]
+    assert [line.split(":")[0] for line in message["message"].splitlines()] == ["d15", "v1"]
+    assert message["type"] == "warning"
 
     failing.status = 200
     second = drivetail("alerts", "--notify", "-w", settled.root)

@@ -52,7 +52,9 @@ def test_every_alert_fires_once_is_silent_once_and_leads_to_a_page() -> None:
     names = {rule["alert"] for rule in rules}
     assert {case["alertname"] for case in cases if case.get("exp_alerts")} == names
     assert {case["alertname"] for case in cases if not case.get("exp_alerts")} == names
-    assert not [rule["alert"] for rule in rules if not (ROOT / rule["annotations"]["runbook_url"]).is_file()]
+    page = ROOT / "docs" / "runbooks" / "prometheus-alerts.md"
+    assert {rule["annotations"]["runbook_url"] for rule in rules} == {f"https://drivetail.example.org/{page.relative_to(ROOT)}"}
+    assert not [name for name in names if f"`{name}`" not in page.read_text()]
 
 
 def test_promtool_reads_the_expressions_of_the_dashboard(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -189,9 +189,9 @@ RELATIONS: dict[str, dict[str, str]] = {
     ),
     "fct_slow_alerts": columns_of_types(
         varchar="alert_id subject_type subject_id reason raid_group_id part_of",
-        timestamp="raised_at cleared_at first_slow_hour_utc last_slow_hour_utc worst_hour_utc",
-        bigint="slow_hours imbalanced_hours drive_count",
-        double="max_slowdown latency_us median_latency_us",
+        timestamp="raised_at cleared_at reopened_at first_slow_hour_utc last_slow_hour_utc worst_hour_utc",
+        bigint="slow_hours imbalanced_hours drive_count episode_count",
+        double="median_slowdown max_slowdown latency_us median_latency_us",
     ),
     "rejected_records": columns_of_types(varchar="file column", bigint="row"),
     "ingested_files": columns_of_types(
@@ -200,8 +200,8 @@ RELATIONS: dict[str, dict[str, str]] = {
         bigint="rows_delivered rows_accepted rows_rejected rows_duplicate rows_superseded",
     ),
 }
-# of fct_drive_hours and fct_raid_hours, no columns of the marts: the study tells exact multiples by the first, alerts are made of the last
-BESIDE = {"read_latencies_us", "write_latencies_us", "group_slowdown"}
+# no columns of the marts: the study tells exact multiples by the first two, alerts are made of the third, incidents of the last
+BESIDE = {"read_latencies_us", "write_latencies_us", "group_slowdown", "episodes"}
 KEYS: dict[str, tuple[str, ...]] = {
     "dim_drives": ("drive_id",),
     "dim_drive_periods": ("drive_id", "valid_from_utc"),
@@ -1292,32 +1292,80 @@ def first_of_three(instants: list[datetime]) -> datetime | None:
     return None
 
 
-def alert_of_run(subject_type: str, subject: str, reason: str, records: list[Record], known_until: datetime, drives: int) -> Record | None:
-    """The alert of one run of slow hours (ascending rows of fct_drive_hours, or alike); None where no three lie within 24 hours."""
-    raised_at = first_of_three([record["hour_utc"] for record in records])
-    if raised_at is None:
-        return None
-    worst = max(records, key=lambda record: (record["slowdown"], -hours_between(record["hour_utc"], records[0]["hour_utc"])))
-    quiet_at = records[-1]["hour_utc"] + DAY
-    return {
-        "alert_id": f"{subject_type} {subject} {reason} {raised_at}",
-        "subject_type": subject_type,
-        "subject_id": subject,
-        "reason": reason,
-        "raid_group_id": records[-1]["raid_group_id"],
-        "raised_at": raised_at,
-        "cleared_at": quiet_at if known_until >= quiet_at else None,
-        "first_slow_hour_utc": records[0]["hour_utc"],
-        "last_slow_hour_utc": records[-1]["hour_utc"],
-        "slow_hours": len(records),
-        "imbalanced_hours": sum(1 for record in records if max(record["rate_imbalance"] or 0, record["size_imbalance"] or 0) >= 2),
-        "drive_count": drives,
-        "max_slowdown": worst["slowdown"],
-        "worst_hour_utc": worst["hour_utc"],
-        "latency_us": worst["latency_us"],
-        "median_latency_us": worst["median_latency_us"],
-        "part_of": None,
-    }
+AGAIN = timedelta(days=28)
+"""A subject that is slow again this soon has the same alert."""
+
+
+def clearing_time(count: int) -> timedelta:
+    """The quiet time after which an alert that came so often is over."""
+    return min(count, 7) * DAY
+
+
+Incident = tuple[str, str, list[list[Record]]]
+
+
+def joined_episodes(episodes: list[list[Record]], first: str, last: str) -> list[list[list[Record]]]:
+    """Ascending episodes cut where the next begins more than 28 days after all before have ended."""
+    alerts: list[list[list[Record]]] = []
+    for episode in episodes:
+        if alerts and min(r[first] for r in episode) - max(r[last] for r in chain.from_iterable(alerts[-1])) <= AGAIN:
+            alerts[-1].append(episode)
+        else:
+            alerts.append([episode])
+    return alerts
+
+
+def reopened_at(episodes: list[list[Record]], first: str, last: str, raised: list[datetime]) -> datetime | None:
+    """When the last of the episodes that came after the alert was over raised it again."""
+    found = None
+    for number in range(1, len(episodes)):
+        quiet = min(r[first] for r in episodes[number]) - max(r[last] for r in episodes[number - 1])
+        if quiet > clearing_time(number):
+            found = raised[number]
+    return found
+
+
+def episode_of(subject: str, raised_at: datetime, run: list[Record]) -> Record:
+    """A run of slow hours, as alerts of places are made of it."""
+    times = {"raised_at": raised_at, "first": run[0]["hour_utc"], "last": run[-1]["hour_utc"]}
+    return {"alert_id": f"{subject} {raised_at}", "subject_id": subject, **times}
+
+
+def alerts_of(subject_type: str, subject: str, reason: str, records: list[Record], known_until: datetime, drives: int) -> list[Record]:
+    """The alerts of a subject's slow hours (ascending rows of fct_drive_hours, or alike): runs with three within 24 hours, joined."""
+    runs = [run for run in runs_within(records, "hour_utc") if first_of_three([record["hour_utc"] for record in run])]
+    result = []
+    for episodes in joined_episodes(runs, "hour_utc", "hour_utc"):
+        raised = [at for run in episodes if (at := first_of_three([record["hour_utc"] for record in run])) is not None]
+        own = [record for run in episodes for record in run]
+        worst = max(own, key=lambda record: (record["slowdown"], -hours_between(record["hour_utc"], own[0]["hour_utc"])))
+        quiet_at = own[-1]["hour_utc"] + clearing_time(len(episodes))
+        result.append(
+            {
+                "alert_id": f"{subject_type} {subject} {reason} {raised[0]}",
+                "subject_type": subject_type,
+                "subject_id": subject,
+                "reason": reason,
+                "raid_group_id": own[-1]["raid_group_id"],
+                "raised_at": raised[0],
+                "cleared_at": quiet_at if known_until >= quiet_at else None,
+                "episode_count": len(episodes),
+                "reopened_at": reopened_at(episodes, "hour_utc", "hour_utc", raised),
+                "first_slow_hour_utc": own[0]["hour_utc"],
+                "last_slow_hour_utc": own[-1]["hour_utc"],
+                "slow_hours": len(own),
+                "imbalanced_hours": sum(1 for record in own if max(record["rate_imbalance"] or 0, record["size_imbalance"] or 0) >= 2),
+                "drive_count": drives,
+                "median_slowdown": median([record["slowdown"] for record in own]),
+                "max_slowdown": worst["slowdown"],
+                "worst_hour_utc": worst["hour_utc"],
+                "latency_us": worst["latency_us"],
+                "median_latency_us": worst["median_latency_us"],
+                "part_of": None,
+                "episodes": [episode_of(subject, at, run) for at, run in zip(raised, episodes, strict=True)],
+            }
+        )
+    return result
 
 
 def runs_within(items: list[Record], instant: str) -> list[list[Record]]:
@@ -1353,8 +1401,7 @@ def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Recor
     for drive, records in slow.items():
         # the hours of its RAID group say that it was quiet, or the next run does
         known_until = max(last_hours.get(fleet.current_group(drive) or "", datetime.min), records[-1]["hour_utc"])
-        alerts = (alert_of_run("drive", drive, "acute", run, known_until, 1) for run in runs_within(records, "hour_utc"))
-        result += [alert for alert in alerts if alert is not None]
+        result += alerts_of("drive", drive, "acute", records, known_until, 1)
     return result
 
 
@@ -1378,10 +1425,9 @@ def whole_group_alerts(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
     result = []
     for row in dim_raid_groups(fleet, raid_hours):
         group = row["raid_group_id"]
-        for run in runs_within(slow[group], "hour_utc"):
-            alert = alert_of_run("raid_group", group, "whole_group", run, last_hours[group], row["data_drive_count"])
-            if alert is not None:
-                result.append(alert)
+        if slow[group]:
+            known_until = max(last_hours[group], slow[group][-1]["hour_utc"])
+            result += alerts_of("raid_group", group, "whole_group", slow[group], known_until, row["data_drive_count"])
     return result
 
 
@@ -1422,7 +1468,8 @@ def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record])
 
 def chronic_alert(drive: str, group: str, day: datetime) -> Record:
     """What is known of it when it is raised, at the end of a day."""
-    nothing = dict.fromkeys(("cleared_at", "max_slowdown", "worst_hour_utc", "latency_us", "median_latency_us", "part_of"))
+    no = ("cleared_at", "reopened_at", "median_slowdown", "max_slowdown", "worst_hour_utc", "latency_us", "median_latency_us", "part_of")
+    nothing = dict.fromkeys(no)
     return {
         "alert_id": f"drive {drive} chronic {day + DAY}",
         "subject_type": "drive",
@@ -1430,6 +1477,7 @@ def chronic_alert(drive: str, group: str, day: datetime) -> Record:
         "reason": "chronic",
         "raid_group_id": group,
         "raised_at": day + DAY,
+        "episode_count": 1,
         "first_slow_hour_utc": day,
         "imbalanced_hours": 0,
         "drive_count": 1,
@@ -1501,38 +1549,83 @@ def places_told_of(fleet: Fleet, acute: list[Record]) -> list[Crowd]:
     return told + crowds_of([alert for alert in acute if alert["alert_id"] not in taken], "host", host_of)
 
 
-def fct_slow_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record], slowdowns: Slowdowns) -> list[Record]:
-    """The acute alerts, and one for every place that is told of, which stands for its drives'. Those of whole groups and chronic drives."""
-    acute = acute_alerts(fleet, drive_hours, raid_hours)
+def incidents_of(places: list[Crowd]) -> list[Incident]:
+    """The crowds of a place, joined while they come back: (place type, place, its crowds of episodes)."""
+    of_place: dict[tuple[str, str], list[list[Record]]] = defaultdict(list)
+    for place_type, place_id, episodes in places:
+        of_place[place_type, place_id].append(episodes)
+    return [
+        (place[0], place[1], incident)
+        for place, crowds in of_place.items()
+        for incident in joined_episodes(sorted(crowds, key=lambda crowd: crowd[0]["raised_at"]), "first", "last")
+    ]
+
+
+def together_alerts(fleet: Fleet, acute: list[Record]) -> list[Record]:
+    """One for every incident of a place: it stands for each alert half of whose episodes are of it, if these are three drives'."""
+    own = {episode["alert_id"]: alert for alert in acute for episode in alert["episodes"]}
+    incidents = incidents_of(places_told_of(fleet, [episode for alert in acute for episode in alert["episodes"]]))
+    counted = [Counter(own[episode["alert_id"]]["alert_id"] for crowd in crowds for episode in crowd) for _, _, crowds in incidents]
+    members: dict[int, list[Record]] = defaultdict(list)
+    for alert in acute:
+        # most episodes, then the enclosure's, then the latest
+        best = max(range(len(incidents)), key=lambda n: (counted[n][alert["alert_id"]], incidents[n][0] == "enclosure", n), default=None)
+        if best is not None and counted[best][alert["alert_id"]] and 2 * counted[best][alert["alert_id"]] >= alert["episode_count"]:
+            members[best].append(alert)
     together = []
-    for place_type, place_id, members in places_told_of(fleet, acute):
-        raised_at = first_of_three([alert["raised_at"] for alert in members])
-        groups = {alert["raid_group_id"] for alert in members}
-        is_over = all(alert["cleared_at"] for alert in members)
+    for number, alerts in members.items():
+        if len({alert["subject_id"] for alert in alerts}) < 3:
+            continue
+        place_type, place_id, crowds = incidents[number]
+        raised = [at for crowd in crowds if (at := first_of_three([episode["raised_at"] for episode in crowd])) is not None]
+        groups = {alert["raid_group_id"] for alert in alerts}
+        is_over = all(alert["cleared_at"] for alert in alerts)
+        nothing = dict.fromkeys(("median_slowdown", "worst_hour_utc", "latency_us", "median_latency_us", "part_of"))
         together.append(
             {
-                "alert_id": f"{place_type} {place_id} together {raised_at}",
+                "alert_id": f"{place_type} {place_id} together {raised[0]}",
                 "subject_type": place_type,
                 "subject_id": place_id,
                 "reason": "together",
                 "raid_group_id": groups.pop() if len(groups) == 1 else None,
-                "raised_at": raised_at,
-                "cleared_at": max(alert["cleared_at"] for alert in members) if is_over else None,
-                "first_slow_hour_utc": min(alert["first_slow_hour_utc"] for alert in members),
-                "last_slow_hour_utc": max(alert["last_slow_hour_utc"] for alert in members),
-                "slow_hours": sum(alert["slow_hours"] for alert in members),
-                "imbalanced_hours": sum(alert["imbalanced_hours"] for alert in members),
-                "drive_count": len({alert["subject_id"] for alert in members}),
-                "max_slowdown": max(alert["max_slowdown"] for alert in members),
-                "worst_hour_utc": None,
-                "latency_us": None,
-                "median_latency_us": None,
-                "part_of": None,
+                "raised_at": raised[0],
+                "cleared_at": max(alert["cleared_at"] for alert in alerts) if is_over else None,
+                "episode_count": len(crowds),
+                "reopened_at": reopened_at(crowds, "first", "last", raised),
+                "first_slow_hour_utc": min(alert["first_slow_hour_utc"] for alert in alerts),
+                "last_slow_hour_utc": max(alert["last_slow_hour_utc"] for alert in alerts),
+                "slow_hours": sum(alert["slow_hours"] for alert in alerts),
+                "imbalanced_hours": sum(alert["imbalanced_hours"] for alert in alerts),
+                "drive_count": len({alert["subject_id"] for alert in alerts}),
+                "max_slowdown": max(alert["max_slowdown"] for alert in alerts),
+                **nothing,
             }
         )
-        for alert in members:
+        for alert in alerts:
             alert["part_of"] = together[-1]["alert_id"]
-    return acute + together + whole_group_alerts(fleet, raid_hours) + chronic_alerts(fleet, slowdowns, raid_hours)
+    return together
+
+
+def lasts_as_long(acute: Record, chronic: Record) -> bool:
+    """Whether a drive's acute alert is open, or was until its chronic one was over."""
+    if acute["subject_id"] != chronic["subject_id"]:
+        return False
+    if acute["cleared_at"] is None:
+        return True
+    return chronic["cleared_at"] is not None and acute["raised_at"] <= chronic["cleared_at"] <= acute["cleared_at"]
+
+
+def fct_slow_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record], slowdowns: Slowdowns) -> list[Record]:
+    """The acute alerts, and one for every place that is told of, which stands for its drives'. Those of whole groups and chronic drives."""
+    acute = acute_alerts(fleet, drive_hours, raid_hours)
+    together = together_alerts(fleet, acute)
+    chronic = chronic_alerts(fleet, slowdowns, raid_hours)
+    for alert in chronic:
+        lasting = [one for one in acute if lasts_as_long(one, alert)]
+        if lasting:
+            latest = max(lasting, key=lambda one: one["raised_at"])
+            alert["part_of"] = latest["part_of"] or latest["alert_id"]
+    return acute + together + whole_group_alerts(fleet, raid_hours) + chronic
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from drivetail.ask.explain.text import num, right_aligned, when
 from drivetail.console import Columns, block, facts, table, table_with_files
 from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
+from report.words import named_drive
 
 LATEST = 10
 """Intervals, events and episodes of a drive that are shown."""
@@ -40,7 +41,20 @@ def explain_drive(warehouse: Warehouse, drive: str) -> str:
 
 def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str]:
     drive_id = drive["drive_id"]
-    attributes = ("vendor", "model", "firmware", "flash_cell", "capacity_bytes", "rpm", "interface", "host")
+    attributes = (
+        "host",
+        "device",
+        "slot",
+        "enclosure",
+        "site",
+        "vendor",
+        "model",
+        "firmware",
+        "flash_cell",
+        "capacity_bytes",
+        "rpm",
+        "interface",
+    )
     spans = fetch(
         connection,
         """
@@ -56,9 +70,10 @@ def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str
     ((pruned_before,),) = connection.execute("select pruned_before_utc from marts.publication").fetchall()
     blocks = [
         block(
-            f"Drive {drive_id}",
+            f"Drive {named_drive(drive)}",
             facts(
                 [
+                    ("serial", drive_id),
                     ("kind", drive["kind"]),
                     *((name, drive[name]) for name in attributes),
                     ("deployed_on", _deployed_text(drive)),

@@ -30,7 +30,7 @@ OF_HOUR = {
 def as_records(warehouse: Warehouse, drive: str, hour: str | None) -> list[Row]:
     """The rows about a drive, or about one hour of it; `relation` says which. Raises: QueryError."""
     with publication_of(warehouse) as connection:
-        known_drive(connection, drive)
+        drive = known_drive(connection, drive)["drive_id"]
         asked: Row = {"drive": drive} if hour is None else {"drive": drive, "hour": parse_hour(hour)[0]}
         queries = OF_DRIVE if hour is None else OF_HOUR
         return [{"relation": name, **row} for name, query in queries.items() for row in fetch(connection, query, asked)]

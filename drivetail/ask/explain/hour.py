@@ -45,7 +45,7 @@ def explain_hour(warehouse: Warehouse, drive: str, hour: str) -> str:
 def hour_text(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, drive: str, hour: str) -> str:
     """The same of a publication that is open."""
     at, notes = parse_hour(hour)
-    known_drive(connection, drive)
+    drive = known_drive(connection, drive)["drive_id"]
     # of a pruned row nothing is left, or drive, hour and slowdown alone
     measured = fetch(connection, MEASURED, [drive, at])
     if measured:

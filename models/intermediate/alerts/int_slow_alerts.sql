@@ -1,5 +1,13 @@
 {{ config(meta={'made': 'each_build'}) }}
--- Alerts, what an operator should look at: a drive that has become slow, once per run of slow hours; drives of one enclosure or host that became slow
+{%- set again_days = 28 %}{#- days without a slow hour after which a drive that is slow again raises another alert, not the same once more -#}
+{%- set longest_clearing = 7 %}{#- times alert_clear_hours that an alert takes to clear at most; it takes as many as it came back -#}
+{%- set is_reopened %}coalesce(
+            first_slow_hour_utc
+            > earlier_slow_hour_utc + least(episode_number - 1, {{ longest_clearing }}) * interval {{ var('alert_clear_hours') }} hour,
+            false
+        )
+{%- endset %}
+-- Alerts, what an operator should look at: a drive that has become slow, once however often it comes back; drives of one enclosure or host that became slow
 -- together, once for all of them and by the narrowest place that most of them share; a RAID group that is slow as a whole against its own
 -- past; a drive that has become a little slow for good. Also those that a floor of concern holds back. Grain: subject_type, subject_id, reason, raised_at.
 with kinds as (
@@ -164,22 +172,81 @@ numbered as (
     from followed
 ),
 
-ranked as (
-    select
-        *,
-        row_number() over (
-            partition by subject_type, subject_id, run_number order by slowdown desc, hour_utc asc
-        ) as worst_rank
-    from numbered
-),
-
 runs as (
     select
         subject_type,
         subject_id,
+        run_number,
         min(case when is_acute then hour_utc end) as acute_at,
         -- no hour below the floor is of concern
         min(case when latency_us >= floor_us then hour_utc end) as reached_at,
+        min(hour_utc) as first_slow_hour_utc,
+        max(hour_utc) as last_slow_hour_utc
+    from numbered
+    group by subject_type, subject_id, run_number
+),
+
+acute_runs as (
+    select
+        *,
+        greatest(acute_at, coalesce(reached_at, acute_at)) as raised_at,
+        coalesce(
+            first_slow_hour_utc
+            <= lag(last_slow_hour_utc) over (partition by subject_type, subject_id order by run_number) + interval {{ again_days }} day,
+            false
+        ) as is_again
+    from runs
+    where acute_at is not null
+),
+
+numbered_runs as (
+    select
+        *,
+        sum(case when is_again then 0 else 1 end) over (
+            partition by subject_type, subject_id order by run_number rows between unbounded preceding and current row
+        ) as alert_number
+    from acute_runs
+),
+
+ordered_runs as (
+    select
+        *,
+        row_number() over (partition by subject_type, subject_id, alert_number order by run_number) as episode_number,
+        lag(last_slow_hour_utc) over (partition by subject_type, subject_id, alert_number order by run_number) as earlier_slow_hour_utc
+    from numbered_runs
+),
+
+episodes as (
+    select *, {{ is_reopened }} as is_reopened
+    from ordered_runs
+),
+
+alert_hours as (
+    select
+        numbered.*,
+        episodes.alert_number,
+        episodes.episode_number,
+        episodes.raised_at,
+        episodes.reached_at,
+        episodes.is_reopened,
+        row_number() over (
+            partition by numbered.subject_type, numbered.subject_id, episodes.alert_number order by numbered.slowdown desc, numbered.hour_utc asc
+        ) as worst_rank
+    from numbered
+    inner join episodes
+        on numbered.subject_type = episodes.subject_type
+        and numbered.subject_id = episodes.subject_id
+        and numbered.run_number = episodes.run_number
+),
+
+alerts as (
+    select
+        subject_type,
+        subject_id,
+        alert_number,
+        coalesce(min(case when reached_at is not null then raised_at end), min(raised_at)) as raised_at,
+        max(case when is_reopened then raised_at end) as reopened_at,
+        max(episode_number) as episode_count,
         max(latency_us) as max_latency_us,
         max(peer_kind) as peer_kind,
         max(floor_us) as floor_us,
@@ -189,43 +256,53 @@ runs as (
         max_by(raid_group_id, hour_utc) as raid_group_id,
         count(*) as slow_hours,
         count(case when is_imbalanced then 1 end) as imbalanced_hours,
+        {{ median_of_group('slowdown') }} as median_slowdown,
         max(slowdown) as max_slowdown,
         max(case when worst_rank = 1 then hour_utc end) as worst_hour_utc,
         max(case when worst_rank = 1 then latency_us end) as latency_us,
         max(case when worst_rank = 1 then median_latency_us end) as median_latency_us
-    from ranked
-    group by subject_type, subject_id, run_number
+    from alert_hours
+    group by subject_type, subject_id, alert_number
 ),
 
 timed as (
-    select *, greatest(acute_at, coalesce(reached_at, acute_at)) as raised_at
-    from runs
-    where acute_at is not null
+    select
+        *,
+        -- the more often it came back, the longer it has to be quiet
+        last_slow_hour_utc + least(episode_count, {{ longest_clearing }}) * interval {{ var('alert_clear_hours') }} hour as quiet_at
+    from alerts
 ),
 
 raised as (
     select
-        runs.*,
-        case when runs.max_latency_us < runs.floor_us then {{ below_the_floor() }} end as held_back_by,
-        runs.subject_type || ' ' || runs.subject_id || case runs.subject_type when 'drive' then ' acute ' else ' whole_group ' end
-        || cast(runs.raised_at as string) as alert_id,
-        case runs.subject_type when 'drive' then 'acute' else 'whole_group' end as reason,
+        alerts.*,
+        case when alerts.max_latency_us < alerts.floor_us then {{ below_the_floor() }} end as held_back_by,
+        alerts.subject_type || ' ' || alerts.subject_id || case alerts.subject_type when 'drive' then ' acute ' else ' whole_group ' end
+        || cast(alerts.raised_at as string) as alert_id,
+        case alerts.subject_type when 'drive' then 'acute' else 'whole_group' end as reason,
         -- quiet for long enough, and known to be: the RAID group's hours (or a later run of its own) reach that far
-        case
-            when greatest(raid_groups.last_hour_utc, runs.last_of_subject_utc)
-                >= runs.last_slow_hour_utc + interval {{ var('alert_clear_hours') }} hour
-                then runs.last_slow_hour_utc + interval {{ var('alert_clear_hours') }} hour
-        end as cleared_at,
-        case runs.subject_type when 'drive' then 1 else raid_groups.data_drive_count end as drive_count
-    from timed as runs
-    left join {{ ref('int_drives') }} as drives on runs.subject_type = 'drive' and runs.subject_id = drives.drive_id
+        case when greatest(raid_groups.last_hour_utc, alerts.last_of_subject_utc) >= alerts.quiet_at then alerts.quiet_at end as cleared_at,
+        case alerts.subject_type when 'drive' then 1 else raid_groups.data_drive_count end as drive_count
+    from timed as alerts
+    left join {{ ref('int_drives') }} as drives on alerts.subject_type = 'drive' and alerts.subject_id = drives.drive_id
     left join {{ ref('int_raid_groups') }} as raid_groups
-        on raid_groups.raid_group_id = case runs.subject_type when 'drive' then drives.current_raid_group_id else runs.subject_id end
+        on raid_groups.raid_group_id = case alerts.subject_type when 'drive' then drives.current_raid_group_id else alerts.subject_id end
 ),
 
+-- each time that a drive became slow, by the places it is in
 by_place as (
-    select raised.*, places.place_type, places.place_id
+    select
+        raised.alert_id,
+        raised.alert_id || ' ' || cast(episodes.episode_number as string) as episode_id,
+        raised.subject_id,
+        places.place_type,
+        places.place_id,
+        episodes.raised_at,
+        episodes.first_slow_hour_utc,
+        episodes.last_slow_hour_utc
     from raised
+    inner join episodes
+        on raised.subject_type = episodes.subject_type and raised.subject_id = episodes.subject_id and raised.alert_number = episodes.alert_number
     inner join {{ ref('int_drives__places') }} as places on raised.subject_type = 'drive' and raised.subject_id = places.drive_id
     where raised.held_back_by is null
 ),
@@ -237,12 +314,12 @@ enclosures as (
     select own.place_id, own.chain_number
     from crowded as own
     left join crowded as at_host
-        on at_host.place_type = 'host' and own.alert_id = at_host.alert_id
+        on at_host.place_type = 'host' and own.episode_id = at_host.episode_id
     left join crowded as beside
         on beside.place_type = 'host' and at_host.place_id = beside.place_id and at_host.chain_number = beside.chain_number
     where own.place_type = 'enclosure'
     group by own.place_id, own.chain_number
-    having 2 * count(distinct own.alert_id) > count(distinct coalesce(beside.alert_id, own.alert_id))
+    having 2 * count(distinct own.episode_id) > count(distinct coalesce(beside.episode_id, own.episode_id))
 ),
 
 of_enclosures as (
@@ -257,7 +334,7 @@ left_over as (
     select *
     from by_place
     where place_type = 'host'
-        and not exists (select 1 from of_enclosures where of_enclosures.alert_id = by_place.alert_id)
+        and not exists (select 1 from of_enclosures where of_enclosures.episode_id = by_place.episode_id)
 ),
 
 chained as (
@@ -266,40 +343,125 @@ chained as (
     {{ raised_together('left_over') }}
 ),
 
-together as (
+-- each time that drives of a place became slow together; what comes back is the same incident, as of a drive
+chains as (
     select
         place_type,
         place_id,
         chain_number,
         min(case when is_together then raised_at end) as raised_at,
-        case when count(cleared_at) = count(*) then max(cleared_at) end as cleared_at,
         min(first_slow_hour_utc) as first_slow_hour_utc,
-        max(last_slow_hour_utc) as last_slow_hour_utc,
-        cast(sum(slow_hours) as bigint) as slow_hours,
-        cast(sum(imbalanced_hours) as bigint) as imbalanced_hours,
-        max(max_slowdown) as max_slowdown,
-        count(distinct subject_id) as drive_count,
-        case when min(raid_group_id) = max(raid_group_id) then min(raid_group_id) end as raid_group_id
+        max(last_slow_hour_utc) as last_slow_hour_utc
     from chained
     group by place_type, place_id, chain_number
 ),
 
-of_places as (
+linked_chains as (
     select
-        place_type || ' ' || place_id || ' together ' || cast(raised_at as string) as alert_id,
-        *
-    from together
+        *,
+        coalesce(
+            first_slow_hour_utc
+            <= max(last_slow_hour_utc) over (
+                partition by place_type, place_id order by chain_number rows between unbounded preceding and 1 preceding
+            ) + interval {{ again_days }} day,
+            false
+        ) as is_again
+    from chains
+),
+
+numbered_chains as (
+    select
+        *,
+        sum(case when is_again then 0 else 1 end) over (
+            partition by place_type, place_id order by chain_number rows between unbounded preceding and current row
+        ) as incident_number
+    from linked_chains
+),
+
+ordered_chains as (
+    select
+        *,
+        row_number() over (partition by place_type, place_id, incident_number order by chain_number) as episode_number,
+        lag(last_slow_hour_utc) over (partition by place_type, place_id, incident_number order by chain_number) as earlier_slow_hour_utc
+    from numbered_chains
+),
+
+incidents as (
+    select
+        place_type,
+        place_id,
+        incident_number,
+        place_type || ' ' || place_id || ' together ' || cast(min(raised_at) as string) as incident_id,
+        min(raised_at) as raised_at,
+        max(case when {{ is_reopened }} then raised_at end) as reopened_at,
+        max(episode_number) as episode_count
+    from ordered_chains
+    group by place_type, place_id, incident_number
+),
+
+-- a drive that was mostly slow alone keeps its own alert
+shared as (
+    select
+        chained.alert_id,
+        chained.place_type,
+        chained.place_id,
+        ordered_chains.incident_number,
+        count(*) as shared_count
+    from chained
+    inner join ordered_chains
+        on chained.place_type = ordered_chains.place_type
+        and chained.place_id = ordered_chains.place_id
+        and chained.chain_number = ordered_chains.chain_number
+    group by chained.alert_id, chained.place_type, chained.place_id, ordered_chains.incident_number
+),
+
+mostly_shared as (
+    select
+        shared.*,
+        row_number() over (partition by shared.alert_id order by shared.shared_count desc, shared.place_type asc, shared.incident_number desc) as share_place
+    from shared
+    inner join raised on shared.alert_id = raised.alert_id
+    where 2 * shared.shared_count >= raised.episode_count
+),
+
+together as (
+    select
+        incidents.place_type,
+        incidents.place_id,
+        incidents.incident_number,
+        incidents.incident_id,
+        incidents.raised_at,
+        incidents.reopened_at,
+        incidents.episode_count,
+        case when count(raised.cleared_at) = count(*) then max(raised.cleared_at) end as cleared_at,
+        min(raised.first_slow_hour_utc) as first_slow_hour_utc,
+        max(raised.last_slow_hour_utc) as last_slow_hour_utc,
+        cast(sum(raised.slow_hours) as bigint) as slow_hours,
+        cast(sum(raised.imbalanced_hours) as bigint) as imbalanced_hours,
+        max(raised.max_slowdown) as max_slowdown,
+        count(distinct raised.subject_id) as drive_count,
+        case when min(raised.raid_group_id) = max(raised.raid_group_id) then min(raised.raid_group_id) end as raid_group_id
+    from mostly_shared
+    inner join incidents
+        on mostly_shared.place_type = incidents.place_type
+        and mostly_shared.place_id = incidents.place_id
+        and mostly_shared.incident_number = incidents.incident_number
+    inner join raised on mostly_shared.alert_id = raised.alert_id
+    where mostly_shared.share_place = 1
+    group by
+        incidents.place_type, incidents.place_id, incidents.incident_number, incidents.incident_id,
+        incidents.raised_at, incidents.reopened_at, incidents.episode_count
+    having count(distinct raised.subject_id) >= {{ var('together_drives') }}
 ),
 
 members as (
-    select
-        chained.alert_id,
-        of_places.alert_id as part_of
-    from chained
-    inner join of_places
-        on chained.place_type = of_places.place_type
-        and chained.place_id = of_places.place_id
-        and chained.chain_number = of_places.chain_number
+    select mostly_shared.alert_id, together.incident_id as part_of
+    from mostly_shared
+    inner join together
+        on mostly_shared.place_type = together.place_type
+        and mostly_shared.place_id = together.place_id
+        and mostly_shared.incident_number = together.incident_number
+    where mostly_shared.share_place = 1
 ),
 
 turns as (
@@ -333,6 +495,25 @@ chronic as (
     from numbered_turns
     where turn_number > 0
     group by drive_id, raid_group_id, turn_number
+),
+
+-- who looks at a drive that is slow need not hear that it is a little slow as well
+chronic_members as (
+    select
+        chronic.drive_id,
+        chronic.raised_at,
+        max_by(coalesce(members.part_of, raised.alert_id), raised.raised_at) as part_of
+    from chronic
+    inner join raised
+        on raised.subject_type = 'drive'
+        and chronic.drive_id = raised.subject_id
+        and raised.held_back_by is null
+        and (
+            raised.cleared_at is null
+            or (chronic.cleared_at is not null and raised.cleared_at >= chronic.cleared_at and raised.raised_at <= chronic.cleared_at)
+        )
+    left join members on raised.alert_id = members.alert_id
+    group by chronic.drive_id, chronic.raised_at
 )
 
 select
@@ -343,11 +524,14 @@ select
     raised.raid_group_id,
     raised.raised_at,
     raised.cleared_at,
+    raised.episode_count,
+    raised.reopened_at,
     raised.first_slow_hour_utc,
     raised.last_slow_hour_utc,
     raised.slow_hours,
     raised.imbalanced_hours,
     cast(raised.drive_count as bigint) as drive_count,
+    raised.median_slowdown,
     raised.max_slowdown,
     raised.worst_hour_utc,
     raised.latency_us,
@@ -361,18 +545,21 @@ from raised
 left join members on raised.alert_id = members.alert_id
 union all
 select
-    alert_id,
+    incident_id as alert_id,
     place_type as subject_type,
     place_id as subject_id,
     'together' as reason,
     raid_group_id,
     raised_at,
     cleared_at,
+    episode_count,
+    reopened_at,
     first_slow_hour_utc,
     last_slow_hour_utc,
     slow_hours,
     imbalanced_hours,
     drive_count,
+    cast(null as double) as median_slowdown,
     max_slowdown,
     cast(null as timestamp) as worst_hour_utc,
     cast(null as double) as latency_us,
@@ -382,7 +569,7 @@ select
     cast(null as double) as max_latency_us,
     cast(null as double) as floor_us,
     cast(null as string) as held_back_by
-from of_places
+from together
 union all
 select
     'drive ' || chronic.drive_id || ' chronic ' || cast(chronic.raised_at as string) as alert_id,
@@ -392,19 +579,23 @@ select
     chronic.raid_group_id,
     chronic.raised_at,
     chronic.cleared_at,
+    cast(1 as bigint) as episode_count,
+    cast(null as timestamp) as reopened_at,
     chronic.first_slow_hour_utc,
     chronic.last_slow_hour_utc,
     cast(chronic.slow_hours as bigint) as slow_hours,
     cast(0 as bigint) as imbalanced_hours,
     cast(1 as bigint) as drive_count,
+    cast(null as double) as median_slowdown,
     cast(null as double) as max_slowdown,
     cast(null as timestamp) as worst_hour_utc,
     cast(null as double) as latency_us,
     cast(null as double) as median_latency_us,
-    cast(null as string) as part_of,
+    chronic_members.part_of,
     kinds.peer_kind,
     chronic.max_latency_us,
     {{ alert_floor('kinds.peer_kind') }} as floor_us,
     case when chronic.max_latency_us < {{ alert_floor('kinds.peer_kind') }} then {{ below_the_floor() }} end as held_back_by
 from chronic
+left join chronic_members on chronic.drive_id = chronic_members.drive_id and chronic.raised_at = chronic_members.raised_at
 left join kinds on kinds.subject_type = 'drive' and chronic.drive_id = kinds.subject_id

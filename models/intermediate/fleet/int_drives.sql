@@ -29,6 +29,25 @@ inventory as (
         and (drive_id not in (select shared_serial from apart) or drive_id in (select drive_id from spans))
 ),
 
+-- the name that its host has for it now, or had last: of several paths all; a controller's name only where nobody names its namespace
+names as (
+    select
+        drive_id,
+        regexp_extract(alias, '/(.+)$', 1) as device,
+        to_hour_utc = max(to_hour_utc) over (partition by drive_id) as is_latest,
+        regexp_extract(alias, '/(nvme[0-9]+)$', 1) <> '' as is_controller,
+        max(case when regexp_extract(alias, '/(nvme[0-9]+)$', 1) = '' then 1 else 0 end) over (partition by drive_id, to_hour_utc) as names_devices
+    from {{ ref('int_aliases__periods') }}
+    where alias like '%/%'
+),
+
+names_now as (
+    select drive_id, {{ joined_texts('device', ', ') }} as device
+    from names
+    where is_latest and not (is_controller and names_devices = 1)
+    group by drive_id
+),
+
 events as (
     select distinct drive_id from {{ ref('int_drive_events__identified') }}
 )
@@ -59,6 +78,7 @@ select
     inventory.enclosure,
     inventory.site,
     inventory.slot,
+    coalesce(names_now.device, nullif(regexp_extract(coalesce(inventory.drive_id, spans.drive_id, events.drive_id), '/(.+)$', 1), '')) as device,
     inventory.deployed_on,
     inventory.deployed_on_source,
     inventory.drive_id is not null as has_inventory,
@@ -74,3 +94,4 @@ from inventory
 full join spans on inventory.drive_id = spans.drive_id
 left join devices on spans.drive_id = devices.drive_id
 full join events on coalesce(inventory.drive_id, spans.drive_id) = events.drive_id
+left join names_now on coalesce(inventory.drive_id, spans.drive_id, events.drive_id) = names_now.drive_id

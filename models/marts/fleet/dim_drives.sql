@@ -13,6 +13,7 @@ select
     enclosure,
     site,
     slot,
+    device,
     deployed_on,
     deployed_on_source,
     first_hour_utc,

@@ -1,6 +1,6 @@
 {{ config(meta={'made': 'each_day'}) }}
 {%- set alert_floors_us = [100, 300, 1000, 10000] %}{#- what such floors would have held back -#}
--- How many alerts of the last days floors of concern would have held back, and how many of the drives that a person found slow. Alerts of drives and
+-- How many alerts that were slow in the last days floors of concern would have held back, and how many of the drives that a person found slow. Alerts of drives and
 -- RAID groups, also those that a floor holds back now; of several drives each. Grain: peer_kind, floor_us.
 with recent as (
     select
@@ -9,7 +9,7 @@ with recent as (
         coalesce(labels.verdict = 'slow', false) as is_labelled_slow
     from {{ ref('int_slow_alerts') }} as alerts
     inner join {{ ref('publication') }} as publication
-        on alerts.raised_at > publication.last_hour_utc - interval {{ var('alert_floor_days') }} day
+        on alerts.last_slow_hour_utc > publication.last_hour_utc - interval {{ var('alert_floor_days') }} day
     left join {{ ref('stg_raw__labels') }} as labels on alerts.subject_type = 'drive' and alerts.subject_id = labels.drive_id
     where alerts.subject_type in ('drive', 'raid_group')
 )

@@ -29,6 +29,8 @@ select
     drives.kind,
     drives.model,
     drives.host,
+    drives.device,
+    drives.slot,
     ranked.raid_group_id,
     ranked.hour_utc,
     ranked.slowdown,
