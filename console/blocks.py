@@ -175,10 +175,9 @@ def drive_places(published: Published, drives: set[str]) -> dict[str, Row]:
     """Where some drives are, and what to do about them: drive_id -> host, device, slot, enclosure, model, raid_group_id, action."""
     if not drives:
         return {}
-    device = "device" if published.has("marts.dim_drives", "device") else "null as device"
     listed = ", ".join(quoted(drive) for drive in sorted(drives))
     found = published.rows(
-        f"select drive_id, host, {device}, slot, enclosure, model, current_raid_group_id as raid_group_id "
+        f"select drive_id, host, device, slot, enclosure, model, current_raid_group_id as raid_group_id "
         f"from marts.dim_drives where drive_id in ({listed})"
     )
     todo = {row["drive_id"]: row["action"] for row in published.rows("select drive_id, action from marts.drive_actions where needs_person")}

@@ -33,6 +33,7 @@ HEADINGS = {
     "good_ratio_low": "from", "good_ratio_high": "to", "part_of": "part of",
     "tail_hours_caused_28d": "caused, tail hours", "own_tail_hours_after": "cost in 28 days after, tail hours",
     "slow_days_14d": "slow days of 14", "successor_drive_id": "replaced by", "decided_by": "by", "alert_id": "incident",
+    "incident_id": "slow with others of",
     "raid_level": "RAID level", "slow_hours_28d": "slow hours", "verdict_reason": "why", "together_hours_28d": "with others, hours",
     "median_latency_us": "peers' median (µs)", "io_ratio": "I/Os, after to before", "rio_lost": "I/Os lost", "raid_hours": "RAID-hours",
 }  # fmt: skip
@@ -52,7 +53,7 @@ WORDS = {"cause", "reason", "event_type", "exclusion_reason", "subject_type", "t
 WHY = {"why", "evidence", "note", "verdict_reason", "lists_reason", "detail", "comment", "message"}
 """Sentences."""
 
-HIDDEN = {"action_rank", "candidate_rank", "decision_seq"}
+HIDDEN = {"action_rank", "incident_rank", "candidate_rank", "decision_seq"}
 """The order of a table: no reader needs to see it."""
 
 

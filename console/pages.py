@@ -370,8 +370,7 @@ def table(published: Published, query: Query) -> Page:
 def search(published: Published, query: Query) -> Page:
     """Drives, hosts, groups and models by a part of their name, or `host/device`."""
     sought = query.get("q", "").strip()
-    names = ["drive_id", "coalesce(host, '') || '/' || coalesce(slot, '')"]
-    names += ["coalesce(host, '') || '/' || coalesce(device, '')"] if published.has("marts.dim_drives", "device") else []
+    names = ["drive_id", *(f"coalesce(host, '') || '/' || coalesce({name}, '')" for name in ("slot", "device"))]
     drives = [f"contains(lower({name}), lower({quoted(sought)}))" for name in names]
     if published.has(ALIASES):
         drives.append(f"drive_id in (select drive_id from {ALIASES} where contains(lower(alias), lower({quoted(sought)})))")
@@ -392,12 +391,11 @@ def exact(published: Published, sought: str) -> str | None:
     ):  # fmt: skip
         if published.rows(f"select {column} from {relation} where {column} = {this} limit 1"):
             return address(page, id=sought)
-    host, _, name = sought.partition("/")
-    column = "device" if published.has("marts.dim_drives", "device") else "slot"
-    found = published.rows(f"select drive_id from marts.dim_drives where host = {quoted(host)} and {column} = {quoted(name)} limit 2")
-    if not found and published.has(ALIASES):
-        found = published.rows(f"select distinct drive_id from {ALIASES} where alias = {this} limit 2")
-    return address("/drive", id=found[0]["drive_id"]) if len(found) == 1 else None
+    try:
+        with published.cursor() as cursor:
+            return address("/drive", id=known_drive(cursor, sought)["drive_id"])
+    except QueryError:
+        return None
 
 
 def _plain(name: str, title: str) -> Callable[[Published, Query], Page]:

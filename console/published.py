@@ -152,9 +152,9 @@ class Published:
         """What a published view, such as `marts.drive_actions`, is made of; empty for a table."""
         return next((row["sql"] for row in self._views if row["relation"] == name), "")
 
-    def has(self, relation: str, column: str | None = None) -> bool:
-        """Whether a relation, or a column of it, is in this publication."""
-        return relation in self.columns and (column is None or column in self.columns[relation])
+    def has(self, relation: str) -> bool:
+        """Whether a relation is in this publication."""
+        return relation in self.columns
 
     def described(self, column: str, relation: str | None = None) -> str:
         """The description of a column: that of the relation, else of the first that has one of this name."""

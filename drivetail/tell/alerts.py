@@ -52,6 +52,7 @@ class Alert:
     last_slow_hour_utc: datetime
     slow_hours: int
     imbalanced_hours: int
+    load_known_hours: int
     drive_count: int
     median_slowdown: float | None
     max_slowdown: float | None
@@ -86,6 +87,8 @@ class Alert:
                 f"Look at its workload first: in {self.imbalanced_hours} of {counted_noun(self.slow_hours, 'slow hour')} "
                 "it did far more I/O, or far larger, than its peers"
             )
+        if 2 * self.load_known_hours <= self.slow_hours:
+            return "Its load is not known: compare it with that of its peers, then reseat the drive and check the cabling"
         return "Same load as its peers, so the drive or its path is at fault: reseat it and check the cabling. If it stays slow, replace it"
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -27,7 +28,7 @@ from report.weekly.queries import (
     Row,
     WeekFacts,
 )
-from report.words import TOO_LITTLE
+from report.words import TOO_LITTLE, named_drive, place
 
 RECORD_KINDS = {
     "all": "All records",
@@ -58,10 +59,9 @@ CAUSES = {
     "rebuild_or_scrub": "rebuild or scrub",
     "maintenance": "maintenance",
     "whole_group": "whole group",
-    "neighbours": "host or enclosure",
+    "neighbours": "what drives of its host, enclosure or group share",
     "latency_quantum": "firmware timer",
     "cohort": "model or firmware",
-    "censored": "beginning or end not seen",
 }
 BUDGET_WORDS = {"kept": "kept", "missed": "missed", "open": TOO_LITTLE}
 VERDICTS = {"open": TOO_LITTLE}
@@ -100,7 +100,7 @@ def render_page(facts: WeekFacts) -> str:
         drive_events=rows_by(facts.drive_events, "drive_id"),
         group_drives=rows_by(facts.group_drives, "raid_group_id"),
         anchors={
-            **{row["drive_id"]: f"drive-{place}" for place, row in enumerate(charted(facts), 1)},
+            **{row["drive_id"]: f"drive-{number}" for number, row in enumerate(charted(facts), 1)},
             **{row["raid_group_id"]: f"group-{row['cost_rank']}" for row in facts.raid_groups},
         },
         unplug_digest=unplug_digest(facts),
@@ -112,6 +112,9 @@ def render_page(facts: WeekFacts) -> str:
         cause_words=CAUSES,
         verdict_words=VERDICTS,
         lists_of=lists_of,
+        incidents=incidents(facts.actions),
+        places={row["drive_id"]: {**row, "walk": place(row)} for row in facts.places},
+        listed={row["drive_id"]: row for row in facts.actions},
         todo={row["drive_id"]: row["action"] for row in facts.actions if row["action"] != "none"},
         explain=lambda drive: f"drivetail explain {shlex.quote(drive)}",
         baseline_weeks=max((row["baseline_week_count"] or 0 for row in facts.slowness), default=0),
@@ -156,15 +159,15 @@ def trend(facts: WeekFacts) -> list[tuple[str, Markup | None]]:
 def charted(facts: WeekFacts) -> list[Row]:
     """Every drive that the page lists: of the list of actions, decided on (the successor of one that was replaced), the costliest."""
     of_week = {row["drive_id"]: row for row in facts.drives}
-    nothing = {"slow_hours": 0, "drive_hours": None, "max_slowdown": None, "cause": None, "evidence": None}
-    listed = [{**nothing, **of_week.get(row["drive_id"], {}), **row} for row in facts.actions]
+    nothing = {"slow_hours": 0, "drive_hours": None, "max_slowdown": None, "cause": None, "evidence": None, "incident_id": None}
+    listed = [{**nothing, **of_week.get(row["drive_id"], {}), **row, "evidence": row["cause_evidence"]} for row in facts.actions]
     for row in facts.decisions[:DECISIONS_DRAWN]:
         after = row["successor_drive_id"] if row["state"] == "replaced" else row["drive_id"]
         if after is not None:
             role = f"in the place of {row['drive_id']}" if after != row["drive_id"] else f"decided: {row['verdict']}"
             place = {"drive_id": after, "kind": row["kind"], "raid_group_id": row["raid_group_id"]}
             listed.append({**nothing, **of_week.get(after, {}), **place, "action": None, "role": role})
-    listed += [{**row, "action": None} for row in facts.drives]
+    listed += [{**row, "action": None, "incident_id": None} for row in facts.drives]
     first: dict[str, Row] = {}
     for row in listed:
         first.setdefault(row["drive_id"], {"role": None, **row})
@@ -177,10 +180,10 @@ def charts(facts: WeekFacts) -> list[tuple[Row, Markup]]:
     top = max([row["max_slowdown"] for row in facts.drives] + [4.0])
     series, events = rows_by(facts.drive_series, "drive_id"), rows_by(facts.drive_events, "drive_id")
     result = []
-    for place, drive in enumerate(charted(facts), 1):
+    for number, drive in enumerate(charted(facts), 1):
         name = drive["drive_id"]
         figure = figures.drive_week(drive, series.get(name, []), bands, events.get(name, []), facts.week["week_utc"], top)
-        result.append((drive, drawn(figure, f"drive-{place}", f"Slowdown of {name}, hour by hour")))
+        result.append((drive, drawn(figure, f"drive-{number}", f"Slowdown of {name}, hour by hour")))
     return result
 
 
@@ -234,13 +237,14 @@ def slo_words(facts: WeekFacts) -> str:
 
 def cause_digest(facts: WeekFacts) -> str:
     """What most slow hours of each kind come from."""
-    first = {row["kind"]: row for row in reversed(facts.causes)}
+    first = {row["kind"]: row for row in reversed(facts.causes) if row["cause"] != "unexplained"}
     parts = [
         f"{plural(kind)}, {CAUSES.get(first[kind]['cause'], first[kind]['cause'])} "
         f"({percent(first[kind]['slow_hour_share'])} of {noun(first[kind]['all_slow_hours'], 'hour', 'hours')})"
         for kind in kinds_of(facts.causes)
+        if kind in first
     ]
-    return f"Most frequent cause of the slow intervals that began this week: {'; '.join(parts)}." if parts else ""
+    return f"Most frequent known cause of the slow intervals that began this week: {'; '.join(parts)}." if parts else ""
 
 
 def lists_of(row: Row) -> str:
@@ -248,13 +252,38 @@ def lists_of(row: Row) -> str:
     on = [
         name
         for name, is_on in (
-            ("open alert", row["has_open_alert"]),
-            ("candidate", row["verdict"] not in (None, "leave")),
-            (f"costliest of the week (place {row['cost_rank']})", row["is_costliest"]),
+            ("open alerts", row["has_open_alert"]),
+            ("candidates", row["verdict"] not in (None, "leave")),
+            (f"costliest this week (#{row['cost_rank']})", row["is_costliest"]),
         )
         if is_on
     ]
-    return f"On: {', '.join(on) or 'none'}. {row['lists_reason'] or ''}".strip()
+    return f"Listed in: {', '.join(on) or 'decisions'}."
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One row of the list of actions: a drive, or the drives of one place that were slow in the same hours."""
+
+    name: str | None
+    drives: list[Row]
+
+    @property
+    def size(self) -> int:
+        """How many drives it has."""
+        return len(self.drives)
+
+
+def incidents(actions: list[Row]) -> tuple[list[Incident], list[Incident]]:
+    """The incidents of the list of actions, in its order: those of which a drive needs somebody, and the others."""
+    found: dict[str, Incident] = {}
+    for row in actions:
+        name = row["incident_id"]
+        found.setdefault(name or f"drive {row['drive_id']}", Incident(name, [])).drives.append(row)
+    # of an incident that is not listed whole one drive is left
+    whole = [Incident(one.name if len(one.drives) > 1 else None, one.drives) for one in found.values()]
+    due = [one for one in whole if any(row["needs_person"] for row in one.drives)]
+    return due, [one for one in whole if one not in due]
 
 
 def change_words(facts: WeekFacts) -> str:
@@ -295,16 +324,18 @@ def concentration(facts: WeekFacts) -> str:
     half = facts.fleet["half_tail_drive_count"]
     if not half:
         return ""
+    places = {row["drive_id"]: row for row in facts.places}
     if half <= 3:
         few = facts.drives[:half]
         kinds = {drive["kind"] for drive in few}
         who = of_kind(half, kinds.pop()) if len(kinds) == 1 else noun(half, "drive", "drives")
-        names = listed([drive["drive_id"] for drive in few])
+        names = listed([named_drive({**drive, **places.get(drive["drive_id"], {})}) for drive in few])
         return f"{who} caused {percent(few[-1]['cumulative_tail_hour_share'])} of all tail hours: {names}. {cutting_words(facts)}"
     first = facts.drives[0]
+    costliest = named_drive({**first, **places.get(first["drive_id"], {})})
     return (
         f"{count(half)} drives together caused half of all tail hours; "
-        f"the costliest, {first['drive_id']}, caused {percent(first['tail_hour_share'])}. {cutting_words(facts)}"
+        f"the costliest, {costliest}, caused {percent(first['tail_hour_share'])}. {cutting_words(facts)}"
     )
 
 

@@ -68,6 +68,7 @@ class WeekFacts:
     causes: list[Row]
     actions: list[Row]
     open_alerts: list[Row]
+    places: list[Row]
     candidates: list[Row]
     candidate_quarter: list[Row]
     verdict_backtest: list[Row]
@@ -122,7 +123,10 @@ def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row, known_at: datet
     words["listed_groups"] = _texts(sorted(row["raid_group_id"] for row in answers["raid_groups"]))
     ask(["drive_series"])
     words["groups"] = _texts(sorted({row["raid_group_id"] for row in [*answers["drive_series"], *answers["drives"]]}))
-    ask([name for name in QUESTIONS if name not in answers])
+    ask([name for name in QUESTIONS if name not in answers and name != "places"])
+    rows = [row for found in answers.values() for row in found]
+    words["named"] = _texts(sorted({row.get(name) for row in rows for name in ("drive_id", "successor_drive_id", "subject_id")} - {None}))
+    ask(["places"])
     (fleet,) = answers.pop("fleet")
     return WeekFacts(
         week=week, known_at=known_at, publication=fetch_publication(connection), fleet=fleet,
@@ -362,6 +366,12 @@ where cleared_at is null and subject_type <> 'drive' and part_of is null
 order by raised_at desc, subject_type, subject_id
 """,
     "candidate_quarter": "select * from report.candidate_quarter",
+    "places": """
+select drive_id, host, device, slot, enclosure, model
+from marts.dim_drives
+where drive_id in ($named)
+order by drive_id
+""",
     "verdict_backtest": "select * from report.candidate_verdict_backtest order by verdict = 'replace' desc, verdict, replace_rule, kind",
     "decisions": f"""
 with {DECIDED}

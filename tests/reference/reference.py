@@ -190,7 +190,7 @@ RELATIONS: dict[str, dict[str, str]] = {
     "fct_slow_alerts": columns_of_types(
         varchar="alert_id subject_type subject_id reason raid_group_id part_of",
         timestamp="raised_at cleared_at reopened_at first_slow_hour_utc last_slow_hour_utc worst_hour_utc",
-        bigint="slow_hours imbalanced_hours drive_count episode_count",
+        bigint="slow_hours imbalanced_hours load_known_hours drive_count episode_count",
         double="median_slowdown max_slowdown latency_us median_latency_us",
     ),
     "rejected_records": columns_of_types(varchar="file column", bigint="row"),
@@ -1355,6 +1355,7 @@ def alerts_of(subject_type: str, subject: str, reason: str, records: list[Record
                 "last_slow_hour_utc": own[-1]["hour_utc"],
                 "slow_hours": len(own),
                 "imbalanced_hours": sum(1 for record in own if max(record["rate_imbalance"] or 0, record["size_imbalance"] or 0) >= 2),
+                "load_known_hours": sum(1 for record in own if record["rate_imbalance"] is not None),
                 "drive_count": drives,
                 "median_slowdown": median([record["slowdown"] for record in own]),
                 "max_slowdown": worst["slowdown"],
@@ -1480,6 +1481,7 @@ def chronic_alert(drive: str, group: str, day: datetime) -> Record:
         "episode_count": 1,
         "first_slow_hour_utc": day,
         "imbalanced_hours": 0,
+        "load_known_hours": 0,
         "drive_count": 1,
         **nothing,
     }
@@ -1596,6 +1598,7 @@ def together_alerts(fleet: Fleet, acute: list[Record]) -> list[Record]:
                 "last_slow_hour_utc": max(alert["last_slow_hour_utc"] for alert in alerts),
                 "slow_hours": sum(alert["slow_hours"] for alert in alerts),
                 "imbalanced_hours": sum(alert["imbalanced_hours"] for alert in alerts),
+                "load_known_hours": sum(alert["load_known_hours"] for alert in alerts),
                 "drive_count": len({alert["subject_id"] for alert in alerts}),
                 "max_slowdown": max(alert["max_slowdown"] for alert in alerts),
                 **nothing,

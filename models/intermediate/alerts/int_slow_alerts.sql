@@ -52,7 +52,8 @@ slow_drive_hours as (
         slow.latency_us,
         slow.median_latency_us,
         slow.slowdown,
-        coalesce(slow.rate_imbalance >= {{ var('imbalanced') }} or slow.size_imbalance >= {{ var('imbalanced') }}, false) as is_imbalanced
+        coalesce(slow.rate_imbalance >= {{ var('imbalanced') }} or slow.size_imbalance >= {{ var('imbalanced') }}, false) as is_imbalanced,
+        slow.rate_imbalance is not null as is_load_known
     from {{ ref('int_drive_hours__slow') }} as slow
     where slow.is_slow
         -- who works on a drive knows that it is slow
@@ -113,7 +114,8 @@ slow_group_hours as (
         group_hours.median_latency_us as latency_us,
         group_hours.usual_median_latency_us as median_latency_us,
         group_hours.median_latency_us / group_hours.usual_median_latency_us as slowdown,
-        false as is_imbalanced
+        false as is_imbalanced,
+        false as is_load_known
     from group_hours
     where group_hours.median_latency_us / group_hours.usual_median_latency_us >= {{ var('group_slowdown') }}
         and group_hours.hour_utc > group_hours.last_hour_utc - interval {{ var('alert_group_days') }} day
@@ -256,6 +258,7 @@ alerts as (
         max_by(raid_group_id, hour_utc) as raid_group_id,
         count(*) as slow_hours,
         count(case when is_imbalanced then 1 end) as imbalanced_hours,
+        count(case when is_load_known then 1 end) as load_known_hours,
         {{ median_of_group('slowdown') }} as median_slowdown,
         max(slowdown) as max_slowdown,
         max(case when worst_rank = 1 then hour_utc end) as worst_hour_utc,
@@ -438,6 +441,7 @@ together as (
         max(raised.last_slow_hour_utc) as last_slow_hour_utc,
         cast(sum(raised.slow_hours) as bigint) as slow_hours,
         cast(sum(raised.imbalanced_hours) as bigint) as imbalanced_hours,
+        cast(sum(raised.load_known_hours) as bigint) as load_known_hours,
         max(raised.max_slowdown) as max_slowdown,
         count(distinct raised.subject_id) as drive_count,
         case when min(raised.raid_group_id) = max(raised.raid_group_id) then min(raised.raid_group_id) end as raid_group_id
@@ -530,6 +534,7 @@ select
     raised.last_slow_hour_utc,
     raised.slow_hours,
     raised.imbalanced_hours,
+    raised.load_known_hours,
     cast(raised.drive_count as bigint) as drive_count,
     raised.median_slowdown,
     raised.max_slowdown,
@@ -558,6 +563,7 @@ select
     last_slow_hour_utc,
     slow_hours,
     imbalanced_hours,
+    load_known_hours,
     drive_count,
     cast(null as double) as median_slowdown,
     max_slowdown,
@@ -585,6 +591,7 @@ select
     chronic.last_slow_hour_utc,
     cast(chronic.slow_hours as bigint) as slow_hours,
     cast(0 as bigint) as imbalanced_hours,
+    cast(0 as bigint) as load_known_hours,
     cast(1 as bigint) as drive_count,
     cast(null as double) as median_slowdown,
     cast(null as double) as max_slowdown,

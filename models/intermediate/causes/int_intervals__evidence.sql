@@ -135,7 +135,7 @@ counted as (
 ),
 
 intervals as (
-    select drive_id, started_at, is_left_censored, is_right_censored
+    select drive_id, started_at
     from {{ ref('int_slowdown_intervals') }}
     where degree = 'slow'
 ),
@@ -297,16 +297,6 @@ select
 from events
 union all
 select drive_id, started_at, 'cohort' as cause, evidence from cohorts
-union all
-select
-    drive_id,
-    started_at,
-    'censored' as cause,
-    'no slowdown in the hour '
-    || case when is_left_censored and is_right_censored then 'before and after' when is_left_censored then 'before' else 'after' end
-    || ' it' as evidence
-from intervals
-where is_left_censored or is_right_censored
 union all
 select drive_id, started_at, 'unexplained' as cause, 'none of the rules holds' as evidence
 from intervals

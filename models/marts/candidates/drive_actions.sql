@@ -46,12 +46,8 @@ decisions as (
     where state in ('pending', 'standing')
 ),
 
-first_slow as (
-    select intervals.drive_id, min(intervals.started_at) as slow_since_utc
-    from {{ ref('fct_slowdown_intervals') }} as intervals
-    inner join {{ ref('publication') }} as publication on intervals.ended_at > publication.last_hour_utc - interval 28 day
-    where intervals.degree = 'slow'
-    group by intervals.drive_id
+boundary as (
+    select max(boundary_utc) as boundary_utc from candidates
 ),
 
 listed as (
@@ -75,7 +71,7 @@ joined as (
         drives.device,
         drives.model,
         drives.capacity_bytes,
-        first_slow.slow_since_utc,
+        recent.slow_since_utc,
         candidates.candidate_rank,
         candidates.boundary_utc,
         candidates.verdict,
@@ -90,7 +86,8 @@ joined as (
         alerts.raised_at,
         alerts.slow_hours as alert_slow_hours,
         alerts.imbalanced_hours,
-        alerts.max_slowdown,
+        alerts.load_known_hours,
+        alerts.median_slowdown,
         alerts.shared_type,
         alerts.shared_id,
         alerts.shared_drive_count,
@@ -109,17 +106,29 @@ joined as (
         floors.held_back_by,
         floors.max_latency_us,
         floors.floor_us,
-        replaced.replaced_at
+        standing.standing,
+        standing.replaced_at,
+        standing.last_hour_utc,
+        boundary.boundary_utc as candidates_boundary_utc,
+        coalesce(case when alerts.shared_type <> 'drive' then alerts.shared_type end, incidents.place_type) as place_type,
+        case when alerts.shared_type <> 'drive' then alerts.shared_id else incidents.place_id end as place_id,
+        -- of another place than the alert's only where that lies within it
+        case when incidents.place_type <> 'RAID group' or coalesce(alerts.shared_type, 'drive') = 'drive' then incidents.shared_hours end as shared_hours,
+        incidents.slow_hours as incident_slow_hours,
+        recent.cause as own_cause,
+        recent.evidence as own_evidence
     from listed
     cross join last_week
+    cross join boundary
     left join candidates on listed.drive_id = candidates.drive_id
     left join alerts on listed.drive_id = alerts.subject_id and alerts.alert_place = 1
     left join past_alerts on listed.drive_id = past_alerts.drive_id
     left join costs on listed.drive_id = costs.drive_id
     left join decisions on listed.drive_id = decisions.drive_id and decisions.decision_place = 1
     left join {{ ref('int_drives__below_floor') }} as floors on listed.drive_id = floors.drive_id
-    left join first_slow on listed.drive_id = first_slow.drive_id
-    left join {{ ref('int_drives__replaced') }} as replaced on listed.drive_id = replaced.drive_id
+    left join {{ ref('int_drives__recent_slowness') }} as recent on listed.drive_id = recent.drive_id
+    left join {{ ref('int_drives__standing') }} as standing on listed.drive_id = standing.drive_id
+    left join {{ ref('int_drives__incidents') }} as incidents on listed.drive_id = incidents.drive_id
     left join {{ ref('dim_drives') }} as drives on listed.drive_id = drives.drive_id
 ),
 
@@ -129,7 +138,7 @@ judged as (
         case
             when replaced_at is not null or held_back_by is not null then 'none'
             when verdict in ('replace', 'check path') then verdict
-            when shared_id is not null then 'check path'
+            when shared_type <> 'drive' then 'check path'
             when alert_id is not null then 'inspect'
             when verdict = 'watch' then 'watch'
             else 'none'
@@ -141,9 +150,17 @@ judged as (
     from joined
 ),
 
+placed as (
+    select *, place_id is not null and count(*) over (partition by place_type, place_id) >= 2 as is_with_others
+    from judged
+),
+
 worded as (
     select
         *,
+        case when is_with_others then place_type || ' ' || place_id end as incident_id,
+        -- a drive that is slow with others is so for what they share, on every list and chart
+        case when action_undecided = 'check path' or is_with_others then 'neighbours' else own_cause end as cause,
         case when not is_decided then action_undecided when decision = 'dismiss' then 'none' else decision end as action,
         decided_by || ' decided on ' || cast(cast(decided_at as date) as string)
         || case decision
@@ -157,55 +174,78 @@ worded as (
         case
             when replaced_at is not null then 'It was replaced on ' || cast(cast(replaced_at as date) as string) || '.'
             when held_back_by is not null
-                then 'None of its slow hours reached ' || cast(cast(floor_us as bigint) as string) || ' us, the floor of concern of its kind.'
+                then 'None of its slow hours of the last {{ var("alert_floor_days") }} days reached ' || cast(cast(floor_us as bigint) as string) || ' us, the floor of concern of its kind.'
             when action_undecided = verdict then verdict_reason
             when action_undecided = 'check path'
-                then 'It became slow within a day of ' || {{ counted_noun('shared_drive_count - 1', 'other drive') }} || ' of ' || shared_type || ' ' || shared_id
-                    || ', so look at what they share.'
+                then 'It became slow when ' || {{ counted_noun('shared_drive_count - 1', 'other drive') }} || ' of ' || shared_type || ' ' || shared_id
+                    || ' did, so look at what they share.'
             when alert_reason = 'chronic'
-                then 'It was a little slow in ' || {{ counted_noun('alert_slow_hours', 'hour') }} || ' of four weeks, most of those it reported. '
+                then 'It took at least {{ var("chronic_slowdown") }} times as long as its peers in ' || {{ counted_noun('alert_slow_hours', 'hour') }}
+                    || ' of four weeks, most of those it reported. '
                     || 'Compare its firmware, model and workload with those of its peers.'
             when alert_id is not null and 2 * imbalanced_hours >= alert_slow_hours
                 then 'In ' || cast(imbalanced_hours as string) || ' of ' || {{ counted_noun('alert_slow_hours', 'slow hour') }}
                     || ' it did far more I/O, or far larger, than its peers: look at its workload first.'
             when alert_id is not null
-                then 'It was slow in ' || {{ counted_noun('alert_slow_hours', 'hour') }} || ', up to ' || {{ rounded_text('max_slowdown', 1) }}
-                    || ' times as slow as its peers at the same load: check cabling and reseat it.'
+                then 'It was slow in ' || {{ counted_noun('alert_slow_hours', 'hour') }} || ', ' || {{ rounded_text('median_slowdown', 1) }} || ' times its peers. '
+                    || case
+                        when 2 * load_known_hours <= alert_slow_hours
+                            then 'Its load is not known: compare it first, then reseat the drive and check the cabling.'
+                        else 'Same load as its peers, so the drive or its path is at fault: reseat it and check the cabling.'
+                    end
             when verdict is not null then verdict_reason
-            else 'It is no data drive of its RAID group any more.'
+            when standing = 'gone' then 'It is gone: inventory has it nowhere any more.'
+            when standing = 'other role' then 'It has left its RAID group (removed or now a spare).'
+            when candidates_boundary_utc is null then 'It has no verdict yet: no day is over.'
+            else 'Nothing asks for an action: it has neither a verdict nor an open alert.'
         end as why_undecided,
         -- why it is on one list and not on another
         case
             when alert_id is not null then ''
             when last_cleared_at is not null then 'No open alert: the last one ended on ' || cast(cast(last_cleared_at as date) as string) || '. '
-            else 'No open alert: it was never slow in {{ var("alert_slow_hours") }} hours of {{ var("alert_window_hours") }}. '
+            else 'No open alert: it never had one. '
         end
         || case
             when verdict <> 'leave' then ''
             when verdict = 'leave' and (action_undecided <> 'none' or is_decided) then 'No candidate: ' || verdict_reason || ' '
             when verdict = 'leave' then 'No candidate. '
-            when replaced_at is not null then 'No candidate: it has gone. '
-            else 'No candidate: it was not slow in the 28 days before the last midnight. '
+            when candidates_boundary_utc is null then 'No candidate: no day is over yet. '
+            when standing = 'replaced' then 'No candidate: it was replaced. '
+            when standing = 'gone' then 'No candidate: it is gone. '
+            when standing = 'other role' then 'No candidate: it is no data drive now. '
+            when slow_since_utc is null then 'No candidate: it was not slow in the last 28 days. '
+            when slow_since_utc >= candidates_boundary_utc
+                then 'No candidate: it became slow after ' || cast(cast(candidates_boundary_utc as date) as string) || '. '
+            else 'No candidate. '
         end
         || case
             when is_costliest then ''
+            when week_utc is null then 'Not among the costliest of a week: no week is over yet.'
             when week_tail_hours = 0 then 'Not among the costliest of the last whole week: no tail hour.'
             else 'Not among the costliest of the last whole week: ' || {{ counted_noun('week_tail_hours', 'tail hour') }} || ', place '
                 || cast(cost_rank as string) || '.'
         end as lists_reason
-    from judged
+    from placed
+),
+
+ranked as (
+    select
+        *,
+        cast(row_number() over (
+            order by
+                case action when 'replace' then 1 when 'check path' then 2 when 'inspect' then 3 when 'watch' then 4 else 5 end asc,
+                candidate_rank asc nulls last,
+                raised_at desc nulls last,
+                cost_rank asc nulls last,
+                drive_id asc
+        ) as bigint) as action_rank
+    from worded
 )
 
 select
     drive_id,
-    cast(row_number() over (
-        order by
-            case action when 'replace' then 1 when 'check path' then 2 when 'inspect' then 3 when 'watch' then 4 else 5 end asc,
-            candidate_rank asc nulls last,
-            raised_at desc nulls last,
-            cost_rank asc nulls last,
-            drive_id asc
-    ) as bigint) as action_rank,
+    action_rank,
+    min(action_rank) over (partition by coalesce(incident_id, drive_id)) as incident_rank,
     action,
     action in ('replace', 'check path', 'inspect') as needs_person,
     case when is_decided then why_decided else why_undecided end as why,
@@ -227,6 +267,13 @@ select
     verdict,
     alert_id is not null as has_open_alert,
     alert_reason,
+    incident_id,
+    cause,
+    case
+        when is_with_others and shared_hours is not null
+            then 'slow in ' || cast(shared_hours as string) || ' of ' || {{ counted_noun('incident_slow_hours', 'hour') }} || ' with other drives of it'
+        when cause = own_cause then own_evidence
+    end as cause_evidence,
     is_costliest,
     week_utc,
     cast(week_tail_hours as bigint) as week_tail_hours,
@@ -237,4 +284,4 @@ select
     ticket,
     nullif(trim(lists_reason), '') as lists_reason,
     held_back_by
-from worded
+from ranked

@@ -15,18 +15,6 @@ decisions as (
     group by drive_id
 ),
 
--- where inventory had it last; a drive that no inventory places serves data where it reports
-places as (
-    select
-        segments.drive_id,
-        max_by(segments.role, segments.from_hour_utc) as role,
-        max(segments.to_hour_utc) as to_hour_utc
-    from {{ ref('int_drives__segments') }} as segments
-    inner join {{ ref('publication') }} as publication on segments.from_hour_utc <= publication.last_hour_utc
-    where segments.is_believed
-    group by segments.drive_id
-),
-
 judged as (
     select
         judged.*,
@@ -45,15 +33,8 @@ judged as (
     inner join latest on judged.boundary_utc = latest.boundary_utc
     left join {{ ref('dim_drives') }} as drives on judged.drive_id = drives.drive_id
     left join decisions on judged.drive_id = decisions.drive_id
-    left join places on judged.drive_id = places.drive_id
-    left join {{ ref('int_drives__replaced') }} as replaced on judged.drive_id = replaced.drive_id
-    cross join {{ ref('publication') }} as publication
-    where replaced.drive_id is null
-        -- a drive that reports after the hour in which its period ended has not gone
-        and coalesce(
-            case when places.to_hour_utc > publication.last_hour_utc then places.role = 'data' else places.to_hour_utc < drives.last_hour_utc end,
-            true
-        )
+    left join {{ ref('int_drives__standing') }} as standing on judged.drive_id = standing.drive_id
+    where coalesce(standing.standing, 'data') = 'data'
 ),
 
 worded as (

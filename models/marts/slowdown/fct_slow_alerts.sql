@@ -14,6 +14,7 @@ select
     last_slow_hour_utc,
     slow_hours,
     imbalanced_hours,
+    load_known_hours,
     drive_count,
     median_slowdown,
     max_slowdown,

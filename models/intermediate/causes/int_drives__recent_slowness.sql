@@ -1,0 +1,37 @@
+-- Since when each drive is slow, and why most of its slow hours were, of the slow intervals that reach into the last 28 days. Grain: drive_id.
+with recent as (
+    select
+        causes.drive_id,
+        causes.started_at,
+        causes.interval_hours,
+        causes.cause,
+        causes.evidence,
+        row_number() over (partition by causes.drive_id, causes.cause order by causes.interval_hours desc, causes.started_at asc) as length_rank
+    from {{ ref('int_interval_causes') }} as causes
+    inner join {{ ref('stg_raw__publication') }} as publication
+        on {{ hour_index('causes.started_at') }} + causes.interval_hours > {{ hour_index('publication.last_hour_utc') }} - 28 * 24
+),
+
+by_cause as (
+    select
+        recent.drive_id,
+        recent.cause,
+        min(recent.started_at) as started_at,
+        sum(recent.interval_hours) as cause_hours,
+        max(case when recent.length_rank = 1 then recent.evidence end) as evidence
+    from recent
+    group by recent.drive_id, recent.cause
+),
+
+ranked as (
+    select
+        by_cause.*,
+        min(by_cause.started_at) over (partition by by_cause.drive_id) as slow_since_utc,
+        row_number() over (partition by by_cause.drive_id order by by_cause.cause_hours desc, rules.cause_rank asc) as cause_place
+    from by_cause
+    left join {{ ref('cause_rules') }} as rules on by_cause.cause = rules.cause
+)
+
+select drive_id, slow_since_utc, cause, evidence
+from ranked
+where cause_place = 1
