@@ -44,14 +44,15 @@ def main() -> None:
     tails, slow intervals and a weekly report come out.
 
     \b
+    What your Prometheus can show:            drivetail doctor prometheus http://prometheus:9090
+    Pull a day of it, and compare drives:     drivetail ingest prometheus http://prometheus:9090 && drivetail build
     A first look, on a simulated fleet:       drivetail demo
-    Your own fleet:                           drivetail ingest bundle DELIVERY/ && drivetail build
-    What has just become slow:                drivetail alerts --new
+    What has just become slow, and where:     drivetail alerts --new
     What the week was like:                   drivetail report
     What replacing drives would save:         drivetail what-if --worst 1
     Whether it is as in the paper:            drivetail study
     A question of your own:                   drivetail sql "select * from marts.fct_raid_hours where is_tail_hour"
-    Where a number comes from:                drivetail explain DRIVE "2026-01-05 07:00"
+    Where a number comes from:                drivetail explain web2/sdd "2026-01-05 07:00"
     All of it in the browser:                 drivetail serve
     """
     # nearly all that Great Expectations makes lives as long as the command: looking for garbage takes a tenth of its time

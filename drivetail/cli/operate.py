@@ -206,7 +206,7 @@ def hour(warehouse: Warehouse) -> None:
     metrics --out FILE        where drivetail.toml names a file
     status --check
 
-    Each step runs whatever the one before came to. Exits 1 when one failed, so while something needs an operator.
+    Every step runs even if the one before failed. Exits 1 when one failed, so while something needs an operator.
     """
     from drivetail.service.hour import run_hour
 

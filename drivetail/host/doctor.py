@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from engine.thresholds import variables
 from engine.warehouse import Warehouse
 from ingest import IngestError, IngestSummary, calls_of, drive_hour_files, ingest, list_deliveries, table_files
 from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, group_findings, kind_finding
@@ -28,7 +29,10 @@ def examine(source: str, paths: Sequence[str], options: Mapping[str, Any], wareh
     """
     inventory = inventory_of(warehouse)
     servers = [path for path in paths if source == "prometheus" and "://" in path]
-    found = {server: diagnose(server, selection_of(options), LEAST_DRIVES, inventory=inventory) for server in servers}
+    controllers = variables()["raid_controller_models"]
+    found = {
+        server: diagnose(server, selection_of(options), LEAST_DRIVES, inventory=inventory, controllers=controllers) for server in servers
+    }
     if files := [path for path in paths if path not in servers]:
         found[", ".join(files)] = _try_out(source, files, options, inventory)
     return found

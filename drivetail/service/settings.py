@@ -380,7 +380,9 @@ def load_settings(warehouse: Warehouse) -> Settings:
     try:
         content = read_settings(warehouse)
     except FileNotFoundError as error:
-        raise SettingsError(f"{path}: no such file; `drivetail init --inbox FOLDER` writes one") from error
+        raise SettingsError(
+            f"{path}: no such file; `drivetail init --inbox FOLDER`, or `--server URL` of a Prometheus, writes one"
+        ) from error
     except ThresholdError as error:
         raise SettingsError(str(error)) from error
     try:

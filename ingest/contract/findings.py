@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 OK, WEAK, MISSING = "ok", "weak", "missing"
@@ -45,7 +45,25 @@ def kind_finding(unknown: int, drives: int) -> list[Finding]:
     if not unknown:
         return []
     said = f"of {unknown} of {drives} drives the kind is unknown; they are compared with each other, or with an array of one known kind"
-    return [Finding("kinds", WEAK, said, "ingest lsblk or smartctl of the host, give --kind, or a mapping (`drivetail map`)")]
+    todo = "say it with --kind disk or --kind ssd if all are of one kind; else ingest lsblk or smartctl of the hosts, or give a mapping"
+    return [Finding("kinds", WEAK, said, f"{todo} (`drivetail map`)")]
+
+
+def hidden_finding(by_host: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """Logical drives of RAID controllers, by host: what is behind them is not visible."""
+    if not by_host:
+        return []
+    shown = some_of([f"{host} ({', '.join(sorted(devices))})" for host, devices in sorted(by_host.items())])
+    count = sum(map(len, by_host.values()))
+    said = f"{count_of(count, 'logical drive')} of a RAID controller, so the drives behind it are not visible: {shown}"
+    return [
+        Finding(
+            "hidden",
+            WEAK,
+            said,
+            "no mapping can show them; have the controller pass the drives through (HBA or JBOD mode), or leave these out",
+        )
+    ]
 
 
 def some_of(names: list[str], shown: int = 5) -> str:
@@ -64,7 +82,7 @@ def group_findings(groups: dict[str, int], guessed: int, least: int) -> list[Fin
     if not drives:
         return [Finding("groups", MISSING, "no drive is in any group")]
     small = sorted(group for group, count in groups.items() if count < least)
-    todo = "say which drives are one RAID group: `drivetail collect --textfile` on the hosts, --group-label, or a mapping (`drivetail map`)"
+    todo = "run deploy/membership.sh on the hosts (POSIX shell, no Python), or give --group-label or a mapping (`drivetail map`)"
     found = []
     if guessed:
         said = f"{guessed} of {drives} drives have no known RAID group; each is compared with all drives of its host"
@@ -77,7 +95,8 @@ def group_findings(groups: dict[str, int], guessed: int, least: int) -> list[Fin
             Finding(
                 "peers",
                 state,
-                f"{len(small)} of {len(groups)} groups have fewer than {least} drives: {some_of(small)}; nothing there can be compared",
+                f"{len(small)} of {len(groups)} groups have fewer than {least} drives: {some_of(small)}; "
+                f"{count_of(sum(groups[group] for group in small), 'drive')} there are compared with nobody",
                 todo,
             )
         )

@@ -45,7 +45,7 @@ class Arrivals:
                 self.sha256[file.file] = "" if file.is_outside or file.may_pass else sha256_of(file.path)
             except OSError as error:
                 self.sha256[file.file] = ""
-                self._closed[file.file] = f"the file cannot be opened: {one_line(error)}"
+                self._closed[file.file] = f"the file cannot be opened: {error.strerror or one_line(error)}"
                 if is_of_machine(error):
                     self.may_pass.add(file.file)
             on_progress("hash", number + 1, len(files))

@@ -43,7 +43,7 @@ EXCLUSIONS = {
     "no_io": "no I/O in the hour, so no latency",
     "too_few_drives": "fewer than {fewest} drives of the group with I/O",
     "zero_median": "median latency of the group is 0",
-    "narrow_group": "fewer than 3 data drives in the group",
+    "narrow_group": "fewer than {width} data drives in the group",
 }
 STATES = {
     "new": "new",
@@ -62,6 +62,14 @@ CAUSES = {
     "neighbours": "what drives of its host, enclosure or group share",
     "latency_quantum": "firmware timer",
     "cohort": "model or firmware",
+}
+UNJUDGED = {
+    "behind a RAID controller": "not visible: the kernel sees the logical drive of a RAID controller, not the drives behind it",
+    "silent": "silent",
+    "kind unknown": "of unknown kind, compared with each other (ingest lsblk or smartctl of the host, or give --kind)",
+    "RAID group too small": "compared with nobody, because the RAID group is too small",
+    "no RAID group": "compared with nobody, because no source names a RAID group",
+    "no data drive": "not judged: no data drive of its group",
 }
 BUDGET_WORDS = {"kept": "kept", "missed": "missed", "open": TOO_LITTLE}
 VERDICTS = {"open": TOO_LITTLE}
@@ -83,7 +91,7 @@ LIMITS = {
 
 def render_page(facts: WeekFacts) -> str:
     """The whole HTML file."""
-    (fewest,) = (f"{row['value']:g}" for row in facts.thresholds if row["name"] == "min_reporting_drives")
+    fewest, width = threshold(facts, "min_reporting_drives"), threshold(facts, "min_group_width")
     return render(
         "weekly/page.html.j2",
         facts=facts,
@@ -106,7 +114,7 @@ def render_page(facts: WeekFacts) -> str:
         unplug_digest=unplug_digest(facts),
         chronic_words=chronic_words(facts),
         record_kinds=RECORD_KINDS,
-        exclusion_words={reason: words.format(fewest=fewest) for reason, words in EXCLUSIONS.items()},
+        exclusion_words={reason: words.format(fewest=fewest, width=width) for reason, words in EXCLUSIONS.items()},
         state_words=STATES,
         guessed={row["raid_group_id"] for row in facts.guessed},
         cause_words=CAUSES,
@@ -120,6 +128,12 @@ def render_page(facts: WeekFacts) -> str:
         baseline_weeks=max((row["baseline_week_count"] or 0 for row in facts.slowness), default=0),
         limits=LIMITS,
     )
+
+
+def threshold(facts: WeekFacts, name: str) -> str:
+    """A threshold that the marts were computed with, for all kinds."""
+    (value,) = (row["value"] for row in facts.thresholds if row["name"] == name)
+    return f"{value:g}"
 
 
 def rows_by(rows: list[Row], column: str) -> dict[Any, list[Row]]:
@@ -386,21 +400,25 @@ def coverage_words(facts: WeekFacts) -> list[str]:
             f"{count(row['expected_drive_hours'])}), {percent(row['measured_ratio'])} could be measured{group}."
         )
     if narrow := facts.fleet["narrow_group_drive_hours"]:
+        width = threshold(facts, "min_group_width")
         sentences.append(
-            f"{noun(narrow, 'drive-hour', 'drive-hours')} came from groups of fewer than 3 data drives: they were compared with "
+            f"{noun(narrow, 'drive-hour', 'drive-hours')} came from groups of fewer than {width} data drives: they were compared with "
             "nothing and are not among those expected."
+        )
+    for reason, rows in rows_by(facts.unjudged, "reason").items():
+        hosts = [f"{row['host'] or 'host unknown'} ({row['drives']})" for row in rows]
+        number, many = sum(row["drive_count"] for row in rows), "and others" if hosts[5:] else ""
+        sentences.append(
+            f"{noun(number, 'drive', 'drives')} {UNJUDGED.get(reason, 'not judged: ' + reason)}, on {noun(len(hosts), 'host', 'hosts')}: "
+            f"{listed(hosts[:5])} {many}".rstrip()
+            + "."
         )
     if facts.guessed:
         hosts = [row["raid_group_id"] for row in facts.guessed]
         shown = listed(hosts[:5]) + (" and others" if hosts[5:] else "")
         sentences.append(
             f"Of {noun(len(hosts), 'RAID group', 'RAID groups')} no source says which drives belong together: each is all drives of one "
-            f"host ({shown}), each kind by itself. Where a host has several arrays, their slowdown means little; ingest mdadm of the "
-            "hosts, or say it with drivetail map."
-        )
-    if facts.unknown_kinds:
-        sentences.append(
-            f"Of {noun(len(facts.unknown_kinds), 'drive', 'drives')} no source says of which kind they are: they are compared with each "
-            "other, or with an array of one known kind. Ingest lsblk or smartctl of their hosts, or say it with drivetail map."
+            f"host ({shown}), each kind by itself. Where a host has several arrays, their slowdown means little; run "
+            "deploy/membership.sh on the hosts (POSIX shell, no Python), or say it with drivetail map."
         )
     return sentences

@@ -43,7 +43,7 @@ class WeekFacts:
     coverage: list[Row]
     exclusions: list[Row]
     guessed: list[Row]
-    unknown_kinds: list[Row]
+    unjudged: list[Row]
     alert_floors: list[Row]
     slowness: list[Row]
     slo: list[Row]
@@ -125,7 +125,8 @@ def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row, known_at: datet
     words["groups"] = _texts(sorted({row["raid_group_id"] for row in [*answers["drive_series"], *answers["drives"]]}))
     ask([name for name in QUESTIONS if name not in answers and name != "places"])
     rows = [row for found in answers.values() for row in found]
-    words["named"] = _texts(sorted({row.get(name) for row in rows for name in ("drive_id", "successor_drive_id", "subject_id")} - {None}))
+    named = {row[name] for row in rows for name in ("drive_id", "successor_drive_id", "subject_id") if row.get(name) is not None}
+    words["named"] = _texts(sorted(named))
     ask(["places"])
     (fleet,) = answers.pop("fleet")
     return WeekFacts(
@@ -165,7 +166,7 @@ QUESTIONS = {
     "landing": "select * from report.fct_landing_totals order by record_kind = 'all' desc, rows_delivered desc, record_kind",
     "rejections": "select * from report.fct_rejection_counts order by row_count desc, source, reason, column_name",
     "coverage": "select * from marts.fct_weekly_coverage where week_utc = $week order by kind",
-    "unknown_kinds": "select drive_id from status.fct_unknown_kinds where last_hour_utc >= $week order by drive_id",
+    "unjudged": "select host, reason, drive_count, drives from status.fct_unjudged_hosts order by reason, drive_count desc, host",
     "alert_floors": "select * from report.fct_alert_floors where alert_count > 0 order by peer_kind, floor_us",
     "guessed": """
 select raid_group_id, data_drive_count

@@ -26,6 +26,7 @@ def collect_window(connection: duckdb.DuckDBPyConnection) -> Row:
     (merged,) = fetch(connection, "from status.fct_recent_merged")
     return {
         "merged": merged,
+        "paths": listing(connection, "from status.fct_recent_paths", "path_hours desc, drive_id"),
         "drive_hours": [{"outcome": title, "drive_hours": sums[name], "of": sums["hours"]} for name, title in OUTCOMES.items()],
         "slowdowns_without_directions": sums["undirected_hours"],
         "groups_with_gaps": listing(

@@ -41,8 +41,10 @@ class Status:
     - inventory (null without a publication): contradictions: drives whose rows name another group than inventory; the row wins.
       Of drives that hosts see: unnamed_drives (known by device only), guessed_groups (drives whose group is only their host),
       disagreements of sources (drive_id, attribute, believed, said); of attribute `serial` drive_id is a device or a wwn.
+      unjudged_hosts: host, reason, drive_count, drives.
     - window (null without a publication): first_hour_utc, last_hour_utc of the drive-hours that were looked at; drive_hours by outcome
-      (`with a slowdown`, or why there is none), groups_with_gaps, drives_with_gaps.
+      (`with a slowdown`, or why there is none), groups_with_gaps, drives_with_gaps,
+      paths (drive_id, host, device, path_hours).
     - thresholds: status_window_days, lagging_hours, stopped_hours, silent_hours, as the publication was made with them.
     - custom_failures: a sentence for each custom model or test that failed in the build that published.
     """

@@ -185,6 +185,14 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
                 _list(contradictions, {**drive, "by inventory": "inventory_raid_group_id", "hours": "hours", **hours}),
             )
         )
+    if (unjudged := inventory["unjudged_hosts"])["count"]:
+        drives_at = sum(row["drive_count"] for row in unjudged["rows"])
+        columns_unjudged: Columns = {"host": "host", "why": "reason", "drives": "drive_count", "which": ("drives", in_short)}
+        note = "behind a RAID controller the kernel sees the logical drive: no source here can show the drives behind it"
+        is_hidden = any(row["reason"] == "behind a RAID controller" for row in unjudged["rows"])
+        blocks.append(
+            block(f"Not judged: {counted_noun(drives_at, 'drive')}", _list(unjudged, columns_unjudged), note if is_hidden else "")
+        )
     unnamed, guessed, disagreements = inventory["unnamed_drives"], inventory["guessed_groups"], inventory["disagreements"]
     if unnamed["count"]:
         what = f"Drives known by their device only: {human(unnamed['count'])}"
@@ -195,7 +203,9 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
         what = f"Drives whose RAID group is only their host: {human(guessed['count'])}"
         blocks.append(
             block(
-                what, "(ingest mdadm of the host, or say it with `drivetail map`)", _list(guessed, {**drive, "last hour": "last_hour_utc"})
+                what,
+                "(run deploy/membership.sh on the host: POSIX shell, no Python; or say it with `drivetail map`)",
+                _list(guessed, {**drive, "last hour": "last_hour_utc"}),
             )
         )
     if (kinds := inventory["unknown_kinds"])["count"]:
@@ -205,8 +215,9 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
     if (mixed := inventory["mixed_groups"])["count"]:
         what = "RAID groups of several kinds of drives, each kind compared among itself"
         parts: Columns = {"named": "named_raid_group_id", "compared as": "raid_group_id", "kind": "peer_kind", "drives": "drive_count"}
-        few = [row["raid_group_id"] for row in mixed["rows"][:SHOWN] if row["drive_count"] < 3]
-        note = f"compared with nothing, of fewer than 3 drives: {', '.join(few)}" if few else ""
+        fewest = inventory["fewest_drives"]
+        few = [row["raid_group_id"] for row in mixed["rows"][:SHOWN] if row["drive_count"] < fewest]
+        note = f"compared with nothing, of fewer than {fewest:g} drives: {', '.join(few)}" if few else ""
         blocks.append(block(what, _list(mixed, parts), note))
     if (shared := inventory["shared_serials"])["count"]:
         what = f"Serials that several devices share, so that they name none: {human(shared['count'])}"
@@ -243,6 +254,9 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
                 _list(drives, {**drive, "hours": "hours", "missing": "missing_hours", **hours}),
             )
         )
+    if (paths := window["paths"])["count"]:
+        of_paths: Columns = {"drive": "drive_id", "host": "host", "devices": "device", "hours added": "path_hours"}
+        blocks.append(block(f"Drives of several paths, added up: {human(paths['count'])}", _list(paths, of_paths)))
     merged = {
         "another source, or another name of the drive, reported the same hour": window["merged"]["other_hours"],
         "another path to the drive, added up with the first": window["merged"]["path_hours"],
@@ -258,6 +272,12 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
         title = f"What became of {human(total)} accepted drive-hours"
         blocks.append(block(title, span, table(rows, columns), note, days if any(merged.values()) else ""))
     return blocks
+
+
+def in_short(names: str) -> str:
+    """The first of some names, and how many more there are."""
+    named = names.split(", ")
+    return ", ".join(named[:SHOWN]) + (f" and {len(named) - SHOWN} more" if len(named) > SHOWN else "")
 
 
 def _landed_block(status: Status) -> str:

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
-from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, count_of, group_findings, some_of
+from ingest.contract.findings import (
+    MISSING,
+    OK,
+    WEAK,
+    Finding,
+    Inventory,
+    count_of,
+    group_findings,
+    hidden_finding,
+    kind_finding,
+    some_of,
+)
 from ingest.reading.devices import drive_of, is_hidden_path
 from ingest.sources.prometheus.client import Client, PrometheusError
 from ingest.sources.prometheus.pull import LOOKBACK_SECONDS, READS, Selection, quoted
@@ -16,11 +28,17 @@ DAYS_ASKED = (1, 7, 30, 90, 365)
 
 
 def diagnose(
-    url: str, selection: Selection, least_drives: int, now: datetime | None = None, inventory: Inventory | None = None
+    url: str,
+    selection: Selection,
+    least_drives: int,
+    now: datetime | None = None,
+    inventory: Inventory | None = None,
+    controllers: str = "",
 ) -> list[Finding]:
     """Findings on a server, in the order in which they matter; the first that is missing may leave the rest unasked.
 
-    inventory: what other sources have delivered on its drives.
+    inventory: what other sources have delivered on its drives. controllers: regular expression of the models, in lower case, of logical
+    drives of RAID controllers.
     """
     now = now or datetime.now(UTC).replace(tzinfo=None)
     try:
@@ -40,6 +58,7 @@ def diagnose(
         if any(finding.state == MISSING for finding in found):
             return found
         found += [*doctor.interval(), *doctor.reach(), *doctor.serials(), *doctor.groups(least_drives)]
+        found += [*doctor.kinds(), *doctor.hidden(controllers)]
     except PrometheusError as error:
         found.append(Finding("answers", MISSING, str(error)))
     if client.warnings:
@@ -54,6 +73,7 @@ class _Doctor:
         self.now = int(now.replace(tzinfo=UTC).timestamp())
         self.drives: list[dict[str, str]] = []
         self.infos: dict[tuple[str | None, str | None], str] = {}
+        self.described: dict[tuple[str, str], dict[str, str]] = {}
         self.members: list[dict[str, str]] = []
 
     def vector(self, query: str, at: int | None = None) -> list[tuple[dict[str, str], float]]:
@@ -129,7 +149,9 @@ class _Doctor:
         if few:
             said = f"a scrape every {seconds:.0f} s, but {few} of {len(counts)} drives had less than half of them in the last hour"
             return [Finding("scrapes", WEAK, said, "hours with gaps have less coverage; below --min-coverage they are not compared")]
-        return [Finding("scrapes", OK, f"a scrape every {seconds:.0f} s")]
+        slowest = 3600 / max(min(counts), 1)
+        span = f"{seconds:.0f} s" if slowest < 1.5 * seconds else f"{seconds:.0f} to {slowest:.0f} s"
+        return [Finding("scrapes", OK, f"a scrape every {span} in the last hour")]
 
     def reach(self) -> list[Finding]:
         back = [days for days in DAYS_ASKED if self.vector(f"count({self.selection.of([READS])})", self.now - days * 86_400)]
@@ -150,6 +172,7 @@ class _Doctor:
     def serials(self) -> list[Finding]:
         infos = [labels for labels, _ in self.vector(self.selection.of([INFO]))]
         name, device = self.selection.labels.host, self.selection.labels.device
+        self.described = {(labels.get(name, ""), labels.get(device, "")): labels for labels in infos}
         self.members = [labels for labels, _ in self.vector(f"{{__name__={quoted(MEMBER)}}}")]
         self.infos = {(labels.get(name), drive_of(labels.get("device", ""))): labels.get("serial", "") for labels in self.members}
         self.infos |= {(labels.get(name), labels.get(device)): serial for labels in infos if (serial := labels.get("serial"))}
@@ -167,6 +190,26 @@ class _Doctor:
             said = f"serials shared by several devices at once, so not used: {some_of(shared)}"
             found.append(Finding("serials", WEAK, said, "virtual machines, or several paths to one drive; leave these out with --match"))
         return found or [Finding("serials", OK, f"all {len(places)} drives have a serial number")]
+
+    def hidden(self, controllers: str) -> list[Finding]:
+        by_host: dict[str, list[str]] = {}
+        for (host, device), labels in self.described.items():
+            if controllers and re.search(controllers, labels.get("model", "").lower()):
+                by_host.setdefault(named_hosts([host])[host], []).append(device)
+        return hidden_finding(by_host)
+
+    def kinds(self) -> list[Finding]:
+        name, device = self.selection.labels.host, self.selection.labels.device
+        places = {(labels[name], labels[device]) for labels in self.drives}
+        hosts = named_hosts(sorted({host for host, _ in places}))
+        unknown = [
+            (host, place)
+            for host, place in places
+            if self.described.get((host, place), {}).get("rotational") not in ("0", "1")
+            and not self.inventory.has_kind(f"{hosts[host]}/{place}")
+            and not self.inventory.has_kind(self.infos.get((host, place)) or "")
+        ]
+        return kind_finding(len(unknown), len(places))
 
     def groups(self, least_drives: int) -> list[Finding]:
         labels = self.selection.labels

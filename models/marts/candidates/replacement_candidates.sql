@@ -72,7 +72,9 @@ worded as (
             when not is_enough
                 then ' Not yet: it must cost more than ' || {{ rounded_text(var('replace_evidence_cost_ratio') ~ ' * cost_tail_hours', 1) }} || '.'
             when not is_recent then ' Not yet: it was last slow on ' || cast(cast(last_slow_hour_utc as date) as string) || '.'
-            else ' Not yet: it must be slow on {{ var("replace_evidence_days") }} of 14 days (so far ' || cast(slow_days_14d as string) || ').'
+            else ' Not yet: it must be slow on {{ var("replace_evidence_days") }} of 14 days (so far ' || cast(slow_days_14d as string)
+                || '). Earliest possible replace: '
+                || cast(cast(boundary_utc + ({{ var("replace_evidence_days") }} - slow_days_14d) * interval 1 day as date) as string) || '.'
         end as what_is_missing
     from judged
 )
