@@ -406,7 +406,7 @@ def coverage_words(facts: WeekFacts) -> list[str]:
             "nothing and are not among those expected."
         )
     for reason, rows in rows_by(facts.unjudged, "reason").items():
-        hosts = [f"{row['host'] or 'host unknown'} ({row['drives']})" for row in rows]
+        hosts = [f"{row['host']} ({row['drives']})" for row in rows]
         number, many = sum(row["drive_count"] for row in rows), "and others" if hosts[5:] else ""
         sentences.append(
             f"{noun(number, 'drive', 'drives')} {UNJUDGED.get(reason, 'not judged: ' + reason)}, on {noun(len(hosts), 'host', 'hosts')}: "

@@ -15,7 +15,7 @@ with recent as (
 drives as (
     select
         drives.drive_id,
-        coalesce(drives.host, nullif(regexp_extract(drives.drive_id, '^(.+)/', 1), '')) as host,
+        coalesce(drives.host, nullif(regexp_extract(drives.drive_id, '^(.+)/', 1), ''), 'unknown') as host,
         coalesce(drives.device, 'slot ' || drives.slot, drives.drive_id) as name,
         case
             when regexp_extract(lower(drives.model), '({{ var("raid_controller_models") }})', 1) <> '' then 'behind a RAID controller'

@@ -1,0 +1,30 @@
+"""The list of actions of two golden fleets equals that of the second reference, row by row."""
+
+from collections.abc import Callable
+
+import duckdb
+import pytest
+
+from engine.warehouse import Warehouse
+from tests.golden import awkward_fleet, golden
+from tests.report.conftest import build_demo
+
+from .actions import READ, drive_actions
+
+
+def demo_warehouse() -> Warehouse:
+    """What `drivetail demo` leaves, with decisions on its drives."""
+    return Warehouse(golden("demo", build_demo) / "demo" / "warehouse")
+
+
+@pytest.mark.parametrize("fleet", [awkward_fleet, demo_warehouse], ids=["awkward", "demo"])
+def test_the_list_of_actions_equals_the_reference(fleet: Callable[[], Warehouse]):
+    warehouse = fleet()
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        connection.execute(f"attach '{warehouse.root / 'build' / 'build.duckdb'}' as build (read_only)")
+        given = {name: connection.sql(query).to_arrow_table().to_pylist() for name, query in READ.items()}
+        expected = drive_actions(given)
+        assert len(expected) > 1 and expected[0].keys() >= {"action", "cause"}
+        columns = [name for name in expected[0] if name not in ("place", "own_cause", "order")]
+        found = connection.sql(f"select {', '.join(columns)} from marts.drive_actions order by drive_id").to_arrow_table().to_pylist()
+    assert found == [{name: row[name] for name in columns} for row in expected]
