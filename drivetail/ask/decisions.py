@@ -89,9 +89,9 @@ Replace drive {name}
 Why: {why}
 
 Before the swap
-1. Read the serial number: {serial}. It must be {drive_id}.
+1. Be sure of the drive: {serial} must say {drive_id}.
 2. Check that no other drive of {group} has failed, and that no rebuild runs.
-3. Take the drive out of its array; let its slot blink (ledctl locate={device}), where the host can.
+3. Take the drive out of its array{blink}.
 After it: put the new drive into the same slot and start the rebuild. drivetail closes the decision when it sees the new serial number."""
 
 
@@ -116,8 +116,8 @@ def ticket_text(warehouse: Warehouse, drives: Sequence[str]) -> str:
             ]
             text = TICKET.format(
                 name=named_drive(row), where=facts(known), why=f"{todo['why']}{since}", drive_id=row["drive_id"],
-                serial=f"smartctl -i {device}" if device else "on the label of the drive, before it is pulled",
-                group=f"RAID group {group}" if group else "its array", device=device or "/dev/DEVICE",
+                serial=f"smartctl -i {device}" if device else "its label",
+                group=f"RAID group {group}" if group else "its array", blink=f"; ledctl locate={device} lets its slot blink" if device else "",
             )  # fmt: skip
             texts.append(text)
     return "\n\n\n".join(texts)

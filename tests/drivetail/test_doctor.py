@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import socket
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from drivetail.cli import main
-from ingest.contract.findings import Inventory
+from engine.thresholds import variables
+from ingest.contract.findings import Inventory, group_findings
 from ingest.sources.prometheus import client as client_module
+from ingest.sources.prometheus.doctor import _Doctor
+from ingest.sources.prometheus.pull import Selection
 from tests.ingest.prometheus_server import Server, serving
 
 
@@ -155,3 +159,24 @@ def test_an_address_without_its_scheme_is_named(command: str, address: str, tmp_
     assert done.output.splitlines()[-1].endswith(
         f"{address}: no such file; a server's address begins with http:// or https://, as in http://{address}"
     )
+
+
+def test_drives_behind_a_controller_and_without_a_kind_are_found_by_host() -> None:
+    asked = _Doctor(None, Selection(), datetime(2026, 1, 5), Inventory(kinds={"S4": "disk"}))  # type: ignore[arg-type]
+    asked.drives = [{"instance": f"{host}:9100", "device": device} for host, device in (("hw1", "sda"), ("hw1", "sdb"), ("web1", "sda"))]
+    asked.drives += [{"instance": "web1:9100", "device": device} for device in ("sdb", "sdc", "nvme0n1")]
+    asked.infos = {("web1:9100", "sdc"): "S4"}
+    asked.described = {
+        ("hw1:9100", "sda"): {"model": "PERC_H740P_Mini", "rotational": "1"},
+        ("hw1:9100", "sdb"): {"model": "PERC_H740P_Mini", "rotational": "1"},
+        ("web1:9100", "sda"): {"model": "ST16000NM001G", "rotational": "0"},
+        ("web1:9100", "sdb"): {"model": "ST16000NM001G"},
+    }
+    (hidden,) = asked.hidden(variables()["raid_controller_models"])
+    assert hidden.said == "2 logical drives of a RAID controller, so the drives behind it are not visible: hw1 (sda, sdb)"
+    # the kind of web1/sdc is in the inventory, that of an NVMe drive in its name
+    (kinds,) = asked.kinds()
+    assert kinds.said.startswith("of 1 of 6 drives the kind is unknown") and "--kind disk" in kinds.todo
+    (small,) = (one for one in group_findings({"hw1": 2, "web1": 4}, 0, 3) if one.check == "peers")
+    assert small.said == "1 of 2 groups have fewer than 3 drives: hw1; 2 drives there are compared with nobody"
+    assert "deploy/membership.sh" in small.todo
