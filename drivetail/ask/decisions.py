@@ -117,7 +117,8 @@ def ticket_text(warehouse: Warehouse, drives: Sequence[str]) -> str:
             text = TICKET.format(
                 name=named_drive(row), where=facts(known), why=f"{todo['why']}{since}", drive_id=row["drive_id"],
                 serial=f"smartctl -i {device}" if device else "its label",
-                group=f"RAID group {group}" if group else "its array", blink=f"; ledctl locate={device} lets its slot blink" if device else "",
+                group=f"RAID group {group}" if group else "its array",
+                blink=f"; ledctl locate={device} lets its slot blink" if device else "",
             )  # fmt: skip
             texts.append(text)
     return "\n\n\n".join(texts)

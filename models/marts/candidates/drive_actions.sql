@@ -47,7 +47,7 @@ decisions as (
 ),
 
 boundary as (
-    select max(boundary_utc) as boundary_utc from candidates
+    select max(boundary_utc) as boundary_utc from {{ ref('int_boundaries') }}
 ),
 
 listed as (
