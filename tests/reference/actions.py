@@ -84,7 +84,7 @@ def drive_actions(given: dict[str, list[Row]]) -> list[Row]:
     since = last - timedelta(days=28)
     week = given["weeks"][0]["week_utc"]
     candidates = {row["drive_id"]: row for row in given["candidates"]}
-    boundary = max((row["boundary_utc"] for row in given["candidates"]), default=None)
+    boundary = (last + HOUR).replace(hour=0, minute=0, second=0, microsecond=0)
     costs = {row["drive_id"]: row for row in given["costs"]}
     standing = {row["drive_id"]: row for row in given["standing"]}
     decided = {row["drive_id"]: row for row in given["decisions"]}
@@ -113,7 +113,8 @@ def drive_actions(given: dict[str, list[Row]]) -> list[Row]:
             action = verdict
         else:
             action = "check path" if together else "inspect" if alert else "watch" if verdict == "watch" else "none"
-        bound = (candidate or {}).get("boundary_utc")
+        # found at the boundary of a candidate; a decision to watch holds from the Monday before it on
+        bound = candidate and candidate["boundary_utc"] - timedelta(days=candidate["boundary_utc"].weekday())
         is_decided = decision is not None and gone is None
         if is_decided and decision["verdict"] == "watch":
             is_decided = bound is None or decision["decided_at"] >= bound
@@ -144,7 +145,7 @@ def drive_actions(given: dict[str, list[Row]]) -> list[Row]:
 
 
 def why_not(
-    alert: Row | None, of_drives: list[Row], drive: str, candidate: Row | None, boundary: datetime | None, standing: str | None,
+    alert: Row | None, of_drives: list[Row], drive: str, candidate: Row | None, boundary: datetime, standing: str | None,
     slow_since: datetime | None, is_acted_on: bool, is_costly: bool, cost: Row | None, week: datetime | None,
 ) -> str | None:  # fmt: skip
     """Why a drive is not on each of the lists on which it is not; null where it is on all."""
@@ -154,9 +155,7 @@ def why_not(
         parts.append(f"No open alert: {f'the last one ended on {day(max(ended))}' if ended else 'it never had one'}.")
     if candidate is not None and candidate["verdict"] == "leave":
         parts.append(f"No candidate: {candidate['verdict_reason']}" if is_acted_on else "No candidate.")
-    elif candidate is None and boundary is None:
-        parts.append("No candidate: no week is over yet.")
-    elif candidate is None and boundary is not None:
+    elif candidate is None:
         known = {"replaced": "it was replaced", "gone": "it is gone", "other role": "it is no data drive now"}.get(standing or "")
         known = known or ("it was not slow in the last 28 days" if slow_since is None else None)
         known = known or (f"it became slow after {day(boundary)}" if slow_since is not None and slow_since >= boundary else None)
