@@ -61,7 +61,6 @@ select * from effective{% endmacro %}
 {% macro tolerance_by(keys) %}select {{ keys | join(', ') }} from a{% endmacro %}
 {% macro hash_ratio(text) %}hash_ratio({{ text }}){% endmacro %}
 {% macro poisson_draw(ratio) %}poisson_draw({{ ratio }}){% endmacro %}
-{% macro week_no(instant) %}week_no({{ instant }}){% endmacro %}
 {% macro is_most_of_its_drives(a) %}{{ a }}.slow_drive_count > 1{% endmacro %}
 {% macro hour_at(index) %}hour_at({{ index }}){% endmacro %}
 {% macro class_weeks(key) %} select week_utc, {{ key }}, kind, model, age_year, drive_hours, slow_hours from a {% endmacro %}
