@@ -14,7 +14,7 @@ from drivetail.service.settings import decides_here
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
 
-TOKEN = "DRIVETAIL_CONSOLE_TOKEN"
+VARIABLE = "DRIVETAIL_CONSOLE_TOKEN"
 """Names a token that stays the same from start to start."""
 
 LEAST_TOKEN = 16
@@ -22,9 +22,9 @@ LEAST_TOKEN = 16
 
 def access_of(warehouse: Warehouse, host: str, port: int, user_header: str | None, public: str | None) -> Access:
     """Who may ask a server. Raises: QueryError for what would leave the door open."""
-    token = os.environ.get(TOKEN, "")
+    token = os.environ.get(VARIABLE, "")
     if token and len(token) < LEAST_TOKEN:
-        raise QueryError(f"{TOKEN}: has fewer than {LEAST_TOKEN} characters; make one with `openssl rand -hex 16`, or unset it")
+        raise QueryError(f"{VARIABLE}: has fewer than {LEAST_TOKEN} characters; make one with `openssl rand -hex 16`, or unset it")
     if user_header and host not in LOOPBACK:
         raise QueryError(f"--user-header is trusted from a proxy of this machine alone: leave --host at 127.0.0.1, not {host}")
     return Access(token or secrets.token_hex(24), decides_here(warehouse), addresses_of(host, port, public), user_header)

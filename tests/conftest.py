@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from shutil import which
+from typing import Any
 
 import pytest
 
 from tests.needs import missing, require
 
-LONGEST = ("spark", "lab", "proof", "report", "models", "safety", "drivetail")
+LONGEST = ("spark", "lab", "proof", "report", "console", "models", "safety", "drivetail")
 """Folders whose tests take minutes, the longest first: the processes of a run then end at about the same time."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests first, all else as it was collected."""
     items.sort(key=lambda item: next((place for place, folder in enumerate(LONGEST) if folder in item.path.parts), len(LONGEST)))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One browser for all pages: a process can start Playwright once."""
+    require("chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=which("chromium"), args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

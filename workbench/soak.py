@@ -22,7 +22,6 @@ TESTS = {
     "proof": ["-m", "not soak"],
     "fleets": [
         "tests/proof/test_marts_equal_reference.py",
-        "tests/proof/test_sample_answers.py",
         "tests/proof/test_perseus_samples.py",
         "tests/proof/test_identity.py",
     ],

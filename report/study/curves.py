@@ -25,6 +25,8 @@ DETECTOR_WORDS = {
     "iaso_aimd": "IASO score",
     "mean_3_sigma": "3 sigma",
     "perseus": "Perseus",
+    "ceph_mad": "Ceph MAD",
+    "own_history": "own history",
 }
 SERIES_WORDS = {"S": "S, drive-hours", "T1": "T1, slowest drive", "T2": "T2, second slowest", "T3": "T3, third slowest"}
 

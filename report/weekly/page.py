@@ -65,7 +65,7 @@ CAUSES = {
 }
 UNJUDGED = {
     "behind a RAID controller": "not visible: the kernel sees the logical drive of a RAID controller, not the drives behind it",
-    "silent": "silent",
+    "silent": "heard no more of",
     "kind unknown": "of unknown kind, compared with each other (ingest lsblk or smartctl of the host, or give --kind)",
     "RAID group too small": "compared with nobody, because the RAID group is too small",
     "no RAID group": "compared with nobody, because no source names a RAID group",

@@ -19,9 +19,9 @@ from console.app import Console
 from console.guard import Access, addresses_of
 from engine.warehouse import Warehouse
 from tests.golden import copied
-from tests.report.conftest import browser, demo  # noqa: F401
+from tests.report.conftest import demo  # noqa: F401
 
-TOKEN = "a-token-of-the-tests-0123456789"
+TOKEN = "-".join(["tests"] * 4)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from .actions import READ, drive_actions
 
 def demo_warehouse() -> Warehouse:
     """What `drivetail demo` leaves, with decisions on its drives."""
-    return Warehouse(golden("demo", build_demo) / "demo" / "warehouse")
+    return Warehouse(golden("demo", build_demo, "report") / "demo" / "warehouse")
 
 
 @pytest.mark.parametrize("fleet", [awkward_fleet, demo_warehouse], ids=["awkward", "demo"])

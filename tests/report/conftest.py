@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from shutil import which
-from typing import Any
 
 import duckdb
 import pytest
@@ -19,7 +17,6 @@ from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
 from tests.golden import copied, golden
-from tests.needs import require
 
 # slow and unplugged often enough that three weeks of a few groups fill every section
 EVENTFUL = {
@@ -71,7 +68,7 @@ def decided(warehouse: Warehouse) -> None:
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """What `drivetail demo` leaves, and decisions on its drives."""
-    return copied(Warehouse(golden("demo", build_demo) / "demo" / "warehouse"), tmp_path_factory.mktemp("demo") / "warehouse")
+    return copied(Warehouse(golden("demo", build_demo, "report") / "demo" / "warehouse"), tmp_path_factory.mktemp("demo") / "warehouse")
 
 
 def build_demo(root: Path) -> None:
@@ -111,14 +108,3 @@ def hostile_names() -> tuple[str, str, str]:
 def hostile_report() -> Path:
     """Names that are markup, on a slow drive that was unplugged."""
     return attacked_fleet().report
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    require("chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=which("chromium"), args=["--no-sandbox", "--disable-gpu"])
-        yield chromium
-        chromium.close()

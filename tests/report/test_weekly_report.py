@@ -253,8 +253,8 @@ def test_budget_tails_causes_and_changes_are_the_marts(eventful: Warehouse, even
 def test_the_costliest_drives_come_with_what_speaks_for_a_decision(eventful: Warehouse, numbers: dict[str, Any]):
     first = numbers["drives"]["rows"][0]
     assert first["cost_rank"] == 1
-    assert first["detector_count"] == 8
-    assert 1 <= first["flagging_detector_count"] <= 8
+    assert first["detector_count"] == 10
+    assert 1 <= first["flagging_detector_count"] <= 10
     flags = f"""select count(distinct detector) from marts.fct_detector_verdicts
         where is_flagged and drive_id = '{first["drive_id"]}' and day_utc >= '{WEEK}' and day_utc < '{WEEK + timedelta(days=7)}'"""
     assert first["flagging_detector_count"] == value(eventful, flags)

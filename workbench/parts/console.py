@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 import statistics
 import subprocess
@@ -23,7 +24,7 @@ from workbench.parts import Bound, Section, Setting
 READERS = 50
 ROUNDS = 4
 PORT = 8097
-TOKEN = "the-token-of-the-bench"
+TOKEN = secrets.token_hex(16)
 
 
 def pages(warehouse: Path) -> list[str]:

@@ -75,7 +75,8 @@ def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str
                 [
                     ("serial", drive_id),
                     ("kind", drive["kind"]),
-                    *((name, drive[name]) for name in attributes),
+                    # an earlier release published no device
+                    *((name, drive.get(name)) for name in attributes),
                     ("deployed_on", _deployed_text(drive)),
                     ("RAID group", _group_text(drive)),
                     ("rows", _rows_text(drive, pruned_before)),
