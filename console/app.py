@@ -123,7 +123,8 @@ class Console:
         def pieces() -> Iterator[bytes]:
             with self.publications.current() as published:
                 sql = block_named(PAGES[path](published, rest), name).all_rows(published, rest)
-                with published.cursor() as cursor:
+                # its reader may be slow, and takes nobody's turn
+                with published.cursor(waits=False) as cursor:
                     yield from download(cursor, published.held(sql), form)
 
         return file_of(pieces(), f"{name}.{form}")

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,9 @@ SCHEMAS = (*PUBLISHED, "lab")
 
 LIMITS = "set memory_limit = '160MB'; set threads = 2; set preserve_insertion_order = false"
 """What all pages together may take."""
+
+AT_ONCE = 3
+"""Questions of pages that run at the same time: more would share the memory until it does not suffice for any."""
 
 REMEMBERED = 400
 """Answers kept for the next reader of the same page."""
@@ -50,6 +53,7 @@ class Published:
         self._remembered: OrderedDict[tuple[object, ...], tuple[float, object]] = OrderedDict()
         self._lock = threading.Lock()
         self._holding = threading.Lock()
+        self._turns = threading.Semaphore(AT_ONCE)
         self._held_of: tuple[int, int] | None = None
         self._held_at = 0.0
         (publication,) = self.rows("select * from marts.publication")
@@ -58,9 +62,9 @@ class Published:
         self.last_hour_utc: datetime | None = publication["last_hour_utc"]
 
     @contextmanager
-    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection of one question, in the publication's own schemas."""
-        with self._connection.cursor() as cursor:
+    def cursor(self, *, waits: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection of one question, in the publication's own schemas. waits: for its turn; whoever has one asks for no other."""
+        with self._turns if waits else nullcontext(), self._connection.cursor() as cursor:
             cursor.execute("use warehouse.main")
             yield cursor
 
@@ -73,8 +77,9 @@ class Published:
         return self.answer(sql)[1]
 
     def _answer(self, sql: str) -> tuple[list[str], list[Row]]:
+        held = self.held(sql)
         with self.cursor() as cursor:
-            columns = [column[0] for column in cursor.execute(self.held(sql)).description or []]
+            columns = [column[0] for column in cursor.execute(held).description or []]
             return columns, [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
     def held(self, sql: str) -> str:
