@@ -374,4 +374,7 @@ def _shown(alert: Alert) -> str:
         ends = f" until {until}" if until else ""
         what = "dismissed" if alert.dismissed_by.verdict == DISMISS else "replacement decided"
         return f"no: {what} by {alert.dismissed_by.by}{ends}: {alert.dismissed_by.note}"
-    return "yes" if alert.part_of is None else f"with {alert.part_of.split(' together ')[0]}"
+    if alert.part_of is None:
+        return "yes"
+    place, _, together = alert.part_of.partition(" together ")
+    return f"with {place}" if together else "with its acute alert"

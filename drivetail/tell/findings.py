@@ -33,6 +33,7 @@ class Finding:
 
     drive_id: str
     host: str | None
+    device: str | None
     enclosure: str | None
     slot: str | None
     raid_group_id: str | None
@@ -93,7 +94,8 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
     for of_drive in sorted((sorted(each, key=lambda one: one.reason) for each in by_drive.values()), key=_slowest_first):
         alert = of_drive[0]
         group = alert.raid_group_id
-        part_of = next((one.part_of for one in of_drive if one.part_of is not None), None)
+        # a chronic alert is part of the drive's own acute one, which is no place
+        part_of = next((one.part_of for one in of_drive if one.part_of is not None and " together " in one.part_of), None)
         if is_many:
             why = f"{len(by_drive)} of {len(drives)} drives are slow: look for what they share"
         elif part_of is not None:
@@ -158,7 +160,7 @@ def conditions(found: Found) -> dict[str, dict[str, str]]:
 
 
 def _words(finding: Finding) -> str:
-    place = f", slot {finding.slot}" if finding.slot else ""
+    place = "".join(f", {part}" for part in (finding.device, f"slot {finding.slot}" if finding.slot else None) if part)
     waits = f": wait, {finding.why_wait}" if finding.why_wait else ""
     return f"{finding.drive_id} since {finding.since_utc:%Y-%m-%dT%H:%MZ}{place}{waits}"
 

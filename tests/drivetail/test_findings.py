@@ -46,7 +46,7 @@ def many_are_more_than_a_test_has(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_drive_of_a_group_at_a_time_the_slowest_first(settled: Warehouse) -> None:
     add(settled, "d14", max_slowdown=9.0)
-    add(settled, "d14", alert_id="drive d14 chronic", reason="chronic", max_slowdown=None)
+    add(settled, "d14", alert_id="drive d14 chronic", reason="chronic", max_slowdown=None, part_of="drive d14")
     found = advice(settled)
     assert found["d14"] == ("act", None) and found["v1"] == ("act", None)
     assert found["d15"] == ("wait", "d14 of RAID group g1 first: one drive at a time")
