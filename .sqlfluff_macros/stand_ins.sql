@@ -33,6 +33,7 @@
 {% macro mean_of_group(a) %}avg({{ a }}){% endmacro %}
 {% macro first_of_rows(n, keys, order_by) %}partition by {{ keys }} order by {{ order_by }} rows between 1 preceding and 1 preceding{% endmacro %}
 {% macro raised_together(alerts) %}select *, true as is_together, 1 as chain_number from {{ alerts }}{% endmacro %}
+{% macro with_returns(name, times, subject, time_number, number, again_days) %}ordered_{{ name }} as (select *, 1 as {{ number }} from {{ times }}),{% endmacro %}
 {% macro source_rank(aspect, source) %}source_rank({{ source }}){% endmacro %}
 {% macro is_whole_week(instant) %}{{ instant }} > timestamp '2026-01-05'{% endmacro %}
 {% macro is_live(table, record) %}{{ record }}.row_no > 0{% endmacro %}

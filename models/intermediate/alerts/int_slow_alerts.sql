@@ -189,34 +189,12 @@ runs as (
 ),
 
 acute_runs as (
-    select
-        *,
-        greatest(acute_at, coalesce(reached_at, acute_at)) as raised_at,
-        coalesce(
-            first_slow_hour_utc
-            <= lag(last_slow_hour_utc) over (partition by subject_type, subject_id order by run_number) + interval {{ again_days }} day,
-            false
-        ) as is_again
+    select *, greatest(acute_at, coalesce(reached_at, acute_at)) as raised_at
     from runs
     where acute_at is not null
 ),
 
-numbered_runs as (
-    select
-        *,
-        sum(case when is_again then 0 else 1 end) over (
-            partition by subject_type, subject_id order by run_number rows between unbounded preceding and current row
-        ) as alert_number
-    from acute_runs
-),
-
-ordered_runs as (
-    select
-        *,
-        row_number() over (partition by subject_type, subject_id, alert_number order by run_number) as episode_number,
-        lag(last_slow_hour_utc) over (partition by subject_type, subject_id, alert_number order by run_number) as earlier_slow_hour_utc
-    from numbered_runs
-),
+{{ with_returns('runs', 'acute_runs', 'subject_type, subject_id', 'run_number', 'alert_number', again_days) }}
 
 episodes as (
     select *, {{ is_reopened }} as is_reopened
@@ -359,35 +337,7 @@ chains as (
     group by place_type, place_id, chain_number
 ),
 
-linked_chains as (
-    select
-        *,
-        coalesce(
-            first_slow_hour_utc
-            <= max(last_slow_hour_utc) over (
-                partition by place_type, place_id order by chain_number rows between unbounded preceding and 1 preceding
-            ) + interval {{ again_days }} day,
-            false
-        ) as is_again
-    from chains
-),
-
-numbered_chains as (
-    select
-        *,
-        sum(case when is_again then 0 else 1 end) over (
-            partition by place_type, place_id order by chain_number rows between unbounded preceding and current row
-        ) as incident_number
-    from linked_chains
-),
-
-ordered_chains as (
-    select
-        *,
-        row_number() over (partition by place_type, place_id, incident_number order by chain_number) as episode_number,
-        lag(last_slow_hour_utc) over (partition by place_type, place_id, incident_number order by chain_number) as earlier_slow_hour_utc
-    from numbered_chains
-),
+{{ with_returns('chains', 'chains', 'place_type, place_id', 'chain_number', 'incident_number', again_days) }}
 
 incidents as (
     select
