@@ -7,7 +7,7 @@ import gzip
 import hashlib
 import hmac
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -44,8 +44,6 @@ BODY_BYTES = 1_000_000
 STALE_HOURS = 3
 VERDICTS = ("replace", "watch", "dismiss")
 STATIC_SECONDS = 86_400
-
-Endpoint = Callable[[Request], Response | Awaitable[Response]]
 
 
 def query_of(request: Request) -> Query:
@@ -84,7 +82,7 @@ class Console:
     # ----------------------------------------------------------------------------------------------------------------
     # Pages
 
-    def _page(self, path: str) -> Endpoint:
+    def _page(self, path: str) -> Callable[[Request], Response]:
         """The endpoint of a page."""
 
         def endpoint(request: Request) -> Response:
@@ -137,7 +135,7 @@ class Console:
             found = exact(published, sought) if sought else None
             if found and "download" not in query:
                 return RedirectResponse(found, 303)
-        return self._page("/search")(request)  # type: ignore[return-value]
+        return self._page("/search")(request)
 
     def _report(self, request: Request) -> Response:
         """A report that is kept, as it was written."""

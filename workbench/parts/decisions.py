@@ -394,7 +394,7 @@ def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]
     ahead = ", ".join(f"{sum(row in behind for row in of)} of {len(of)} in week {week}" for week, of in weeks.items())
     lines += [
         "",
-        f"A naive rule is ahead of `replace` on {ahead}: drives become slow until day {ONSET_DAYS[1]}, and one that has been slow for less than three days"
+        f"A naive rule is ahead of `replace` on {ahead}. Drives become slow until day {ONSET_DAYS[1]}; one that has been slow for less than three days"
         " may be over a bad spell. An ailing drive has a bad week now and then, and may be quiet in the four after.",
     ]
     bounds = [
