@@ -33,12 +33,12 @@ def together(settled: Warehouse) -> Warehouse:
                 select * replace (? as subject_id, 'drive ' || ? as alert_id, ? as cleared_at, ? as part_of, 3 as imbalanced_hours)
                 from marts.fct_slow_alerts where subject_id = 'd15'
                 """,
-                [drive, drive, cleared_at, None if drive == "d31" else "host h1 together"],
+                [drive, drive, cleared_at, None if drive == "d31" else "host h1 together 2026-01-05 12:00:00"],
             )
         connection.execute(
             """
             insert into marts.fct_slow_alerts by name
-            select 'host h1 together' as alert_id, 'host' as subject_type, 'h1' as subject_id, 'together' as reason, raid_group_id,
+            select 'host h1 together 2026-01-05 12:00:00' as alert_id, 'host' as subject_type, 'h1' as subject_id, 'together' as reason, raid_group_id,
                 raised_at, 1 as episode_count, first_slow_hour_utc, last_slow_hour_utc, 9 as slow_hours,
                 9 as imbalanced_hours, 9 as load_known_hours, 3 as drive_count, 4.5 as max_slowdown
             from marts.fct_slow_alerts where subject_id = 'd15'

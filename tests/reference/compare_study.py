@@ -129,7 +129,9 @@ def compare_curves(rows: Study, got: list[Record]) -> list[str]:
     differences = _repeated("study_curves", ((row["figure"], row["curve"], row["x"]) for row in got))
     present = {(row["figure"], row["curve"]) for row in got}
     for name, mine in rows.curves.items():
-        if mine.values and name not in present:
+        # figure 6a starts at a slowdown of 2: drives that were never slow are in its population and have no place on its axis
+        least = 2.0 if name[0] == "6a" else -math.inf
+        if any(value >= least for value in mine.values) and name not in present:
             differences.append(f"study_curves [{', '.join(name)}]: not in the file, though its population is {mine.population}")
     for row in sorted(got, key=lambda row: (row["figure"], row["curve"], row["x"])):
         label = f"study_curves [{row['figure']}, {row['curve']}, x={row['x']!r}]"
