@@ -13,7 +13,8 @@ from typing import Any
 from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout
 
-from drivetail.service.settings import Schedule, Settings, SettingsError, load_settings, this_hour
+from drivetail.service import SettingsError
+from drivetail.service.settings import Schedule, Settings, load_settings, this_hour
 from engine.warehouse import Warehouse
 
 WRITER = "drivetail_writer"

@@ -145,25 +145,28 @@ class Executor:
 
         Raises: ModelError where a file is damaged or gone.
         """
-        for node in self.models.made(*STORED):
-            if names is None or node.name in names:
-                rows = self.stored_rows(node, days)
-                try:
-                    self.connection.execute(f"create or replace view {node.relation} as {rows}")
-                except duckdb.Error as error:
-                    found = str(error).strip().splitlines()[0]
-                    hint = "`drivetail build --full-refresh` computes it again from raw"
-                    raise ModelError(f"{self.warehouse.store}: cannot be read ({found}); {hint}") from error
+        for node, rows in self.stored_rows(days, names):
+            try:
+                self.connection.execute(f"create or replace view {node.relation} as {rows}")
+            except duckdb.Error as error:
+                found = str(error).strip().splitlines()[0]
+                hint = "`drivetail build --full-refresh` computes it again from raw"
+                raise ModelError(f"{self.warehouse.store}: cannot be read ({found}); {hint}") from error
 
-    def stored_rows(self, node: Node, days: Iterable[date] | None = None) -> str:
-        """SQL for the rows of a stored model's live files."""
-        given: list[Any] = [str(self.warehouse.store), self.models.store_version, node.name]
-        query = "select ? || '/' || file, models_version = ? from build.plan.files where model = ?"
+    def stored_rows(self, days: Iterable[date] | None = None, names: Collection[str] | None = None) -> Iterator[tuple[Node, str]]:
+        """The stored models, or those of some names, each with SQL for the rows of its live files, of all days or of some."""
+        nodes = [node for node in self.models.made(*STORED) if names is None or node.name in names]
+        given: list[Any] = [str(self.warehouse.store), self.models.store_version, [node.name for node in nodes]]
+        query = "select model, ? || '/' || file, models_version = ? from build.plan.files where model in (select unnest(?))"
         if days is not None:
             query += " and day_utc in (select unnest(?::date[]))"
             given.append(list(days))
-        found = self.connection.execute(f"{query} order by day_utc, file", given).fetchall()
-        return stored_rows(node, [file for file, _ in found], are_of_these_models=all(same for _, same in found))
+        files: dict[str, list[tuple[str, bool]]] = defaultdict(list)
+        for model, file, is_of_these in self.connection.execute(f"{query} order by day_utc, file", given).fetchall():
+            files[model].append((file, is_of_these))
+        for node in nodes:
+            found = files[node.name]
+            yield node, stored_rows(node, [file for file, _ in found], are_of_these_models=all(same for _, same in found))
 
     def load_seeds(self) -> None:
         """Load the seeds."""

@@ -37,7 +37,10 @@ STORAGE_VERSION = "v1.5.0"
 KEEP_SECONDS = 3600
 """A publication that nobody holds open is kept this long after it was replaced: copies and readers on other hosts show no lock."""
 
-PUBLISHED = ("marts", "report", "study", "status")
+PROTECTED = ("report", "study", "status")
+"""Inputs of pages and commands."""
+
+PUBLISHED = ("marts", *PROTECTED)
 """What people query, and what pages and commands read: every model of these schemas is published, with what its view reads."""
 
 IS_IN_ITS_PLACE = """
@@ -167,6 +170,7 @@ class _Draft:
         self.sources = source_rows(self.models.sources, files, self.warehouse.raw, horizon=horizon and horizon.date())
         self.custom = custom
         self.attached = {project.NAME: project.attached(self.warehouse) for project in projects()}
+        self.stored = {node.relation: rows for node, rows in executor.stored_rows()}
         self.shown: set[str] = set()
         query = "select relation, as_of_hour_utc from state.made"
         self.made: dict[str, datetime | None] = dict(self.connection.execute(query).fetchall())
@@ -224,7 +228,7 @@ class _Draft:
             return
         kind = "view"
         if node.made in STORED:
-            self._view(relation, self.executor.stored_rows(node))
+            self._view(relation, self.stored[relation])
         elif node.made == VIEW:
             self._view(relation, self.executor.sql_of(node))
         elif node.made == WHEN_ASKED and relation not in self.made:
@@ -268,7 +272,9 @@ class _Draft:
             said = f"{said} As of {self.made[node.relation] or 'nothing'}, UTC.".strip()
         if said:
             comments.append(f"comment on {kind} {relation} is {quoted(said)}")
-        comments += [f'comment on column {relation}."{column}" is {quoted(text)}' for column, text in node.descriptions.items()]
+        # of what people ask: columns of pages' inputs are described in the models, and each comment is a statement
+        if node.schema not in PROTECTED:
+            comments += [f'comment on column {relation}."{column}" is {quoted(text)}' for column, text in node.descriptions.items()]
         if comments:
             self.connection.execute(";".join(comments))
 

@@ -74,7 +74,7 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @wraps(command)
     def wrapped(*args: Any, root: Path, **kwargs: Any) -> Any:
-        from drivetail.service.settings import SettingsError
+        from drivetail.service import SettingsError
         from engine.errors import ModelError
         from engine.read import QueryError
         from engine.thresholds import ThresholdError

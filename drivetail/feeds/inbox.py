@@ -24,7 +24,8 @@ import polars as pl
 
 from drivetail.feeds.outcomes import BEGUN, HINDERED, NOT_LANDED, REFUSED, UNANSWERED, Outcome, outcome_of, outcomes, write_down
 from drivetail.feeds.pulls import span_of
-from drivetail.service.settings import Inbox, Server, Settings, SettingsError
+from drivetail.service import SettingsError
+from drivetail.service.settings import Inbox, Server, Settings
 from engine.warehouse import Warehouse
 from ingest import GateError, IngestError, StoreError, calls_of, ingest, list_quarantine
 from ingest.contract.values import utc_now

@@ -24,6 +24,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from drivetail.service import SettingsError
 from drivetail.service.slow_hosts import LEAST_SECONDS, MOST_SECONDS, seconds_of
 from engine.thresholds import ThresholdError, read_settings
 from engine.warehouse import Warehouse
@@ -103,10 +104,6 @@ fresh_hours = 3                  # no newer hour published for this long turns t
 # min_coverage = 0.5
 # allow_partial = true           # take answers that the server itself calls incomplete
 """
-
-
-class SettingsError(ValueError):
-    """drivetail.toml cannot be used; the message names the file, the key and its value, and says what is allowed."""
 
 
 def _path(value: object, info: ValidationInfo) -> Path:

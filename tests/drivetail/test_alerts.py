@@ -38,8 +38,8 @@ def together(settled: Warehouse) -> Warehouse:
         connection.execute(
             """
             insert into marts.fct_slow_alerts by name
-            select 'host h1 together 2026-01-05 12:00:00' as alert_id, 'host' as subject_type, 'h1' as subject_id, 'together' as reason, raid_group_id,
-                raised_at, 1 as episode_count, first_slow_hour_utc, last_slow_hour_utc, 9 as slow_hours,
+            select 'host h1 together 2026-01-05 12:00:00' as alert_id, 'host' as subject_type, 'h1' as subject_id, 'together' as reason,
+                raid_group_id, raised_at, 1 as episode_count, first_slow_hour_utc, last_slow_hour_utc, 9 as slow_hours,
                 9 as imbalanced_hours, 9 as load_known_hours, 3 as drive_count, 4.5 as max_slowdown
             from marts.fct_slow_alerts where subject_id = 'd15'
             """

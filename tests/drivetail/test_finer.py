@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from drivetail.cli import main
 from drivetail.host.collect import Collected, Collector, looking
 from drivetail.host.finer import Finer
-from drivetail.service.settings import SettingsError, load_settings
+from drivetail.service import SettingsError
+from drivetail.service.settings import load_settings
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 

@@ -18,7 +18,8 @@ import ingest.raw.arrivals
 from drivetail.cli import main
 from drivetail.feeds.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, land_each, list_entries
 from drivetail.feeds.outcomes import BEGUN, HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, REFUSED, Outcome, register
-from drivetail.service.settings import Settings, SettingsError, load_settings, settings_file, write_settings
+from drivetail.service import SettingsError
+from drivetail.service.settings import Settings, load_settings, settings_file, write_settings
 from engine.warehouse import Warehouse
 from ingest import GateError, IngestError, IngestSummary, StoreError, list_deliveries
 

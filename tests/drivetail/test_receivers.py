@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 from conftest import drivetail
 
-from drivetail.service.settings import Receiver, SettingsError, load_settings, settings_file
+from drivetail.service import SettingsError
+from drivetail.service.settings import Receiver, load_settings, settings_file
 from drivetail.tell import notify
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register

@@ -15,7 +15,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from drivetail.service.settings import SettingsError, load_settings
+from drivetail.service import SettingsError
+from drivetail.service.settings import load_settings
 from engine.compile import _store_version, compiled_manifest
 from engine.compiled import models_of
 from engine.nodes import PLACEHOLDER, Models

@@ -142,11 +142,11 @@ def test_every_mart_opens_in_duckdb_15_and_20_from_any_folder(fleet: Fleet, tmp_
     assert counted["marts.fct_drive_hours"] > 0 and counted["marts.study_results"] > 0
 
 
-def test_every_relation_and_column_of_marts_says_what_it_is(fleet: Fleet) -> None:
+def test_every_relation_and_every_column_of_marts_says_what_it_is(fleet: Fleet) -> None:
     with duckdb.connect(str(fleet.warehouse.published), read_only=True) as connection:
         published = f"schema_name in {PUBLISHED}"
         relations = f"select {{0}}_name, comment from duckdb_{{0}}s() where {published}"
-        columns = f"select table_name || '.' || column_name, comment from duckdb_columns() where {published}"
+        columns = "select table_name || '.' || column_name, comment from duckdb_columns() where schema_name = 'marts'"
         for query in (" union all ".join(relations.format(kind) for kind in ("table", "view")), columns):
             found = dict(connection.execute(query).fetchall())
             assert len(found) > 60 and [name for name, comment in found.items() if not comment] == []
