@@ -83,6 +83,7 @@ def run_demo(out: Path, end: date | None = None) -> None:
     say("  drivetail candidates              which drives to replace, and why")
     say("  drivetail alerts                  what has just become slow")
     say("  drivetail decisions               what was decided, and what came of it")
+    say("  drivetail serve                   all of it in a browser")
 
 
 def _step(command: str) -> None:

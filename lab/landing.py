@@ -29,6 +29,7 @@ from lab.contract import COUNT, FILES, MANIFEST, TEXT, UNKNOWN_CONFIG, UNKNOWN_T
 from lab.packed import readable
 from lab.tools import TOOLS, tool_of
 from lab.tools.text import Reading, Row
+from report.words import counted_noun
 
 BUFFERED_ROWS = 500_000
 """A file of more rows of a table gets Parquet files of its own; those of smaller ones share one."""
@@ -95,6 +96,7 @@ def _land(warehouse: Path, bundle: Bundle) -> Landed:
     new = _new_listings(bundle, earlier, summary, {*versions, *(_run(listing) for listing in bundle.listings if listing.tool == FIO)})
     if is_known and not new:
         return summary
+    summary.notes += _notes_on_copies(warehouse, manifest.experiment_id, {listing.sha256 for listing, _ in new})
     seq = int(earlier[-1].name) + 1 if earlier else 1
     draft = raw_root(warehouse) / ".staging" / f"lab-{os.getpid()}-{secrets.token_hex(4)}"
     draft.mkdir(parents=True)
@@ -151,6 +153,19 @@ def _run(listing: Listing) -> Run:
 def _files_of(earlier: list[Path]) -> pl.LazyFrame:
     """The rows of FILES that have landed; those of older versions lack columns."""
     return pl.concat([pl.scan_parquet(delivery / "files.parquet", glob=False) for delivery in earlier], how="diagonal")
+
+
+def _notes_on_copies(warehouse: Path, experiment_id: str, digests: set[str | None]) -> list[str]:
+    """A sentence for each other experiment of which files with these digests have landed: a copy is no second measurement."""
+    notes = []
+    for other in list_experiments(warehouse):
+        if other != experiment_id:
+            landed = _files_of(_deliveries(lab_root(warehouse) / f"{FOLDER}{other}")).filter(pl.col("rows_parsed") > 0)
+            same = set(landed.select("sha256").unique().collect()["sha256"]) & digests
+            if same:
+                files = counted_noun(len(same), "file")
+                notes.append(f"experiment {other} has landed with {files} of the same bytes: a copy is no run of its own")
+    return notes
 
 
 def _versions(earlier: list[Path]) -> dict[Run, str]:

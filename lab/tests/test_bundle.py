@@ -178,3 +178,11 @@ def test_other_content_under_the_same_name_needs_a_greater_revision(tmp_path: Pa
         ingest_bundle(tmp_path / "w", folder)
     write_bundle(folder, {}, ROWS, "# a comment\n" + MANIFEST.replace("format", "revision = 2\nformat"))
     assert ingest_bundle(tmp_path / "w", folder).delivery_seq is None
+
+
+def test_files_of_another_experiment_are_said_to_be_copies(tmp_path: Path) -> None:
+    other = MANIFEST.replace('"e1"', '"e2"')
+    ingest_bundle(tmp_path / "w", write_bundle(tmp_path / "one", FILES, ROWS))
+    renamed = {"copy.csv": BENCH, "own.csv": BENCH.replace("20", "40")}
+    notes = ingest_bundle(tmp_path / "w", write_bundle(tmp_path / "two", renamed, ["copy.csv,bench,c,1", "own.csv,bench,c,2"], other)).notes
+    assert notes == ["experiment e1 has landed with 1 file of the same bytes: a copy is no run of its own"]
