@@ -12,12 +12,14 @@ with drive_weeks as (
         coalesce(drives.capacity_bytes, {{ var('replace_unknown_capacity_bytes') }})
         / cast({{ var('replace_rebuild_bytes_per_second') }} as double) / 3600 as rebuild_hours,
         -- telemetry of a few hours a day stands for the whole day
-        24.0 * drive_weeks.observed_days_28d / drive_weeks.drive_hours_28d as day_ratio,
-        case
-            when drive_weeks.slow_hours_28d >= {{ pair_share }} * drive_weeks.drive_hours_28d then 0.5
-            when drive_weeks.slow_hours_3d >= {{ pair_share }} * drive_weeks.drive_hours_3d and drive_weeks.slow_hours_3d > 0 then 0.5
-            else 0.0
-        end as pair_ratio
+        cast(24 * drive_weeks.observed_days_28d as double) / drive_weeks.drive_hours_28d as day_ratio,
+        cast(
+            case
+                when drive_weeks.slow_hours_28d >= {{ pair_share }} * drive_weeks.drive_hours_28d then 0.5
+                when drive_weeks.slow_hours_3d >= {{ pair_share }} * drive_weeks.drive_hours_3d and drive_weeks.slow_hours_3d > 0 then 0.5
+                else 0
+            end as double
+        ) as pair_ratio
     from {{ ref('int_drive_weeks') }} as drive_weeks
     left join {{ ref('int_drive_weeks__outcomes') }} as outcomes
         on drive_weeks.drive_id = outcomes.drive_id and drive_weeks.boundary_utc = outcomes.boundary_utc
