@@ -94,7 +94,7 @@ def bench_commands(setting: Setting) -> list[Section]:
         "candidates": ["candidates"],
         "status": ["status"],
         "report": ["report", "--out", setting.work / "report.html"],
-        "export": ["export", setting.work / "export"],
+        "export": ["export", setting.work / "export", "--force"],
     }
     lines = [
         f"Medians of {setting.repetitions}, start of the command included.",
