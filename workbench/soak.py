@@ -44,7 +44,6 @@ TESTS = {
         "tests/proof/test_exactly_once.py",
         "tests/proof/test_published_file.py",
         "tests/quality/test_planned_maintenance.py",
-        # the last one's conftest is the one that is imported by its name
         "tests/drivetail/test_upgrade.py",
     ],
     "servers": ["tests/proof/test_prometheus_answers.py", "tests/drivetail/test_pulls.py"],

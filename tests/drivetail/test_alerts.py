@@ -10,12 +10,12 @@ from typing import Any
 
 import duckdb
 import pytest
-from conftest import Published, drivetail, hour
 
 from drivetail.ask.decisions import decide
 from drivetail.tell.alerts import Alert, new_alerts, open_alerts, sentence
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
+from tests.drivetail.conftest import Published, drivetail, hour
 
 
 def ids(alerts: list[Alert]) -> list[str]:

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from conftest import Published, drivetail
 
 from drivetail.cli import main
 from drivetail.service.hour import steps
 from drivetail.service.settings import load_settings, write_settings
 from engine.warehouse import Warehouse
 from ingest.sources import SOURCES, module_of
+from tests.drivetail.conftest import Published, drivetail
 from workbench.man import page
 
 ROOT = Path(__file__).parents[2]

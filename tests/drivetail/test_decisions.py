@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from conftest import drivetail
 
 from engine.build import build, publish_store
 from engine.warehouse import Warehouse
 from ingest import ingest
 from ingest.contract.values import utc_now
+from tests.drivetail.conftest import drivetail
 
 pytestmark = pytest.mark.xdist_group("decisions")
 

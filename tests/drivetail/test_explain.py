@@ -11,12 +11,12 @@ from typing import Any
 
 import duckdb
 import pytest
-from conftest import Published, drivetail, first_delivery, hour
 
 from drivetail.ask.explain.question import parse_hour
 from drivetail.ask.explain.text import num
 from engine.read import stored_files
 from engine.warehouse import Warehouse
+from tests.drivetail.conftest import Published, drivetail, first_delivery, hour
 
 # one of every sort: corrected, duplicated, idle, hardly observed, slow, moved, contradicted, parity, without inventory
 HOURS = [

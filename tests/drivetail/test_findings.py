@@ -14,12 +14,12 @@ from typing import Any
 
 import duckdb
 import pytest
-from conftest import drivetail, hour
 
 from drivetail.ask.decisions import decide
 from drivetail.service.settings import Receiver
 from drivetail.tell import findings as told
 from engine.warehouse import Warehouse
+from tests.drivetail.conftest import drivetail, hour
 
 SCRIPT = Path(__file__).parents[2] / "deploy/slow-drive.sh"
 

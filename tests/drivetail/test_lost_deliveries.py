@@ -7,11 +7,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from conftest import drivetail
 
 from drivetail.ask.status import collect_status
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
+from tests.drivetail.conftest import drivetail
 
 HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import duckdb
 import pytest
-from conftest import HOURS, LAST, Published, drivetail
 from prometheus_client.parser import text_string_to_metric_families
 
 from drivetail.ask.candidates import list_candidates
@@ -23,6 +22,7 @@ from drivetail.tell.alerts import open_alerts
 from drivetail.tell.metrics import metrics_text, write_metrics
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
+from tests.drivetail.conftest import HOURS, LAST, Published, drivetail
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 1, 7, 12)

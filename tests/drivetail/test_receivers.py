@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import drivetail
 
 from drivetail.service import SettingsError
 from drivetail.service.settings import Receiver, load_settings, settings_file
 from drivetail.tell import notify
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
+from tests.drivetail.conftest import drivetail
 
 pytest.importorskip("apprise", reason="drivetail[notify] is not installed")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import drivetail
 
 from engine.warehouse import Warehouse
+from tests.drivetail.conftest import drivetail
 from tests.proof.support import ROOT
 
 PAGES = ROOT / "docs/runbooks"

@@ -10,11 +10,11 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
-from conftest import HEADER, LAST, Published, drivetail, hour, row, write_bundle
 
 from drivetail.ask.status import Status, collect_status, render_status
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
+from tests.drivetail.conftest import HEADER, LAST, Published, drivetail, hour, row, write_bundle
 
 
 @pytest.fixture(scope="module")

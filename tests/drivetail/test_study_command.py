@@ -13,14 +13,14 @@ from unittest.mock import patch
 import duckdb
 import pytest
 from click.testing import CliRunner, Result
-from conftest import HEADER, HOURS, drivetail, write_bundle
-from conftest import row as drive_hour
 from study_stand_in import publish_record, publish_study
 
 from drivetail.cli import main
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from report.study.words import group_of, interval, number, paper_order, verdict_counts
+from tests.drivetail.conftest import HEADER, HOURS, drivetail, write_bundle
+from tests.drivetail.conftest import row as drive_hour
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from conftest import Published, drivetail
 
 from drivetail.service.maintenance import check_sums, rebuild_check, reconcile
 from engine.build import Build, explaining
@@ -26,6 +25,7 @@ from engine.publish import STORAGE_VERSION
 from engine.read import QueryError, note_other_models
 from engine.warehouse import Warehouse, quoted
 from ingest.raw.store import list_deliveries
+from tests.drivetail.conftest import Published, drivetail
 
 
 @pytest.fixture

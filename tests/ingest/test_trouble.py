@@ -11,11 +11,11 @@ from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
-from conftest import HOURS_HEADER, Warehouse
 from polars.exceptions import ComputeError
 
 from ingest import StoreError, ingest, list_deliveries
 from ingest.raw.trouble import explained
+from tests.ingest.conftest import HOURS_HEADER, Warehouse
 
 
 def rows(hours: range, latency: float = 100.0, drives: int = 3) -> str:
