@@ -82,3 +82,32 @@ select
     timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
     timestamp '{{ var("end_of_time") }}' as to_hour_utc
 from {{ ref('int_devices__described') }}
+union all
+-- its kind says with whom a drive is compared in a RAID group that only its rows name
+select
+    'kind' as place_type,
+    drive_id,
+    cast(null as string) as raid_group_id,
+    peer_kind as role,
+    timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
+    timestamp '{{ var("end_of_time") }}' as to_hour_utc
+from {{ ref('int_drives__periods') }}
+where is_latest
+union all
+-- and the kinds that inventory knows of a RAID group, in any hour, set apart whom only his rows place there
+select distinct
+    'kinds' as place_type,
+    periods.named_raid_group_id || groups.of_kind as drive_id,
+    periods.named_raid_group_id || groups.of_kind as raid_group_id,
+    periods.group_peer_kind || case when periods.is_of_mixed_group then ' and others' else '' end as role,
+    timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
+    timestamp '{{ var("end_of_time") }}' as to_hour_utc
+from {{ ref('int_drives__periods') }} as periods
+cross join (
+    select '' as of_kind
+{%- for kind in ('disk', 'ssd', 'nvme', 'unknown') %}
+    union all
+    select ' ({{ kind }})' as of_kind
+{%- endfor %}
+) as groups
+where periods.named_raid_group_id is not null

@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 
 from engine.compiled import models_of
+from engine.nodes import WHEN_ASKED
 from workbench.unit_tests import project_folders
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +78,9 @@ select '5: slow drive-hours = arrivals + slow drives', slow, arrivals + slow_dri
 """Sums 1 to 5 of the contract, section 4: what, left and right side, a row each. Not a .sql file: dbt would take it for a test."""
 
 # What the way of delivery may change: the file a record lay in (and how its format spells NaN), how it was judged, instants.
+ASKED = {node.relation for node in models_of().made(WHEN_ASKED)}
+"""Relations that are made when somebody asks for them."""
+
 NOT_COMPARED = {
     "marts.publication": None,
     # no fleet that is compared so lasts the weeks that these need: test_candidates.py has one that does
@@ -167,12 +171,9 @@ def marts(connection: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, list
 
 
 def study(connection: duckdb.DuckDBPyConnection, catalog: str) -> set[str]:
-    """The relations of the study that somebody has asked for; the others cannot be read."""
-    query = """
-        select schema_name || '.' || table_name from duckdb_tables()
-        where database_name = ? and schema_name in ('marts', 'study') and starts_with(table_name, 'study_')
-    """
-    return {name for (name,) in connection.execute(query, [catalog]).fetchall()}
+    """Those of ASKED that somebody has asked for; the others cannot be read."""
+    query = "select schema_name || '.' || table_name from duckdb_tables() where database_name = ?"
+    return ASKED & {name for (name,) in connection.execute(query, [catalog]).fetchall()}
 
 
 def marts_differences(left: Path, *others: Path) -> list[str]:
@@ -194,7 +195,7 @@ def marts_differences(left: Path, *others: Path) -> list[str]:
         differences = []
         for relation, columns in relations.items():
             left_out = NOT_COMPARED.get(relation, ())
-            if left_out is None or (".study_" in relation and relation not in asked):
+            if left_out is None or relation in ASKED - asked:
                 continue
             listed = ", ".join(f'"{column}"' for column in columns if column not in left_out)
             for catalog, other in {"one": left, **catalogs}.items():

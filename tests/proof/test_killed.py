@@ -119,7 +119,7 @@ class Site(Killer):
         self.twin = folder / "undisturbed"
         self._twin_has = 0
         self._killed: Counter[str] = Counter()
-        self._coming = pieces(fleet, 6 * (ROUNDS + ATTEMPTS) + 12, folder / "deliveries", rng)
+        self._coming = pieces(fleet, 8 * (ROUNDS + ATTEMPTS) + 12, folder / "deliveries", rng)
         self.deliver()
         self.forks.run("build", *self.option)
         self.readers = [Reader(self.published, mode, folder) for mode in ("poll", "hold")]

@@ -147,3 +147,32 @@ def test_disks_beside_flash_are_compared_with_disks(tmp_path: Path) -> None:
         ("both", 4),
         ("both (nvme)", 3),
     ]
+
+
+def test_kinds_that_inventory_learns_later_move_the_days_before(tmp_path: Path) -> None:
+    """Rows alone place d and f. Then a drive of another kind joins d's array, and f, which has moved on, turns out to be flash."""
+    header = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us,read_blocks,write_blocks"
+    hours = [f"2026-01-05T04:00:00,{drive},{group},100,0,500,0,800,0" for group, of in (("g", "abcd"), ("h", "ijkf")) for drive in of]
+    inventory = "drive_id,raid_group_id,role,kind,interface,valid_from"
+    disks = [f"{drive},{group},data,disk,SAS," for group, of in (("g", "abc"), ("h", "ijk")) for drive in of]
+    warehouse = Warehouse(tmp_path / "warehouse")
+    for number, files in enumerate(
+        (
+            {"drive_hours": [header, *hours], "drives": [inventory, *disks, "f,x,data,,,2026-01-07T00:00:00"]},
+            {"drives": [inventory, "e,g,data,ssd,NVMe,2026-01-07T00:00:00"]},
+            {"drives": [inventory, "f,x,data,ssd,SAS,2026-01-08T00:00:00"]},
+        )
+    ):
+        folder = tmp_path / f"part-{number}"
+        folder.mkdir()
+        for name, lines in files.items():
+            (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+        ingest("bundle", [folder], warehouse.root)
+        build(warehouse)
+    compared = (
+        "select raid_group_id, string_agg(drive_id, '' order by drive_id) from intermediate.int_drive_hours group by all order by all"
+    )
+    found = asked(warehouse, compared)
+    assert found == [("g", "abc"), ("g (unknown)", "d"), ("h", "ijk"), ("h (ssd)", "f")]
+    build(warehouse, full_refresh=True)
+    assert asked(warehouse, compared) == found

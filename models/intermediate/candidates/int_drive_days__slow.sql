@@ -79,7 +79,11 @@ judged as (
         slow_hours.day_utc,
         slow_hours.hour_utc,
         together.hour_utc is not null as is_together,
-        coalesce(tail_hours.is_caused_by_slowest and tail_hours.slowest_drive_id = slow_hours.drive_id, false) as is_caused,
+        -- where too few drives are left to judge the hour without it, it is the drive's if no other was slow
+        case
+            when tail_hours.tail_1_without_one is null then count(*) over (partition by slow_hours.raid_group_id, slow_hours.hour_utc) = 1
+            else tail_hours.is_caused_by_slowest and tail_hours.slowest_drive_id = slow_hours.drive_id
+        end as is_caused,
         count(*) over (partition by slow_hours.raid_group_id, slow_hours.hour_utc) = 2
         and not coalesce(tail_hours.is_caused_by_slowest, false) as is_paired
     from slow_hours
