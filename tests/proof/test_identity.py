@@ -122,12 +122,12 @@ def deliveries(root: Path) -> list[tuple[str, Path]]:
         ("mdadm", written(root, drives=[member(d, hour(1, 5), "parity_p" if d == "sda" else "data") for d in devices])),
         ("mdadm", written(root, drives=[member(d, hour(6, 5), slot=1) for d in devices[:5]])),
         ("smartctl", written(root, drive_aliases=[named(d, "S-" + d[-1], hour(0, 30)) for d in devices])),
-        ("smartctl", written(root, drive_aliases=[named("sdf", "S-new", hour(4))], drives=[described("S-f", hour(0), kind="disk")])),
+        ("smartctl", written(root, drive_aliases=[named("sdf", "S-new", hour(4))], drives=[described("S-f", hour(0), model="M2")])),
         (
             "smartctl",
             written(
                 root,
-                drives=[described("S-c", hour(2), model="M1", kind="ssd", deployed_on=START.date())],
+                drives=[described("S-c", hour(2), model="M1", deployed_on=START.date())],
                 drive_aliases=[wwn("S-a"), named("sdb", "S-b", hour(1))],
             ),
         ),
@@ -174,7 +174,7 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
     assert [row[:3] for row in rows if row[1] == "S-f"] == [(n, "S-f", groups[n]) for n in range(4)]
     assert [row[:3] for row in rows if row[1] == "S-new"] == [(n, "S-new", "md0") for n in (4, 5)]
     unknown = [(drive, "unknown", None) for drive in ("S-D", "S-a", "S-b", "S-e", "S-new")]
-    assert drives == sorted([*unknown, ("S-c", "ssd", "M1"), ("S-f", "disk", None)])
+    assert drives == sorted([*unknown, ("S-c", "unknown", "M1"), ("S-f", "unknown", "M2")])
     assert events == [("S-c", "md0", "media_error", True)]
     assert reconcile(warehouse) == []
     inventory = collect_status(warehouse).inventory or {}
@@ -191,7 +191,10 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
     assert "only its host" not in of_c and "2026-01-05, counted back by smartctl" in of_c
     page = warehouse.root / "report.html"
     drivetail("report", "--week", "2026-W02", "--out", page, "--warehouse", warehouse.root)
-    assert "Of 1 RAID group no source says which drives belong together: each is all drives of one host (web1)." in page.read_text()
+    assert (
+        "Of 1 RAID group no source says which drives belong together: each is all drives of one host (web1), each kind by itself."
+        in page.read_text()
+    )
     said = {"drive_id": "S-e", "attribute": "raid_group_id", "believed": "md9", "said": "mapping: md9; mdadm: md0"}
     shared = {"drive_id": "wwn:0x5000", "attribute": "serial", "believed": "S-a", "said": "prometheus: S-A; smartctl: S-a"}
     letter = {"drive_id": "web1/sdd", "attribute": "serial", "believed": "S-D", "said": "prometheus: S-X; smartctl: S-d"}
