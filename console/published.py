@@ -63,7 +63,10 @@ class Published:
 
     @contextmanager
     def cursor(self, *, waits: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection of one question, in the publication's own schemas. waits: for its turn; whoever has one asks for no other."""
+        """A connection for one question, in the publication's own schemas.
+
+        waits: until fewer than AT_ONCE others are open. While one that waits is open, its thread must not open another.
+        """
         with self._turns if waits else nullcontext(), self._connection.cursor() as cursor:
             cursor.execute("use warehouse.main")
             yield cursor

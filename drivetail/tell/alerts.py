@@ -73,6 +73,12 @@ class Alert:
     dismissed_by: Decision | None = None
 
     @property
+    def shared_place(self) -> str | None:
+        """The place whose alert stands for this one, such as `host h1`. A chronic alert may be part of the drive's own acute one."""
+        place, _, together = (self.part_of or "").partition(" together ")
+        return place if together else None
+
+    @property
     def check(self) -> str:
         """What to look at, a sentence."""
         if self.reason == "together":
@@ -374,7 +380,4 @@ def _shown(alert: Alert) -> str:
         ends = f" until {until}" if until else ""
         what = "dismissed" if alert.dismissed_by.verdict == DISMISS else "replacement decided"
         return f"no: {what} by {alert.dismissed_by.by}{ends}: {alert.dismissed_by.note}"
-    if alert.part_of is None:
-        return "yes"
-    place, _, together = alert.part_of.partition(" together ")
-    return f"with {place}" if together else "with its acute alert"
+    return "yes" if alert.part_of is None else f"with {alert.shared_place or 'its acute alert'}"

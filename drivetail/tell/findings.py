@@ -94,12 +94,11 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
     for of_drive in sorted((sorted(each, key=lambda one: one.reason) for each in by_drive.values()), key=_slowest_first):
         alert = of_drive[0]
         group = alert.raid_group_id
-        # a chronic alert is part of the drive's own acute one, which is no place
-        part_of = next((one.part_of for one in of_drive if one.part_of is not None and " together " in one.part_of), None)
+        shared_place = next((one.shared_place for one in of_drive if one.shared_place is not None), None)
         if is_many:
             why = f"{len(by_drive)} of {len(drives)} drives are slow: look for what they share"
-        elif part_of is not None:
-            why = f"{part_of.split(' together ')[0]} is slow: look at what its drives share"
+        elif shared_place is not None:
+            why = f"{shared_place} is slow: look at what its drives share"
         elif any(place.reason == "whole_group" and place.subject_id == group for place in places):
             why = f"RAID group {group} is slow as a whole"
         elif group in pending:
