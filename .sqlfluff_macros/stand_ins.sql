@@ -97,5 +97,7 @@ select * from effective{% endmacro %}
 {% macro named_drives(at, described=[]) %}hosts_rows as (select *, drive_id as named_drive_id from seen_from_hosts){% endmacro %}
 {% macro peer_kind(kind, interface, drive_id) %}coalesce({{ kind }}, {{ interface }}, {{ drive_id }}){% endmacro %}
 {% macro peer_group(raid_group_id, kind, commonest_kind, is_guessed, is_mixed) %}coalesce({{ raid_group_id }}, {{ kind }}, {{ commonest_kind }}){% endmacro %}
+{% macro behind_group(kind) %}' (' || {{ kind }} || ')'{% endmacro %}
+{% macro peer_kinds() %}{{ return(['disk', 'unknown']) }}{% endmacro %}
 {% macro alert_floor(peer_kind) %}coalesce({{ peer_kind }}, 1){% endmacro %}
 {% macro below_the_floor() %}'below'{% endmacro %}

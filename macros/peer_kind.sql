@@ -14,7 +14,12 @@ case
 {{ raid_group_id }} || case
         when {{ kind }} <> {{ named_kind }}
             and ({{ is_guessed }} or {{ is_mixed }} or ({{ kind }} <> 'unknown' and {{ named_kind }} <> 'unknown'))
-            then ' (' || {{ kind }} || ')'
+            then {{ behind_group(kind) }}
         else ''
     end
 {%- endmacro %}
+
+{#- What stands behind a RAID group's name where a kind is set apart. -#}
+{% macro behind_group(kind) %}' (' || {{ kind }} || ')'{% endmacro %}
+
+{% macro peer_kinds() %}{{ return(['disk', 'ssd', 'nvme', 'unknown']) }}{% endmacro %}

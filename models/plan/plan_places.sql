@@ -83,7 +83,7 @@ select
     timestamp '{{ var("end_of_time") }}' as to_hour_utc
 from {{ ref('int_devices__described') }}
 union all
--- its kind says with whom a drive is compared in a RAID group that only its rows name
+-- where only its rows name a drive's RAID group, the drive's kind decides with whom it is compared there
 select
     'kind' as place_type,
     drive_id,
@@ -94,7 +94,7 @@ select
 from {{ ref('int_drives__periods') }}
 where is_latest
 union all
--- and the kinds that inventory knows of a RAID group, in any hour, set apart whom only his rows place there
+-- and so do the kinds that inventory knows of that RAID group, whenever they were in it
 select distinct
     'kinds' as place_type,
     periods.named_raid_group_id || groups.of_kind as drive_id,
@@ -105,9 +105,9 @@ select distinct
 from {{ ref('int_drives__periods') }} as periods
 cross join (
     select '' as of_kind
-{%- for kind in ('disk', 'ssd', 'nvme', 'unknown') %}
+{%- for kind in peer_kinds() %}
     union all
-    select ' ({{ kind }})' as of_kind
+    select {{ behind_group("'" ~ kind ~ "'") }} as of_kind
 {%- endfor %}
 ) as groups
 where periods.named_raid_group_id is not null

@@ -24,7 +24,8 @@ slow_hours as (
         raid_group_id,
         hour_utc,
         day_utc,
-        max(began_at) over (partition by drive_id order by hour_utc rows between unbounded preceding and current row) as spell_began_at
+        max(began_at) over (partition by drive_id order by hour_utc rows between unbounded preceding and current row) as spell_began_at,
+        count(*) over (partition by raid_group_id, hour_utc) as slow_drives
     from begun
 ),
 
@@ -81,11 +82,10 @@ judged as (
         together.hour_utc is not null as is_together,
         -- where too few drives are left to judge the hour without it, it is the drive's if no other was slow
         case
-            when tail_hours.tail_1_without_one is null then count(*) over (partition by slow_hours.raid_group_id, slow_hours.hour_utc) = 1
+            when tail_hours.tail_1_without_one is null then slow_hours.slow_drives = 1
             else tail_hours.is_caused_by_slowest and tail_hours.slowest_drive_id = slow_hours.drive_id
         end as is_caused,
-        count(*) over (partition by slow_hours.raid_group_id, slow_hours.hour_utc) = 2
-        and not coalesce(tail_hours.is_caused_by_slowest, false) as is_paired
+        slow_hours.slow_drives = 2 and not coalesce(tail_hours.is_caused_by_slowest, false) as is_paired
     from slow_hours
     left join together on slow_hours.drive_id = together.drive_id and slow_hours.hour_utc = together.hour_utc
     left join {{ ref('int_raid_hours__counterfactual') }} as tail_hours
