@@ -1,8 +1,7 @@
 """What following the list of actions is worth, on fleets with planted drives that are delivered week by week.
 
 Groups of each fleet get one story each (`STORIES`); the others are as simulated. No build knows later data. The future judges: an hour in which a RAID group
-waits for slow drives is avoided when all of them were replaced. `SEEDS` are none that a rule or a measure
-was chosen on (1 to 4, 11 to 18, 101 to 404).
+waits for slow drives is avoided when all of them were replaced. Rules and measures were chosen on other seeds than `SEEDS`: 1 to 4, 11 to 18, 101 to 404.
 """
 
 from __future__ import annotations
@@ -396,7 +395,7 @@ def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]
             f" {of['ailing']} | {of['well']} |"
         )
     weeks = {week: [row for row in mine if row["week"] == week] for week in sorted({row["week"] for row in mine})}
-    ahead = ", ".join(f"{sum(row in behind for row in of)} of {len(of)} in week {week}" for week, of in weeks.items())
+    ahead = ", ".join(f"{sum(row in behind for row in of)}/{len(of)} in week {week}" for week, of in weeks.items())
     healthy_weeks = sum(future.healthy_count * WEEKS for future in futures.values()) / 1000
     shown_false = sum(future.shown_false_alerts for future in futures.values()) / healthy_weeks
     all_false = sum(future.false_alerts for future in futures.values()) / healthy_weeks
@@ -405,7 +404,7 @@ def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]
         f"Healthy drives, without a story and not ailing by nature, raise {all_false:.1f} alerts per 1,000 of them and week, {shown_false:.1f} of which"
         " stand alone; the others are part of an incident or of the drive's other alert. Each is of three slow hours or more.",
         "",
-        f"A naive rule is ahead of `replace` on {ahead}. Drives become slow until day {ONSET_DAYS[1]}; one that has been slow for less than three days"
+        f"A naive rule is ahead of `replace` on some Mondays: {ahead}. Drives become slow until day {ONSET_DAYS[1]}; one that has been slow for less than three days"
         " may be over a bad spell. An ailing drive has a bad week now and then, and may be quiet in the four after.",
     ]
     bounds = [
