@@ -19,7 +19,7 @@ from console.app import Console
 from console.guard import Access, addresses_of
 from engine.warehouse import Warehouse
 from tests.golden import copied
-from tests.report.conftest import demo  # noqa: F401
+from tests.report.conftest import demo_fleet
 
 TOKEN = "-".join(["tests"] * 4)
 
@@ -54,8 +54,8 @@ def served(warehouse: Warehouse, user_header: str | None = None) -> Iterator[Ser
 
 
 @pytest.fixture(scope="session")
-def console(demo: Warehouse) -> Iterator[Served]:  # noqa: F811
-    with served(demo) as found:
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(copied(demo_fleet(), tmp_path_factory.mktemp("demo") / "warehouse")) as found:
         yield found
 
 

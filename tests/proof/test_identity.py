@@ -122,16 +122,20 @@ def deliveries(root: Path) -> list[tuple[str, Path]]:
         ("mdadm", written(root, drives=[member(d, hour(1, 5), "parity_p" if d == "sda" else "data") for d in devices])),
         ("mdadm", written(root, drives=[member(d, hour(6, 5), slot=1) for d in devices[:5]])),
         ("smartctl", written(root, drive_aliases=[named(d, "S-" + d[-1], hour(0, 30)) for d in devices])),
-        ("smartctl", written(root, drive_aliases=[named("sdf", "S-new", hour(4))], drives=[described("S-f", hour(0), model="M2")])),
+        (
+            "smartctl",
+            written(root, drive_aliases=[named("sdf", "S-new", hour(4))], drives=[described("S-f", hour(0), model="M2", kind="disk")]),
+        ),
         (
             "smartctl",
             written(
                 root,
-                drives=[described("S-c", hour(2), model="M1", deployed_on=START.date())],
+                drives=[described("S-c", hour(2), model="M1", kind="disk", deployed_on=START.date())],
                 drive_aliases=[wwn("S-a"), named("sdb", "S-b", hour(1))],
             ),
         ),
         ("mapping", written(root, drives=[{**member("sde", hour(2)), "drive_id": "S-e", "raid_group_id": "md9", "is_alias": False}])),
+        ("smartctl", written(root, drives=[described(f"S-{name}", hour(0), kind="disk") for name in ("a", "b", "D", "e", "new")])),
         ("mapping", written(root, drive_aliases=[named("sdd", "S-D", None)])),
         ("bundle", written(root, drive_hours=own)),
     ]
@@ -173,8 +177,8 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
         )
     assert [row[:3] for row in rows if row[1] == "S-f"] == [(n, "S-f", groups[n]) for n in range(4)]
     assert [row[:3] for row in rows if row[1] == "S-new"] == [(n, "S-new", "md0") for n in (4, 5)]
-    unknown = [(drive, "unknown", None) for drive in ("S-D", "S-a", "S-b", "S-e", "S-new")]
-    assert drives == sorted([*unknown, ("S-c", "unknown", "M1"), ("S-f", "unknown", "M2")])
+    without_model = [(drive, "disk", None) for drive in ("S-D", "S-a", "S-b", "S-e", "S-new")]
+    assert drives == sorted([*without_model, ("S-c", "disk", "M1"), ("S-f", "disk", "M2")])
     assert events == [("S-c", "md0", "media_error", True)]
     assert reconcile(warehouse) == []
     inventory = collect_status(warehouse).inventory or {}

@@ -6,18 +6,13 @@ import duckdb
 import pytest
 
 from engine.warehouse import Warehouse
-from tests.golden import awkward_fleet, golden
-from tests.report.conftest import build_demo
+from tests.golden import awkward_fleet
+from tests.report.conftest import demo_fleet
 
 from .actions import READ, drive_actions
 
 
-def demo_warehouse() -> Warehouse:
-    """What `drivetail demo` leaves, with decisions on its drives."""
-    return Warehouse(golden("demo", build_demo, "report") / "demo" / "warehouse")
-
-
-@pytest.mark.parametrize("fleet", [awkward_fleet, demo_warehouse], ids=["awkward", "demo"])
+@pytest.mark.parametrize("fleet", [awkward_fleet, demo_fleet], ids=["awkward", "demo"])
 def test_the_list_of_actions_equals_the_reference(fleet: Callable[[], Warehouse]):
     warehouse = fleet()
     with duckdb.connect(str(warehouse.published), read_only=True) as connection:

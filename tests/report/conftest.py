@@ -65,10 +65,15 @@ def decided(warehouse: Warehouse) -> None:
         decide(warehouse, [drive], verdict, by="ada", note=f"{verdict}: <b>seen</b> & told")
 
 
+def demo_fleet() -> Warehouse:
+    """What `drivetail demo` leaves, and decisions on its drives. Nobody may change it."""
+    return Warehouse(golden("demo", build_demo, ("report",)) / "demo" / "warehouse")
+
+
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """What `drivetail demo` leaves, and decisions on its drives."""
-    return copied(Warehouse(golden("demo", build_demo, "report") / "demo" / "warehouse"), tmp_path_factory.mktemp("demo") / "warehouse")
+    """A copy of it."""
+    return copied(demo_fleet(), tmp_path_factory.mktemp("demo") / "warehouse")
 
 
 def build_demo(root: Path) -> None:
