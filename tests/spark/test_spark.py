@@ -58,6 +58,7 @@ USING_ARMS = (
     "report.detector_scores",
     "status.fct_inventory_disagreements",
     "report.fct_weekly_classes",
+    "report.fct_weekly_percentiles",
 )
 """Relations with which every macro of Spark's own is used at least once, beside what is stored."""
 
