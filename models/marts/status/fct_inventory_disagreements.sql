@@ -35,10 +35,15 @@ names as (
         on claims.drive_id = joined.alias and joined.source = 'mapping' and joined.valid_from is null and claims.alias <> joined.alias
 ),
 
+-- one source alone contradicts nobody
+contested as (
+    select * from live where drive_id in (select drive_id from live group by drive_id having min(source) <> max(source))
+),
+
 said as (
 {%- for attribute in attributes %}
     select drive_id, source, '{{ attribute }}' as attribute, max_by({{ attribute }}, (valid_from, collected_at)) as said
-    from live
+    from contested
     where {{ attribute }} is not null
     group by drive_id, source
     union all
@@ -56,11 +61,13 @@ believed as (
 {%- for attribute in attributes %}
     select drive_id, '{{ attribute }}' as attribute, max_by(cast({{ attribute }} as string), from_hour_utc) as believed
     from {{ ref('int_drives__periods') }}
+    where drive_id in (select drive_id from said)
     group by drive_id
     union all
 {%- endfor %}
     select alias as drive_id, 'serial' as attribute, max_by(drive_id, from_hour_utc) as believed
     from {{ ref('int_aliases__periods') }}
+    where alias in (select drive_id from said)
     group by alias
 )
 
