@@ -256,14 +256,6 @@ def nearest_rank(values: Iterable[float], q: str) -> float | None:
     return ordered[rank - 1]
 
 
-def percentile_of(values: Iterable[float], x: float) -> Fraction | None:
-    """Percentile of a value x (metrics.md section 1): 100 * P(V < x)."""
-    taken = list(values)
-    if not taken:
-        return None
-    return Fraction(100 * sum(1 for value in taken if value < x), len(taken))
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Reading a bundle
 
