@@ -4,7 +4,6 @@ Faults of the models are made from their SQL. dbt compiles every unit test once;
 SQL (macros included), and the unit tests of that model run on it in DuckDB, without dbt. A fault that changes no result of any of them
 survives: a unit test is missing, or the fault changes nothing (mutants_equivalent.yml says which, and why).
 All faults of all models take about 35 minutes of CPU time; `--per-model` draws a sample, `--models` names the models.
-Faults of Python code are listed by hand (mutants_python.yml): `--python` plants each in a copy of the repository and runs its tests.
 Writes docs/results/mutants.md and mutants_*.csv after a run over all models. Exits 1 when a fault survives.
 """
 
@@ -12,10 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import random
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -39,8 +35,6 @@ from workbench.unit_tests import ACTUAL, FIXTURE, Project, UnitTest, prepare, pr
 RESULT = ROOT / "docs/results/mutants.md"
 VERDICTS = ("killed", "equivalent", "invalid", "survived")
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.yml")
-PYTHON = Path(__file__).with_name("mutants_python.yml")
-LIMIT_SECONDS = 1800
 SWAPPED: dict[str, dict[type[exp.Expr], type[exp.Expr]]] = {
     "boundary": {exp.GT: exp.GTE, exp.GTE: exp.GT, exp.LT: exp.LTE, exp.LTE: exp.LT},
     "arithmetic": {exp.Add: exp.Sub, exp.Sub: exp.Add, exp.Mul: exp.Div, exp.Div: exp.Mul},
@@ -361,66 +355,6 @@ def write_csv(path: Path, rows: list[list[Any]]) -> None:
         csv.writer(file, lineterminator="\n").writerows(rows)
 
 
-def copy_repository(to: Path) -> None:
-    """What git tracks or would track, as it lies here now."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, to / name)
-
-
-def product_files(root: Path) -> dict[Path, str]:
-    """The text of the product's files: no tests, no workbench, nothing that is made."""
-    skipped = {"tests", "workbench", "docs", "target", "demo", "logs"}
-    folders = [path for path in root.iterdir() if path.is_dir() and path.name not in skipped and not path.name.startswith(".")]
-    files = (
-        path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".sql", ".csv"} and "tests" not in path.parts
-    )
-    return {path: path.read_text(encoding="utf-8") for path in files}
-
-
-def place(files: dict[Path, str], text: str) -> Path:
-    """The one file that holds a text once. Raises: LookupError when none or several do."""
-    found = [path for path, whole in files.items() for _ in range(whole.count(text))]
-    if len(found) != 1:
-        raise LookupError(f"{text!r} stands {len(found)} times in the code: bring {PYTHON.name} up to date")
-    return found[0]
-
-
-def run_python(only: str) -> list[str]:
-    """Plant each fault of mutants_python.yml whose description holds `only`. Returns: those that no test found, or that are out of date."""
-    missed = []
-    with tempfile.TemporaryDirectory(prefix="mutants-") as name:
-        root = Path(name) / "repository"
-        copy_repository(root)
-        files = product_files(root)
-        for group in yaml.safe_load(PYTHON.read_text(encoding="utf-8")):
-            for fault in (each for each in group["faults"] if only in each["breaks"]):
-                begun = time.monotonic()
-                try:
-                    path = place(files, fault["old"])
-                except LookupError as error:
-                    print(f"OUT OF DATE  {fault['breaks']}: {error}", flush=True)
-                    missed.append(fault["breaks"])
-                    continue
-                path.write_text(files[path].replace(fault["old"], fault["new"]), encoding="utf-8")
-                command = ["-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb=line", "-m", "soak or not soak"]
-                try:
-                    done = subprocess.run(
-                        [sys.executable, *command, f"--basetemp={name}/pytest", *group["tests"]],
-                        cwd=root, env=os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "DRIVETAIL_SEEDS": "5,17"},
-                        capture_output=True, text=True, timeout=LIMIT_SECONDS,
-                    )  # fmt: skip
-                    found = done.returncode == 1  # 2 to 5: pytest itself could not run
-                except subprocess.TimeoutExpired:
-                    found = True
-                path.write_text(files[path], encoding="utf-8")
-                print(f"{time.monotonic() - begun:6.1f} s  {'killed' if found else 'SURVIVED'}  {fault['breaks']}", flush=True)
-                missed += [] if found else [fault["breaks"]]
-    return missed
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="*", default=[], help="only these models; docs/results/ is left alone")
@@ -428,12 +362,7 @@ def main() -> None:
         "--per-model", type=int, default=0, help="try at most this many faults of each model, drawn by the seed; 0: all of them"
     )
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
-    parser.add_argument("--python", action="store_true", help="plant the faults of Python code instead")
-    parser.add_argument("--only", default="", help="with --python: faults whose description holds this text")
     options = parser.parse_args()
-    if options.python:
-        missed = run_python(options.only)
-        sys.exit(f"{len(missed)} faults survive or are out of date: {'; '.join(missed)}" if missed else 0)
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         tests = capture(Path(name), options.models)
         outcomes = []

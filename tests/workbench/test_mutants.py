@@ -5,16 +5,12 @@ import yaml
 
 from workbench.mutants import (
     EQUIVALENT,
-    PYTHON,
-    ROOT,
     Compiled,
     Outcome,
     faults,
     judge,
     model_rows,
     page,
-    place,
-    product_files,
     reason,
     survivor_rows,
 )
@@ -74,11 +70,3 @@ def test_equivalent_faults_have_a_reason() -> None:
     (fault,) = [each for each in faults("slow", [Compiled(SQL.format(threshold=2, hours=1))]) if each.kind == "coalesce"]
     assert reason(fault, [{"model": "s*", "fault": "marked: COALESCE* → slowdown", "reason": "known"}]) == "known"
     assert reason(fault, entries) is None
-
-
-def test_every_fault_of_python_code_has_its_place() -> None:
-    files = product_files(ROOT)
-    for group in yaml.safe_load(PYTHON.read_text(encoding="utf-8")):
-        assert all((ROOT / path).exists() for path in group["tests"])
-        for fault in group["faults"]:
-            assert place(files, fault["old"]).is_file()
